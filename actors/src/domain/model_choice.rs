@@ -1,0 +1,236 @@
+//! Which backend and which model a call goes to (SPEC sections 10 and 15).
+
+use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::profile::Profile;
+use crate::protocol::status::{BackendKind, BackendState, BackendStatus, ModelInfo};
+
+/// A choice that can be carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    pub kind: BackendKind,
+    pub model: ModelInfo,
+    /// The profile's own model, where the backend lacks it.
+    pub instead_of: Option<String>,
+}
+
+/// The first backend, in order of preference, that can take a call now.
+#[must_use]
+pub fn active(backends: &[BackendStatus]) -> Option<&BackendStatus> {
+    backends
+        .iter()
+        .find(|backend| backend.state == BackendState::Ready)
+}
+
+/// A model and the backend whose name for it that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted<'a> {
+    pub backend: &'a str,
+    pub model: &'a str,
+}
+
+/// The model that a profile asks for.
+#[must_use]
+pub fn wanted(profile: &Profile) -> Option<Wanted<'_>> {
+    Some(Wanted {
+        backend: &profile.llm_backend,
+        model: profile.model.as_deref()?,
+    })
+}
+
+/// Chooses a backend, and of its models the one that is `wanted` there. On a backend that
+/// the profile does not mean, its default model is what is meant.
+///
+/// # Errors
+/// `backend_unavailable` where no backend is ready, naming each one's trouble and remedy.
+pub fn choose(backends: &[BackendStatus], wanted: Option<Wanted<'_>>) -> Result<Choice, NaviError> {
+    let Some(backend) = active(backends) else {
+        return Err(none_ready(backends));
+    };
+    let wanted = wanted
+        .filter(|wanted| wanted.backend == backend.kind.as_str())
+        .map(|wanted| wanted.model);
+    let find = |name: &str| {
+        backend
+            .models
+            .iter()
+            .find(|model| same_model(&model.name, name))
+    };
+    let default = backend
+        .default_model
+        .as_deref()
+        .or_else(|| backend.models.first().map(|model| model.name.as_str()));
+    let (model, instead_of) = match (wanted.and_then(find), wanted, default) {
+        (Some(model), _, _) => (model.clone(), None),
+        (None, wanted, Some(default)) => {
+            // A default that the backend does not list is tried all the same: its own
+            // error says best what is missing.
+            let model = find(default).cloned().unwrap_or_else(|| ModelInfo {
+                name: default.to_owned(),
+                ..ModelInfo::default()
+            });
+            let other = wanted.filter(|wanted| *wanted != model.name);
+            (model, other.map(ToOwned::to_owned))
+        }
+        (None, Some(wanted), None) => (
+            ModelInfo {
+                name: wanted.to_owned(),
+                ..ModelInfo::default()
+            },
+            None,
+        ),
+        (None, None, None) => {
+            return Err(NaviError::new(
+                ErrorCode::ModelNotFound,
+                format!(
+                    "the {} server at {} offers no model; install one there, or name one in the settings",
+                    backend.kind.as_str(),
+                    backend.address
+                ),
+            ));
+        }
+    };
+    Ok(Choice {
+        kind: backend.kind,
+        model,
+        instead_of,
+    })
+}
+
+/// Ollama lists `name:latest` for what everybody calls `name`.
+fn same_model(listed: &str, wanted: &str) -> bool {
+    listed == wanted || listed.strip_suffix(":latest") == Some(wanted)
+}
+
+fn none_ready(backends: &[BackendStatus]) -> NaviError {
+    let troubles: Vec<String> = backends
+        .iter()
+        .map(|backend| {
+            let name = backend.kind.as_str();
+            match &backend.state {
+                BackendState::Unknown => format!("{name}: not checked yet"),
+                BackendState::Ready => format!("{name}: ready"),
+                BackendState::Loading { detail } => format!("{name}: {detail}"),
+                BackendState::Fetching {
+                    model,
+                    received,
+                    total,
+                } => format!(
+                    "{name}: fetching {model}, {}%",
+                    received.saturating_mul(100) / (*total).max(1)
+                ),
+                BackendState::Down { problem, remedy } => format!("{name}: {problem} ({remedy})"),
+            }
+        })
+        .collect();
+    NaviError::new(
+        ErrorCode::BackendUnavailable,
+        if troubles.is_empty() {
+            "no model backend is configured; set LLM_BACKEND".to_owned()
+        } else {
+            format!("no model can answer now. {}", troubles.join("; "))
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    fn backend(kind: BackendKind, state: BackendState, models: &[&str]) -> BackendStatus {
+        BackendStatus {
+            kind,
+            address: "http://localhost".into(),
+            state,
+            version: None,
+            models: models
+                .iter()
+                .map(|name| ModelInfo {
+                    name: (*name).into(),
+                    ..ModelInfo::default()
+                })
+                .collect(),
+            default_model: Some("small".into()),
+        }
+    }
+
+    fn ollama(model: &str) -> Option<Wanted<'_>> {
+        Some(Wanted {
+            backend: "ollama",
+            model,
+        })
+    }
+
+    #[test]
+    fn a_model_of_another_backend_is_not_missed() {
+        let backends = [backend(
+            BackendKind::Openai,
+            BackendState::Ready,
+            &["small"],
+        )];
+        let choice = choose(&backends, ollama("huge")).unwrap();
+        assert_eq!(choice.model.name, "small");
+        assert_eq!(choice.instead_of, None);
+    }
+
+    fn down() -> BackendState {
+        BackendState::Down {
+            problem: "connection refused".into(),
+            remedy: "start it".into(),
+        }
+    }
+
+    #[test]
+    fn first_ready_backend_wins() {
+        let backends = [
+            backend(BackendKind::Ollama, down(), &[]),
+            backend(BackendKind::Openai, BackendState::Ready, &["small"]),
+            backend(BackendKind::Starter, BackendState::Ready, &["tiny"]),
+        ];
+        let choice = choose(&backends, None).unwrap();
+        assert_eq!(choice.kind, BackendKind::Openai);
+        assert_eq!(choice.model.name, "small");
+        assert_eq!(choice.instead_of, None);
+    }
+
+    #[test]
+    fn a_model_that_is_missing_falls_back_to_the_default_and_says_so() {
+        let backends = [backend(
+            BackendKind::Ollama,
+            BackendState::Ready,
+            &["small"],
+        )];
+        let choice = choose(&backends, ollama("huge")).unwrap();
+        assert_eq!(choice.model.name, "small");
+        assert_eq!(choice.instead_of.as_deref(), Some("huge"));
+    }
+
+    #[test]
+    fn a_default_that_is_not_listed_is_still_asked_for() {
+        let backends = [backend(
+            BackendKind::Ollama,
+            BackendState::Ready,
+            &["other"],
+        )];
+        assert_eq!(choose(&backends, None).unwrap().model.name, "small");
+    }
+
+    #[test]
+    fn latest_tag_is_implied() {
+        let backends = [backend(
+            BackendKind::Ollama,
+            BackendState::Ready,
+            &["llama:latest"],
+        )];
+        let choice = choose(&backends, ollama("llama")).unwrap();
+        assert_eq!(choice.model.name, "llama:latest");
+        assert_eq!(choice.instead_of, None);
+    }
+
+    #[test]
+    fn nothing_ready_names_each_trouble_and_its_remedy() {
+        let error = choose(&[backend(BackendKind::Ollama, down(), &[])], None).unwrap_err();
+        assert_eq!(error.code, ErrorCode::BackendUnavailable);
+        assert!(error.message.contains("connection refused (start it)"));
+    }
+}

@@ -1,0 +1,154 @@
+//! What a crash left behind, and how the history is made whole again (DESIGN section 4).
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+
+use crate::protocol::event::{Event, PartKind};
+use crate::protocol::ids::{CallId, MessageId, RunId};
+use crate::protocol::message::{Message, MessageState, Role, ToolCall, ToolOutcome};
+
+use super::run_loop::{NOT_RUN, OUTCOME_UNKNOWN, Record, RunEnd, RunSummary, failed};
+
+/// Streamed text that no message holds yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnfinishedPart {
+    pub message_id: MessageId,
+    pub kind: PartKind,
+    pub text: String,
+}
+
+/// A run that nobody drives any more, as far as it got.
+#[derive(Debug)]
+pub struct Wreck<'a, M> {
+    pub run_id: RunId,
+    /// The conversation.
+    pub messages: &'a [M],
+    pub unfinished: &'a [UnfinishedPart],
+    /// The calls whose start was told. One that started may have taken effect; one that
+    /// did not start certainly has not.
+    pub started: &'a HashSet<CallId>,
+}
+
+/// Everything that is to be recorded so that the run has its end: what the model had said,
+/// one result for each call without one, and how it ended.
+#[must_use]
+pub fn close<M: AsRef<Message>>(
+    wreck: &Wreck<'_, M>,
+    end: RunEnd,
+    now: DateTime<Utc>,
+) -> Vec<Record> {
+    let run_id = wreck.run_id;
+    let mut records = Vec::new();
+    for call in open_calls(wreck.messages) {
+        let (outcome, text) = if wreck.started.contains(&call.call.id) {
+            (ToolOutcome::OutcomeUnknown, OUTCOME_UNKNOWN)
+        } else {
+            records.push(Record::Event(Event::ToolStarted {
+                tool: call.call.name.clone(),
+                args: call.call.arguments.clone(),
+                is_subagent: false,
+                call_id: call.call.id.clone(),
+                message_id: call.message_id,
+            }));
+            (ToolOutcome::Failed, NOT_RUN)
+        };
+        records.push(Record::Message(Message::tool_result(
+            run_id,
+            call.call,
+            outcome,
+            text.to_owned(),
+            now,
+        )));
+        records.push(Record::Event(Event::ToolCall {
+            tool: call.call.name.clone(),
+            args: call.call.arguments.clone(),
+            result: text.to_owned(),
+            success: false,
+            outcome,
+            is_subagent: false,
+            call_id: call.call.id.clone(),
+            duration_ms: 0,
+        }));
+    }
+    records.extend(
+        partial_replies(run_id, wreck.unfinished, now)
+            .into_iter()
+            .map(Record::Message),
+    );
+    records.push(Record::Event(match &end {
+        RunEnd::Failed(error) => failed(error),
+        RunEnd::Interrupted { reason } => Event::RunInterrupted {
+            reason: reason.clone(),
+            can_continue: true,
+        },
+        // A loop that got this far has recorded its own end, and is no wreck.
+        RunEnd::Answered | RunEnd::Limited | RunEnd::Stopped => Event::StreamStopped {},
+    }));
+    records.push(Record::Ended(RunSummary {
+        end,
+        // What a wreck had used is not known.
+        iterations: 0,
+        prompt_tokens: 0,
+        completion_tokens: 0,
+    }));
+    records
+}
+
+struct Open<'a> {
+    message_id: MessageId,
+    call: &'a ToolCall,
+}
+
+/// Calls without a result. Only the last assistant message can have any.
+fn open_calls(messages: &[impl AsRef<Message>]) -> Vec<Open<'_>> {
+    let mut answered = HashSet::new();
+    for message in messages.iter().rev().map(AsRef::as_ref) {
+        match message.role {
+            Role::Tool => answered.extend(&message.tool_call_id),
+            Role::Assistant => {
+                return message
+                    .tool_calls
+                    .iter()
+                    .filter(|call| !answered.contains(&call.id))
+                    .map(|call| Open {
+                        message_id: message.id,
+                        call,
+                    })
+                    .collect();
+            }
+            Role::User | Role::System => return Vec::new(),
+        }
+    }
+    Vec::new()
+}
+
+/// Text and reasoning of a reply, put together again. A tool's output is not kept: the
+/// call's result says what became of it.
+fn partial_replies(
+    run_id: RunId,
+    unfinished: &[UnfinishedPart],
+    now: DateTime<Utc>,
+) -> Vec<Message> {
+    let mut replies: Vec<Message> = Vec::new();
+    for part in unfinished {
+        if part.kind == PartKind::ToolOutput || part.text.is_empty() {
+            continue;
+        }
+        let at = replies
+            .iter()
+            .position(|reply| reply.id == part.message_id)
+            .unwrap_or_else(|| {
+                let mut reply = Message::assistant(part.message_id, run_id, now);
+                reply.state = MessageState::Interrupted;
+                replies.push(reply);
+                replies.len() - 1
+            });
+        match part.kind {
+            PartKind::Text => replies[at].content = Some(part.text.clone()),
+            PartKind::Thinking => replies[at].thinking = Some(part.text.clone()),
+            PartKind::ToolOutput => {}
+        }
+    }
+    replies
+}

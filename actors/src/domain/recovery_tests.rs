@@ -1,0 +1,134 @@
+//! What a crash leaves, at each place where it can happen.
+#![allow(clippy::panic, reason = "tests")]
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde_json::json;
+
+use super::recovery::{UnfinishedPart, Wreck, close};
+use super::run_loop::{Record, RunEnd};
+use crate::protocol::event::{Event, PartKind};
+use crate::protocol::ids::{CallId, MessageId, RunId};
+use crate::protocol::message::{Message, MessageState, ToolCall, ToolOutcome};
+
+const NOW: DateTime<Utc> = DateTime::UNIX_EPOCH;
+
+fn call(id: &str) -> ToolCall {
+    ToolCall {
+        id: CallId(id.into()),
+        name: "filesystem".into(),
+        arguments: json!({}),
+    }
+}
+
+fn interrupt(
+    messages: &[Arc<Message>],
+    unfinished: &[UnfinishedPart],
+    started: &[&str],
+) -> Vec<Record> {
+    let started: HashSet<CallId> = started.iter().map(|id| CallId((*id).into())).collect();
+    let wreck = Wreck {
+        run_id: RunId::new(),
+        messages,
+        unfinished,
+        started: &started,
+    };
+    let end = RunEnd::Interrupted {
+        reason: "down".into(),
+    };
+    close(&wreck, end, NOW)
+}
+
+fn messages_of(records: &[Record]) -> Vec<&Message> {
+    records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Message(message) => Some(message),
+            _ => None,
+        })
+        .collect()
+}
+
+fn asked(calls: &[&str]) -> Vec<Arc<Message>> {
+    let run = RunId::new();
+    let mut reply = Message::assistant(MessageId::new(), run, NOW);
+    reply.tool_calls = calls.iter().map(|id| call(id)).collect();
+    vec![
+        Arc::new(Message::user(MessageId::new(), run, "do it".into(), NOW)),
+        Arc::new(reply),
+    ]
+}
+
+#[test]
+fn before_the_first_word_only_the_end_is_missing() {
+    let user = Message::user(MessageId::new(), RunId::new(), "hi".into(), NOW);
+    let records = interrupt(&[Arc::new(user)], &[], &[]);
+    assert!(matches!(
+        records[..],
+        [
+            Record::Event(Event::RunInterrupted {
+                can_continue: true,
+                ..
+            }),
+            Record::Ended(_)
+        ]
+    ));
+}
+
+#[test]
+fn in_mid_answer_text_and_reasoning_become_one_message() {
+    let id = MessageId::new();
+    let part = |kind, text: &str| UnfinishedPart {
+        message_id: id,
+        kind,
+        text: text.into(),
+    };
+    let parts = [part(PartKind::Thinking, "hm"), part(PartKind::Text, "half")];
+    let records = interrupt(&[], &parts, &[]);
+    let messages = messages_of(&records);
+    assert_eq!(messages.len(), 1);
+    assert_eq!(messages[0].id, id);
+    assert_eq!(messages[0].content.as_deref(), Some("half"));
+    assert_eq!(messages[0].thinking.as_deref(), Some("hm"));
+    assert_eq!(messages[0].state, MessageState::Interrupted);
+}
+
+#[test]
+fn among_calls_each_gets_the_result_that_is_true_of_it() {
+    let mut messages = asked(&["a", "b", "c"]);
+    messages.push(Arc::new(Message::tool_result(
+        RunId::new(),
+        &call("a"),
+        ToolOutcome::Success,
+        "done".into(),
+        NOW,
+    )));
+    let records = interrupt(&messages, &[], &["a", "b"]);
+    let outcomes: Vec<_> = messages_of(&records)
+        .iter()
+        .map(|m| (m.tool_call_id.as_ref().map(|id| id.0.as_str()), m.outcome))
+        .collect();
+    assert_eq!(
+        outcomes,
+        [
+            (Some("b"), Some(ToolOutcome::OutcomeUnknown)),
+            (Some("c"), Some(ToolOutcome::Failed)),
+        ]
+    );
+}
+
+#[test]
+fn a_history_that_is_whole_gets_no_second_result() {
+    let mut messages = asked(&["a"]);
+    let result = Message::tool_result(
+        RunId::new(),
+        &call("a"),
+        ToolOutcome::Success,
+        "x".into(),
+        NOW,
+    );
+    messages.push(Arc::new(result));
+    assert!(messages_of(&interrupt(&messages, &[], &["a"])).is_empty());
+}

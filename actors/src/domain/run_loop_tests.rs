@@ -1,0 +1,321 @@
+//! Scripted traces of the loop, and what holds for every trace there is.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use chrono::{DateTime, Utc};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::run_loop::{
+    CallPlan, CallResult, Cut, PlannedCall, Record, Reply, RunEnd, RunLoop, Step, ToolUse,
+};
+use crate::protocol::chat::{RequestedCall, Usage};
+use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::ids::{MessageId, RunId};
+use crate::protocol::message::{MessageState, Role, ToolOutcome};
+use crate::protocol::tool::Effect;
+
+fn now() -> DateTime<Utc> {
+    DateTime::UNIX_EPOCH
+}
+
+fn start(max_iterations: u32) -> RunLoop {
+    RunLoop::new(RunId::new(), max_iterations, 0, 100)
+}
+
+fn says(text: &str, calls: &[&str]) -> Reply {
+    Reply {
+        text: text.into(),
+        calls: calls
+            .iter()
+            .map(|name| RequestedCall {
+                name: (*name).into(),
+                arguments: json!({}),
+            })
+            .collect(),
+        usage: Some(Usage {
+            prompt_tokens: 7,
+            completion_tokens: 3,
+        }),
+        ..Reply::empty(MessageId::new())
+    }
+}
+
+/// `read…` reads, `bad…` is refused, anything else changes things.
+fn plan(call: &crate::protocol::message::ToolCall) -> CallPlan {
+    match call.name.as_str() {
+        name if name.starts_with("read") => CallPlan::Run(Effect::Read),
+        name if name.starts_with("bad") => CallPlan::Refuse("no such tool".into()),
+        _ => CallPlan::Run(Effect::Write),
+    }
+}
+
+fn result(text: &str) -> CallResult {
+    CallResult {
+        outcome: ToolOutcome::Success,
+        text: text.into(),
+        duration_ms: 1,
+    }
+}
+
+fn group(run: &RunLoop) -> Vec<PlannedCall> {
+    match run.next_step() {
+        Step::RunTools(group) => group,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn names(group: &[PlannedCall]) -> Vec<&str> {
+    group.iter().map(|p| p.call.name.as_str()).collect()
+}
+
+/// Records by their names: events by type, messages by role.
+fn told(records: &[Record]) -> Vec<String> {
+    records
+        .iter()
+        .map(|record| match record {
+            Record::Event(event) => event.name().to_owned(),
+            Record::Message(message) => format!("+{:?}", message.role).to_lowercase(),
+            Record::ContextTokens(tokens) => format!("tokens={tokens}"),
+            Record::Began { .. } => "began".to_owned(),
+            Record::Ended(summary) => format!("ended:{:?}", summary.end.state()).to_lowercase(),
+        })
+        .collect()
+}
+
+#[test]
+fn an_answer_ends_the_run() {
+    let mut run = start(5);
+    assert_eq!(
+        run.next_step(),
+        Step::CallModel {
+            tools: ToolUse::Offered
+        }
+    );
+    let records = run.on_reply(says("hello", &[]), plan, now());
+    assert_eq!(
+        told(&records),
+        ["tokens=10", "+assistant", "stream_end", "ended:completed"]
+    );
+    assert_eq!(run.next_step(), Step::Finish(RunEnd::Answered));
+}
+
+#[test]
+fn reads_go_side_by_side_and_changes_alone_in_order() {
+    let mut run = start(5);
+    run.on_reply(
+        says("", &["read1", "bad", "read2", "write1", "write2", "read3"]),
+        plan,
+        now(),
+    );
+    let mut seen = Vec::new();
+    while let Step::RunTools(group) = run.next_step() {
+        seen.push(names(&group).join("+"));
+        run.on_tools_started(&group);
+        // Answered from the back: recorded in order all the same.
+        for planned in group.iter().rev() {
+            run.on_tool_result(&planned.call.id, result("ok"), now());
+        }
+    }
+    assert_eq!(seen, ["read1+bad+read2", "write1", "write2", "read3"]);
+}
+
+#[test]
+fn results_are_recorded_in_the_order_of_the_calls() {
+    let mut run = start(5);
+    run.on_reply(says("", &["read1", "read2"]), plan, now());
+    let calls = group(&run);
+    assert_eq!(
+        told(&run.on_tools_started(&calls)),
+        ["tool_started", "tool_started"]
+    );
+    assert!(
+        run.on_tool_result(&calls[1].call.id, result("b"), now())
+            .is_empty()
+    );
+    let records = run.on_tool_result(&calls[0].call.id, result("a"), now());
+    assert_eq!(told(&records), ["+tool", "tool_call", "+tool", "tool_call"]);
+    let Record::Message(first) = &records[0] else {
+        panic!()
+    };
+    assert_eq!(first.content.as_deref(), Some("a"));
+}
+
+#[test]
+fn the_limit_asks_once_without_tools_and_ignores_further_calls() {
+    let mut run = start(1);
+    run.on_reply(says("", &["read"]), plan, now());
+    let calls = group(&run);
+    run.on_tools_started(&calls);
+    run.on_tool_result(&calls[0].call.id, result("x"), now());
+    assert_eq!(
+        run.next_step(),
+        Step::CallModel {
+            tools: ToolUse::Withheld
+        }
+    );
+    let records = run.on_reply(says("so far", &["write"]), plan, now());
+    assert_eq!(
+        told(&records),
+        ["tokens=10", "+assistant", "stream_end", "ended:limited"]
+    );
+}
+
+#[test]
+fn silence_twice_is_an_error() {
+    let mut run = start(5);
+    assert_eq!(
+        told(&run.on_reply(says(" \n", &[]), plan, now())),
+        ["tokens=10"]
+    );
+    assert_eq!(
+        run.next_step(),
+        Step::CallModel {
+            tools: ToolUse::Offered
+        }
+    );
+    let records = run.on_reply(says("", &[]), plan, now());
+    assert_eq!(told(&records), ["tokens=10", "error", "ended:failed"]);
+}
+
+#[test]
+fn stop_keeps_the_text_and_closes_the_calls() {
+    let mut run = start(5);
+    let records = run.cut(&Cut::Stopped, Some(says("half", &["write"])), now());
+    assert_eq!(
+        told(&records),
+        ["tokens=10", "+assistant", "stream_stopped", "ended:stopped"]
+    );
+    let Record::Message(message) = &records[1] else {
+        panic!()
+    };
+    assert_eq!(message.state, MessageState::Stopped);
+    assert!(
+        message.tool_calls.is_empty(),
+        "a call that was cut off never began"
+    );
+
+    let mut run = start(5);
+    run.on_reply(says("", &["write1", "write2"]), plan, now());
+    let calls = group(&run);
+    run.on_tools_started(&calls);
+    let records = run.cut(&Cut::Stopped, None, now());
+    assert_eq!(
+        told(&records),
+        [
+            "+tool",
+            "tool_call",
+            "tool_started",
+            "+tool",
+            "tool_call",
+            "stream_stopped",
+            "ended:stopped"
+        ]
+    );
+}
+
+#[test]
+fn a_shutdown_leaves_the_outcome_of_a_running_call_open() {
+    let mut run = start(5);
+    run.on_reply(says("", &["write1", "write2"]), plan, now());
+    let calls = group(&run);
+    run.on_tools_started(&calls);
+    let cut = Cut::Interrupted {
+        reason: "shutdown".into(),
+    };
+    let outcomes: Vec<_> = run
+        .cut(&cut, None, now())
+        .into_iter()
+        .filter_map(|record| match record {
+            Record::Message(message) => message.outcome,
+            _ => None,
+        })
+        .collect();
+    assert_eq!(outcomes, [ToolOutcome::OutcomeUnknown, ToolOutcome::Failed]);
+}
+
+#[test]
+fn a_loop_can_be_stored_at_any_step() {
+    let mut run = start(5);
+    run.on_reply(says("", &["read", "write"]), plan, now());
+    let calls = group(&run);
+    run.on_tools_started(&calls);
+    let stored = serde_json::to_string(&run).unwrap();
+    assert_eq!(serde_json::from_str::<RunLoop>(&stored).unwrap(), run);
+}
+
+#[derive(Clone, Debug)]
+enum Happening {
+    Reply(&'static str, Vec<&'static str>),
+    Fail(&'static str),
+    /// The results of the group come, the last first, but only so many.
+    Results(usize),
+    Cut(bool),
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let name = prop::sample::select(vec!["read", "write", "bad", "read2"]);
+    let text = prop::sample::select(vec!["", "text", "  "]);
+    prop_oneof![
+        4 => (text.clone(), prop::collection::vec(name, 0..4)).prop_map(|(t, c)| Happening::Reply(t, c)),
+        1 => text.prop_map(Happening::Fail),
+        6 => (1_usize..4).prop_map(Happening::Results),
+        1 => any::<bool>().prop_map(Happening::Cut),
+    ]
+}
+
+proptest! {
+    /// Promise 5, the loop's half: whatever happens, each call has exactly one result, in
+    /// order, right after the message that asked for it, and the run ends once.
+    #[test]
+    fn each_call_has_exactly_one_result(happenings in prop::collection::vec(happening(), 0..40)) {
+        let mut run = start(6);
+        let mut records = Vec::new();
+        for happening in happenings {
+            let step = run.next_step();
+            match (happening, step) {
+                (Happening::Cut(stopped), _) => {
+                    let cut = if stopped { Cut::Stopped } else { Cut::Interrupted { reason: String::new() } };
+                    records.extend(run.cut(&cut, None, now()));
+                }
+                (Happening::Reply(text, calls), Step::CallModel { .. }) => {
+                    records.extend(run.on_reply(says(text, &calls), plan, now()));
+                }
+                (Happening::Fail(text), Step::CallModel { .. }) => {
+                    let error = NaviError::new(ErrorCode::BackendError, "no");
+                    records.extend(run.on_model_failed(says(text, &[]), error, now()));
+                }
+                (Happening::Results(count), Step::RunTools(group)) => {
+                    records.extend(run.on_tools_started(&group));
+                    for planned in group.iter().rev().take(count) {
+                        records.extend(run.on_tool_result(&planned.call.id, result("ok"), now()));
+                    }
+                    if count < group.len() {
+                        // The rest never answers: only a stop gets the run out of this.
+                        records.extend(run.cut(&Cut::Stopped, None, now()));
+                    }
+                }
+                _ => {}
+            }
+        }
+        records.extend(run.cut(&Cut::Stopped, None, now()));
+
+        let mut waiting: Vec<_> = Vec::new();
+        let mut ends = 0;
+        for record in &records {
+            match record {
+                Record::Message(message) if message.role == Role::Tool => {
+                    prop_assert_eq!(message.tool_call_id.clone(), waiting.pop());
+                }
+                Record::Message(message) => {
+                    prop_assert!(waiting.is_empty());
+                    waiting = message.tool_calls.iter().rev().map(|call| call.id.clone()).collect();
+                }
+                Record::Ended(_) => ends += 1,
+                _ => prop_assert_eq!(ends, 0),
+            }
+        }
+        prop_assert!(waiting.is_empty());
+        prop_assert_eq!(ends, 1);
+        prop_assert!(matches!(records.last(), Some(Record::Ended(_))));
+    }
+}

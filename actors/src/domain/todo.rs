@@ -1,0 +1,162 @@
+//! The todo list: its commands and what they change.
+
+use std::collections::BTreeSet;
+
+use crate::protocol::todo::{TodoItem, TodoStatus};
+
+/// As many items as a list holds.
+pub const MAX_ITEMS: usize = 100;
+/// As many characters as an item's text has.
+pub const MAX_TEXT_CHARS: usize = 500;
+/// As many characters as a note has.
+pub const MAX_NOTE_CHARS: usize = 2_000;
+
+/// What can be done to the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TodoCommand {
+    List,
+    /// Puts steps at the end, in this order.
+    Add {
+        texts: Vec<String>,
+    },
+    /// Moves steps to a status. A note replaces the one that stood there; none leaves it.
+    Mark {
+        ids: Vec<u32>,
+        status: TodoStatus,
+        note: Option<String>,
+    },
+}
+
+/// The list as it stands after a command, or a sentence that tells the model what to do instead.
+/// A command takes effect whole or not at all.
+///
+/// Several steps may be in progress at once: subagents work on them side by side.
+///
+/// A full list makes room by itself: steps that are done, failed or skipped leave it, oldest
+/// first. Ids stay unique all the same, since a new id is one more than the highest of the list,
+/// and the highest never leaves before a higher one has come.
+pub fn apply(items: &[TodoItem], command: TodoCommand) -> Result<Vec<TodoItem>, String> {
+    match command {
+        TodoCommand::List => Ok(items.to_vec()),
+        TodoCommand::Add { texts } => add(items, &texts),
+        TodoCommand::Mark { ids, status, note } => mark(items, &ids, status, note.as_deref()),
+    }
+}
+
+fn add(items: &[TodoItem], texts: &[String]) -> Result<Vec<TodoItem>, String> {
+    if texts.is_empty() {
+        return Err("there is nothing to add: give at least one text".to_owned());
+    }
+    if texts.len() > MAX_ITEMS {
+        return Err(format!(
+            "{} steps are too many: a list holds {MAX_ITEMS}; add fewer, larger steps",
+            texts.len()
+        ));
+    }
+    let last_id = items.iter().map(|item| item.id).max().unwrap_or(0);
+    let mut added = Vec::with_capacity(texts.len());
+    for (id, text) in (1u32..).map(|n| last_id.checked_add(n)).zip(texts) {
+        added.push(TodoItem {
+            id: id.ok_or_else(|| "the list has run out of ids; start a new session".to_owned())?,
+            text: checked(text, "a step's text", MAX_TEXT_CHARS)?,
+            status: TodoStatus::Pending,
+            note: None,
+        });
+    }
+    let mut surplus = (items.len() + added.len()).saturating_sub(MAX_ITEMS);
+    let mut kept = Vec::with_capacity(MAX_ITEMS);
+    for item in items {
+        if surplus > 0 && is_over(item.status) {
+            surplus -= 1;
+        } else {
+            kept.push(item.clone());
+        }
+    }
+    if surplus > 0 {
+        return Err(format!(
+            "the list holds {MAX_ITEMS} steps and would have {}; mark some as done, failed or skipped first, or add fewer",
+            MAX_ITEMS + surplus
+        ));
+    }
+    kept.extend(added);
+    Ok(kept)
+}
+
+fn mark(
+    items: &[TodoItem],
+    ids: &[u32],
+    status: TodoStatus,
+    note: Option<&str>,
+) -> Result<Vec<TodoItem>, String> {
+    if ids.is_empty() {
+        return Err(format!("no step is named: give ids; {}", known(items)));
+    }
+    if let Some(id) = ids.iter().find(|id| items.iter().all(|i| i.id != **id)) {
+        return Err(format!("there is no step {id}; {}", known(items)));
+    }
+    let note = match note.map(str::trim) {
+        None | Some("") => None,
+        Some(note) => Some(checked(note, "a note", MAX_NOTE_CHARS)?),
+    };
+    let mut items = items.to_vec();
+    for item in items.iter_mut().filter(|item| ids.contains(&item.id)) {
+        item.status = status;
+        if note.is_some() {
+            item.note.clone_from(&note);
+        }
+    }
+    Ok(items)
+}
+
+/// Whether nothing more is to be done for a step.
+fn is_over(status: TodoStatus) -> bool {
+    match status {
+        TodoStatus::Done | TodoStatus::Failed | TodoStatus::Skipped => true,
+        TodoStatus::Pending | TodoStatus::InProgress => false,
+    }
+}
+
+/// A text on one line, since the list shows a step a line.
+fn checked(text: &str, what: &str, max_chars: usize) -> Result<String, String> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.is_empty() {
+        return Err(format!("{what} is empty: say what is to be done"));
+    }
+    let chars = text.chars().count();
+    if chars > max_chars {
+        return Err(format!(
+            "{what} has {chars} characters, and {max_chars} is the limit; make it shorter, or several steps"
+        ));
+    }
+    Ok(text)
+}
+
+/// Which ids there are, as ranges.
+fn known(items: &[TodoItem]) -> String {
+    let ids: BTreeSet<u32> = items.iter().map(|item| item.id).collect();
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for id in ids {
+        match ranges.last_mut() {
+            Some((_, end)) if end.checked_add(1) == Some(id) => *end = id,
+            _ => ranges.push((id, id)),
+        }
+    }
+    if ranges.is_empty() {
+        return "the list is empty: add steps first".to_owned();
+    }
+    let ranges: Vec<String> = ranges
+        .into_iter()
+        .map(|(start, end)| {
+            if start == end {
+                start.to_string()
+            } else {
+                format!("{start} to {end}")
+            }
+        })
+        .collect();
+    format!("the list has steps {}", ranges.join(", "))
+}
+
+#[cfg(test)]
+#[path = "todo_tests.rs"]
+mod tests;

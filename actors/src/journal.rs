@@ -1,0 +1,131 @@
+//! [`JournalActor`]: ordered, grouped commits.
+//!
+//! Started by the root, stopped by it after a flush. It owns the commits that wait and the
+//! one group that is being written. It must not know what a commit means. When it dies,
+//! those who wait get an error and read the session again from the store.
+
+use std::collections::VecDeque;
+
+use actix::{
+    Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, Message, ResponseFuture,
+    WrapFuture,
+};
+use tokio::sync::oneshot;
+
+use crate::store::{Commit, Store, StoreError};
+use crate::supervision::Guard;
+
+/// The most commits that are written in one transaction.
+const GROUP: usize = 64;
+
+/// The most commits that may wait. Each session has a few at most; beyond this the database
+/// is stuck, and callers are told so rather than kept.
+const WAITING: usize = 4096;
+
+/// Asks for a commit. Answered when it is durable. Commits of one sender are written in order.
+#[derive(Debug, Message)]
+#[rtype(result = "Result<(), StoreError>")]
+pub struct Append(pub Commit);
+
+/// Asks to write what waits, and then to stop. Answered when nothing is left.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Flush;
+
+/// See the module.
+#[derive(Debug)]
+pub struct JournalActor {
+    store: Store,
+    waiting: VecDeque<(Commit, oneshot::Sender<Result<(), StoreError>>)>,
+    writing: bool,
+    flushed: Vec<oneshot::Sender<()>>,
+    guard: Guard,
+}
+
+impl JournalActor {
+    /// A journal over this store.
+    #[must_use]
+    pub fn new(store: Store, guard: Guard) -> Self {
+        Self {
+            store,
+            waiting: VecDeque::new(),
+            writing: false,
+            flushed: Vec::new(),
+            guard,
+        }
+    }
+
+    fn write_next(&mut self, ctx: &mut Context<Self>) {
+        if self.writing {
+            return;
+        }
+        if self.waiting.is_empty() {
+            if !self.flushed.is_empty() {
+                for flushed in self.flushed.drain(..) {
+                    // The one who asked may have run out of patience.
+                    let _ = flushed.send(());
+                }
+                self.guard.mark_clean();
+                ctx.stop();
+            }
+            return;
+        }
+        let (commits, acknowledge): (Vec<_>, Vec<_>) =
+            self.waiting.drain(..self.waiting.len().min(GROUP)).unzip();
+        self.writing = true;
+        let store = self.store.clone();
+        ctx.spawn(
+            async move { store.commit_group(commits).await }
+                .into_actor(self)
+                .map(|results, actor, ctx| {
+                    for (result, acknowledge) in results.into_iter().zip(acknowledge) {
+                        // A session that went away has nobody left to tell.
+                        let _ = acknowledge.send(result);
+                    }
+                    actor.writing = false;
+                    actor.write_next(ctx);
+                }),
+        );
+    }
+}
+
+impl Actor for JournalActor {
+    type Context = Context<Self>;
+}
+
+impl Handler<Append> for JournalActor {
+    type Result = ResponseFuture<Result<(), StoreError>>;
+
+    fn handle(&mut self, Append(commit): Append, ctx: &mut Self::Context) -> Self::Result {
+        fail::fail_point!("journal::append");
+        if self.waiting.len() >= WAITING {
+            return Box::pin(async {
+                Err(StoreError::Unavailable(
+                    "too many writes wait for it".to_owned(),
+                ))
+            });
+        }
+        let (tx, rx) = oneshot::channel();
+        self.waiting.push_back((commit, tx));
+        self.write_next(ctx);
+        Box::pin(async {
+            rx.await.unwrap_or_else(|_| {
+                Err(StoreError::Unavailable("the journal went down".to_owned()))
+            })
+        })
+    }
+}
+
+impl Handler<Flush> for JournalActor {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: Flush, ctx: &mut Self::Context) -> Self::Result {
+        let (tx, rx) = oneshot::channel();
+        self.flushed.push(tx);
+        self.write_next(ctx);
+        Box::pin(async {
+            // An error means that the journal is gone, and with it all that waited.
+            let _ = rx.await;
+        })
+    }
+}

@@ -1,0 +1,19 @@
+//! Navi's engine. Imports point one way:
+//! `protocol ← domain ← {store, llm, tools} ← the actors`.
+
+pub mod domain;
+pub mod engine;
+pub mod feed;
+pub mod hub;
+pub mod journal;
+pub mod llm;
+pub mod llm_actor;
+pub mod models;
+pub mod protocol;
+pub mod root;
+pub mod run;
+pub mod services;
+pub mod session;
+pub mod store;
+pub mod supervision;
+pub mod tools;

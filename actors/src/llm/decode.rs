@@ -1,0 +1,92 @@
+//! Drives a decoder over a response's frames: the one loop behind every HTTP backend's stream.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use tokio::time::{Instant, timeout_at};
+
+use crate::protocol::chat::ChatDelta;
+
+use super::frames::{Frame, FrameStream};
+use super::reply::Reply;
+use super::{ChatStream, LlmError};
+
+/// How long to wait for the counts after the answer itself is complete. Some servers leave
+/// the connection open there.
+const AFTERMATH: Duration = Duration::from_secs(5);
+
+/// Reads one protocol's frames into a reply.
+pub(super) trait Decoder: Send + 'static {
+    fn frame(&mut self, frame: &Frame, reply: &mut Reply) -> Result<(), LlmError>;
+
+    /// The body is over. Finishes the reply, or says that it ended early.
+    fn end(&mut self, reply: &mut Reply) -> Result<(), LlmError>;
+
+    /// Whether the answer is complete and only counts may follow.
+    fn is_complete(&self) -> bool;
+}
+
+struct Decoding<D> {
+    /// None as soon as nothing more is wanted: that closes the connection.
+    frames: Option<FrameStream>,
+    decoder: D,
+    reply: Reply,
+    failure: Option<LlmError>,
+    /// When the wait for the counts is over.
+    deadline: Option<Instant>,
+}
+
+/// The stream that a backend returns: the reply's deltas, then `Done` or one error.
+pub(super) fn decoded<D: Decoder>(frames: FrameStream, decoder: D) -> ChatStream {
+    let decoding = Decoding {
+        frames: Some(frames),
+        decoder,
+        reply: Reply::default(),
+        failure: None,
+        deadline: None,
+    };
+    Box::pin(stream::unfold(decoding, |mut decoding| async move {
+        let item = decoding.next().await?;
+        Some((item, decoding))
+    }))
+}
+
+impl<D: Decoder> Decoding<D> {
+    async fn next(&mut self) -> Option<Result<ChatDelta, LlmError>> {
+        loop {
+            if let Some(delta) = self.reply.next() {
+                return Some(Ok(delta));
+            }
+            if let Some(error) = self.failure.take() {
+                return Some(Err(error));
+            }
+            let frame = self.next_frame().await?;
+            let outcome = match frame {
+                Some(Ok(frame)) => self.decoder.frame(&frame, &mut self.reply),
+                // Whatever breaks after a complete answer breaks nothing.
+                Some(Err(_)) if self.decoder.is_complete() => self.decoder.end(&mut self.reply),
+                Some(Err(error)) => Err(error),
+                None => {
+                    self.frames = None;
+                    self.decoder.end(&mut self.reply)
+                }
+            };
+            self.failure = outcome.err();
+            if self.failure.is_some() || self.reply.is_done() {
+                self.frames = None;
+            }
+        }
+    }
+
+    /// None when the stream had ended before; `Some(None)` when it ends now.
+    async fn next_frame(&mut self) -> Option<Option<Result<Frame, LlmError>>> {
+        let frames = self.frames.as_mut()?;
+        if !self.decoder.is_complete() {
+            return Some(frames.next().await);
+        }
+        let deadline = *self
+            .deadline
+            .get_or_insert_with(|| Instant::now() + AFTERMATH);
+        Some(timeout_at(deadline, frames.next()).await.unwrap_or(None))
+    }
+}

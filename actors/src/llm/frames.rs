@@ -1,0 +1,295 @@
+//! From a response's bytes to whole frames: one JSON text each, however the network cut them.
+//!
+//! Lines are cut here, once, for both protocols, so that everything after sees whole lines
+//! only. That also keeps eventsource-stream on the paths where it is sound: fed with raw
+//! bytes it panics on a byte order mark, waits for ever behind a byte that is no UTF-8, and
+//! scans an unfinished line again with every chunk.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use eventsource_stream::{EventStream, EventStreamError};
+use futures_util::{Stream, StreamExt, stream};
+use serde::de::IgnoredAny;
+
+use super::LlmError;
+
+/// The longest line, and the longest event of several lines, that is taken.
+pub(super) const MAX_FRAME_BYTES: usize = 1024 * 1024;
+
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// A response's body as it arrives.
+pub(super) type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, LlmError>> + Send>>;
+
+/// A response's body as whole frames.
+pub(super) type FrameStream = Pin<Box<dyn Stream<Item = Result<Frame, LlmError>> + Send>>;
+
+/// One thing that the server said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    Data(String),
+    /// The server named it an error (`event: error`), whatever stands in it.
+    Error(String),
+}
+
+/// Frames of `application/x-ndjson`: a line each.
+pub(super) fn ndjson(bytes: ByteStream) -> FrameStream {
+    Box::pin(lines(bytes).filter_map(|line| async move {
+        match line {
+            Ok(Line { text, whole }) => {
+                let text = text.trim();
+                let counts = !text.is_empty() && (whole || is_json(text));
+                counts.then(|| Ok(Frame::Data(text.to_owned())))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }))
+}
+
+/// Frames of what should be an event stream. A server that does not stream answers with one
+/// JSON document all the same: that is one frame. The first byte tells which it is, since
+/// the `Content-Type` is wrong too often.
+pub(super) fn sse_or_json(mut bytes: ByteStream, max_json_bytes: usize) -> FrameStream {
+    let choose = async move {
+        let mut head = Vec::new();
+        loop {
+            match first_meaningful(&head) {
+                Some(b'{' | b'[') => {
+                    let rest = replay(head, bytes);
+                    return Box::pin(stream::once(whole_body(rest, max_json_bytes))) as FrameStream;
+                }
+                Some(b'<') => {
+                    let error = LlmError::Malformed {
+                        message: "a web page; check the server's URL".to_owned(),
+                    };
+                    return Box::pin(stream::iter([Err(error)])) as FrameStream;
+                }
+                Some(_) => return sse(replay(head, bytes)),
+                None if head.len() > MAX_FRAME_BYTES => return failed(too_long()),
+                None => {}
+            }
+            match bytes.next().await {
+                Some(Ok(chunk)) => head.extend_from_slice(&chunk),
+                Some(Err(error)) => return failed(error),
+                None => return Box::pin(stream::empty()) as FrameStream,
+            }
+        }
+    };
+    Box::pin(stream::once(choose).flatten())
+}
+
+/// Frames of `text/event-stream`. Comments and empty events are no frames. An event that
+/// the end of the body leaves without its blank line still counts: some servers omit it.
+fn sse(bytes: ByteStream) -> FrameStream {
+    let mut event_bytes = 0;
+    let whole_lines = lines(bytes)
+        .filter_map(|line| async move {
+            match line {
+                Ok(Line { text, whole }) => {
+                    (whole || is_whole_field(&text)).then(|| Ok(text + "\n"))
+                }
+                Err(error) => Some(Err(error)),
+            }
+        })
+        .map(move |line| {
+            let line = line?;
+            event_bytes = if line == "\n" {
+                0
+            } else {
+                event_bytes + line.len()
+            };
+            if event_bytes > MAX_FRAME_BYTES {
+                return Err(too_long());
+            }
+            Ok(line)
+        })
+        .chain(stream::iter([Ok("\n".to_owned())]));
+    Box::pin(
+        EventStream::new(Box::pin(whole_lines)).map(|event| match event {
+            Ok(event) if event.event == "error" => Ok(Frame::Error(event.data)),
+            Ok(event) => Ok(Frame::Data(event.data)),
+            Err(EventStreamError::Transport(error)) => Err(error),
+            Err(EventStreamError::Utf8(_) | EventStreamError::Parser(_)) => {
+                Err(LlmError::Malformed {
+                    message: "an event stream that does not parse".to_owned(),
+                })
+            }
+        }),
+    )
+}
+
+fn failed(error: LlmError) -> FrameStream {
+    Box::pin(stream::iter([Err(error)]))
+}
+
+fn replay(head: Vec<u8>, rest: ByteStream) -> ByteStream {
+    Box::pin(stream::iter([Ok(Bytes::from(head))]).chain(rest))
+}
+
+async fn whole_body(mut bytes: ByteStream, max_bytes: usize) -> Result<Frame, LlmError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = bytes.next().await {
+        let chunk = chunk?;
+        if body.len() + chunk.len() > max_bytes {
+            return Err(LlmError::ReplyTooLong {
+                limit_bytes: max_bytes,
+            });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    let text = String::from_utf8_lossy(&body);
+    let text = text.trim_start_matches('\u{feff}').trim();
+    if is_cut_off(text) {
+        return Err(LlmError::EndedEarly);
+    }
+    Ok(Frame::Data(text.to_owned()))
+}
+
+fn first_meaningful(head: &[u8]) -> Option<u8> {
+    // A byte order mark may itself have been cut: wait for the rest of it.
+    if head.len() < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.starts_with(head) {
+        return None;
+    }
+    let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
+    head.iter()
+        .copied()
+        .find(|byte| !byte.is_ascii_whitespace())
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+fn is_cut_off(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_err_and(|error| error.is_eof())
+}
+
+/// Whether a last line without its line end says all that it meant to say.
+fn is_whole_field(line: &str) -> bool {
+    line.strip_prefix("data:")
+        .map(str::trim)
+        .is_some_and(|data| data == "[DONE]" || is_json(data))
+}
+
+fn too_long() -> LlmError {
+    LlmError::Malformed {
+        message: format!("a line or event of over {MAX_FRAME_BYTES} bytes"),
+    }
+}
+
+/// A line without its end.
+#[derive(Debug)]
+struct Line {
+    text: String,
+    /// False for what stands after the last line end when the body is over.
+    whole: bool,
+}
+
+struct LineReader {
+    bytes: ByteStream,
+    splitter: LineSplitter,
+    ready: VecDeque<String>,
+    failure: Option<LlmError>,
+    ended: bool,
+}
+
+fn lines(bytes: ByteStream) -> impl Stream<Item = Result<Line, LlmError>> + Send {
+    let reader = LineReader {
+        bytes,
+        splitter: LineSplitter::default(),
+        ready: VecDeque::new(),
+        failure: None,
+        ended: false,
+    };
+    stream::unfold(reader, |mut reader| async move {
+        loop {
+            if let Some(text) = reader.ready.pop_front() {
+                return Some((Ok(Line { text, whole: true }), reader));
+            }
+            if let Some(error) = reader.failure.take() {
+                return Some((Err(error), reader));
+            }
+            if reader.ended {
+                return None;
+            }
+            match reader.bytes.next().await {
+                Some(Ok(chunk)) => {
+                    if let Err(error) = reader.splitter.push(&chunk, &mut reader.ready) {
+                        reader.ended = true;
+                        reader.failure = Some(error);
+                    }
+                }
+                Some(Err(error)) => {
+                    reader.ended = true;
+                    reader.failure = Some(error);
+                }
+                None => {
+                    reader.ended = true;
+                    let text = reader.splitter.rest()?;
+                    return Some((Ok(Line { text, whole: false }), reader));
+                }
+            }
+        }
+    })
+}
+
+/// Cuts bytes at LF, CR and CRLF. Bytes that are no UTF-8 become U+FFFD: a broken
+/// character must not cost the whole answer.
+#[derive(Debug, Default)]
+struct LineSplitter {
+    partial: Vec<u8>,
+    after_cr: bool,
+    past_first_line: bool,
+}
+
+impl LineSplitter {
+    fn push(&mut self, chunk: &[u8], lines: &mut VecDeque<String>) -> Result<(), LlmError> {
+        let mut rest = chunk;
+        if self.after_cr && !rest.is_empty() {
+            self.after_cr = false;
+            rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+        }
+        while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+            self.extend(&rest[..at])?;
+            lines.push_back(self.take_line());
+            let carriage_return = rest[at] == b'\r';
+            rest = &rest[at + 1..];
+            if carriage_return {
+                if rest.is_empty() {
+                    self.after_cr = true;
+                } else {
+                    rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+                }
+            }
+        }
+        self.extend(rest)
+    }
+
+    fn rest(&mut self) -> Option<String> {
+        (!self.partial.is_empty()).then(|| self.take_line())
+    }
+
+    fn extend(&mut self, bytes: &[u8]) -> Result<(), LlmError> {
+        if self.partial.len() + bytes.len() > MAX_FRAME_BYTES {
+            return Err(too_long());
+        }
+        self.partial.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn take_line(&mut self) -> String {
+        let first = !std::mem::replace(&mut self.past_first_line, true);
+        let bytes = std::mem::take(&mut self.partial);
+        let bytes = match bytes.strip_prefix(BYTE_ORDER_MARK) {
+            Some(rest) if first => rest,
+            _ => &bytes,
+        };
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+}
+
+#[cfg(test)]
+#[path = "frames_tests.rs"]
+mod tests;

@@ -1,0 +1,159 @@
+//! The time limits and the stop token around a model call (SPEC section 5, "Guarded streams").
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::Stream;
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use crate::protocol::chat::ChatDelta;
+
+use super::{ChatStream, LlmError};
+
+/// How long a model may be silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamLimits {
+    /// From the call to the first thing that the model says; reading of the prompt that the
+    /// backend reports starts it anew. `LLM_STREAM_FIRST_CHUNK_TIMEOUT`, or longer for a long prompt.
+    pub first_chunk: Duration,
+    /// Between one thing that the model says and the next. `LLM_STREAM_CHUNK_TIMEOUT`.
+    pub chunk: Duration,
+}
+
+/// A model call and its stream as one, within limits. See [`guarded`].
+pub struct Guarded<F> {
+    phase: Phase<F>,
+    limits: StreamLimits,
+    answering: bool,
+    /// Whether `timer` runs: it starts when there is nothing to read.
+    waiting: bool,
+    timer: Pin<Box<Sleep>>,
+    stopped: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+enum Phase<F> {
+    /// Waiting for the response to begin. Many servers send no header before the first token.
+    Calling(Pin<Box<F>>),
+    Streaming(ChatStream),
+    /// The call or stream is dropped by now: its connection is closed.
+    Ended,
+}
+
+/// Puts `call` (a [`Backend::chat`](super::Backend::chat)) under limits and a stop token.
+///
+/// Yields what the backend's stream yields. A time-out is an error that names the limit.
+/// When `stop` is cancelled the stream ends, with neither `Done` nor an error: the caller,
+/// who holds the token, knows why. Whatever ends it, the call or stream under it is dropped
+/// at that moment, not when `Guarded` is.
+///
+/// The wait counts only while nothing is there to read: a slow reader is not a slow backend.
+pub fn guarded<F>(call: F, limits: StreamLimits, stop: CancellationToken) -> Guarded<F>
+where
+    F: Future<Output = Result<ChatStream, LlmError>> + Send,
+{
+    Guarded {
+        phase: Phase::Calling(Box::pin(call)),
+        limits,
+        answering: false,
+        waiting: true,
+        timer: Box::pin(tokio::time::sleep(limits.first_chunk)),
+        stopped: Box::pin(stop.cancelled_owned()),
+    }
+}
+
+impl<F> Guarded<F> {
+    fn heard(&mut self, delta: &ChatDelta) {
+        if !matches!(delta, ChatDelta::Prefill { .. }) {
+            self.answering = true;
+        }
+        self.waiting = false;
+    }
+
+    fn limit(&self) -> Duration {
+        if self.answering {
+            self.limits.chunk
+        } else {
+            self.limits.first_chunk
+        }
+    }
+
+    fn timeout(&self) -> LlmError {
+        let seconds = self.limit().as_secs_f64().ceil() as u64;
+        if self.answering {
+            LlmError::ChunkTimeout { seconds }
+        } else {
+            LlmError::FirstChunkTimeout { seconds }
+        }
+    }
+}
+
+impl<F> Stream for Guarded<F>
+where
+    F: Future<Output = Result<ChatStream, LlmError>> + Send,
+{
+    type Item = Result<ChatDelta, LlmError>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        // Every field that must stay in place is boxed.
+        let this = Pin::into_inner(self);
+        if matches!(this.phase, Phase::Ended) {
+            return Poll::Ready(None);
+        }
+        if this.stopped.as_mut().poll(context).is_ready() {
+            this.phase = Phase::Ended;
+            return Poll::Ready(None);
+        }
+        if let Phase::Calling(call) = &mut this.phase
+            && let Poll::Ready(outcome) = call.as_mut().poll(context)
+        {
+            match outcome {
+                Ok(stream) => this.phase = Phase::Streaming(stream),
+                Err(error) => {
+                    this.phase = Phase::Ended;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+        if let Phase::Streaming(stream) = &mut this.phase
+            && let Poll::Ready(item) = stream.as_mut().poll_next(context)
+        {
+            match &item {
+                Some(Ok(ChatDelta::Done { .. }) | Err(_)) => this.phase = Phase::Ended,
+                Some(Ok(delta)) => this.heard(delta),
+                None => {
+                    // A backend must not end so, and a silent end must never pass for an answer.
+                    this.phase = Phase::Ended;
+                    return Poll::Ready(Some(Err(LlmError::EndedEarly)));
+                }
+            }
+            return Poll::Ready(item);
+        }
+        if !std::mem::replace(&mut this.waiting, true) {
+            let deadline = Instant::now() + this.limit();
+            this.timer.as_mut().reset(deadline);
+        }
+        if this.timer.as_mut().poll(context).is_ready() {
+            this.phase = Phase::Ended;
+            return Poll::Ready(Some(Err(this.timeout())));
+        }
+        Poll::Pending
+    }
+}
+
+impl<F> fmt::Debug for Guarded<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guarded")
+            .field("limits", &self.limits)
+            .field("answering", &self.answering)
+            .field("ended", &matches!(self.phase, Phase::Ended))
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;

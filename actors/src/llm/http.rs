@@ -1,0 +1,255 @@
+//! HTTP towards a model server: one client a backend, its fences, and its failures in our words.
+
+use std::error::Error as _;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use chrono::Utc;
+use futures_util::StreamExt;
+use reqwest::header::{CONTENT_ENCODING, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::redirect::Policy;
+use reqwest::{Client, RequestBuilder, Response, Url};
+use serde_json::Value;
+
+use super::LlmError;
+use super::frames::ByteStream;
+use super::http_error::{Refusal, retry_after, shortened};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
+const MAX_JSON_BYTES: usize = 8 * 1024 * 1024;
+const MAX_REDIRECTS: usize = 5;
+
+/// A client for one server, with `headers` on each request.
+///
+/// It never takes a proxy to this very machine, never follows a redirect to another origin
+/// (the key and the conversation would go with it), and asks for no compression.
+pub(super) fn client(base: &Url, headers: HeaderMap) -> Result<Client, LlmError> {
+    ensure_tls_provider();
+    let mut builder = Client::builder()
+        .user_agent(concat!("navi/", env!("CARGO_PKG_VERSION")))
+        .default_headers(headers)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_nodelay(true)
+        .redirect(Policy::custom(|attempt| {
+            let same_origin = attempt
+                .previous()
+                .first()
+                .is_some_and(|first| first.origin() == attempt.url().origin());
+            // Only these two repeat a POST as it was.
+            let repeats = matches!(attempt.status().as_u16(), 307 | 308);
+            if same_origin && repeats && attempt.previous().len() <= MAX_REDIRECTS {
+                attempt.follow()
+            } else {
+                attempt.stop()
+            }
+        }));
+    if is_loopback(base) {
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|error| LlmError::NotReady {
+        problem: format!("no HTTP client can be made: {}", root_cause(&error)),
+        remedy: "check the machine's certificates and proxy settings".to_owned(),
+    })
+}
+
+/// Gives the process its TLS provider if nobody has: without one every client is a panic.
+pub(super) fn ensure_tls_provider() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Losing a race here means that another thread has just installed it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+}
+
+/// Whether a URL points to this machine.
+pub(super) fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else {
+        return false;
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(ip)) => ip.is_loopback(),
+        Ok(IpAddr::V6(ip)) => {
+            ip.is_loopback() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_loopback())
+        }
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
+/// `base` with `path` (no leading slash) under its own path.
+pub(super) fn under(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
+    url
+}
+
+/// A URL as a person sees it: without a password, a query or a last slash.
+pub(super) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    // Both fail only for URLs that have no host, and those have no password either.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.as_str().trim_end_matches('/').to_owned()
+}
+
+/// One request to one server.
+#[derive(Debug)]
+pub(super) struct Ask<'a> {
+    pub(super) request: RequestBuilder,
+    pub(super) url: &'a Url,
+    /// Empty where the request names none.
+    pub(super) model: &'a str,
+}
+
+impl Ask<'_> {
+    /// Sends it. Anything but a success is an error.
+    pub(super) async fn send(self) -> Result<Response, LlmError> {
+        let address = shown(self.url);
+        let response = self
+            .request
+            .send()
+            .await
+            .map_err(|error| LlmError::Unreachable {
+                address: address.clone(),
+                reason: reason(&error),
+            })?;
+        if response.status().is_success() {
+            return unencoded(response);
+        }
+        Err(refusal(response, self.model, &address).await)
+    }
+
+    /// Sends it and reads a JSON document, all within `limit`.
+    pub(super) async fn json(self, limit: Duration) -> Result<Value, LlmError> {
+        let address = shown(self.url);
+        let read = async {
+            let response = self.send().await?;
+            let body = bounded(response, MAX_JSON_BYTES).await;
+            serde_json::from_slice(&body).map_err(|error| LlmError::Malformed {
+                message: format!("no JSON document: {error}"),
+            })
+        };
+        tokio::time::timeout(limit, read).await.unwrap_or_else(|_| {
+            Err(LlmError::Unreachable {
+                address,
+                reason: format!("no answer within {} s", limit.as_secs()),
+            })
+        })
+    }
+}
+
+/// A response's body as a stream. A connection that breaks is an answer that ended early.
+pub(super) fn body(response: Response) -> ByteStream {
+    Box::pin(response.bytes_stream().map(|chunk| {
+        chunk.map_err(|error| {
+            tracing::debug!(
+                reason = root_cause(&error),
+                "the model server's stream broke"
+            );
+            LlmError::EndedEarly
+        })
+    }))
+}
+
+fn unencoded(response: Response) -> Result<Response, LlmError> {
+    match response.headers().get(CONTENT_ENCODING) {
+        Some(encoding) if encoding != "identity" => Err(LlmError::Malformed {
+            message: format!("a body in {encoding:?}, which was not asked for"),
+        }),
+        _ => Ok(response),
+    }
+}
+
+async fn refusal(response: Response, model: &str, address: &str) -> LlmError {
+    let status = response.status().as_u16();
+    let wait = wait_asked_for(response.headers());
+    let location = response
+        .headers()
+        .get(LOCATION)
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned);
+    let body = tokio::time::timeout(ERROR_BODY_TIMEOUT, bounded(response, MAX_ERROR_BODY_BYTES))
+        .await
+        .unwrap_or_default();
+    Refusal {
+        status,
+        body: &String::from_utf8_lossy(&body),
+        retry_after: wait,
+        location: location.as_deref(),
+        model,
+        url: address,
+    }
+    .into_error()
+}
+
+fn wait_asked_for(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok();
+    if let Some(milliseconds) = text("retry-after-ms").and_then(|value| value.trim().parse().ok()) {
+        return Some(Duration::from_millis(milliseconds));
+    }
+    retry_after(text(RETRY_AFTER.as_str())?, Utc::now())
+}
+
+/// As much of a body as is allowed and arrives.
+async fn bounded(response: Response, max_bytes: usize) -> Vec<u8> {
+    let mut chunks = response.bytes_stream();
+    let mut body = Vec::new();
+    while let Some(Ok(chunk)) = chunks.next().await {
+        let room = max_bytes - body.len();
+        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if body.len() == max_bytes {
+            break;
+        }
+    }
+    body
+}
+
+fn reason(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return format!("no connection within {} s", CONNECT_TIMEOUT.as_secs());
+    }
+    root_cause(error)
+}
+
+/// The innermost cause: what the outer ones say of it is only where it happened.
+fn root_cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    let mut source = error.source();
+    while let Some(inner) = source {
+        cause = inner;
+        source = inner.source();
+    }
+    shortened(&cause.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
+    use super::*;
+
+    #[test]
+    fn loopback_is_known_in_all_its_forms() {
+        for (url, expected) in [
+            ("http://localhost:11434", true),
+            ("http://navi.localhost", true),
+            ("http://127.0.0.1:1", true),
+            ("http://127.8.8.8", true),
+            ("http://[::1]:1", true),
+            ("http://[::ffff:127.0.0.1]:1", true),
+            ("http://192.168.0.2", false),
+            ("http://localhost.example.com", false),
+            ("https://example.com", false),
+        ] {
+            assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_shown_without_its_secrets() {
+        let url = Url::parse("http://me:secret@example.com:8080/v1/?key=secret#x").unwrap();
+        assert_eq!(shown(&url), "http://example.com:8080/v1");
+    }
+}

@@ -1,0 +1,178 @@
+#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
+
+use chrono::TimeZone;
+
+use super::*;
+use crate::llm::fixture_tests::fixtures;
+
+fn refusal(status: u16, body: &str) -> LlmError {
+    Refusal {
+        status,
+        body,
+        retry_after: None,
+        location: None,
+        model: "nope",
+        url: "http://server/v1",
+    }
+    .into_error()
+}
+
+/// The variant's name.
+fn kind(error: &LlmError) -> String {
+    let shown = format!("{error:?}");
+    shown
+        .split([' ', '{'])
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[test]
+fn recorded_refusals_are_understood() {
+    #[derive(serde::Deserialize)]
+    struct Recorded {
+        name: String,
+        status: u16,
+        body: String,
+    }
+    let file = std::fs::read_to_string(fixtures().join("errors.json")).unwrap();
+    let recorded: Vec<Recorded> = serde_json::from_str(&file).unwrap();
+    let read: serde_json::Map<String, Value> = recorded
+        .into_iter()
+        .map(|it| {
+            let error = refusal(it.status, &it.body);
+            (it.name, format!("{}: {error}", kind(&error)).into())
+        })
+        .collect();
+    insta::assert_json_snapshot!("refusals", read);
+}
+
+#[test]
+fn every_status_has_its_meaning() {
+    let model =
+        r#"{"error":{"message":"The model `nope` does not exist","code":"model_not_found"}}"#;
+    for (status, body, expected) in [
+        (401, "", "Unauthorized"),
+        (403, "<html>", "Unauthorized"),
+        (404, model, "ModelNotFound"),
+        (400, model, "ModelNotFound"),
+        (
+            400,
+            r#"{"error":{"message":"nope is not a valid model ID"}}"#,
+            "ModelNotFound",
+        ),
+        (404, "404 page not found", "Rejected"),
+        (405, "", "Rejected"),
+        (429, "slow down", "Busy"),
+        (
+            429,
+            r#"{"error":{"message":"no credit","code":"insufficient_quota"}}"#,
+            "Rejected",
+        ),
+        (503, "", "Busy"),
+        (529, "overloaded", "Busy"),
+        (408, "", "Server"),
+        (500, "boom", "Server"),
+        (502, "<html><title>502 Bad Gateway</title>", "Server"),
+        (413, "", "ContextOverflow"),
+        (
+            400,
+            "the input length exceeds the context length",
+            "ContextOverflow",
+        ),
+        (
+            400,
+            "The input token count (9) exceeds the maximum number of tokens allowed (8).",
+            "ContextOverflow",
+        ),
+        (
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8 maximum"}}"#,
+            "ContextOverflow",
+        ),
+        (400, "temperature must be positive", "Rejected"),
+        (422, r#"{"detail":[{"msg":"field required"}]}"#, "Rejected"),
+        (307, "", "Rejected"),
+    ] {
+        assert_eq!(kind(&refusal(status, body)), expected, "{status} {body}");
+    }
+}
+
+#[test]
+fn a_reason_is_found_in_any_body() {
+    for (body, expected) in [
+        (r#"{"error":"text"}"#, "text"),
+        (r#"{"error":{"message":"text","type":"t"}}"#, "text"),
+        (
+            r#"{"error":"{\"error\":{\"code\":400,\"message\":\"inner\"}}"}"#,
+            "inner",
+        ),
+        (r#"{"message":"text"}"#, "text"),
+        (
+            r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#,
+            "field required",
+        ),
+        (r#"[{"error":{"message":"in a list"}}]"#, "in a list"),
+        (r#"{"error":null,"message":"text"}"#, "text"),
+        (
+            r#"{"error":{"message":null,"type":"overloaded"}}"#,
+            "overloaded",
+        ),
+        ("  plain\n\ttext  ", "plain text"),
+        (
+            "<html><head><title> 502 Bad </title></head>",
+            "a web page: 502 Bad",
+        ),
+        ("<html>", "a web page"),
+        ("", ""),
+        (r#"{"ok":false}"#, r#"{"ok":false}"#),
+    ] {
+        assert_eq!(message_of(body), expected, "{body}");
+    }
+    let nested = "[".repeat(100_000);
+    assert_eq!(message_of(&nested).chars().count(), MAX_MESSAGE_CHARS + 1);
+}
+
+#[test]
+fn a_redirect_says_where_to() {
+    let error = Refusal {
+        status: 308,
+        body: "",
+        retry_after: None,
+        location: Some("https://other.example/v1"),
+        model: "m",
+        url: "http://server/v1",
+    }
+    .into_error();
+    assert!(
+        error
+            .to_string()
+            .contains("redirects to https://other.example/v1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn retry_after_is_read_in_every_form() {
+    let now = Utc.with_ymd_and_hms(2026, 11, 6, 8, 49, 0).unwrap();
+    for (value, expected) in [
+        ("7", Some(7_000)),
+        (" 7 ", Some(7_000)),
+        ("0", Some(0)),
+        ("1.5", Some(1_500)),
+        ("20s", Some(20_000)),
+        ("Fri, 06 Nov 2026 08:49:37 GMT", Some(37_000)),
+        ("Friday, 06-Nov-26 08:49:37 GMT", Some(37_000)),
+        ("Fri Nov  6 08:49:37 2026", Some(37_000)),
+        ("Fri, 06 Nov 2026 08:00:00 GMT", Some(0)),
+        ("-1", None),
+        ("NaN", None),
+        ("inf", None),
+        ("1e300", None),
+        ("soon", None),
+        ("", None),
+    ] {
+        let expected = expected.map(Duration::from_millis);
+        assert_eq!(retry_after(value, now), expected, "{value:?}");
+    }
+}

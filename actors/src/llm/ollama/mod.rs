@@ -1,0 +1,235 @@
+//! Ollama by its own API (`docs/api.md` of the Ollama project): it alone takes `num_ctx`.
+
+mod models;
+mod request;
+mod stream;
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Response, Url};
+use serde_json::Value;
+
+use crate::protocol::chat::ChatRequest;
+use crate::protocol::status::{BackendKind, BackendState};
+
+use self::models::ModelCatalog;
+use self::request::Think;
+use self::stream::OllamaDecoder;
+use super::decode::decoded;
+use super::frames::{self, ByteStream};
+use super::http::{self, Ask};
+use super::{Backend, ChatStream, LlmError, Probe};
+
+const VERSION_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Where an Ollama server is and how it is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OllamaConfig {
+    /// As Ollama's own tools read `OLLAMA_HOST`: a URL, or a host with or without a port.
+    pub host: String,
+    /// `OLLAMA_DEFAULT_MODEL`.
+    pub default_model: String,
+    /// How long Ollama keeps a model in memory after a call, in its own notation (`10m`).
+    pub keep_alive: String,
+    /// Calls at once. Ollama runs one a model unless told otherwise, and a call that waits
+    /// inside it would count as a silent one here.
+    pub slots: usize,
+}
+
+impl OllamaConfig {
+    /// The usual settings for a server.
+    pub fn new(host: impl Into<String>, default_model: impl Into<String>) -> Self {
+        Self {
+            host: host.into(),
+            default_model: default_model.into(),
+            keep_alive: "10m".to_owned(),
+            slots: 1,
+        }
+    }
+}
+
+/// An Ollama server.
+pub struct OllamaBackend {
+    config: OllamaConfig,
+    base: Url,
+    client: Client,
+    catalog: ModelCatalog,
+}
+
+impl OllamaBackend {
+    /// Sends nothing yet.
+    ///
+    /// # Errors
+    /// [`LlmError::NotReady`] where `host` is no address.
+    pub fn new(config: OllamaConfig) -> Result<Self, LlmError> {
+        let base = base_url(&config.host).ok_or_else(|| LlmError::NotReady {
+            problem: format!("{:?} is no address of an Ollama server", config.host),
+            remedy: "set OLLAMA_HOST to something like http://localhost:11434".to_owned(),
+        })?;
+        let client = http::client(&base, HeaderMap::new())?;
+        Ok(Self {
+            config,
+            base,
+            client,
+            catalog: ModelCatalog::default(),
+        })
+    }
+
+    async fn ask(&self, request: &ChatRequest, think: Think) -> Result<Response, LlmError> {
+        let url = http::under(&self.base, "api/chat");
+        let body = request::body(request, think, &self.config.keep_alive);
+        let ask = Ask {
+            request: self.client.post(url.clone()).json(&body),
+            url: &url,
+            model: &request.model,
+        };
+        ask.send().await
+    }
+
+    async fn get(&self, path: &str, limit: Duration) -> Result<Value, LlmError> {
+        let url = http::under(&self.base, path);
+        let ask = Ask {
+            request: self.client.get(url.clone()),
+            url: &url,
+            model: "",
+        };
+        ask.json(limit).await
+    }
+
+    fn down(&self, error: &LlmError) -> Probe {
+        let remedy = match error {
+            LlmError::Unreachable { .. } => {
+                "start Ollama (`ollama serve`), or set OLLAMA_HOST to where it runs"
+            }
+            _ => "check that OLLAMA_HOST is the address of an Ollama server",
+        };
+        Probe {
+            state: BackendState::Down {
+                problem: error.to_string(),
+                remedy: remedy.to_owned(),
+            },
+            version: None,
+            models: Vec::new(),
+            default_model: None,
+        }
+    }
+}
+
+#[async_trait]
+impl Backend for OllamaBackend {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Ollama
+    }
+
+    fn address(&self) -> String {
+        http::shown(&self.base)
+    }
+
+    fn slots(&self) -> usize {
+        self.config.slots
+    }
+
+    async fn probe(&self) -> Probe {
+        let version = match self.get("api/version", VERSION_TIMEOUT).await {
+            Ok(answer) => answer
+                .get("version")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+            Err(error) => return self.down(&error),
+        };
+        if let Err(error) = self.catalog.refresh(&self.client, &self.base).await {
+            return self.down(&error);
+        }
+        let models = self.catalog.models();
+        let default_model = models::default_model(&models, &self.config.default_model);
+        let state = if models.is_empty() {
+            BackendState::Down {
+                problem: "Ollama has no model that can chat".to_owned(),
+                remedy: format!("run `ollama pull {}`", self.config.default_model),
+            }
+        } else {
+            BackendState::Ready
+        };
+        Probe {
+            state,
+            version,
+            models,
+            default_model,
+        }
+    }
+
+    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, LlmError> {
+        let think = if request.think && self.catalog.thinking(&request.model) != Some(false) {
+            Think::On
+        } else {
+            Think::Off
+        };
+        let response = match self.ask(&request, think).await {
+            Err(LlmError::Rejected { message, .. }) if refuses_thinking(&message) => {
+                tracing::debug!(
+                    model = request.model,
+                    "the model cannot think; asking it without"
+                );
+                self.catalog.deny_thinking(&request.model);
+                self.ask(&request, Think::Unsaid).await?
+            }
+            outcome => outcome?,
+        };
+        Ok(read(http::body(response)))
+    }
+}
+
+impl fmt::Debug for OllamaBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OllamaBackend")
+            .field("address", &self.address())
+            .field("slots", &self.config.slots)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The body of an answer as the deltas that it means.
+pub(super) fn read(body: ByteStream) -> ChatStream {
+    decoded(frames::ndjson(body), OllamaDecoder)
+}
+
+fn refuses_thinking(message: &str) -> bool {
+    message.contains("does not support thinking") || message.contains("think value")
+}
+
+/// Reads `OLLAMA_HOST` as Ollama does, and turns an address to listen on (`0.0.0.0`) into
+/// one to connect to.
+fn base_url(host: &str) -> Option<Url> {
+    let host = host.trim().trim_end_matches('/');
+    let with_scheme = if host.contains("://") {
+        host.to_owned()
+    } else if host.starts_with(':') {
+        format!("http://localhost{host}")
+    } else {
+        format!("http://{host}")
+    };
+    let mut url = Url::parse(&with_scheme).ok()?;
+    if !matches!(url.scheme(), "http" | "https") || host.is_empty() {
+        return None;
+    }
+    match url.host_str()? {
+        "0.0.0.0" => url.set_host(Some("127.0.0.1")).ok()?,
+        "[::]" => url.set_host(Some("[::1]")).ok()?,
+        _ => {}
+    }
+    // Without a scheme the port is Ollama's own, unless it was spelt out (80 too, which
+    // `Url` takes for the default and forgets).
+    if !host.contains("://") && url.port().is_none() && !host.ends_with(":80") {
+        url.set_port(Some(11434)).ok()?;
+    }
+    url.set_query(None);
+    url.set_fragment(None);
+    Some(url)
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+pub(super) mod tests;

@@ -1,0 +1,258 @@
+//! Any server that speaks OpenAI's chat completions: hosted ones, llama.cpp, vLLM, LM Studio, …
+
+mod address;
+mod calls;
+mod found;
+mod models;
+mod request;
+mod stream;
+
+use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Client, Response, Url};
+use serde_json::{Map, Value};
+
+use crate::protocol::chat::ChatRequest;
+use crate::protocol::status::{BackendKind, BackendState};
+
+use self::models::Flavour;
+use self::stream::OpenAiDecoder;
+use super::decode::decoded;
+use super::frames::{self, ByteStream};
+use super::http::{self, Ask};
+use super::reply::MAX_REPLY_BYTES;
+use super::{Backend, ChatStream, LlmError, Probe};
+
+pub use self::found::FoundOpenAi;
+
+const MODELS_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Where an OpenAI-compatible server is and how it is used.
+#[derive(Clone, PartialEq, Eq)]
+pub struct OpenAiConfig {
+    /// `OPENAI_BASE_URL`, with or without `/v1`.
+    pub base_url: String,
+    /// `OPENAI_API_KEY`.
+    pub api_key: Option<String>,
+    /// `OPENAI_DEFAULT_MODEL`; the server's first model where absent.
+    pub default_model: Option<String>,
+    /// Calls at once; where absent, one for a server on this machine and four for others.
+    pub slots: Option<usize>,
+}
+
+impl fmt::Debug for OpenAiConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenAiConfig")
+            .field("base_url", &self.base_url)
+            .field("api_key", &self.api_key.as_ref().map(|_| "(hidden)"))
+            .field("default_model", &self.default_model)
+            .field("slots", &self.slots)
+            .finish()
+    }
+}
+
+/// An OpenAI-compatible server.
+pub struct OpenAiBackend {
+    config: OpenAiConfig,
+    /// Ends with the API's version.
+    base: Url,
+    client: Client,
+    /// The [`Flavour`] as of the last probe.
+    flavour: AtomicU8,
+}
+
+impl OpenAiBackend {
+    /// Sends nothing yet.
+    ///
+    /// # Errors
+    /// [`LlmError::NotReady`] where the address or the key cannot be one.
+    pub fn new(config: OpenAiConfig) -> Result<Self, LlmError> {
+        let base = address::api_root(&config.base_url).ok_or_else(|| LlmError::NotReady {
+            problem: format!("{:?} is no address of a model server", config.base_url),
+            remedy: "set OPENAI_BASE_URL to something like http://localhost:8080/v1".to_owned(),
+        })?;
+        let mut headers = HeaderMap::new();
+        if let Some(key) = config
+            .api_key
+            .as_deref()
+            .map(str::trim)
+            .filter(|key| !key.is_empty())
+        {
+            let mut bearer =
+                HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| LlmError::NotReady {
+                    problem: "OPENAI_API_KEY holds characters that no key has".to_owned(),
+                    remedy: "set it to the key alone, without quotes or line breaks".to_owned(),
+                })?;
+            bearer.set_sensitive(true);
+            headers.insert(AUTHORIZATION, bearer);
+        }
+        let client = http::client(&base, headers)?;
+        Ok(Self {
+            config,
+            base,
+            client,
+            flavour: AtomicU8::new(Flavour::Plain as u8),
+        })
+    }
+
+    async fn ask(&self, model: &str, body: &Map<String, Value>) -> Result<Response, LlmError> {
+        let url = http::under(&self.base, "chat/completions");
+        let ask = Ask {
+            request: self
+                .client
+                .post(url.clone())
+                .header(ACCEPT, "text/event-stream")
+                .json(body),
+            url: &url,
+            model,
+        };
+        ask.send().await.map_err(|error| self.without_key(error))
+    }
+
+    /// Some servers repeat a wrong key in their answer; it must not reach a log or a page.
+    fn without_key(&self, error: LlmError) -> LlmError {
+        let Some(key) = self.config.api_key.as_deref().filter(|key| key.len() > 3) else {
+            return error;
+        };
+        match error {
+            LlmError::Unauthorized { status, message } => LlmError::Unauthorized {
+                status,
+                message: message.replace(key, "(the key)"),
+            },
+            LlmError::Rejected { status, message } => LlmError::Rejected {
+                status,
+                message: message.replace(key, "(the key)"),
+            },
+            other => other,
+        }
+    }
+
+    fn down(&self, error: &LlmError) -> Probe {
+        let remedy = match error {
+            LlmError::Unreachable { .. } => {
+                "start the server, or set OPENAI_BASE_URL to where it runs"
+            }
+            LlmError::Unauthorized { .. } => "set OPENAI_API_KEY to a key that the server knows",
+            _ => "check that OPENAI_BASE_URL is the address of an OpenAI-compatible server",
+        };
+        self.probed(BackendState::Down {
+            problem: error.to_string(),
+            remedy: remedy.to_owned(),
+        })
+    }
+
+    fn probed(&self, state: BackendState) -> Probe {
+        Probe {
+            state,
+            version: None,
+            models: Vec::new(),
+            default_model: self.config.default_model.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl Backend for OpenAiBackend {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Openai
+    }
+
+    fn address(&self) -> String {
+        http::shown(&self.base)
+    }
+
+    fn slots(&self) -> usize {
+        let usual = if http::is_loopback(&self.base) { 1 } else { 4 };
+        self.config.slots.unwrap_or(usual)
+    }
+
+    async fn probe(&self) -> Probe {
+        let url = http::under(&self.base, "models");
+        let ask = Ask {
+            request: self.client.get(url.clone()),
+            url: &url,
+            model: "",
+        };
+        let answer = match ask.json(MODELS_TIMEOUT).await {
+            Ok(answer) => answer,
+            // llama.cpp says so until its model is in memory.
+            Err(LlmError::Busy { message, .. }) => {
+                return self.probed(BackendState::Loading { detail: message });
+            }
+            // Some hosted servers list no models; with a model configured that is no fault.
+            Err(LlmError::Rejected { status: 404, .. }) if self.config.default_model.is_some() => {
+                return self.probed(BackendState::Ready);
+            }
+            Err(error) => return self.down(&self.without_key(error)),
+        };
+        let Some(list) = models::read(&answer) else {
+            return self.down(&LlmError::Malformed {
+                message: format!("no list of models at {}", http::shown(&url)),
+            });
+        };
+        self.flavour.store(list.flavour as u8, Ordering::Relaxed);
+        let default_model = self
+            .config
+            .default_model
+            .clone()
+            .or_else(|| list.models.first().map(|model| model.name.clone()));
+        let state = if default_model.is_some() {
+            BackendState::Ready
+        } else {
+            BackendState::Down {
+                problem: format!("the model server at {} has no model", self.address()),
+                remedy: "load a model there".to_owned(),
+            }
+        };
+        Probe {
+            state,
+            version: None,
+            models: list.models,
+            default_model,
+        }
+    }
+
+    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, LlmError> {
+        let flavour = Flavour::from_u8(self.flavour.load(Ordering::Relaxed));
+        let mut body = request::body(&request, flavour, &self.base);
+        let response = loop {
+            match self.ask(&request.model, &body).await {
+                // Servers differ in what they know. What only helps is left out where it
+                // is refused; each round takes a field away, so this ends.
+                Err(LlmError::Rejected { status, message }) if matches!(status, 400 | 422) => {
+                    let Some(field) = request::dispensable_field(&body, &message) else {
+                        return Err(LlmError::Rejected { status, message });
+                    };
+                    tracing::debug!(field, "the model server refuses a field; asking without it");
+                    body.remove(field);
+                }
+                outcome => break outcome?,
+            }
+        };
+        Ok(read(http::body(response)))
+    }
+}
+
+/// The body of an answer as the deltas that it means.
+pub(super) fn read(body: ByteStream) -> ChatStream {
+    decoded(
+        frames::sse_or_json(body, MAX_REPLY_BYTES),
+        OpenAiDecoder::default(),
+    )
+}
+
+impl fmt::Debug for OpenAiBackend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenAiBackend")
+            .field("address", &self.address())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

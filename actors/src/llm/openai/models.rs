@@ -1,0 +1,192 @@
+//! What `/models` tells: the names, and for some servers what each model can do.
+
+use serde_json::Value;
+
+use crate::llm::reply::count_of;
+use crate::protocol::status::ModelInfo;
+
+const MAX_MODELS: usize = 1000;
+
+/// Which server it is, as far as it matters for what can be asked of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Flavour {
+    /// Nothing beyond the specification.
+    Plain,
+    /// Takes template arguments and reports how far it has read the prompt.
+    LlamaCpp,
+    /// Takes template arguments.
+    Vllm,
+}
+
+impl Flavour {
+    pub(super) fn from_u8(number: u8) -> Self {
+        [Self::LlamaCpp, Self::Vllm]
+            .into_iter()
+            .find(|flavour| *flavour as u8 == number)
+            .unwrap_or(Self::Plain)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ModelList {
+    pub(super) models: Vec<ModelInfo>,
+    pub(super) flavour: Flavour,
+}
+
+/// None where the answer is no list of models.
+pub(super) fn read(answer: &Value) -> Option<ModelList> {
+    let data = match answer {
+        Value::Array(list) => list,
+        _ => match answer.get("data")? {
+            Value::Array(list) => list,
+            // An empty list of Ollama.
+            Value::Null => return Some(empty()),
+            _ => return None,
+        },
+    };
+    let owner = data
+        .iter()
+        .find_map(|model| model.get("owned_by").and_then(Value::as_str));
+    let flavour = match owner {
+        Some("llamacpp") => Flavour::LlamaCpp,
+        Some("vllm") => Flavour::Vllm,
+        _ => Flavour::Plain,
+    };
+    // llama.cpp tells what a model can do in a second list, made for Ollama's clients.
+    let details = answer.get("models").and_then(Value::as_array);
+    let models = data
+        .iter()
+        .take(MAX_MODELS)
+        .filter_map(|model| {
+            let name = model.get("id").or_else(|| model.get("name"))?.as_str()?;
+            let detail = details
+                .into_iter()
+                .flatten()
+                .find(|detail| detail.get("name").and_then(Value::as_str) == Some(name));
+            Some(model_info(name, model, detail))
+        })
+        .collect();
+    Some(ModelList { models, flavour })
+}
+
+fn empty() -> ModelList {
+    ModelList {
+        models: Vec::new(),
+        flavour: Flavour::Plain,
+    }
+}
+
+fn model_info(name: &str, model: &Value, detail: Option<&Value>) -> ModelInfo {
+    let meta = model.get("meta");
+    let context_window = count_of(meta.and_then(|meta| meta.get("n_ctx")))
+        .or_else(|| {
+            [
+                "max_model_len",
+                "loaded_context_length",
+                "context_length",
+                "max_context_length",
+                "context_window",
+            ]
+            .iter()
+            .find_map(|key| count_of(model.get(*key)))
+        })
+        .filter(|window| *window > 0);
+    let lists = [
+        list(detail.and_then(|detail| detail.get("capabilities"))),
+        list(model.get("capabilities")),
+        list(model.get("supported_parameters")),
+        list(
+            model
+                .get("architecture")
+                .and_then(|it| it.get("input_modalities")),
+        ),
+    ];
+    let has = |words: &[&str]| {
+        let named = lists.iter().flatten().any(|item| words.contains(item));
+        let flag = words
+            .iter()
+            .find_map(|word| model.get("capabilities")?.get(*word)?.as_bool());
+        // That a list lacks a word says nothing: no two servers list the same things.
+        flag.or(named.then_some(true))
+    };
+    ModelInfo {
+        name: name.to_owned(),
+        tools: has(&["tools", "tool_use", "function_calling"]),
+        vision: has(&["vision", "multimodal", "image"]),
+        thinking: has(&["thinking", "reasoning"]),
+        context_window,
+        demo: false,
+    }
+}
+
+fn list(value: Option<&Value>) -> Vec<&str> {
+    let items = value.and_then(Value::as_array);
+    items
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_window_is_found_under_each_servers_name() {
+        for (model, expected) in [
+            (
+                json!({"id": "m", "meta": {"n_ctx": 8192, "n_ctx_train": 32768}}),
+                Some(8192),
+            ),
+            (
+                json!({"id": "m", "meta": null, "max_model_len": 4096}),
+                Some(4096),
+            ),
+            (
+                json!({"id": "m", "context_length": 131072.0}),
+                Some(131_072),
+            ),
+            (json!({"id": "m", "meta": {"n_ctx": 0}}), None),
+            (json!({"id": "m"}), None),
+        ] {
+            let list = read(&json!({ "data": [model] }));
+            let window = list.and_then(|list| list.models.first()?.context_window);
+            assert_eq!(window, expected, "{model}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_read_through_what_is_missing() {
+        let list = read(&json!({"data": [null, {"id": null}, {"id": "a"}, 7]}));
+        let names = list.map(|list| {
+            list.models
+                .into_iter()
+                .map(|model| model.name)
+                .collect::<Vec<_>>()
+        });
+        assert_eq!(names, Some(vec!["a".to_owned()]));
+        assert_eq!(read(&json!({"data": null})), Some(empty()));
+        assert_eq!(read(&json!({"hello": "world"})), None);
+    }
+
+    #[test]
+    fn abilities_are_found_in_each_servers_words() {
+        let list = read(&json!({"data": [
+            {"id": "a", "supported_parameters": ["tools", "reasoning"], "architecture": {"input_modalities": ["text", "image"]}},
+            {"id": "b", "capabilities": {"function_calling": false, "vision": true}},
+        ]}));
+        let abilities = list.map(|list| {
+            let of = |model: &ModelInfo| (model.tools, model.vision, model.thinking);
+            list.models.iter().map(of).collect::<Vec<_>>()
+        });
+        let expected = vec![
+            (Some(true), Some(true), Some(true)),
+            (Some(false), Some(true), None),
+        ];
+        assert_eq!(abilities, Some(expected));
+    }
+}

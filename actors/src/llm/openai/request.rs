@@ -1,0 +1,186 @@
+//! The body of `/chat/completions`.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use reqwest::Url;
+use serde_json::{Map, Value, json};
+
+use crate::llm::wire::{arguments_object, decimal, tool};
+use crate::protocol::chat::{ChatMessage, ChatRequest};
+
+use super::models::Flavour;
+
+/// Fields that only make an answer better: a server that refuses one is asked without it.
+const DISPENSABLE: [&str; 4] = [
+    "stream_options",
+    "temperature",
+    "chat_template_kwargs",
+    "return_progress",
+];
+
+/// The same request always becomes the same bytes: the backend's prefix cache lives on it.
+pub(super) fn body(request: &ChatRequest, flavour: Flavour, base: &Url) -> Map<String, Value> {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), request.model.clone().into());
+    let messages = request.messages.iter().map(message).collect();
+    body.insert("messages".to_owned(), messages);
+    body.insert("stream".to_owned(), true.into());
+    body.insert(
+        "stream_options".to_owned(),
+        json!({ "include_usage": true }),
+    );
+    body.insert("temperature".to_owned(), decimal(request.temperature));
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(tool).collect();
+        body.insert("tools".to_owned(), tools);
+    }
+    if let Some(limit) = request.max_output_tokens {
+        // OpenAI's own models know only the new name, and other servers mostly the old one.
+        let name = if base.host_str() == Some("api.openai.com") {
+            "max_completion_tokens"
+        } else {
+            "max_tokens"
+        };
+        body.insert(name.to_owned(), limit.into());
+    }
+    match flavour {
+        Flavour::LlamaCpp => {
+            body.insert("return_progress".to_owned(), true.into());
+            body.insert("chat_template_kwargs".to_owned(), thinking(request.think));
+        }
+        Flavour::Vllm => {
+            body.insert("chat_template_kwargs".to_owned(), thinking(request.think));
+        }
+        Flavour::Plain => {}
+    }
+    body
+}
+
+/// The field that a refusal names, if the request can do without it.
+pub(super) fn dispensable_field(body: &Map<String, Value>, message: &str) -> Option<&'static str> {
+    DISPENSABLE
+        .into_iter()
+        .find(|field| body.contains_key(*field) && message.contains(field))
+}
+
+fn thinking(think: bool) -> Value {
+    json!({ "enable_thinking": think })
+}
+
+fn message(message: &ChatMessage) -> Value {
+    match message {
+        ChatMessage::System { content } => json!({ "role": "system", "content": content }),
+        ChatMessage::User { content, images } if images.is_empty() => {
+            json!({ "role": "user", "content": content })
+        }
+        ChatMessage::User { content, images } => {
+            let text = (!content.is_empty()).then(|| json!({ "type": "text", "text": content }));
+            let images = images.iter().map(
+                |image| json!({ "type": "image_url", "image_url": { "url": data_url(image) } }),
+            );
+            let parts: Vec<Value> = text.into_iter().chain(images).collect();
+            json!({ "role": "user", "content": parts })
+        }
+        ChatMessage::Assistant {
+            content,
+            tool_calls,
+        } if tool_calls.is_empty() => json!({ "role": "assistant", "content": content }),
+        ChatMessage::Assistant {
+            content,
+            tool_calls,
+        } => {
+            let calls: Vec<Value> = tool_calls
+                .iter()
+                .map(|call| {
+                    json!({
+                        "id": call.id,
+                        "type": "function",
+                        "function": {
+                            "name": call.name,
+                            "arguments": arguments_object(&call.arguments).to_string(),
+                        },
+                    })
+                })
+                .collect();
+            // Some servers refuse an empty text beside calls; null is in the specification.
+            let content = (!content.is_empty()).then_some(content);
+            json!({ "role": "assistant", "content": content, "tool_calls": calls })
+        }
+        ChatMessage::Tool {
+            call_id, content, ..
+        } => json!({ "role": "tool", "tool_call_id": call_id, "content": content }),
+    }
+}
+
+fn data_url(base64: &str) -> String {
+    format!("data:{};base64,{base64}", mime_type(base64))
+}
+
+/// The type of an image, by its first bytes.
+fn mime_type(base64: &str) -> &'static str {
+    // 16 characters hold 12 bytes: as much as the longest signature needs.
+    let head = base64.get(..16).unwrap_or(base64).trim_end_matches('=');
+    let bytes = STANDARD_NO_PAD.decode(head).unwrap_or_default();
+    match bytes.as_slice() {
+        [0x89, b'P', b'N', b'G', ..] => "image/png",
+        [b'G', b'I', b'F', b'8', ..] => "image/gif",
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => "image/webp",
+        [b'B', b'M', ..] => "image/bmp",
+        [
+            _,
+            _,
+            _,
+            _,
+            b'f',
+            b't',
+            b'y',
+            b'p',
+            b'a',
+            b'v',
+            b'i',
+            b'f',
+            ..,
+        ] => "image/avif",
+        // JPEG, and what is unknown: the server looks for itself or says no.
+        _ => "image/jpeg",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::*;
+
+    #[test]
+    fn an_image_is_known_by_its_first_bytes() {
+        let cases: [(&[u8], &str); 7] = [
+            (b"\x89PNG\r\n\x1a\n....", "image/png"),
+            (b"GIF89a..", "image/gif"),
+            (b"RIFF\x01\x02\x03\x04WEBPVP8 ", "image/webp"),
+            (b"\xff\xd8\xff\xe0....", "image/jpeg"),
+            (b"BM......", "image/bmp"),
+            (b"\0\0\0\x20ftypavif", "image/avif"),
+            (b"GI", "image/jpeg"),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(mime_type(&STANDARD.encode(bytes)), expected, "{bytes:?}");
+        }
+        assert_eq!(mime_type("not base64!"), "image/jpeg");
+        assert_eq!(mime_type("ééééééééééé"), "image/jpeg");
+    }
+}

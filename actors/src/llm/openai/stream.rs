@@ -1,0 +1,184 @@
+//! The chunks of a chat completion, and the whole completion that some servers send instead.
+
+use serde_json::Value;
+
+use crate::llm::LlmError;
+use crate::llm::decode::Decoder;
+use crate::llm::frames::Frame;
+use crate::llm::http_error::{is_overflow, message_in_value, message_of};
+use crate::llm::reply::{Reply, count_of, usage_of};
+use crate::protocol::chat::{FinishReason, Usage};
+
+use super::calls::CallAssembler;
+
+#[derive(Debug, Default)]
+pub(super) struct OpenAiDecoder {
+    calls: CallAssembler,
+    finish: Option<FinishReason>,
+    usage: Option<Usage>,
+}
+
+impl Decoder for OpenAiDecoder {
+    fn frame(&mut self, frame: &Frame, reply: &mut Reply) -> Result<(), LlmError> {
+        let data = match frame {
+            Frame::Data(data) => data.trim(),
+            Frame::Error(data) => return Err(stream_error(message_of(data), None, reply)),
+        };
+        if data == "[DONE]" {
+            return self.complete(reply);
+        }
+        let chunk: Value = serde_json::from_str(data).map_err(|error| LlmError::Malformed {
+            message: format!("an event that is no JSON ({error})"),
+        })?;
+        if chunk.is_null() {
+            return Ok(());
+        }
+        if !chunk.is_object() {
+            return Err(LlmError::Malformed {
+                message: "an event that is no JSON object".to_owned(),
+            });
+        }
+        self.chunk(&chunk, reply)
+    }
+
+    fn end(&mut self, reply: &mut Reply) -> Result<(), LlmError> {
+        if reply.is_done() {
+            Ok(())
+        } else if self.finish.is_some() {
+            self.complete(reply)
+        } else {
+            Err(LlmError::EndedEarly)
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.finish.is_some()
+    }
+}
+
+impl OpenAiDecoder {
+    fn chunk(&mut self, chunk: &Value, reply: &mut Reply) -> Result<(), LlmError> {
+        check_error(chunk, reply)?;
+        if let Some(progress) = chunk.get("prompt_progress") {
+            let count = |key: &str| count_of(progress.get(key));
+            if let (Some(read), Some(total)) = (count("processed"), count("total")) {
+                reply.prefill(read.min(total), total);
+            }
+        }
+        if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
+            let count = |key: &str| count_of(usage.get(key));
+            self.usage = usage_of(count("prompt_tokens"), count("completion_tokens"));
+        }
+        let choices = chunk.get("choices").and_then(Value::as_array);
+        for choice in choices
+            .into_iter()
+            .flatten()
+            .filter(|choice| is_first(choice))
+        {
+            self.choice(choice, reply)?;
+        }
+        Ok(())
+    }
+
+    fn choice(&mut self, choice: &Value, reply: &mut Reply) -> Result<(), LlmError> {
+        check_error(choice, reply)?;
+        let whole = choice.get("message").filter(|message| message.is_object());
+        if let Some(said) = choice
+            .get("delta")
+            .filter(|delta| delta.is_object())
+            .or(whole)
+        {
+            self.said(said, reply)?;
+        }
+        let reason = choice.get("finish_reason").and_then(Value::as_str);
+        if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
+            self.finish = Some(finish_of(reason));
+        } else if whole.is_some() {
+            self.finish = Some(FinishReason::Stop);
+        }
+        Ok(())
+    }
+
+    fn said(&mut self, said: &Value, reply: &mut Reply) -> Result<(), LlmError> {
+        let reasoning = ["reasoning_content", "reasoning"]
+            .iter()
+            .find_map(|key| said.get(*key)?.as_str().filter(|text| !text.is_empty()));
+        if let Some(reasoning) = reasoning {
+            reply.thinking(reasoning)?;
+        }
+        match said.get("content") {
+            Some(Value::String(text)) => reply.text(text)?,
+            Some(Value::Array(parts)) => {
+                for part in parts {
+                    content_part(part, reply)?;
+                }
+            }
+            _ => {}
+        }
+        if let Some(refusal) = said.get("refusal").and_then(Value::as_str) {
+            reply.text(refusal)?;
+        }
+        match said.get("tool_calls").and_then(Value::as_array) {
+            Some(fragments) => self.calls.push(fragments, reply),
+            None => Ok(()),
+        }
+    }
+
+    fn complete(&mut self, reply: &mut Reply) -> Result<(), LlmError> {
+        self.calls.finish(reply)?;
+        reply.finish(self.finish.unwrap_or(FinishReason::Stop), self.usage);
+        Ok(())
+    }
+}
+
+/// Content in parts, as Mistral's reasoning models send it.
+fn content_part(part: &Value, reply: &mut Reply) -> Result<(), LlmError> {
+    if let Some(text) = part.get("text").and_then(Value::as_str) {
+        return reply.text(text);
+    }
+    let thoughts = part.get("thinking").and_then(Value::as_array);
+    for thought in thoughts.into_iter().flatten() {
+        if let Some(text) = thought.get("text").and_then(Value::as_str) {
+            reply.thinking(text)?;
+        }
+    }
+    Ok(())
+}
+
+/// Only one answer was asked for.
+fn is_first(choice: &Value) -> bool {
+    choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0
+}
+
+fn finish_of(reason: &str) -> FinishReason {
+    match reason {
+        "stop" | "tool_calls" | "function_call" | "eos" | "eos_token" | "end_turn"
+        | "stop_sequence" => FinishReason::Stop,
+        "length" | "max_tokens" => FinishReason::Length,
+        _ => FinishReason::Other,
+    }
+}
+
+/// Errors stand under `error`, or (older vLLM) are the whole chunk.
+fn check_error(chunk: &Value, reply: &Reply) -> Result<(), LlmError> {
+    let error = match chunk.get("error") {
+        Some(error) if !error.is_null() => error,
+        _ if chunk.get("object").and_then(Value::as_str) == Some("error") => chunk,
+        _ => return Ok(()),
+    };
+    let code = count_of(error.get("code"));
+    Err(stream_error(message_in_value(error), code, reply))
+}
+
+fn stream_error(message: String, code: Option<u32>, reply: &Reply) -> LlmError {
+    match code {
+        _ if is_overflow(&message) => LlmError::ContextOverflow { message },
+        // Gateways answer 200 before they know whether anyone can take the call.
+        Some(status @ (429 | 503 | 529)) if !reply.has_begun() => LlmError::Busy {
+            status: status as u16,
+            message,
+            retry_after: None,
+        },
+        _ => LlmError::MidStream { message },
+    }
+}

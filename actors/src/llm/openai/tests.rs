@@ -1,0 +1,378 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says so by failing"
+)]
+
+use std::fs;
+
+use serde_json::json;
+use wiremock::matchers::{header, method, path};
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+use super::*;
+use crate::llm::fake_model::{Config, FakeModel, Step};
+use crate::llm::fixture_tests::fixtures;
+use crate::llm::ollama::tests::{answer, full_request, request, said};
+use crate::protocol::chat::{ChatDelta, FinishReason};
+
+const DONE: ChatDelta = ChatDelta::Done {
+    finish: FinishReason::Stop,
+    usage: None,
+};
+
+fn config(url: &str) -> OpenAiConfig {
+    OpenAiConfig {
+        base_url: url.to_owned(),
+        api_key: Some("secret-key".to_owned()),
+        default_model: None,
+        slots: None,
+    }
+}
+
+fn backend(url: &str) -> OpenAiBackend {
+    OpenAiBackend::new(config(url)).unwrap()
+}
+
+#[test]
+fn the_request_is_what_the_api_takes() {
+    let base = Url::parse("http://localhost/v1").unwrap();
+    let body = request::body(&full_request(), Flavour::Plain, &base);
+    insta::assert_json_snapshot!("request", body);
+    let llama = request::body(&request("Hi"), Flavour::LlamaCpp, &base);
+    assert_eq!(
+        llama["chat_template_kwargs"],
+        json!({"enable_thinking": true})
+    );
+    assert_eq!(llama["return_progress"], json!(true));
+    let hosted = Url::parse("https://api.openai.com/v1").unwrap();
+    let body = request::body(&full_request(), Flavour::Plain, &hosted);
+    assert_eq!(body["max_completion_tokens"], json!(50));
+    assert_eq!(body.get("max_tokens"), None);
+}
+
+#[test]
+fn the_key_is_never_shown() {
+    let backend = backend("http://localhost:8080");
+    let shown = format!("{backend:?} {:?}", backend.config);
+    assert!(!shown.contains("secret-key"), "{shown}");
+}
+
+#[test]
+fn a_key_that_cannot_be_one_is_refused() {
+    let broken = OpenAiConfig {
+        api_key: Some("two\nlines".to_owned()),
+        ..config("http://localhost")
+    };
+    assert!(matches!(
+        OpenAiBackend::new(broken),
+        Err(LlmError::NotReady { .. })
+    ));
+    assert!(matches!(
+        OpenAiBackend::new(config("::")),
+        Err(LlmError::NotReady { .. })
+    ));
+}
+
+#[tokio::test]
+async fn a_call_streams_its_answer() {
+    let fake = FakeModel::start();
+    fake.script([
+        Step::Prefill { read: 3, total: 9 },
+        Step::Thinking("Hm.".to_owned()),
+        Step::text("Hel"),
+        Step::text("lo"),
+        Step::tool_call("todo", json!({"action": "list", "wo": "ü"})),
+        Step::tool_call("todo", json!({})),
+    ]);
+    let outcome = answer(&backend(&fake.url()), request("Hi")).await;
+    insta::assert_debug_snapshot!(outcome);
+    let chats = fake.chats();
+    let sent = |name: &str| chats[0].headers.iter().find(|(known, _)| known == name);
+    assert_eq!(sent("authorization").unwrap().1, "Bearer secret-key");
+    assert_eq!(sent("accept-encoding"), None);
+    fake.assert_clean();
+}
+
+#[tokio::test]
+async fn the_whole_request_keeps_the_rules() {
+    let fake = FakeModel::start();
+    answer(&backend(&fake.url()), full_request()).await;
+    fake.assert_clean();
+}
+
+/// Answers with this body, in place of a stream.
+fn raw(body: &str) -> Step {
+    let headers = [("content-type".to_owned(), "text/event-stream".to_owned())];
+    Step::Respond {
+        status: 200,
+        headers: headers.into(),
+        body: body.to_owned(),
+    }
+}
+
+const HI: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
+const STOP: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+
+#[tokio::test]
+async fn an_end_is_known_in_its_forms() {
+    let fake = FakeModel::start();
+    let backend = backend(&fake.url());
+    let hi = Ok(ChatDelta::Text("Hi".to_owned()));
+    for (body, expected) in [
+        (format!("{HI}{STOP}data: [DONE]\n\n"), Ok(DONE)),
+        (format!("{HI}{STOP}"), Ok(DONE)),
+        (format!("{HI}data: [DONE]\n\n"), Ok(DONE)),
+        (HI.to_owned(), Err(LlmError::EndedEarly)),
+        (format!("{HI}{STOP}data: {{\"choi"), Ok(DONE)),
+        (format!("{HI}: ping\n\ndata: null\n\n{STOP}"), Ok(DONE)),
+        (
+            format!("{HI}data: {{\"error\":\"boom\"}}\n\n"),
+            Err(LlmError::MidStream {
+                message: "boom".to_owned(),
+            }),
+        ),
+        (
+            format!("{HI}event: error\ndata: {{\"message\":\"boom\"}}\n\n"),
+            Err(LlmError::MidStream {
+                message: "boom".to_owned(),
+            }),
+        ),
+        (
+            format!("{HI}data: {{\"choices\":[{{\"error\":{{\"message\":\"boom\"}},\"finish_reason\":\"error\"}}]}}\n\n"),
+            Err(LlmError::MidStream {
+                message: "boom".to_owned(),
+            }),
+        ),
+        (
+            r#"{"object":"chat.completion","choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#.to_owned(),
+            Ok(DONE),
+        ),
+    ] {
+        fake.script([raw(&body)]);
+        let outcome = answer(&backend, request("Hi")).await;
+        assert_eq!(outcome, [hi.clone(), expected], "{body}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_before_the_first_word_is_what_it_says() {
+    let fake = FakeModel::start();
+    let backend = backend(&fake.url());
+    for (body, expected) in [
+        (
+            r#"{"error":{"code":429,"message":"later"}}"#,
+            LlmError::Busy {
+                status: 429,
+                message: "later".to_owned(),
+                retry_after: None,
+            },
+        ),
+        (
+            r#"{"error":{"message":"maximum context length is 8"}}"#,
+            LlmError::ContextOverflow {
+                message: "maximum context length is 8".to_owned(),
+            },
+        ),
+    ] {
+        fake.script([raw(body)]);
+        assert_eq!(
+            answer(&backend, request("Hi")).await,
+            [Err(expected.clone())]
+        );
+        fake.script([raw(&format!("data: {body}\n\n"))]);
+        assert_eq!(answer(&backend, request("Hi")).await, [Err(expected)]);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_keeps_the_connection_open_after_its_answer_does_not_hold_it() {
+    let fake = FakeModel::start();
+    let backend = backend(&fake.url());
+    fake.script([Step::Raw(format!("{HI}{STOP}")), Step::Silence]);
+    let outcome = answer(&backend, request("Hi")).await;
+    assert_eq!(outcome, [Ok(ChatDelta::Text("Hi".to_owned())), Ok(DONE)]);
+    fake.wait_for(|chats| chats[0].closed_early_ms.is_some())
+        .await;
+}
+
+#[tokio::test]
+async fn reasoning_in_tags_is_reasoning() {
+    let fake = FakeModel::start();
+    fake.script(["<thi", "nk>a", "b</", "think>\n\nc"].map(Step::text));
+    let outcome = answer(&backend(&fake.url()), request("Hi")).await;
+    assert_eq!(said(&outcome), "c");
+    assert!(
+        outcome.contains(&Ok(ChatDelta::Thinking("a".to_owned()))),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_field_that_a_server_refuses_is_left_out() {
+    let fake = FakeModel::start();
+    let refusal =
+        r#"{"error":{"message":"Unrecognized request argument supplied: stream_options"}}"#;
+    fake.script([Step::status(400, refusal)]);
+    let outcome = answer(&backend(&fake.url()), request("Hi")).await;
+    assert_eq!(said(&outcome), "You said: Hi");
+    let sent: Vec<bool> = fake
+        .chats()
+        .iter()
+        .map(|chat| chat.body.get("stream_options").is_some())
+        .collect();
+    assert_eq!(sent, [true, false]);
+}
+
+#[tokio::test]
+async fn a_refusal_that_names_nothing_to_leave_out_is_told() {
+    let fake = FakeModel::start();
+    fake.script([Step::status(400, r#"{"error":{"message":"no"}}"#)]);
+    let outcome = answer(&backend(&fake.url()), request("Hi")).await;
+    assert!(
+        matches!(
+            outcome.as_slice(),
+            [Err(LlmError::Rejected { status: 400, .. })]
+        ),
+        "{outcome:?}"
+    );
+    assert_eq!(fake.chats().len(), 1);
+}
+
+#[tokio::test]
+async fn a_wrong_key_is_told_without_repeating_it() {
+    let fake = FakeModel::start();
+    fake.script([Step::status(
+        401,
+        r#"{"error":{"message":"Incorrect API key provided: secret-key"}}"#,
+    )]);
+    let backend = backend(&fake.url());
+    let outcome = answer(&backend, request("Hi")).await;
+    let [Err(error @ LlmError::Unauthorized { .. })] = outcome.as_slice() else {
+        panic!("{outcome:?}");
+    };
+    assert!(!error.to_string().contains("secret-key"), "{error}");
+    fake.configure(Config {
+        api_key: Some("another".to_owned()),
+        ..Config::default()
+    });
+    let probe = backend.probe().await;
+    let BackendState::Down { remedy, .. } = probe.state else {
+        panic!("{probe:?}");
+    };
+    assert!(remedy.contains("OPENAI_API_KEY"), "{remedy}");
+}
+
+#[tokio::test]
+async fn neither_key_nor_conversation_follows_a_redirect_to_another_server() {
+    let elsewhere = FakeModel::start();
+    let fake = FakeModel::start();
+    let location = format!("{}/v1/chat/completions", elsewhere.url());
+    for status in [301, 302, 307, 308] {
+        fake.script([Step::Respond {
+            status,
+            headers: [("Location".to_owned(), location.clone())].into(),
+            body: String::new(),
+        }]);
+        let outcome = answer(&backend(&fake.url()), request("Hi")).await;
+        assert!(
+            matches!(outcome.as_slice(), [Err(LlmError::Rejected { .. })]),
+            "{outcome:?}"
+        );
+    }
+    assert!(elsewhere.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_redirect_within_the_server_is_followed() {
+    let server = MockServer::start().await;
+    Mock::given(path("/v1/chat/completions"))
+        .respond_with(
+            ResponseTemplate::new(308).insert_header("location", "/api/v1/chat/completions"),
+        )
+        .mount(&server)
+        .await;
+    Mock::given(method("POST"))
+        .and(path("/api/v1/chat/completions"))
+        .and(header("authorization", "Bearer secret-key"))
+        .respond_with(ResponseTemplate::new(200).set_body_string(format!("{HI}{STOP}")))
+        .mount(&server)
+        .await;
+    let outcome = answer(&backend(&server.uri()), request("Hi")).await;
+    assert_eq!(said(&outcome), "Hi", "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_compressed_body_is_refused() {
+    let fake = FakeModel::start();
+    fake.script([Step::Respond {
+        status: 200,
+        headers: [("Content-Encoding".to_owned(), "gzip".to_owned())].into(),
+        body: "nothing of the kind".to_owned(),
+    }]);
+    let outcome = answer(&backend(&fake.url()), request("Hi")).await;
+    assert!(
+        matches!(outcome.as_slice(), [Err(LlmError::Malformed { .. })]),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_probe_reads_what_servers_tell_of_their_models() {
+    let server = MockServer::start().await;
+    for (folder, name) in [("openai", "models"), ("ollama", "v1_models")] {
+        server.reset().await;
+        let body = fs::read(fixtures().join(folder).join(format!("{name}.json"))).unwrap();
+        Mock::given(path("/v1/models"))
+            .respond_with(ResponseTemplate::new(200).set_body_raw(body, "application/json"))
+            .mount(&server)
+            .await;
+        insta::assert_debug_snapshot!(name, backend(&server.uri()).probe().await);
+    }
+}
+
+#[tokio::test]
+async fn a_probe_tells_every_state_apart() {
+    let server = MockServer::start().await;
+    for (status, body, expected) in [
+        (503, r#"{"error":{"message":"Loading model"}}"#, "Loading"),
+        (404, "404 page not found", "Down"),
+        (200, "<html>", "Down"),
+        (200, r#"{"data":[]}"#, "Down"),
+        (200, r#"{"hello":"world"}"#, "Down"),
+        (200, r#"{"data":[{"id":"m"}]}"#, "Ready"),
+    ] {
+        server.reset().await;
+        Mock::given(path("/v1/models"))
+            .respond_with(ResponseTemplate::new(status).set_body_string(body))
+            .mount(&server)
+            .await;
+        let state = format!("{:?}", backend(&server.uri()).probe().await.state);
+        assert!(state.starts_with(expected), "{status} {body}: {state}");
+    }
+}
+
+#[tokio::test]
+async fn llama_cpp_is_asked_for_its_progress_once_it_is_known() {
+    let server = MockServer::start().await;
+    let models = fs::read(fixtures().join("openai/models.json")).unwrap();
+    Mock::given(path("/v1/models"))
+        .respond_with(ResponseTemplate::new(200).set_body_raw(models, "application/json"))
+        .mount(&server)
+        .await;
+    Mock::given(path("/v1/chat/completions"))
+        .respond_with(ResponseTemplate::new(200).set_body_string(format!("{HI}{STOP}")))
+        .mount(&server)
+        .await;
+    let backend = backend(&server.uri());
+    answer(&backend, request("Hi")).await;
+    backend.probe().await;
+    answer(&backend, request("Hi")).await;
+    let requests = server.received_requests().await.unwrap();
+    let progress: Vec<bool> = requests
+        .iter()
+        .filter(|request| request.url.path().ends_with("completions"))
+        .map(|request| request.body_json::<Value>().unwrap()["return_progress"] == json!(true))
+        .collect();
+    assert_eq!(progress, [false, true]);
+}

@@ -1,0 +1,297 @@
+//! The starter as a backend: which file answers, how that stands, and the way to the engine.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use futures_util::stream;
+use tokio::sync::{mpsc, watch};
+
+use super::StarterConfig;
+use super::chat_model::{ChatModel, MAX_WINDOW};
+use super::choice::{StarterChoice, UnknownChoice};
+use super::engine::{Engine, Load};
+use super::error::ModelError;
+use super::fetch::{FetchError, FetchState, Fetcher};
+use super::inspect::Inspector;
+use super::models::{STARTER_MODELS, StarterModel};
+use super::resources::{available_memory, readable};
+use crate::llm::{Backend, ChatStream, LlmError, Probe};
+use crate::protocol::chat::{ChatDelta, ChatRequest};
+use crate::protocol::status::{BackendKind, BackendState, FetchableModel, ModelInfo};
+
+/// The model in this process as a backend.
+///
+/// One request is answered at a time; the actor above keeps the queue. Nothing is fetched or
+/// loaded by itself: that actor decides when to call [`fetch`](Self::fetch), and the first
+/// request loads the model.
+#[derive(Debug)]
+pub struct StarterBackend {
+    /// Held for a moment only, never across an await.
+    choice: Mutex<StarterChoice>,
+    models_dir: PathBuf,
+    fetcher: Fetcher,
+    engine: Engine,
+    inspector: Inspector,
+}
+
+impl StarterBackend {
+    /// Sets everything up; touches neither disk nor network.
+    #[must_use]
+    pub fn new(config: StarterConfig) -> Self {
+        let load: Load = Arc::new(|path| Ok(Box::new(load(path)?)));
+        Self {
+            choice: Mutex::new(config.model),
+            fetcher: Fetcher::new(config.models_dir.clone()),
+            models_dir: config.models_dir,
+            engine: Engine::new(load, config.idle),
+            inspector: Inspector::default(),
+        }
+    }
+
+    /// Fetches a model by its name, from the first source that has it, and gives back its file.
+    /// Answers at once where it is here already. One fetch runs at a time; a second call waits
+    /// for the first. Dropping the future stops the fetch, and what was received is kept for
+    /// the next one. It does not choose the model: that is [`use_model`](Self::use_model).
+    pub async fn fetch(&self, name: &str) -> Result<PathBuf, FetchError> {
+        self.fetcher.fetch(name).await
+    }
+
+    /// How the fetch stands, kept up to date while one runs.
+    #[must_use]
+    pub fn fetch_state(&self) -> watch::Receiver<FetchState> {
+        self.fetcher.state()
+    }
+
+    /// The models that can be fetched, and which of them are here.
+    #[must_use]
+    pub fn fetchable(&self) -> Vec<FetchableModel> {
+        let state = self.fetcher.state().borrow().clone();
+        STARTER_MODELS
+            .iter()
+            .map(|model| FetchableModel {
+                name: model.name.to_owned(),
+                title: model.title.to_owned(),
+                size: model.size,
+                memory: model.memory,
+                demo: model.demo,
+                present: model.is_present(&self.models_dir),
+                received: match &state {
+                    FetchState::Fetching {
+                        model: fetched,
+                        received,
+                        ..
+                    } if *fetched == model.name => Some(*received),
+                    _ => None,
+                },
+                problem: match &state {
+                    FetchState::Failed {
+                        model: failed,
+                        problem,
+                    } if *failed == model.name => Some(problem.clone()),
+                    _ => None,
+                },
+            })
+            .collect()
+    }
+
+    /// Answers with this model from the next request on, fetched or not. The one in memory
+    /// goes when that request comes.
+    pub fn use_model(&self, name: &str) -> Result<(), UnknownChoice> {
+        let choice = StarterChoice::parse(name)?;
+        *self.choice.lock().unwrap_or_else(PoisonError::into_inner) = choice;
+        Ok(())
+    }
+
+    fn choice(&self) -> StarterChoice {
+        let choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
+        choice.clone()
+    }
+
+    /// The state of a chosen model that is known by its name.
+    fn named_state(&self, model: &StarterModel) -> BackendState {
+        if model.is_present(&self.models_dir) {
+            return BackendState::Ready;
+        }
+        match &*self.fetcher.state().borrow() {
+            FetchState::Fetching {
+                model: fetched,
+                received,
+                total,
+                ..
+            } if *fetched == model.name => BackendState::Fetching {
+                model: model.name.to_owned(),
+                received: *received,
+                total: *total,
+            },
+            FetchState::Failed {
+                model: failed,
+                problem,
+            } if *failed == model.name => down(problem.clone(), &fetch_remedy(model)),
+            _ => down(
+                format!("{} ({}) is not here yet", model.title, readable(model.size)),
+                &fetch_remedy(model),
+            ),
+        }
+    }
+
+    /// The file that answers a request for this model, and whether that is a demo.
+    fn file_for(&self, wanted: &str) -> Result<(PathBuf, Tools), LlmError> {
+        let choice = self.choice();
+        let chosen = wanted.is_empty() || choice.name().as_deref() == Some(wanted);
+        let model = match choice {
+            StarterChoice::Off => return Err(not_ready(OFF, OFF_REMEDY)),
+            StarterChoice::File(path) if chosen => return Ok((path, Tools::Held)),
+            StarterChoice::Named(model) if chosen => model,
+            _ => StarterModel::named(wanted)
+                .filter(|model| model.is_present(&self.models_dir))
+                .ok_or_else(|| LlmError::ModelNotFound {
+                    model: wanted.to_owned(),
+                    message: "it is not among the models that were fetched".to_owned(),
+                })?,
+        };
+        if !model.is_present(&self.models_dir) {
+            let problem = format!("{} is not here yet", model.title);
+            return Err(not_ready(&problem, &fetch_remedy(model)));
+        }
+        let tools = if model.demo { Tools::None } else { Tools::Held };
+        Ok((model.path(&self.models_dir), tools))
+    }
+}
+
+/// What becomes of the tools that a request offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tools {
+    /// The model only chats; it is not told of them.
+    None,
+    /// The reply is held to their schemas.
+    Held,
+}
+
+const OFF: &str = "the starter model is turned off";
+const OFF_REMEDY: &str = "unset STARTER_MODEL, or start a model server";
+
+fn fetch_remedy(model: &StarterModel) -> String {
+    format!(
+        "run `navi model fetch {}`, or fetch it from the page",
+        model.name
+    )
+}
+
+fn down(problem: String, remedy: &str) -> BackendState {
+    BackendState::Down {
+        problem,
+        remedy: remedy.to_owned(),
+    }
+}
+
+fn not_ready(problem: &str, remedy: &str) -> LlmError {
+    LlmError::NotReady {
+        problem: problem.to_owned(),
+        remedy: remedy.to_owned(),
+    }
+}
+
+/// Loads a model if there is room for it.
+fn load(path: &Path) -> Result<ChatModel, ModelError> {
+    let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    // The weights, the second form that candle multiplies by, and the cache.
+    let needed = size.saturating_mul(2);
+    match available_memory() {
+        Some(available) if available < needed => Err(ModelError::NoMemory {
+            needed: readable(needed),
+            available: readable(available),
+        }),
+        _ => ChatModel::load(path),
+    }
+}
+
+fn info(model: &StarterModel) -> ModelInfo {
+    let most = u32::try_from(MAX_WINDOW).unwrap_or(u32::MAX);
+    ModelInfo {
+        name: model.name.to_owned(),
+        tools: Some(!model.demo),
+        vision: Some(false),
+        thinking: Some(false),
+        context_window: Some(model.context_window.min(most)),
+        demo: model.demo,
+    }
+}
+
+#[async_trait]
+impl Backend for StarterBackend {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Starter
+    }
+
+    fn address(&self) -> String {
+        "in process".to_owned()
+    }
+
+    fn slots(&self) -> usize {
+        1
+    }
+
+    async fn probe(&self) -> Probe {
+        let choice = self.choice();
+        let mut models: Vec<ModelInfo> = STARTER_MODELS
+            .iter()
+            .filter(|model| model.is_present(&self.models_dir))
+            .map(info)
+            .collect();
+        let state = match &choice {
+            StarterChoice::Off => down(OFF.to_owned(), OFF_REMEDY),
+            StarterChoice::Named(model) => self.named_state(model),
+            StarterChoice::File(path) => match self.inspector.window(path).await {
+                Ok(window) => {
+                    models.push(ModelInfo {
+                        name: path.display().to_string(),
+                        tools: Some(true),
+                        vision: Some(false),
+                        thinking: Some(false),
+                        context_window: Some(window),
+                        demo: false,
+                    });
+                    BackendState::Ready
+                }
+                Err(error) => down(
+                    error.to_string(),
+                    "set STARTER_MODEL to a GGUF file of the llama or qwen2 architecture, or unset it",
+                ),
+            },
+        };
+        Probe {
+            state,
+            version: None,
+            models,
+            default_model: choice.name(),
+        }
+    }
+
+    async fn chat(&self, mut request: ChatRequest) -> Result<ChatStream, LlmError> {
+        let (path, tools) = self.file_for(&request.model)?;
+        if tools == Tools::None {
+            request.tools.clear();
+        }
+        let deltas = self.engine.ask(path, request)?;
+        Ok(Box::pin(stream::unfold(Some(deltas), next_delta)))
+    }
+}
+
+type Deltas = mpsc::Receiver<Result<ChatDelta, LlmError>>;
+
+/// The next delta; nothing after `Done` or an error, and an error where neither comes.
+async fn next_delta(
+    deltas: Option<Deltas>,
+) -> Option<(Result<ChatDelta, LlmError>, Option<Deltas>)> {
+    let mut deltas = deltas?;
+    match deltas.recv().await {
+        Some(last @ (Ok(ChatDelta::Done { .. }) | Err(_))) => Some((last, None)),
+        Some(delta) => Some((delta, Some(deltas))),
+        None => Some((Err(LlmError::EndedEarly), None)),
+    }
+}
+
+#[cfg(test)]
+#[path = "backend_tests.rs"]
+mod backend_tests;

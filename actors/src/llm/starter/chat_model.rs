@@ -1,0 +1,298 @@
+//! A loaded model that answers requests: prompt, reading, choosing, and the reply as it comes.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::decoder::{CHUNK, Decoder};
+use super::detokenizer::Detokenizer;
+use super::engine::{Emit, Model};
+use super::error::ModelError;
+use super::gguf::GgufFile;
+use super::grammar::{GrammarMaker, ReplyGrammar};
+use super::prompt;
+use super::reply::Reply;
+use super::sampler::{Sampler, Sampling};
+use super::template::ChatTemplate;
+use super::tokenizer::Tokenizer;
+use crate::protocol::chat::{ChatDelta, ChatRequest, FinishReason, Usage};
+
+/// The window is never larger than this, whatever the model was made for: what a processor
+/// reads in several minutes is of no use to the person who waits.
+pub(super) const MAX_WINDOW: usize = 16_384;
+
+/// Room that must be left for an answer.
+const MIN_ANSWER: usize = 16;
+
+/// Where a request sets no limit of its own.
+const DEFAULT_ANSWER: usize = 4096;
+
+/// Below so many bytes a model is so small that it repeats itself without help.
+const TINY_BYTES: u64 = 512 << 20;
+const TINY_PENALTY: f32 = 1.15;
+
+/// A model in memory.
+#[derive(Debug)]
+pub(super) struct ChatModel {
+    decoder: Decoder,
+    tokenizer: Arc<Tokenizer>,
+    template: ChatTemplate,
+    /// Made for the first request that offers tools.
+    grammars: Option<GrammarMaker>,
+    repeat_penalty: f32,
+}
+
+impl ChatModel {
+    /// Loads the file. Takes seconds for a large one.
+    pub(super) fn load(path: &Path) -> Result<Self, ModelError> {
+        let mut file = GgufFile::open(path)?;
+        let source = file.text("tokenizer.chat_template").map(str::to_owned);
+        let size = std::fs::metadata(path).map_or(u64::MAX, |metadata| metadata.len());
+        let decoder = Decoder::load(&mut file, MAX_WINDOW)?;
+        let tokenizer = Tokenizer::read(&mut file, decoder.vocabulary())?;
+        let (begin, end) = (tokenizer.begin_text(), tokenizer.end().text.as_str());
+        Ok(Self {
+            template: ChatTemplate::new(source.as_deref(), begin, end)?,
+            tokenizer: Arc::new(tokenizer),
+            decoder,
+            grammars: None,
+            repeat_penalty: if size < TINY_BYTES { TINY_PENALTY } else { 1.0 },
+        })
+    }
+
+    /// Answers a request, choosing by this seed. What comes goes through `emit`, the end of it
+    /// too; `cancelled` is asked all the while.
+    pub(super) fn answer_seeded(
+        &mut self,
+        request: &ChatRequest,
+        seed: u64,
+        emit: Emit<'_>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), ModelError> {
+        let window = match usize::try_from(request.context_window) {
+            Ok(asked) if asked > 0 => asked.min(self.decoder.window()),
+            _ => self.decoder.window(),
+        };
+        let mut prompt = prompt::tokens(request, &self.template, &self.tokenizer)?;
+        let prompt_tokens = prompt.len();
+        let mut answer = self.begin_answer(request, seed)?;
+        let forced = answer.start(&self.tokenizer);
+        prompt.extend(forced);
+        if prompt.len() + MIN_ANSWER > window {
+            return Err(ModelError::Overflow {
+                tokens: prompt_tokens,
+                window,
+            });
+        }
+        let limit = request
+            .max_output_tokens
+            .and_then(|limit| usize::try_from(limit).ok())
+            .unwrap_or(DEFAULT_ANSWER)
+            .min(window - prompt_tokens);
+
+        let mut logits = self.read_prompt(&prompt, emit, cancelled)?;
+        let finish = loop {
+            if let Some(text) = answer.take_text()
+                && !emit(ChatDelta::Text(text))
+            {
+                return Err(ModelError::Cancelled);
+            }
+            if answer.is_complete() {
+                break FinishReason::Stop;
+            }
+            if answer.tokens >= limit {
+                break FinishReason::Length;
+            }
+            let Some(next) = answer.choose(&mut logits, &self.tokenizer)? else {
+                break FinishReason::Stop;
+            };
+            // Forced tokens may go past the limit; they may not go past the window.
+            if prompt_tokens + answer.tokens >= window {
+                break FinishReason::Length;
+            }
+            if answer.sampler.is_stuck() {
+                break FinishReason::Other;
+            }
+            if answer.is_complete() {
+                continue;
+            }
+            for chunk in next.chunks(CHUNK) {
+                logits = self.decoder.forward(chunk, cancelled)?;
+            }
+        };
+        let tokens = answer.tokens;
+        for delta in answer.finish() {
+            emit(delta);
+        }
+        let usage = Usage {
+            prompt_tokens: u32::try_from(prompt_tokens).unwrap_or(u32::MAX),
+            completion_tokens: u32::try_from(tokens).unwrap_or(u32::MAX),
+        };
+        emit(ChatDelta::Done {
+            finish,
+            usage: Some(usage),
+        });
+        Ok(())
+    }
+
+    /// Reads what the cache does not hold yet and tells how far it is.
+    fn read_prompt(
+        &mut self,
+        prompt: &[u32],
+        emit: Emit<'_>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Vec<f32>, ModelError> {
+        let mut read = self.decoder.keep_prefix(prompt);
+        let mut logits = Vec::new();
+        for chunk in prompt[read..].chunks(CHUNK) {
+            let progress = ChatDelta::Prefill {
+                read: u32::try_from(read).unwrap_or(u32::MAX),
+                total: u32::try_from(prompt.len()).unwrap_or(u32::MAX),
+            };
+            if !emit(progress) {
+                return Err(ModelError::Cancelled);
+            }
+            logits = self.decoder.forward(chunk, cancelled)?;
+            read += chunk.len();
+        }
+        Ok(logits)
+    }
+
+    fn begin_answer(&mut self, request: &ChatRequest, seed: u64) -> Result<Answer, ModelError> {
+        let grammar = if request.tools.is_empty() {
+            None
+        } else {
+            let maker = match self.grammars.take() {
+                Some(maker) => maker,
+                None => GrammarMaker::new(Arc::clone(&self.tokenizer), self.decoder.vocabulary())?,
+            };
+            let grammar = maker.for_tools(&request.tools);
+            self.grammars = Some(maker);
+            Some((grammar?, Reply::default()))
+        };
+        let sampling = Sampling {
+            temperature: request.temperature,
+            // JSON repeats its quotes and braces by nature.
+            repeat_penalty: if grammar.is_some() {
+                1.0
+            } else {
+                self.repeat_penalty
+            },
+        };
+        Ok(Answer {
+            sampler: Sampler::new(sampling, seed),
+            detokenizer: Detokenizer::default(),
+            grammar,
+            text: String::new(),
+            tokens: 0,
+        })
+    }
+}
+
+impl Model for ChatModel {
+    fn answer(
+        &mut self,
+        request: &ChatRequest,
+        emit: Emit<'_>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), ModelError> {
+        let (seed, _) = uuid::Uuid::new_v4().as_u64_pair();
+        self.answer_seeded(request, seed, emit, cancelled)
+    }
+}
+
+/// One answer as it is made.
+#[derive(Debug)]
+struct Answer {
+    sampler: Sampler,
+    detokenizer: Detokenizer,
+    /// With tools: what holds the reply to them, and what reads it.
+    grammar: Option<(ReplyGrammar, Reply)>,
+    /// Text that the user has not been sent yet.
+    text: String,
+    tokens: usize,
+}
+
+impl Answer {
+    /// The tokens that every reply under this grammar begins with.
+    fn start(&mut self, tokenizer: &Tokenizer) -> Vec<u32> {
+        let forced = match &mut self.grammar {
+            Some((grammar, _)) => grammar.forced(),
+            None => Vec::new(),
+        };
+        for id in &forced {
+            self.say(*id, tokenizer);
+        }
+        forced
+    }
+
+    /// Chooses the next token and adds those that the grammar then forces; none where the
+    /// model ends its answer.
+    fn choose(
+        &mut self,
+        logits: &mut [f32],
+        tokenizer: &Tokenizer,
+    ) -> Result<Option<Vec<u32>>, ModelError> {
+        let nothing = || ModelError::Compute("no token can be chosen".to_owned());
+        let Some((grammar, _)) = &mut self.grammar else {
+            let id = self.sampler.choose(logits, None).ok_or_else(nothing)?;
+            if tokenizer.is_stop(id) {
+                return Ok(None);
+            }
+            self.say(id, tokenizer);
+            return Ok(Some(vec![id]));
+        };
+        let mask = grammar.allowed()?;
+        let id = self
+            .sampler
+            .choose(logits, Some(&|id| mask.is_allowed(id)))
+            .ok_or_else(nothing)?;
+        grammar.accept(id)?;
+        let mut next = vec![id];
+        next.extend(grammar.forced());
+        for id in &next {
+            self.say(*id, tokenizer);
+        }
+        Ok(Some(next))
+    }
+
+    fn say(&mut self, id: u32, tokenizer: &Tokenizer) {
+        self.tokens += 1;
+        self.sampler.said(id);
+        let written = self.detokenizer.push(tokenizer.bytes(id));
+        let text = match &mut self.grammar {
+            Some((_, reply)) => reply.push(&written),
+            None => written,
+        };
+        self.text.push_str(&text);
+    }
+
+    fn take_text(&mut self) -> Option<String> {
+        (!self.text.is_empty()).then(|| std::mem::take(&mut self.text))
+    }
+
+    fn is_complete(&self) -> bool {
+        self.grammar
+            .as_ref()
+            .is_some_and(|(grammar, _)| grammar.is_complete())
+    }
+
+    /// What is left to send when the model has ended.
+    fn finish(mut self) -> Vec<ChatDelta> {
+        let rest = self.detokenizer.finish();
+        let mut deltas = Vec::new();
+        match &self.grammar {
+            None => self.text.push_str(rest),
+            Some(_) if rest.is_empty() => {}
+            Some(_) => tracing::debug!("the model's last character was cut off"),
+        }
+        if let Some(text) = self.take_text() {
+            deltas.push(ChatDelta::Text(text));
+        }
+        deltas.extend(self.grammar.and_then(|(_, reply)| reply.finish()));
+        deltas
+    }
+}
+
+#[cfg(test)]
+#[path = "chat_model_tests.rs"]
+mod chat_model_tests;

@@ -1,0 +1,216 @@
+#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
+
+use candle_core::quantized::gguf_file::Value;
+use serde_json::json;
+
+use super::*;
+use crate::llm::starter::tiny_model::{IM_END, TinyModel, WINDOW};
+use crate::protocol::chat::ChatMessage;
+use crate::protocol::tool::{Effect, ToolSpec};
+
+fn model() -> ChatModel {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tiny.gguf");
+    TinyModel::new("qwen2").write(&path);
+    ChatModel::load(&path).unwrap()
+}
+
+fn request(text: &str) -> ChatRequest {
+    ChatRequest {
+        model: String::new(),
+        messages: vec![ChatMessage::User {
+            content: text.to_owned(),
+            images: Vec::new(),
+        }],
+        tools: Vec::new(),
+        temperature: 0.0,
+        think: false,
+        context_window: 0,
+        max_output_tokens: Some(40),
+    }
+}
+
+fn tool(parameters: serde_json::Value) -> ToolSpec {
+    ToolSpec {
+        name: "lamp".to_owned(),
+        description: "Switches the lamp.".to_owned(),
+        parameters,
+        effect: Effect::Write,
+        time_limit_ms: 1000,
+    }
+}
+
+fn answer(model: &mut ChatModel, request: &ChatRequest, seed: u64) -> Vec<ChatDelta> {
+    let mut deltas = Vec::new();
+    model
+        .answer_seeded(
+            request,
+            seed,
+            &mut |delta| {
+                deltas.push(delta);
+                true
+            },
+            &|| false,
+        )
+        .unwrap();
+    deltas
+}
+
+fn first_read(deltas: &[ChatDelta]) -> Option<u32> {
+    deltas.iter().find_map(|delta| match delta {
+        ChatDelta::Prefill { read, .. } => Some(*read),
+        _ => None,
+    })
+}
+
+#[test]
+fn without_temperature_the_answer_is_the_same_whatever_was_asked_before() {
+    let mut model = model();
+    let asked = request("Say the same.");
+    let first = answer(&mut model, &asked, 1);
+    answer(
+        &mut model,
+        &request("Something else entirely, and longer than a chunk."),
+        2,
+    );
+    let again = answer(&mut model, &asked, 3);
+    let said = |deltas: &[ChatDelta]| -> Vec<ChatDelta> {
+        let is_said = |delta: &&ChatDelta| !matches!(delta, ChatDelta::Prefill { .. });
+        deltas.iter().filter(is_said).cloned().collect()
+    };
+    assert!(said(&first).len() > 1);
+    assert_eq!(said(&first), said(&again));
+}
+
+#[test]
+fn reading_is_told_in_chunks_and_a_kept_prefix_is_not_read_again() {
+    let mut model = model();
+    let long = "the fox ".repeat(30);
+    let first = answer(&mut model, &request(&long), 1);
+    let reads: Vec<u32> = first
+        .iter()
+        .filter_map(|delta| match delta {
+            ChatDelta::Prefill { read, total } => {
+                assert!(read < total);
+                Some(*read)
+            }
+            _ => None,
+        })
+        .collect();
+    assert!(reads.len() > 3 && reads[0] == 0, "{reads:?}");
+    assert!(
+        reads.windows(2).all(|pair| pair[1] - pair[0] == 31),
+        "{reads:?}"
+    );
+    let again = answer(&mut model, &request(&format!("{long}!")), 1);
+    assert!(first_read(&again).unwrap() > 60);
+}
+
+#[test]
+fn the_limit_on_the_answer_holds_and_is_told() {
+    let mut model = model();
+    let mut asked = request("Go on.");
+    asked.max_output_tokens = Some(3);
+    match answer(&mut model, &asked, 1).last() {
+        Some(ChatDelta::Done {
+            usage: Some(usage),
+            finish,
+        }) => {
+            assert!(usage.prompt_tokens > 5);
+            assert!(usage.completion_tokens == 3 || *finish == FinishReason::Stop);
+        }
+        other => assert!(other.is_none(), "{other:?}"),
+    }
+}
+
+#[test]
+fn a_prompt_longer_than_the_window_is_an_overflow() {
+    let mut model = model();
+    let mut asked = request(&"word ".repeat(WINDOW));
+    let over = model.answer_seeded(&asked, 1, &mut |_| true, &|| false);
+    assert!(
+        matches!(over, Err(ModelError::Overflow { window: WINDOW, .. })),
+        "{over:?}"
+    );
+    asked = request("a few words, and a small window");
+    asked.context_window = 32;
+    let over = model.answer_seeded(&asked, 1, &mut |_| true, &|| false);
+    assert!(
+        matches!(over, Err(ModelError::Overflow { window: 32, .. })),
+        "{over:?}"
+    );
+}
+
+#[test]
+fn a_reader_that_goes_stops_the_answer() {
+    let mut model = model();
+    let mut heard = 0;
+    let mut emit = |_| {
+        heard += 1;
+        heard < 3
+    };
+    let stopped = model.answer_seeded(&request(&"a b ".repeat(100)), 1, &mut emit, &|| false);
+    assert_eq!(stopped, Err(ModelError::Cancelled));
+    assert_eq!(heard, 3);
+    let stopped = model.answer_seeded(&request("x"), 1, &mut |_| true, &|| true);
+    assert_eq!(stopped, Err(ModelError::Cancelled));
+}
+
+#[test]
+fn with_tools_the_reply_is_a_call_or_text_and_nothing_else() {
+    let mut model = model();
+    let parameters = json!({
+        "type": "object",
+        "properties": {"on": {"type": "boolean"}, "room": {"enum": ["hall", "attic"]}},
+        "required": ["on", "room"],
+    });
+    let mut calls = 0;
+    for seed in 0..12 {
+        let mut asked = request("Light!");
+        asked.temperature = 1.5;
+        // A token here is a byte.
+        asked.max_output_tokens = Some(200);
+        asked.tools = vec![tool(parameters.clone())];
+        let deltas = answer(&mut model, &asked, seed);
+        for delta in &deltas {
+            match delta {
+                ChatDelta::ToolCall(call) if call.arguments.is_object() => {
+                    calls += 1;
+                    assert_eq!(call.name, "lamp");
+                    assert!(call.arguments["on"].is_boolean(), "{call:?}");
+                    assert!(["hall", "attic"].contains(&call.arguments["room"].as_str().unwrap()));
+                }
+                ChatDelta::Text(text) => assert!(!text.contains("arguments"), "{text}"),
+                _ => {}
+            }
+        }
+        assert!(matches!(deltas.last(), Some(ChatDelta::Done { .. })));
+    }
+    assert!(calls > 0, "no seed called the tool");
+}
+
+#[test]
+fn a_schema_that_no_grammar_can_say_still_lets_the_tool_be_called() {
+    let mut model = model();
+    let mut asked = request("Light!");
+    asked.tools = vec![tool(
+        json!({"type": "object", "properties": {"on": {"$ref": "#/nowhere"}}}),
+    )];
+    let deltas = answer(&mut model, &asked, 1);
+    assert!(matches!(deltas.last(), Some(ChatDelta::Done { .. })));
+}
+
+#[test]
+fn a_model_whose_file_has_no_fitting_template_still_chats() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tiny.gguf");
+    let mut tiny = TinyModel::new("llama");
+    tiny.set(
+        "tokenizer.chat_template",
+        Value::String("{% nonsense".to_owned()),
+    );
+    tiny.set("tokenizer.ggml.eos_token_id", Value::U32(IM_END));
+    tiny.write(&path);
+    let mut model = ChatModel::load(&path).unwrap();
+    assert!(answer(&mut model, &request("Hi"), 1).len() > 1);
+}

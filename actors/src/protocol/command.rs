@@ -1,0 +1,71 @@
+//! What a client sends on a session's socket (SPEC section 12).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ids::{ApprovalId, MessageId};
+
+/// A frame from a client.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ClientFrame {
+    Message(UserInput),
+    Stop {},
+    /// Goes on from an interrupted or limited run.
+    Continue {},
+    Withdraw {
+        message_id: MessageId,
+    },
+    EditQueued {
+        message_id: MessageId,
+        content: String,
+    },
+    Approve {
+        approval_id: ApprovalId,
+        decision: Decision,
+    },
+}
+
+/// A person's answer to a request for approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Once,
+    Always,
+    Deny,
+}
+
+/// A message as a person sends it, over either door.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UserInput {
+    pub content: String,
+    /// Base64; a `data:` prefix is stripped.
+    #[serde(default)]
+    pub images: Vec<String>,
+    #[serde(default)]
+    pub files: Vec<FileRef>,
+    /// The sender's own id: the same one twice is one message.
+    #[serde(default)]
+    pub client_id: Option<String>,
+    #[serde(default)]
+    pub mode: SendMode,
+}
+
+/// A file that was uploaded before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileRef {
+    pub name: String,
+    /// As the upload returned it.
+    pub path: String,
+}
+
+/// What becomes of a message that comes while a run goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SendMode {
+    /// It waits for the run's end.
+    #[default]
+    Queue,
+    /// It is handed to the run before its next model call.
+    Steer,
+}

@@ -1,0 +1,77 @@
+//! One closed list of error codes, and the error that a person or a script gets.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What went wrong, in a word that stays the same from release to release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    // What came in was wrong.
+    InvalidJson,
+    UnknownType,
+    InvalidField,
+    BinaryFrame,
+    FrameTooLarge,
+    BodyTooLarge,
+    UnsupportedMediaType,
+    EmptyMessage,
+    MessageTooLarge,
+    TooManyImages,
+    ImageTooLarge,
+    InvalidImage,
+    InvalidId,
+    FileNotFound,
+    UnknownProfile,
+    // Who is asking, and from where.
+    Unauthorized,
+    ForbiddenOrigin,
+    ForbiddenHost,
+    // What it was asked of.
+    NotFound,
+    MethodNotAllowed,
+    SessionNotFound,
+    MessageNotFound,
+    ApprovalNotFound,
+    SessionBusy,
+    QueueFull,
+    NothingToContinue,
+    ModelUnknown,
+    // What the model's side did.
+    BackendUnavailable,
+    BackendBusy,
+    BackendUnauthorized,
+    BackendError,
+    BackendStreamBroken,
+    ModelNotFound,
+    ContextOverflow,
+    EmptyReply,
+    FirstChunkTimeout,
+    ChunkTimeout,
+    ReplyTooLong,
+    // What happened here.
+    RunFailed,
+    RateLimited,
+    ShuttingDown,
+    StoreUnavailable,
+    Internal,
+}
+
+/// An error as it crosses a boundary: a code for programs, a sentence for a person.
+/// Internals are logged where they happen and never stand in `message`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[error("{message}")]
+pub struct NaviError {
+    pub code: ErrorCode,
+    pub message: String,
+}
+
+impl NaviError {
+    /// An error with its sentence: lower case, no final dot, saying what to do.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What a run tells its watchers (SPEC section 12): the only source of the wire format.
+
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::error::ErrorCode;
+use super::ids::{CallId, MessageId, PartId, RunId};
+use super::message::ToolOutcome;
+use super::session::SessionSnapshot;
+use super::todo::TodoItem;
+
+/// An event with its place in the session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Envelope {
+    /// Gapless within a session. Absent on deltas and on what goes to one tab alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// Absent only where no run is meant (`resync` of an idle session, refused frames).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// The run that started this one; subagents only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_run_id: Option<RunId>,
+    pub at: DateTime<Utc>,
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Why nothing moves just now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitReason {
+    /// Another call has the backend.
+    Lane,
+    /// The backend reads the prompt.
+    Prefill,
+    /// A person is asked.
+    Approval,
+    /// The backend failed; it is tried again.
+    Retry,
+}
+
+/// A piece of a streamed part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Delta {
+    pub part_id: PartId,
+    /// How much of the part came before, in UTF-16 code units.
+    pub offset: u64,
+    pub delta: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_subagent: bool,
+}
+
+/// Everything that a server tells a client on a session's socket.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// The message is committed. Sent before anything of its run.
+    MessageAccepted {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client_id: Option<String>,
+        message_id: MessageId,
+        /// It waits for the run that goes now.
+        queued: bool,
+        content: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<String>,
+    },
+    /// A waiting message was changed; `content` is null where it was withdrawn.
+    QueueChanged {
+        message_id: MessageId,
+        content: Option<String>,
+    },
+    /// Work began; the client blocks input.
+    StreamStart {
+        /// The user message that this run answers.
+        message_id: MessageId,
+        model: String,
+        profile_id: String,
+    },
+    RunWaiting {
+        reason: WaitReason,
+        detail: String,
+    },
+    ThinkingDelta(Delta),
+    /// The reasoning that was streamed is over.
+    ThinkingEnd {
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_subagent: bool,
+    },
+    /// The whole reasoning of a turn that called tools.
+    TurnThinking {
+        thinking: String,
+        is_subagent: bool,
+    },
+    StreamDelta(Delta),
+    ToolStarted {
+        tool: String,
+        args: Value,
+        is_subagent: bool,
+        call_id: CallId,
+        /// The assistant message that asked for it.
+        message_id: MessageId,
+    },
+    /// Output of a running tool, live.
+    ToolOutput {
+        call_id: CallId,
+        part_id: PartId,
+        offset: u64,
+        delta: String,
+    },
+    ToolCall {
+        tool: String,
+        args: Value,
+        result: String,
+        success: bool,
+        outcome: ToolOutcome,
+        is_subagent: bool,
+        call_id: CallId,
+        duration_ms: u64,
+    },
+    /// The whole list after a change.
+    TodoUpdated {
+        items: Vec<TodoItem>,
+    },
+    /// The answer is complete; the client unlocks input.
+    StreamEnd {
+        content: String,
+        message_id: MessageId,
+        context_tokens: u32,
+        max_context_tokens: u32,
+        /// False where a limit ended the run.
+        completed: bool,
+    },
+    /// The user stopped it.
+    StreamStopped {},
+    /// A crash or a shutdown ended the run.
+    RunInterrupted {
+        reason: String,
+        can_continue: bool,
+    },
+    /// Something the user should know; the run goes on.
+    Notice {
+        code: String,
+        message: String,
+    },
+    Error {
+        message: String,
+        /// Whether the run goes on.
+        recoverable: bool,
+        code: ErrorCode,
+        /// That of the frame which this answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client_id: Option<String>,
+    },
+    /// Forget what you have; here is the session as it stands.
+    Resync {
+        reason: ResyncReason,
+        session: Box<SessionSnapshot>,
+    },
+}
+
+/// Why a cursor could not be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResyncReason {
+    /// The cursor is ahead of everything that this session has told.
+    CursorAhead,
+    /// The session changed hands since the cursor was taken.
+    EpochChanged,
+}
+
+impl Event {
+    /// Whether the event has a number and is in the log before anyone sees it.
+    /// The one place that decides. Deltas reach the log in chunks instead.
+    #[must_use]
+    pub fn is_durable(&self) -> bool {
+        match self {
+            Self::ThinkingDelta(_)
+            | Self::StreamDelta(_)
+            | Self::ToolOutput { .. }
+            | Self::Resync { .. } => false,
+            Self::MessageAccepted { .. }
+            | Self::QueueChanged { .. }
+            | Self::StreamStart { .. }
+            | Self::RunWaiting { .. }
+            | Self::ThinkingEnd { .. }
+            | Self::TurnThinking { .. }
+            | Self::ToolStarted { .. }
+            | Self::ToolCall { .. }
+            | Self::TodoUpdated { .. }
+            | Self::StreamEnd { .. }
+            | Self::StreamStopped { .. }
+            | Self::RunInterrupted { .. }
+            | Self::Notice { .. }
+            | Self::Error { .. } => true,
+        }
+    }
+}
+
+impl Event {
+    /// The event's `type` on the wire.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::MessageAccepted { .. } => "message_accepted",
+            Self::QueueChanged { .. } => "queue_changed",
+            Self::StreamStart { .. } => "stream_start",
+            Self::RunWaiting { .. } => "run_waiting",
+            Self::ThinkingDelta(_) => "thinking_delta",
+            Self::ThinkingEnd { .. } => "thinking_end",
+            Self::TurnThinking { .. } => "turn_thinking",
+            Self::StreamDelta(_) => "stream_delta",
+            Self::ToolStarted { .. } => "tool_started",
+            Self::ToolOutput { .. } => "tool_output",
+            Self::ToolCall { .. } => "tool_call",
+            Self::TodoUpdated { .. } => "todo_updated",
+            Self::StreamEnd { .. } => "stream_end",
+            Self::StreamStopped {} => "stream_stopped",
+            Self::RunInterrupted { .. } => "run_interrupted",
+            Self::Notice { .. } => "notice",
+            Self::Error { .. } => "error",
+            Self::Resync { .. } => "resync",
+        }
+    }
+}
+
+/// The kind of text that a part carries; decides its event type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PartKind {
+    Thinking,
+    Text,
+    ToolOutput,
+}
+
+/// Length of a text as the page's language counts it.
+#[must_use]
+pub fn utf16_len(text: &str) -> u64 {
+    text.chars().map(|c| c.len_utf16() as u64).sum()
+}

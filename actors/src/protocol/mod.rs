@@ -1,0 +1,16 @@
+//! What crosses a boundary: ids, commands, events, messages.
+//!
+//! Everything here is plain data with one JSON form. No I/O and no actix: the
+//! page's types, the events' schema and the store's rows all come from these.
+
+pub mod chat;
+pub mod command;
+pub mod error;
+pub mod event;
+pub mod ids;
+pub mod message;
+pub mod profile;
+pub mod session;
+pub mod status;
+pub mod todo;
+pub mod tool;

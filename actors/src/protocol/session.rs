@@ -1,0 +1,89 @@
+//! A session as clients see it (SPEC sections 2 and 13).
+
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ids::{MessageId, RunId, SessionId, UserId};
+use super::message::Message;
+use super::todo::TodoItem;
+
+/// What the session's foreground run is doing, or how the last one ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionState {
+    #[default]
+    Idle,
+    Running,
+    /// The last run was cut off by a crash or a shutdown.
+    Interrupted,
+    /// The last run ended with an error.
+    Failed,
+}
+
+/// How a run stands in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    Running,
+    Completed,
+    /// Ended by its iteration or time limit.
+    Limited,
+    Stopped,
+    Failed,
+    Interrupted,
+}
+
+/// A row of the session list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionSummary {
+    pub id: SessionId,
+    pub user_id: UserId,
+    pub title: String,
+    pub profile_id: String,
+    pub pinned: bool,
+    pub context_token_count: u32,
+    pub state: SessionState,
+    pub created_at: DateTime<Utc>,
+    pub last_active: DateTime<Utc>,
+}
+
+/// A message that waits for the run before it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QueuedMessage {
+    pub message_id: MessageId,
+    /// The run that will answer it.
+    pub run_id: RunId,
+    pub content: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    pub created_at: DateTime<Utc>,
+}
+
+/// The run that goes now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ActiveRun {
+    pub run_id: RunId,
+    pub message_id: MessageId,
+    pub model: String,
+    pub started_at: DateTime<Utc>,
+}
+
+/// A session with its conversation, as it stood when `last_seq` was its newest event.
+/// A client that has this attaches with `?after=last_seq&epoch=epoch`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionSnapshot {
+    #[serde(flatten)]
+    pub summary: SessionSummary,
+    pub messages: Vec<Message>,
+    pub todo: Vec<TodoItem>,
+    pub queue: Vec<QueuedMessage>,
+    pub run: Option<ActiveRun>,
+    /// Whether `{"type":"continue"}` would do something.
+    pub can_continue: bool,
+    pub max_context_tokens: u32,
+    pub last_seq: u64,
+    pub epoch: i64,
+}

@@ -1,0 +1,120 @@
+//! How the service itself is: what the banner, `navi doctor` and the page show.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The kinds of backend.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum BackendKind {
+    Ollama,
+    Openai,
+    Starter,
+}
+
+impl BackendKind {
+    /// The name on the wire and in settings.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ollama => "ollama",
+            Self::Openai => "openai",
+            Self::Starter => "starter",
+        }
+    }
+}
+
+/// Whether a backend can take a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum BackendState {
+    /// Not asked yet.
+    Unknown,
+    Ready,
+    /// It answers, but is not ready for calls yet.
+    Loading {
+        detail: String,
+    },
+    /// Its weights are being fetched.
+    Fetching {
+        model: String,
+        /// Bytes here, of bytes in all.
+        received: u64,
+        total: u64,
+    },
+    Down {
+        /// What is wrong, as a person reads it.
+        problem: String,
+        /// The one thing to do about it.
+        remedy: String,
+    },
+}
+
+/// One backend as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BackendStatus {
+    pub kind: BackendKind,
+    /// Where it is: a URL, or `in process`.
+    pub address: String,
+    #[serde(flatten)]
+    pub state: BackendState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    pub models: Vec<ModelInfo>,
+    /// The model that is used where a profile names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_model: Option<String>,
+}
+
+/// A model that a backend offers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelInfo {
+    pub name: String,
+    /// None where the backend does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vision: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<bool>,
+    /// The window it was made for, in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u32>,
+    /// A toy: it chats, and can do nothing else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub demo: bool,
+}
+
+/// The service as the page shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SystemStatus {
+    pub version: String,
+    /// The backend that the next call would go to; none where none is ready.
+    pub active: Option<BackendKind>,
+    pub backends: Vec<BackendStatus>,
+    /// What is wrong here beside the backends (a profile that was refused, …), one sentence each.
+    pub warnings: Vec<String>,
+    /// Models that the starter can fetch, and which of them are here.
+    pub fetchable: Vec<FetchableModel>,
+}
+
+/// A model that the starter can fetch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FetchableModel {
+    pub name: String,
+    pub title: String,
+    /// Bytes on disk.
+    pub size: u64,
+    /// Bytes of memory that it needs.
+    pub memory: u64,
+    pub demo: bool,
+    pub present: bool,
+    /// Bytes that are here while it is being fetched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<u64>,
+    /// Why the last fetch of it failed, and what to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}

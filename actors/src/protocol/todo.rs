@@ -1,0 +1,33 @@
+//! The session's todo list (SPEC section 11) and scratchpad.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where a step stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoStatus {
+    #[default]
+    Pending,
+    InProgress,
+    Done,
+    Failed,
+    Skipped,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TodoItem {
+    /// Counts from 1 within the list and is never reused.
+    pub id: u32,
+    pub text: String,
+    pub status: TodoStatus,
+    /// What showed that the step is done, or why it failed or was skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Notes by section name.
+pub type Scratchpad = BTreeMap<String, String>;

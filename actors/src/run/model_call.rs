@@ -1,0 +1,261 @@
+//! One model call: slot, stream, retries before the first chunk, and the text on its way out.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+use futures_util::StreamExt;
+use tokio::time::Instant;
+
+use super::driver::{Driver, Way};
+use super::pace::Pace;
+use crate::domain::run_loop::{Record, Reply, ToolUse};
+use crate::llm::LlmError;
+use crate::llm::guard::guarded;
+use crate::llm_actor::{Lease, Priority};
+use crate::protocol::chat::{ChatDelta, ChatRequest, Usage};
+use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::event::{Event, PartKind, WaitReason};
+use crate::protocol::ids::MessageId;
+use crate::services::now;
+use crate::session::messages::{RunGone, Stream};
+
+/// How often a call is tried again before its first chunk.
+const RETRIES: usize = 3;
+
+/// The longest pause before one that a server can ask for.
+const RETRY_AFTER_CAP: Duration = Duration::from_secs(30);
+
+/// A wait that is shorter than this is not worth telling.
+const QUIET: Duration = Duration::from_millis(700);
+
+/// What came of one attempt.
+enum Attempt {
+    Whole,
+    /// The stop token or a shutdown cut it off.
+    Cut,
+    Failed(NaviError),
+    /// It failed before it said anything, and may do better.
+    Again(LlmError),
+}
+
+impl Driver {
+    /// Calls the model and has what comes of it recorded.
+    pub(super) async fn call_model(&mut self, way: &Way, tools: ToolUse) -> Result<(), RunGone> {
+        let request = self.request(way, tools == ToolUse::Offered);
+        let mut reply = Reply::empty(MessageId::new());
+        let mut pauses = ExponentialBuilder::default()
+            .with_min_delay(Duration::from_millis(500))
+            .with_max_delay(Duration::from_secs(8))
+            .with_max_times(RETRIES)
+            .with_jitter()
+            .build();
+        loop {
+            match self.attempt(way, &request, &mut reply).await? {
+                Attempt::Whole => {
+                    if reply.usage.is_none() {
+                        reply.usage = Some(estimate(&request, &reply));
+                    }
+                    return self.take_reply(way, reply).await;
+                }
+                Attempt::Cut => {
+                    // The token that cut it says which.
+                    return match self.cut_now(false) {
+                        Some(cut) => self.end_cut(&cut, Some(reply)).await,
+                        None => Err(RunGone),
+                    };
+                }
+                Attempt::Failed(error) => return self.model_failed(reply, error).await,
+                Attempt::Again(error) => {
+                    let Some(pause) = pauses.next() else {
+                        let error = NaviError::new(error.code(), error.to_string());
+                        return self.model_failed(reply, error).await;
+                    };
+                    self.pause_before_retry(&error, pause).await?;
+                }
+            }
+        }
+    }
+
+    async fn model_failed(&mut self, reply: Reply, error: NaviError) -> Result<(), RunGone> {
+        tracing::warn!(code = ?error.code, %error, "model call failed");
+        let records = self.run_loop.on_model_failed(reply, error, now());
+        self.commit(records).await
+    }
+
+    async fn pause_before_retry(
+        &mut self,
+        error: &LlmError,
+        pause: Duration,
+    ) -> Result<(), RunGone> {
+        let asked = match error {
+            LlmError::Busy { retry_after, .. } => retry_after.unwrap_or(pause),
+            _ => pause,
+        };
+        let pause = asked.min(RETRY_AFTER_CAP).max(pause.min(RETRY_AFTER_CAP));
+        let detail = format!("{error}; trying again in {:.1} s", pause.as_secs_f32());
+        self.waiting(WaitReason::Retry, detail).await?;
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = self.stop.cancelled() => {}
+            () = self.interrupt.cancelled() => {}
+        }
+        Ok(())
+    }
+
+    async fn waiting(&mut self, reason: WaitReason, detail: String) -> Result<(), RunGone> {
+        self.commit(vec![Record::Event(Event::RunWaiting { reason, detail })])
+            .await
+    }
+
+    /// Waits for a slot of the backend. None where the run was cut off meanwhile.
+    async fn slot(&mut self, way: &Way) -> Result<Option<Result<Lease, NaviError>>, RunGone> {
+        let models = self.services.models.clone();
+        let acquire = models.acquire(way.choice.kind, Priority::Interactive);
+        tokio::pin!(acquire);
+        let mut quiet = Some(Box::pin(tokio::time::sleep(QUIET)));
+        loop {
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return Ok(None),
+                () = self.interrupt.cancelled() => return Ok(None),
+                lease = &mut acquire => return Ok(Some(lease)),
+                () = async { if let Some(q) = &mut quiet { q.await } }, if quiet.is_some() => {
+                    quiet = None;
+                    self.waiting(WaitReason::Lane, "another run has the model; this one is next in line".to_owned()).await?;
+                }
+            }
+        }
+    }
+
+    async fn attempt(
+        &mut self,
+        way: &Way,
+        request: &ChatRequest,
+        reply: &mut Reply,
+    ) -> Result<Attempt, RunGone> {
+        if self.cut_now(false).is_some() {
+            return Ok(Attempt::Cut);
+        }
+        let lease = match self.slot(way).await? {
+            None => return Ok(Attempt::Cut),
+            // The backend's guard went down. It is started again at once.
+            Some(Err(error)) if error.code == ErrorCode::BackendUnavailable => {
+                return Ok(Attempt::Again(LlmError::NotReady {
+                    problem: error.message,
+                    remedy: "it comes back by itself".to_owned(),
+                }));
+            }
+            Some(Err(error)) => return Ok(Attempt::Failed(error)),
+            Some(Ok(lease)) => lease,
+        };
+        let stop = self.stop.clone();
+        let interrupt = self.interrupt.clone();
+        let mut stream = guarded(
+            lease.backend().chat(request.clone()),
+            self.services.limits,
+            stop,
+        );
+        let mut pace = Pace::new(self.run_id, reply.message_id);
+        let mut quiet = Some(Instant::now() + QUIET);
+        loop {
+            let tick = pace.due();
+            let told_quiet = quiet;
+            let item = tokio::select! {
+                biased;
+                () = interrupt.cancelled() => return Ok(Attempt::Cut),
+                () = until(tick) => {
+                    self.stream(pace.flush()).await?;
+                    continue;
+                }
+                () = until(told_quiet) => {
+                    quiet = None;
+                    self.waiting(WaitReason::Prefill, "the model reads the conversation".to_owned()).await?;
+                    continue;
+                }
+                item = stream.next() => item,
+            };
+            // What a tab is told must not wait behind what is decided next.
+            match item {
+                None => {
+                    self.stream(pace.flush()).await?;
+                    return Ok(Attempt::Cut);
+                }
+                Some(Err(error)) => {
+                    self.stream(pace.flush()).await?;
+                    let nothing_said = reply.text.is_empty()
+                        && reply.thinking.is_empty()
+                        && reply.calls.is_empty();
+                    return Ok(if nothing_said && error.is_retryable() {
+                        Attempt::Again(error)
+                    } else {
+                        Attempt::Failed(NaviError::new(error.code(), error.to_string()))
+                    });
+                }
+                Some(Ok(ChatDelta::Prefill { .. })) => {}
+                Some(Ok(ChatDelta::Thinking(text))) => {
+                    quiet = None;
+                    reply.thinking.push_str(&text);
+                    let pieces = pace.take(PartKind::Thinking, &text);
+                    self.stream(pieces).await?;
+                }
+                Some(Ok(ChatDelta::Text(text))) => {
+                    quiet = None;
+                    if pace.ends_thinking() {
+                        self.end_thinking(&mut pace).await?;
+                    }
+                    reply.text.push_str(&text);
+                    let pieces = pace.take(PartKind::Text, &text);
+                    self.stream(pieces).await?;
+                }
+                Some(Ok(ChatDelta::ToolCall(call))) => {
+                    quiet = None;
+                    reply.calls.push(call);
+                }
+                Some(Ok(ChatDelta::Done { usage, .. })) => {
+                    self.stream(pace.flush()).await?;
+                    if pace.ends_thinking() {
+                        self.end_thinking(&mut pace).await?;
+                    }
+                    reply.usage = usage;
+                    return Ok(Attempt::Whole);
+                }
+            }
+        }
+    }
+
+    async fn end_thinking(&mut self, pace: &mut Pace) -> Result<(), RunGone> {
+        self.stream(pace.flush()).await?;
+        pace.thinking_ended();
+        self.commit(vec![Record::Event(Event::ThinkingEnd {
+            is_subagent: false,
+        })])
+        .await
+    }
+
+    /// Hands text to the session. One is on its way at a time, so a slow session slows the
+    /// backend's socket and fills no queue.
+    async fn stream(&self, pieces: Vec<crate::session::sequencer::Piece>) -> Result<(), RunGone> {
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        self.session
+            .send(Stream(pieces))
+            .await
+            .unwrap_or(Err(RunGone))
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn estimate(request: &ChatRequest, reply: &Reply) -> Usage {
+    let said = reply.text.len() + reply.thinking.len();
+    Usage {
+        prompt_tokens: crate::domain::context::estimate_tokens(&request.messages),
+        completion_tokens: u32::try_from(said / 4).unwrap_or(u32::MAX),
+    }
+}

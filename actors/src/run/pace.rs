@@ -1,0 +1,106 @@
+//! Joins streamed text to what a person can see: at once after a pause, else about 60 times a second.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::protocol::event::{PartKind, utf16_len};
+use crate::protocol::ids::{MessageId, PartId, RunId};
+use crate::session::sequencer::Piece;
+
+/// The time between two pieces of a fast stream.
+const TICK: Duration = Duration::from_millis(16);
+
+/// The most text of one piece, so that what is kept for slow tabs is bounded in bytes too.
+const PIECE_BYTES: usize = 4096;
+
+/// Text of one reply on its way out.
+#[derive(Debug)]
+pub(super) struct Pace {
+    run_id: RunId,
+    message_id: MessageId,
+    held: Option<(PartKind, String)>,
+    thinking_units: u64,
+    text_units: u64,
+    last: Option<Instant>,
+    thinking_open: bool,
+}
+
+impl Pace {
+    pub(super) fn new(run_id: RunId, message_id: MessageId) -> Self {
+        Self {
+            run_id,
+            message_id,
+            held: None,
+            thinking_units: 0,
+            text_units: 0,
+            last: None,
+            thinking_open: false,
+        }
+    }
+
+    /// Takes text in, and gives back what is to be told now.
+    pub(super) fn take(&mut self, kind: PartKind, text: &str) -> Vec<Piece> {
+        let mut out = Vec::new();
+        if self.held.as_ref().is_some_and(|(held, _)| *held != kind) {
+            out = self.flush();
+        }
+        if kind == PartKind::Thinking {
+            self.thinking_open = true;
+        }
+        match &mut self.held {
+            Some((_, held)) => held.push_str(text),
+            None => self.held = Some((kind, text.to_owned())),
+        }
+        if self.last.is_none_or(|last| last.elapsed() >= TICK) {
+            out.extend(self.flush());
+        }
+        out
+    }
+
+    /// When what is held is to be told at the latest.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.held.as_ref()?;
+        self.last.map(|last| last + TICK)
+    }
+
+    /// What is held.
+    pub(super) fn flush(&mut self) -> Vec<Piece> {
+        let Some((kind, text)) = self.held.take() else {
+            return Vec::new();
+        };
+        self.last = Some(Instant::now());
+        let (part_id, units) = match kind {
+            PartKind::Thinking => (PartId::thinking(self.message_id), &mut self.thinking_units),
+            PartKind::Text | PartKind::ToolOutput => {
+                (PartId::text(self.message_id), &mut self.text_units)
+            }
+        };
+        let mut pieces = Vec::new();
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let (head, tail) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+            pieces.push(Piece {
+                run_id: self.run_id,
+                part_id: part_id.clone(),
+                kind,
+                message_id: self.message_id,
+                offset: *units,
+                text: head.to_owned(),
+            });
+            *units += utf16_len(head);
+            rest = tail;
+        }
+        pieces
+    }
+
+    /// Whether reasoning was streamed whose end is not told yet.
+    pub(super) fn ends_thinking(&self) -> bool {
+        self.thinking_open
+    }
+
+    /// Its end is told.
+    pub(super) fn thinking_ended(&mut self) {
+        self.thinking_open = false;
+    }
+}

@@ -1,0 +1,284 @@
+//! [`SessionActor`]: one live session.
+//!
+//! Started by the root on demand; it stops by itself when idle (everything is written
+//! already), when its session is deleted, and when the service closes. It owns the
+//! committed state, the order of the events and their broadcast, and the foreground run.
+//! It must not know sockets, SQL or providers, and decides nothing about a run. When it
+//! dies, the root starts it again: it is read from the store, and a run that was going
+//! becomes `interrupted`.
+
+pub mod messages;
+pub mod sequencer;
+pub mod state;
+
+#[cfg(test)]
+mod sequencer_tests;
+
+mod commands;
+mod recording;
+mod tabs;
+mod turns;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{
+    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, SpawnHandle, WrapFuture,
+};
+use chrono::Utc;
+use tokio::sync::{broadcast, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use self::messages::PlainAnswer;
+use self::sequencer::{Frame, Sequencer, Told};
+use self::state::State;
+use self::turns::Wreckage;
+use crate::journal::Append;
+use crate::protocol::error::NaviError;
+use crate::protocol::event::Event;
+use crate::protocol::ids::{MessageId, RunId, SessionId};
+use crate::protocol::session::SessionSummary;
+use crate::run::RunActor;
+use crate::services::Services;
+use crate::services::now;
+use crate::store::{Commit, LoadedSession, StoreError, Write};
+use crate::supervision::Guard;
+
+/// How many frames a tab may be behind before it is caught up from the log.
+/// With pieces of a few KB this also bounds what a tab that never reads costs.
+const BROADCAST: usize = 128;
+
+/// Streamed text waits no longer than this for the log: what a crash may lose.
+const LOG_EVERY: Duration = Duration::from_millis(200);
+
+/// A session that nobody uses for this long leaves memory.
+const IDLE: Duration = Duration::from_secs(300);
+
+/// What a submitter wants done when its submission was told.
+type Then = Box<dyn FnOnce(&mut SessionActor, &mut Context<SessionActor>)>;
+
+/// Whether the session has a run.
+#[derive(Debug)]
+enum Phase {
+    Idle,
+    Running(Foreground),
+    /// The service closes, or the session is deleted: no new run starts.
+    Closing(Option<Foreground>),
+}
+
+/// The foreground run.
+#[derive(Debug)]
+struct Foreground {
+    run_id: RunId,
+    /// The user message that it answers.
+    message_id: MessageId,
+    model: String,
+    started_at: chrono::DateTime<Utc>,
+    /// The last event before the run's first.
+    before_seq: u64,
+    stop: CancellationToken,
+    /// Ends the run's work when this session goes.
+    _kill: DropGuard,
+    actor: Option<Addr<RunActor>>,
+    /// Plain runs that wait for the end.
+    waiting: Vec<oneshot::Sender<Result<PlainAnswer, NaviError>>>,
+}
+
+/// See the module.
+pub struct SessionActor {
+    services: Arc<Services>,
+    id: SessionId,
+    epoch: i64,
+    state: State,
+    /// The newest todo list and notes that were submitted; committed a moment later.
+    draft: Draft,
+    sequencer: Sequencer<Then>,
+    /// What may be told and is not yet, because telling it is under way further up the stack.
+    telling: VecDeque<Told<Then>>,
+    is_telling: bool,
+    live: broadcast::Sender<Frame>,
+    phase: Phase,
+    /// What a crash left open, to be recorded before anything else.
+    recovery: Option<Wreckage>,
+    /// The window of the model that the last run used, in tokens.
+    window: u32,
+    log_timer: Option<SpawnHandle>,
+    /// Who waits for this session to close.
+    leaving: Vec<oneshot::Sender<()>>,
+    /// Who waits for its deletion.
+    deleting: Vec<oneshot::Sender<SessionSummary>>,
+    last_used: Instant,
+    guard: Guard,
+}
+
+#[derive(Clone, Debug)]
+struct Draft {
+    todo: Vec<crate::protocol::todo::TodoItem>,
+    scratchpad: crate::protocol::todo::Scratchpad,
+}
+
+impl SessionActor {
+    /// An actor for a session that was just taken from the store.
+    #[must_use]
+    pub fn new(services: Arc<Services>, loaded: LoadedSession, guard: Guard) -> Self {
+        let window = services.context_window;
+        let id = loaded.summary.id;
+        let epoch = loaded.epoch;
+        let sequencer = Sequencer::new(loaded.last_seq);
+        let recovery = Wreckage::of(&loaded);
+        let state = State::from_loaded(loaded);
+        Self {
+            services,
+            id,
+            epoch,
+            draft: Draft {
+                todo: state.todo.clone(),
+                scratchpad: state.scratchpad.clone(),
+            },
+            state,
+            sequencer,
+            telling: VecDeque::new(),
+            is_telling: false,
+            live: broadcast::channel(BROADCAST).0,
+            phase: Phase::Idle,
+            recovery,
+            window,
+            log_timer: None,
+            leaving: Vec::new(),
+            deleting: Vec::new(),
+            last_used: Instant::now(),
+            guard,
+        }
+    }
+
+    /// Numbers, commits and tells; `then` runs after that.
+    fn submit(
+        &mut self,
+        ctx: &mut Context<Self>,
+        run_id: Option<RunId>,
+        events: Vec<Event>,
+        writes: Vec<Write>,
+        then: impl FnOnce(&mut Self, &mut Context<Self>) + 'static,
+    ) {
+        self.last_used = Instant::now();
+        self.sequencer
+            .submit(run_id, events, writes, now(), Box::new(then));
+        self.advance(ctx);
+    }
+
+    /// Runs `then` once everything submitted so far is committed and told.
+    fn when_settled(
+        &mut self,
+        ctx: &mut Context<Self>,
+        then: impl FnOnce(&mut Self, &mut Context<Self>) + 'static,
+    ) {
+        self.submit(ctx, None, Vec::new(), Vec::new(), then);
+    }
+
+    /// Sends the backlog to the journal, unless a commit is on its way, and tells what may be told.
+    fn advance(&mut self, ctx: &mut Context<Self>) {
+        if let Some(writes) = self.sequencer.next_commit() {
+            let append = Append(Commit {
+                session_id: self.id,
+                owner: self.services.owner.clone(),
+                epoch: self.epoch,
+                writes,
+            });
+            let journal = self.services.journal.addr();
+            ctx.spawn(
+                async move {
+                    journal.send(append).await.unwrap_or_else(|_| {
+                        Err(StoreError::Unavailable("the journal went down".to_owned()))
+                    })
+                }
+                .into_actor(self)
+                .map(|result, actor, ctx| match result {
+                    Ok(()) => {
+                        let told = actor.sequencer.committed();
+                        actor.tell(told, ctx);
+                        actor.advance(ctx);
+                    }
+                    Err(error) => {
+                        // What was submitted is not told and not acknowledged. The root reads
+                        // the session again from the store.
+                        tracing::error!(session = %actor.id, %error, "commit failed, session starts over");
+                        ctx.stop();
+                    }
+                }),
+            );
+        }
+        let told = self.sequencer.settle();
+        self.tell(told, ctx);
+    }
+
+    /// Applies, broadcasts and carries on, strictly in order: what a `then` submits comes
+    /// after all that was already to be told.
+    fn tell(&mut self, told: impl IntoIterator<Item = Told<Then>>, ctx: &mut Context<Self>) {
+        self.telling.extend(told);
+        if std::mem::replace(&mut self.is_telling, true) {
+            return;
+        }
+        while let Some(told) = self.telling.pop_front() {
+            match told {
+                Told::Delta(frame) => self.broadcast(frame),
+                Told::Submission {
+                    frames,
+                    writes,
+                    then,
+                } => {
+                    let before = self.state.summary.clone();
+                    for write in &writes {
+                        self.state.apply(write);
+                    }
+                    if self.state.summary != before {
+                        self.services
+                            .hub
+                            .session_changed(self.state.summary.clone());
+                    }
+                    for frame in frames {
+                        self.broadcast(frame);
+                    }
+                    then(self, ctx);
+                }
+            }
+        }
+        self.is_telling = false;
+    }
+
+    fn broadcast(&self, frame: Frame) {
+        // An error means that no tab watches: the log has it.
+        let _ = self.live.send(frame);
+    }
+
+    fn passivate_when_idle(&mut self, ctx: &mut Context<Self>) {
+        let idle = matches!(self.phase, Phase::Idle)
+            && self.sequencer.is_settled()
+            && self.live.receiver_count() == 0
+            && self.last_used.elapsed() >= IDLE;
+        if idle {
+            self.guard.mark_clean();
+            ctx.stop();
+        }
+    }
+}
+
+impl Actor for SessionActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.run_interval(IDLE / 5, Self::passivate_when_idle);
+        self.recover(ctx);
+    }
+}
+
+impl fmt::Debug for SessionActor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionActor")
+            .field("id", &self.id)
+            .field("phase", &self.phase)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,386 @@
+//! The one place where a session's events get their numbers and their order.
+//!
+//! Pure: it knows no actor and no store. What is submitted here is told in exactly this
+//! order, and a numbered event only once it is committed:
+//! - [`Sequencer::submit`] numbers events and puts their writes into the backlog;
+//! - [`Sequencer::next_commit`] hands the backlog to the journal, one commit at a time;
+//! - [`Sequencer::committed`] and [`Sequencer::delta`] give back what may now be told.
+
+use std::collections::VecDeque;
+
+use bytestring::ByteString;
+use chrono::{DateTime, Utc};
+
+use crate::protocol::event::{Delta, Envelope, Event, PartKind, utf16_len};
+use crate::protocol::ids::{MessageId, PartId, RunId};
+use crate::store::{ChunkRow, EventRow, Write};
+
+/// How much streamed text may wait for the log.
+const CHUNK_BYTES: usize = 4096;
+
+/// An event over this is read from the log by each tab.
+const LARGE_BYTES: usize = 32 * 1024;
+
+/// How many writes may wait for a commit before a run that streams waits too. Chunks are
+/// about [`CHUNK_BYTES`] each.
+const BACKLOG: usize = 64;
+
+/// Bytes that every tab gets, with what a tab needs to keep its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub place: At,
+    /// None where an event is too large to be kept for slow tabs: it is in the log.
+    pub json: Option<ByteString>,
+}
+
+/// Where a frame stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum At {
+    Event(u64),
+    /// From `start` to `end` of a part, in UTF-16 code units.
+    Part {
+        part_id: PartId,
+        start: u64,
+        end: u64,
+    },
+}
+
+/// A piece of streamed text with its address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub run_id: RunId,
+    pub part_id: PartId,
+    pub kind: PartKind,
+    /// The assistant message whose text this is, or whose call made the output.
+    pub message_id: MessageId,
+    /// Of the piece's start, in UTF-16 code units of the part.
+    pub offset: u64,
+    pub text: String,
+}
+
+impl Piece {
+    /// The piece as tabs get it.
+    #[must_use]
+    pub fn frame(self, at: DateTime<Utc>) -> Frame {
+        let delta = || Delta {
+            part_id: self.part_id.clone(),
+            offset: self.offset,
+            delta: self.text.clone(),
+            is_subagent: false,
+        };
+        let event = match (self.kind, self.part_id.call()) {
+            (PartKind::Thinking, _) => Event::ThinkingDelta(delta()),
+            (PartKind::ToolOutput, Some(call_id)) => Event::ToolOutput {
+                call_id,
+                part_id: self.part_id.clone(),
+                offset: self.offset,
+                delta: self.text.clone(),
+            },
+            (PartKind::Text | PartKind::ToolOutput, _) => Event::StreamDelta(delta()),
+        };
+        let json = encode(&Envelope {
+            seq: None,
+            run_id: Some(self.run_id),
+            parent_run_id: None,
+            at,
+            event,
+        });
+        Frame {
+            place: At::Part {
+                start: self.offset,
+                end: self.end(),
+                part_id: self.part_id,
+            },
+            json: Some(json),
+        }
+    }
+
+    /// Where the piece ends, in UTF-16 code units of the part.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.offset + utf16_len(&self.text)
+    }
+
+    /// What is left of the piece for one who has the part up to `offset`. None where that is all.
+    #[must_use]
+    pub fn after(self, offset: u64) -> Option<Self> {
+        let skip = offset.saturating_sub(self.offset);
+        if skip == 0 {
+            return Some(self);
+        }
+        let mut units = 0;
+        let at = self.text.char_indices().find_map(|(at, c)| {
+            let here = units >= skip;
+            units += c.len_utf16() as u64;
+            here.then_some(at)
+        })?;
+        Some(Self {
+            offset: self.offset + utf16_len(&self.text[..at]),
+            text: self.text[at..].to_owned(),
+            ..self
+        })
+    }
+}
+
+/// Serialises an envelope. Ours always can be.
+#[must_use]
+pub fn encode(envelope: &Envelope) -> ByteString {
+    serde_json::to_string(envelope).unwrap_or_default().into()
+}
+
+/// Something that is now committed and may be told.
+#[derive(Debug, PartialEq)]
+pub enum Told<T> {
+    /// Frames of one submission, the writes behind them, and what its submitter wanted done.
+    Submission {
+        frames: Vec<Frame>,
+        writes: Vec<Write>,
+        then: T,
+    },
+    Delta(Frame),
+}
+
+#[derive(Debug)]
+enum Entry<T> {
+    Submission {
+        commit: u64,
+        frames: Vec<Frame>,
+        writes: Vec<Write>,
+        then: T,
+    },
+    Delta(Piece, DateTime<Utc>),
+}
+
+/// See the module. `T` is what a submitter wants done once its submission was told.
+#[derive(Debug)]
+pub struct Sequencer<T> {
+    /// The number that the next event gets.
+    next_seq: u64,
+    /// The number of the last event that was told.
+    told_seq: u64,
+    waiting: VecDeque<Entry<T>>,
+    /// Writes that are in no commit yet.
+    backlog: Vec<Write>,
+    /// The number of the commit that takes the backlog.
+    next_commit: u64,
+    in_flight: bool,
+    /// Streamed text that is in no chunk yet.
+    unlogged: Vec<Piece>,
+    unlogged_bytes: usize,
+    /// Parts of which text was told and whose message is not committed yet.
+    open: Vec<Piece>,
+}
+
+impl<T> Sequencer<T> {
+    /// A sequencer for a session whose last committed event is `last_seq`.
+    #[must_use]
+    pub fn new(last_seq: u64) -> Self {
+        Self {
+            next_seq: last_seq + 1,
+            told_seq: last_seq,
+            waiting: VecDeque::new(),
+            backlog: Vec::new(),
+            next_commit: 0,
+            in_flight: false,
+            unlogged: Vec::new(),
+            unlogged_bytes: 0,
+            open: Vec::new(),
+        }
+    }
+
+    /// The number of the last event that was told.
+    #[must_use]
+    pub fn told_seq(&self) -> u64 {
+        self.told_seq
+    }
+
+    /// The number of the last event that was submitted.
+    #[must_use]
+    pub fn last_seq(&self) -> u64 {
+        self.next_seq - 1
+    }
+
+    /// Whether nothing waits to be committed or told.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.waiting.is_empty() && self.backlog.is_empty() && !self.in_flight
+    }
+
+    /// Parts that are open, whole: each from offset 0 up to what was told.
+    #[must_use]
+    pub fn open_parts(&self) -> &[Piece] {
+        &self.open
+    }
+
+    /// Numbers the events and queues them with their writes: one step, committed whole.
+    /// Text that was streamed before them is logged with them.
+    pub fn submit(
+        &mut self,
+        run_id: Option<RunId>,
+        events: Vec<Event>,
+        writes: Vec<Write>,
+        at: DateTime<Utc>,
+        then: T,
+    ) {
+        if !events.is_empty() {
+            self.log_chunks();
+        }
+        let mut frames = Vec::with_capacity(events.len());
+        self.backlog.extend(writes.iter().cloned());
+        for event in events {
+            let seq = self.next_seq;
+            self.next_seq += 1;
+            let kind = event.name();
+            let json = encode(&Envelope {
+                seq: Some(seq),
+                run_id,
+                parent_run_id: None,
+                at,
+                event,
+            });
+            self.backlog.push(Write::Event(EventRow {
+                seq,
+                run_id,
+                kind: kind.to_owned(),
+                json: json.to_string(),
+                at,
+            }));
+            frames.push(Frame {
+                place: At::Event(seq),
+                json: (json.len() <= LARGE_BYTES).then_some(json),
+            });
+        }
+        self.waiting.push_back(Entry::Submission {
+            commit: self.next_commit,
+            frames,
+            writes,
+            then,
+        });
+    }
+
+    /// Takes in a piece of streamed text. It is told at once, unless something before it
+    /// still waits for its commit.
+    pub fn delta(&mut self, piece: Piece, at: DateTime<Utc>) -> Option<Told<T>> {
+        self.unlogged_bytes += piece.text.len();
+        match self.unlogged.last_mut() {
+            Some(last) if last.part_id == piece.part_id => last.text.push_str(&piece.text),
+            _ => self.unlogged.push(piece.clone()),
+        }
+        if self.unlogged_bytes >= CHUNK_BYTES {
+            self.log_chunks();
+        }
+        if self.waiting.is_empty() {
+            return Some(self.tell_piece(piece, at));
+        }
+        self.waiting.push_back(Entry::Delta(piece, at));
+        None
+    }
+
+    /// Puts streamed text that is not logged yet into the backlog.
+    pub fn log_chunks(&mut self) {
+        self.unlogged_bytes = 0;
+        let after_seq = self.next_seq - 1;
+        self.backlog.extend(self.unlogged.drain(..).map(|piece| {
+            Write::Chunk(ChunkRow {
+                after_seq,
+                run_id: piece.run_id,
+                part_id: piece.part_id,
+                kind: piece.kind,
+                message_id: piece.message_id,
+                offset: piece.offset,
+                text: piece.text,
+            })
+        }));
+    }
+
+    /// Whether so much waits for the log that a run is to wait too.
+    #[must_use]
+    pub fn is_congested(&self) -> bool {
+        self.backlog.len() > BACKLOG
+    }
+
+    /// Whether there is streamed text that no chunk holds yet.
+    #[must_use]
+    pub fn has_unlogged(&self) -> bool {
+        !self.unlogged.is_empty()
+    }
+
+    /// The writes of the next commit. None while one is on its way, or where there is nothing to write.
+    pub fn next_commit(&mut self) -> Option<Vec<Write>> {
+        if self.in_flight || self.backlog.is_empty() {
+            return None;
+        }
+        self.in_flight = true;
+        self.next_commit += 1;
+        Some(std::mem::take(&mut self.backlog))
+    }
+
+    /// The commit that was on its way is durable. Gives back what may now be told, in order.
+    pub fn committed(&mut self) -> Vec<Told<T>> {
+        self.in_flight = false;
+        self.settle()
+    }
+
+    /// What may be told without any further commit, in order.
+    pub fn settle(&mut self) -> Vec<Told<T>> {
+        let durable = if self.in_flight {
+            self.next_commit - 1
+        } else {
+            self.next_commit
+        };
+        let nothing_to_write = self.backlog.is_empty() && !self.in_flight;
+        let mut told = Vec::new();
+        while let Some(entry) = self.waiting.pop_front() {
+            match entry {
+                Entry::Delta(piece, at) => told.push(self.tell_piece(piece, at)),
+                Entry::Submission {
+                    commit,
+                    frames,
+                    writes,
+                    then,
+                } if commit < durable || nothing_to_write => {
+                    if let Some(At::Event(seq)) = frames.last().map(|frame| &frame.place) {
+                        self.told_seq = *seq;
+                    }
+                    self.close_parts(&writes);
+                    told.push(Told::Submission {
+                        frames,
+                        writes,
+                        then,
+                    });
+                }
+                later @ Entry::Submission { .. } => {
+                    self.waiting.push_front(later);
+                    break;
+                }
+            }
+        }
+        told
+    }
+
+    fn tell_piece(&mut self, piece: Piece, at: DateTime<Utc>) -> Told<T> {
+        match self
+            .open
+            .iter_mut()
+            .find(|open| open.part_id == piece.part_id)
+        {
+            Some(open) => open.text.push_str(&piece.text),
+            None => self.open.push(piece.clone()),
+        }
+        Told::Delta(piece.frame(at))
+    }
+
+    /// A part is over once the message that holds its text, or the result of its call, is there.
+    fn close_parts(&mut self, writes: &[Write]) {
+        for write in writes {
+            let Write::Message(message) = write else {
+                continue;
+            };
+            let output = message.tool_call_id.as_ref().map(PartId::output);
+            self.open.retain(|part| match part.kind {
+                PartKind::Text | PartKind::Thinking => part.message_id != message.id,
+                PartKind::ToolOutput => output.as_ref() != Some(&part.part_id),
+            });
+        }
+    }
+}

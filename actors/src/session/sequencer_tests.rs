@@ -1,0 +1,227 @@
+//! Whatever is submitted and however commits come in: one order, no gap, nothing told early.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use chrono::{DateTime, Utc};
+use proptest::prelude::*;
+
+use super::sequencer::{At, Frame, Piece, Sequencer, Told};
+use crate::protocol::event::{Event, PartKind, utf16_len};
+use crate::protocol::ids::{MessageId, PartId, RunId};
+use crate::protocol::message::Message;
+use crate::store::Write;
+
+fn at() -> DateTime<Utc> {
+    DateTime::UNIX_EPOCH
+}
+
+fn piece(message: MessageId, offset: u64, text: &str) -> Piece {
+    Piece {
+        run_id: RunId(uuid::Uuid::nil()),
+        part_id: PartId::text(message),
+        kind: PartKind::Text,
+        message_id: message,
+        offset,
+        text: text.into(),
+    }
+}
+
+fn seq(frame: &Frame) -> u64 {
+    match frame.place {
+        At::Event(seq) => seq,
+        At::Part { .. } => panic!("no event: {frame:?}"),
+    }
+}
+
+fn delta_of(frame: &Frame) -> String {
+    let json: serde_json::Value = serde_json::from_str(frame.json.as_ref().unwrap()).unwrap();
+    json["delta"].as_str().unwrap().to_owned()
+}
+
+fn submit(sequencer: &mut Sequencer<u32>, events: usize, then: u32) {
+    let events = (0..events).map(|_| Event::StreamStopped {}).collect();
+    sequencer.submit(None, events, vec![Write::Pinned(true)], at(), then);
+}
+
+#[test]
+fn an_event_is_told_only_once_it_is_committed() {
+    let mut sequencer = Sequencer::new(4);
+    submit(&mut sequencer, 2, 1);
+    assert!(sequencer.settle().is_empty());
+    let writes = sequencer.next_commit().unwrap();
+    assert_eq!(writes.len(), 3);
+    assert!(sequencer.settle().is_empty(), "it is on its way, not there");
+    let told = sequencer.committed();
+    let Told::Submission {
+        frames, then: 1, ..
+    } = &told[0]
+    else {
+        panic!("{told:?}")
+    };
+    assert_eq!(frames.iter().map(seq).collect::<Vec<_>>(), [5, 6]);
+    assert_eq!(sequencer.told_seq(), 6);
+}
+
+#[test]
+fn text_waits_for_what_was_submitted_before_it_and_for_nothing_else() {
+    let message = MessageId::new();
+    let mut sequencer = Sequencer::<u32>::new(0);
+    assert!(sequencer.delta(piece(message, 0, "a"), at()).is_some());
+    submit(&mut sequencer, 1, 1);
+    assert!(sequencer.delta(piece(message, 1, "b"), at()).is_none());
+    sequencer.next_commit().unwrap();
+    let told = sequencer.committed();
+    assert!(
+        matches!(told[..], [Told::Submission { .. }, Told::Delta(_)]),
+        "{told:?}"
+    );
+    // A chunk on its way to the log holds nothing up.
+    sequencer.log_chunks();
+    sequencer.next_commit().unwrap();
+    assert!(sequencer.delta(piece(message, 2, "c"), at()).is_some());
+}
+
+#[test]
+fn text_is_logged_before_the_event_that_follows_it() {
+    let message = MessageId::new();
+    let mut sequencer = Sequencer::<u32>::new(7);
+    sequencer.delta(piece(message, 0, "äb"), at());
+    sequencer.delta(piece(message, 2, "c"), at());
+    submit(&mut sequencer, 1, 1);
+    let writes = sequencer.next_commit().unwrap();
+    let Write::Chunk(chunk) = &writes[0] else {
+        panic!("{writes:?}")
+    };
+    assert_eq!(
+        (chunk.after_seq, chunk.offset, chunk.text.as_str()),
+        (7, 0, "äbc")
+    );
+    assert!(matches!(writes.last(), Some(Write::Event(event)) if event.seq == 8));
+}
+
+#[test]
+fn a_part_is_open_until_its_message_is_told() {
+    let message = MessageId::new();
+    let mut sequencer = Sequencer::<u32>::new(0);
+    sequencer.delta(piece(message, 0, "half"), at());
+    assert_eq!(sequencer.open_parts().len(), 1);
+    let whole = Message::assistant(message, RunId::new(), at());
+    sequencer.submit(
+        None,
+        vec![Event::StreamStopped {}],
+        vec![Write::Message(whole)],
+        at(),
+        1,
+    );
+    sequencer.next_commit().unwrap();
+    assert_eq!(sequencer.open_parts()[0].text, "half", "not told yet");
+    sequencer.committed();
+    assert!(sequencer.open_parts().is_empty());
+}
+
+#[test]
+fn a_piece_is_trimmed_to_what_the_reader_lacks() {
+    let message = MessageId::new();
+    let piece = || piece(message, 10, "a🌍b");
+    assert_eq!(piece().after(3).unwrap().text, "a🌍b");
+    assert_eq!(piece().after(11).unwrap().text, "🌍b");
+    assert_eq!(piece().after(13).unwrap().text, "b");
+    assert_eq!(piece().after(13).unwrap().offset, 13);
+    assert!(piece().after(14).is_none());
+    assert!(piece().after(99).is_none());
+}
+
+#[derive(Clone, Debug)]
+enum Move {
+    Submit(usize),
+    Text(String),
+    LogChunks,
+    SendCommit,
+    CommitDone,
+}
+
+fn moves() -> impl Strategy<Value = Vec<Move>> {
+    let one = prop_oneof![
+        3 => (0_usize..3).prop_map(Move::Submit),
+        4 => "[a-zä🌍]{1,5}".prop_map(Move::Text),
+        1 => Just(Move::LogChunks),
+        3 => Just(Move::SendCommit),
+        3 => Just(Move::CommitDone),
+    ];
+    prop::collection::vec(one, 0..80)
+}
+
+proptest! {
+    /// Promises 2 and 4, the sequencer's half.
+    #[test]
+    fn what_is_told_is_what_was_submitted_in_order_and_committed_before(moves in moves()) {
+        let message = MessageId::new();
+        let mut sequencer = Sequencer::<u32>::new(0);
+        let (mut submitted, mut told) = (Vec::new(), Vec::new());
+        let (mut offset, mut then) = (0, 0);
+        let (mut on_its_way, mut logged): (Option<Vec<Write>>, Vec<Write>) = (None, Vec::new());
+        let mut seqs_committed = 0;
+        let mut all = moves;
+        // At the end everything is let through.
+        all.extend([Move::CommitDone, Move::LogChunks, Move::SendCommit, Move::CommitDone, Move::SendCommit, Move::CommitDone]);
+        for step in all {
+            let now_told = match step {
+                Move::Submit(events) => {
+                    then += 1;
+                    submit(&mut sequencer, events, then);
+                    submitted.push(format!("#{then}"));
+                    sequencer.settle()
+                }
+                Move::Text(text) => {
+                    let piece = piece(message, offset, &text);
+                    offset += utf16_len(&text);
+                    submitted.push(text);
+                    sequencer.delta(piece, at()).into_iter().collect()
+                }
+                Move::LogChunks => { sequencer.log_chunks(); sequencer.settle() }
+                Move::SendCommit => {
+                    if let Some(writes) = sequencer.next_commit() { on_its_way = Some(writes); }
+                    sequencer.settle()
+                }
+                Move::CommitDone => match on_its_way.take() {
+                    Some(writes) => {
+                        logged.extend(writes);
+                        seqs_committed = logged.iter().filter_map(|w| match w {
+                            Write::Event(event) => Some(event.seq),
+                            _ => None,
+                        }).max().unwrap_or(0);
+                        sequencer.committed()
+                    }
+                    None => Vec::new(),
+                },
+            };
+            for item in now_told {
+                match item {
+                    Told::Submission { frames, then, .. } => {
+                        for frame in &frames {
+                            prop_assert!(seq(frame) <= seqs_committed, "told before it was committed");
+                        }
+                        told.push(format!("#{then}"));
+                    }
+                    Told::Delta(frame) => told.push(delta_of(&frame)),
+                }
+            }
+        }
+        prop_assert_eq!(&told, &submitted);
+        // The log holds every event once, gapless, and the text whole and in its place.
+        let (mut next, mut text) = (1, String::new());
+        for write in &logged {
+            match write {
+                Write::Event(event) => { prop_assert_eq!(event.seq, next); next += 1; }
+                Write::Chunk(chunk) => {
+                    prop_assert_eq!(chunk.offset, utf16_len(&text));
+                    prop_assert_eq!(chunk.after_seq, next - 1);
+                    text.push_str(&chunk.text);
+                }
+                _ => {}
+            }
+        }
+        let said: String = submitted.iter().filter(|s| !s.starts_with('#')).cloned().collect();
+        prop_assert_eq!(text, said);
+        prop_assert_eq!(sequencer.told_seq(), next - 1);
+    }
+}

@@ -1,0 +1,506 @@
+//! Turns: a message comes, its run starts, its run ends, the next one starts.
+
+use actix::{Actor, ActorContext, Addr, AsyncContext, Context, Handler, ResponseFuture};
+use chrono::{DateTime, Utc};
+use futures_util::FutureExt;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::messages::{
+    Accepted, Close, ContinueRun, PlainAnswer, RunActorEnded, RunPlain, Send, StopRun,
+};
+use super::state::State;
+use super::{Foreground, Phase, SessionActor};
+use crate::domain::recovery::{self, UnfinishedPart, Wreck};
+use crate::domain::run_loop::{RunEnd, RunSummary};
+use crate::domain::title;
+use crate::protocol::command::UserInput;
+use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::event::Event;
+use crate::protocol::ids::{MessageId, RunId};
+use crate::protocol::message::{Message, Role};
+use crate::protocol::session::{QueuedMessage, RunState};
+use crate::run::{Interrupt, RunActor, RunSetup};
+use crate::services::now;
+use crate::store::{LoadedSession, RunRow, Write};
+use crate::supervision::{Ending, Guard};
+
+/// The most messages that may wait in one session.
+const QUEUE: usize = 50;
+
+type Reply<T> = oneshot::Sender<Result<T, NaviError>>;
+
+/// A run that the store still has as running when its session is loaded.
+#[derive(Debug)]
+pub(super) struct Wreckage {
+    run_id: RunId,
+    unfinished: Vec<UnfinishedPart>,
+}
+
+impl Wreckage {
+    pub(super) fn of(loaded: &LoadedSession) -> Option<Self> {
+        let run = loaded
+            .last_run
+            .as_ref()
+            .filter(|run| run.state == RunState::Running)?;
+        Some(Self {
+            run_id: run.row.run_id,
+            unfinished: loaded
+                .unfinished_parts
+                .iter()
+                .map(|part| UnfinishedPart {
+                    message_id: part.message_id,
+                    kind: part.kind,
+                    text: part.text.clone(),
+                })
+                .collect(),
+        })
+    }
+}
+
+impl SessionActor {
+    /// Gives a run that a crash cut off its end, and goes on with what waits.
+    pub(super) fn recover(&mut self, ctx: &mut Context<Self>) {
+        if let Some(Wreckage { run_id, unfinished }) = self.recovery.take() {
+            let end = RunEnd::Interrupted {
+                reason: "Navi went down while this ran".to_owned(),
+            };
+            self.close_wreck(ctx, run_id, &unfinished, end);
+        }
+        self.when_settled(ctx, Self::start_next);
+    }
+
+    fn close_wreck(
+        &mut self,
+        ctx: &mut Context<Self>,
+        run_id: RunId,
+        unfinished: &[UnfinishedPart],
+        end: RunEnd,
+    ) {
+        let wreck = Wreck {
+            run_id,
+            messages: &self.state.run_messages,
+            unfinished,
+            started: &self.state.started_calls,
+        };
+        let records = recovery::close(&wreck, end, now());
+        self.record(ctx, run_id, records, || {});
+    }
+
+    fn accept(
+        &mut self,
+        ctx: &mut Context<Self>,
+        input: UserInput,
+        plain: Option<Reply<PlainAnswer>>,
+        reply: Option<Reply<Accepted>>,
+    ) {
+        let plain_refused = plain.is_some() && !matches!(self.phase, Phase::Idle);
+        if matches!(self.phase, Phase::Closing(_))
+            || plain_refused
+            || self.state.queue.len() >= QUEUE
+        {
+            let error = self.refusal();
+            answer(reply, Err(error.clone()));
+            answer(plain, Err(error));
+            return;
+        }
+        let now = now();
+        let (message_id, run_id) = (MessageId::new(), RunId::new());
+        let queued = matches!(self.phase, Phase::Running(_));
+        let event = Event::MessageAccepted {
+            client_id: input.client_id.clone(),
+            message_id,
+            queued,
+            content: input.content.clone(),
+            images: input.images.clone(),
+        };
+        let mut writes = vec![Write::Active(now)];
+        if self.state.message_count == 0 && self.state.summary.title.is_empty() {
+            writes.push(Write::Title(title::from_text(&input.content)));
+        }
+        if queued {
+            writes.push(Write::Enqueue(QueuedMessage {
+                message_id,
+                run_id,
+                content: input.content,
+                images: input.images,
+                client_id: input.client_id,
+                created_at: now,
+            }));
+        } else {
+            let mut message = Message::user(message_id, run_id, input.content, now);
+            message.images = input.images;
+            message.client_id = input.client_id;
+            writes.push(Write::Message(message));
+            self.begin(run_id, message_id, now, &mut writes, plain);
+        }
+        let accepted = Accepted {
+            message_id,
+            run_id,
+            queued,
+            duplicate: false,
+        };
+        self.submit(ctx, Some(run_id), vec![event], writes, move |actor, ctx| {
+            answer(reply, Ok(accepted));
+            actor.launch(ctx, run_id);
+        });
+    }
+
+    fn refusal(&self) -> NaviError {
+        match self.phase {
+            Phase::Closing(_) => shutting_down(),
+            Phase::Running(_) if self.state.queue.len() < QUEUE => NaviError::new(
+                ErrorCode::SessionBusy,
+                "another run goes in this session; wait for its end or stop it",
+            ),
+            Phase::Idle | Phase::Running(_) => NaviError::new(
+                ErrorCode::QueueFull,
+                format!("{QUEUE} messages wait in this session already; wait, or withdraw some"),
+            ),
+        }
+    }
+
+    /// Moves the phase: from here on the session has a run, though nothing of it is told yet.
+    fn begin(
+        &mut self,
+        run_id: RunId,
+        message_id: MessageId,
+        now: DateTime<Utc>,
+        writes: &mut Vec<Write>,
+        plain: Option<Reply<PlainAnswer>>,
+    ) {
+        let stop = CancellationToken::new();
+        writes.push(Write::RunStarted(RunRow {
+            run_id,
+            parent_run_id: None,
+            message_id,
+            profile_id: self.state.summary.profile_id.clone(),
+            backend: String::new(),
+            model: String::new(),
+            started_at: now,
+        }));
+        self.phase = Phase::Running(Foreground {
+            run_id,
+            message_id,
+            model: String::new(),
+            started_at: now,
+            before_seq: self.sequencer.last_seq(),
+            _kill: stop.clone().drop_guard(),
+            stop,
+            actor: None,
+            waiting: plain.into_iter().collect(),
+        });
+    }
+
+    /// Starts the actor of a run whose start is committed.
+    fn launch(&mut self, ctx: &mut Context<Self>, run_id: RunId) {
+        let Some(run) = self.foreground_mut().filter(|run| run.run_id == run_id) else {
+            return;
+        };
+        let (message_id, stop) = (run.message_id, run.stop.clone());
+        let session = ctx.address();
+        let guard = {
+            let session: Addr<Self> = session.clone();
+            // Once a run.
+            Guard::new(move |ending| session.do_send(RunActorEnded { run_id, ending }))
+        };
+        let actor = RunActor::new(
+            RunSetup {
+                services: self.services.clone(),
+                session,
+                session_id: self.id,
+                run_id,
+                message_id,
+                profile_id: self.state.summary.profile_id.clone(),
+                context_tokens: self.state.summary.context_token_count,
+                stop,
+            },
+            guard,
+        )
+        .start();
+        if let Some(run) = self.foreground_mut() {
+            run.actor = Some(actor);
+        }
+    }
+
+    pub(super) fn foreground(&self) -> Option<&Foreground> {
+        match &self.phase {
+            Phase::Idle => None,
+            Phase::Running(run) => Some(run),
+            Phase::Closing(run) => run.as_ref(),
+        }
+    }
+
+    pub(super) fn foreground_mut(&mut self) -> Option<&mut Foreground> {
+        match &mut self.phase {
+            Phase::Idle => None,
+            Phase::Running(run) => Some(run),
+            Phase::Closing(run) => run.as_mut(),
+        }
+    }
+
+    /// A run's end is committed and told: answers who waits for it and starts what is next.
+    pub(super) fn run_over(
+        &mut self,
+        ctx: &mut Context<Self>,
+        run_id: RunId,
+        summary: &RunSummary,
+    ) {
+        if self.foreground().is_none_or(|run| run.run_id != run_id) {
+            return;
+        }
+        let run = match std::mem::replace(&mut self.phase, Phase::Idle) {
+            Phase::Idle => None,
+            Phase::Running(run) => Some(run),
+            Phase::Closing(run) => {
+                self.phase = Phase::Closing(None);
+                run
+            }
+        };
+        if let Some(run) = run {
+            for waiting in run.waiting {
+                // The one who waited may have hung up.
+                let _ = waiting.send(plain_answer(&self.state, run_id, &summary.end));
+            }
+        }
+        self.state.run_messages.clear();
+        self.start_next(ctx);
+        self.leave_when_done(ctx);
+    }
+
+    /// Starts the run of the next message that waits, if the session is idle.
+    pub(super) fn start_next(&mut self, ctx: &mut Context<Self>) {
+        if !matches!(self.phase, Phase::Idle) {
+            return;
+        }
+        let Some(queued) = self.state.queue.front().cloned() else {
+            return;
+        };
+        let now = now();
+        let run_id = queued.run_id;
+        let mut message = Message::user(queued.message_id, run_id, queued.content, now);
+        message.images = queued.images;
+        message.client_id = queued.client_id;
+        let mut writes = vec![
+            Write::Dequeue(queued.message_id),
+            Write::Message(message),
+            Write::Active(now),
+        ];
+        self.begin(run_id, queued.message_id, now, &mut writes, None);
+        self.submit(ctx, Some(run_id), Vec::new(), writes, move |actor, ctx| {
+            actor.launch(ctx, run_id);
+        });
+    }
+
+    /// Sends a message once, however often it comes under the same `client_id`.
+    fn accept_once(&mut self, ctx: &mut Context<Self>, input: UserInput, reply: Reply<Accepted>) {
+        let known = input
+            .client_id
+            .as_deref()
+            .and_then(|client_id| self.state.accepted(client_id));
+        match known {
+            Some((message_id, run_id)) => {
+                let queued = self
+                    .state
+                    .queue
+                    .iter()
+                    .any(|queued| queued.message_id == message_id);
+                let accepted = Accepted {
+                    message_id,
+                    run_id,
+                    queued,
+                    duplicate: true,
+                };
+                answer(Some(reply), Ok(accepted));
+            }
+            None => self.accept(ctx, input, None, Some(reply)),
+        }
+    }
+}
+
+impl Handler<Send> for SessionActor {
+    type Result = ResponseFuture<Result<Accepted, NaviError>>;
+
+    fn handle(&mut self, Send(input): Send, ctx: &mut Self::Context) -> Self::Result {
+        fail::fail_point!("session::send");
+        let (tx, rx) = oneshot::channel();
+        if input.client_id.is_some() && !self.sequencer.is_settled() {
+            // The same message may be on its way to the store just now.
+            self.when_settled(ctx, move |actor, ctx| actor.accept_once(ctx, input, tx));
+        } else {
+            self.accept_once(ctx, input, tx);
+        }
+        Box::pin(committed(rx))
+    }
+}
+
+impl Handler<RunPlain> for SessionActor {
+    type Result = ResponseFuture<Result<PlainAnswer, NaviError>>;
+
+    fn handle(&mut self, RunPlain(input): RunPlain, ctx: &mut Self::Context) -> Self::Result {
+        let (tx, rx) = oneshot::channel();
+        self.accept(ctx, input, Some(tx), None);
+        Box::pin(committed(rx))
+    }
+}
+
+impl Handler<ContinueRun> for SessionActor {
+    type Result = ResponseFuture<Result<RunId, NaviError>>;
+
+    fn handle(&mut self, _: ContinueRun, ctx: &mut Self::Context) -> Self::Result {
+        let last = self
+            .state
+            .last_run
+            .clone()
+            .filter(|_| matches!(self.phase, Phase::Idle) && self.state.can_continue());
+        let Some(last) = last else {
+            return Box::pin(async {
+                Err(NaviError::new(
+                    ErrorCode::NothingToContinue,
+                    "there is no interrupted or limited run to go on from",
+                ))
+            });
+        };
+        let (tx, rx) = oneshot::channel();
+        let run_id = RunId::new();
+        let now = now();
+        let mut writes = vec![Write::Active(now)];
+        self.begin(run_id, last.message_id, now, &mut writes, None);
+        self.submit(ctx, Some(run_id), Vec::new(), writes, move |actor, ctx| {
+            answer(Some(tx), Ok(run_id));
+            actor.launch(ctx, run_id);
+        });
+        Box::pin(committed(rx))
+    }
+}
+
+impl Handler<StopRun> for SessionActor {
+    type Result = bool;
+
+    fn handle(&mut self, _: StopRun, _: &mut Self::Context) -> bool {
+        let Some(run) = self.foreground() else {
+            return false;
+        };
+        run.stop.cancel();
+        true
+    }
+}
+
+impl Handler<RunActorEnded> for SessionActor {
+    type Result = ();
+
+    fn handle(&mut self, ended: RunActorEnded, ctx: &mut Self::Context) {
+        if ended.ending == Ending::Clean {
+            return;
+        }
+        // Only once its last records are told is it known what it left open.
+        self.when_settled(ctx, move |actor, ctx| {
+            let run_id = ended.run_id;
+            if actor.foreground().is_none_or(|run| run.run_id != run_id) {
+                return;
+            }
+            tracing::error!(session = %actor.id, run = %run_id, "run died");
+            let unfinished: Vec<UnfinishedPart> = actor
+                .sequencer
+                .open_parts()
+                .iter()
+                .map(|part| UnfinishedPart {
+                    message_id: part.message_id,
+                    kind: part.kind,
+                    text: part.text.clone(),
+                })
+                .collect();
+            let end = RunEnd::Failed(NaviError::new(
+                ErrorCode::RunFailed,
+                "Navi made a mistake and this run ended; what it had done is kept, and you can go on",
+            ));
+            actor.close_wreck(ctx, run_id, &unfinished, end);
+        });
+    }
+}
+
+impl Handler<Close> for SessionActor {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, Close { grace }: Close, ctx: &mut Self::Context) -> Self::Result {
+        let (tx, rx) = oneshot::channel();
+        self.leaving.push(tx);
+        let run = match std::mem::replace(&mut self.phase, Phase::Idle) {
+            Phase::Idle => None,
+            Phase::Running(run) | Phase::Closing(Some(run)) => Some(run),
+            Phase::Closing(None) => None,
+        };
+        if let Some(actor) = run.as_ref().and_then(|run| run.actor.as_ref()) {
+            // Once a shutdown.
+            actor.do_send(Interrupt { grace });
+        }
+        self.phase = Phase::Closing(run);
+        self.leave_when_done(ctx);
+        Box::pin(rx.map(|_| ()))
+    }
+}
+
+impl SessionActor {
+    /// Ends a closing session's actor once its run is over and all is written.
+    pub(super) fn leave_when_done(&mut self, ctx: &mut Context<Self>) {
+        if !matches!(self.phase, Phase::Closing(None)) {
+            return;
+        }
+        if !self.deleting.is_empty() {
+            self.write_deleted(ctx);
+            return;
+        }
+        self.when_settled(ctx, |actor, ctx| {
+            for done in actor.leaving.drain(..) {
+                // The one who closes may have run out of patience.
+                let _ = done.send(());
+            }
+            actor.guard.mark_clean();
+            ctx.stop();
+        });
+    }
+}
+
+fn shutting_down() -> NaviError {
+    NaviError::new(
+        ErrorCode::ShuttingDown,
+        "Navi is shutting down; send it again when it is back",
+    )
+}
+
+fn answer<T>(reply: Option<Reply<T>>, result: Result<T, NaviError>) {
+    if let Some(reply) = reply {
+        // The one who asked may have gone.
+        let _ = reply.send(result);
+    }
+}
+
+/// Waits for what a session promised; a session that went over a failed commit promised in vain.
+async fn committed<T>(rx: oneshot::Receiver<Result<T, NaviError>>) -> Result<T, NaviError> {
+    rx.await.unwrap_or_else(|_| {
+        Err(NaviError::new(
+            ErrorCode::StoreUnavailable,
+            "this could not be stored, so nothing was done; check the disk and the database, and send it again",
+        ))
+    })
+}
+
+fn plain_answer(state: &State, run_id: RunId, end: &RunEnd) -> Result<PlainAnswer, NaviError> {
+    if let RunEnd::Failed(error) = end {
+        return Err(error.clone());
+    }
+    let last = state
+        .run_messages
+        .iter()
+        .rev()
+        .find(|message| message.role == Role::Assistant);
+    Ok(PlainAnswer {
+        run_id,
+        message_id: last.map_or_else(MessageId::new, |message| message.id),
+        content: last
+            .and_then(|message| message.content.clone())
+            .unwrap_or_default(),
+        completed: *end == RunEnd::Answered,
+        context_tokens: state.summary.context_token_count,
+    })
+}

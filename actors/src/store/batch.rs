@@ -1,0 +1,165 @@
+//! The rows of a group of commits, on their way in.
+
+use sea_orm::sea_query::OnConflict;
+use sea_orm::{
+    ActiveModelTrait, ActiveValue, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait,
+    IntoActiveModel, QueryFilter,
+};
+
+use super::entities::{chunk, event, message, queued_message, run};
+use super::error::{Failure, classify};
+use super::prepare::{Prepared, QueueChange, RunChange};
+use crate::protocol::ids::SessionId;
+
+/// Keeps a statement's parameters well under what either database takes (32,766 and 65,535).
+const ROWS_PER_INSERT: usize = 200;
+
+/// Why rows could not be written.
+#[derive(Debug)]
+pub(super) enum WriteError {
+    /// One of the commits breaks a rule of the schema, or changes what is not there.
+    Refused(String),
+    Database(DbErr),
+}
+
+impl From<DbErr> for WriteError {
+    fn from(error: DbErr) -> Self {
+        match classify(&error) {
+            Failure::Refused => Self::Refused(error.to_string()),
+            _ => Self::Database(error),
+        }
+    }
+}
+
+/// Rows of commits that were let through.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    events: Vec<event::ActiveModel>,
+    chunks: Vec<chunk::ActiveModel>,
+    messages: Vec<message::ActiveModel>,
+    runs: Vec<run::ActiveModel>,
+    run_changes: Vec<(SessionId, RunChange)>,
+    queue: Vec<(SessionId, QueueChange)>,
+}
+
+impl Batch {
+    /// Takes a commit in. Its first message gets `first_ordinal`.
+    pub(super) fn add(&mut self, commit: &Prepared, first_ordinal: i64) {
+        let session_id = commit.session_id;
+        self.events.extend(commit.events.iter().cloned());
+        self.chunks.extend(commit.chunks.iter().cloned());
+        self.messages.extend(
+            (first_ordinal..)
+                .zip(&commit.messages)
+                .map(|(ordinal, row)| message::ActiveModel {
+                    ordinal: ActiveValue::Set(ordinal),
+                    ..row.clone()
+                }),
+        );
+        self.runs.extend(commit.runs.iter().cloned());
+        self.run_changes.extend(
+            commit
+                .run_changes
+                .iter()
+                .map(|change| (session_id, change.clone())),
+        );
+        self.queue.extend(
+            commit
+                .queue
+                .iter()
+                .map(|change| (session_id, change.clone())),
+        );
+    }
+
+    pub(super) async fn write(self, transaction: &DatabaseTransaction) -> Result<(), WriteError> {
+        insert(transaction, self.events, None).await?;
+        // A piece that is sent again is the same piece: its acknowledgement was lost.
+        let same_piece = OnConflict::columns([
+            chunk::Column::RunId,
+            chunk::Column::PartId,
+            chunk::Column::Offset,
+        ])
+        .do_nothing()
+        .to_owned();
+        insert(transaction, self.chunks, Some(same_piece)).await?;
+        insert(transaction, self.messages, None).await?;
+        insert(transaction, self.runs, None).await?;
+        for (session_id, change) in self.run_changes {
+            let changed = run::Entity::update_many()
+                .set(change.values)
+                .filter(run::Column::Id.eq(change.run_id.0))
+                .filter(run::Column::SessionId.eq(session_id.0))
+                .exec(transaction)
+                .await?;
+            found(changed.rows_affected, || {
+                format!("run {} never started", change.run_id)
+            })?;
+        }
+        for (session_id, change) in self.queue {
+            write_queue_change(transaction, session_id, change).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn write_queue_change(
+    transaction: &DatabaseTransaction,
+    session_id: SessionId,
+    change: QueueChange,
+) -> Result<(), WriteError> {
+    match change {
+        QueueChange::Add(row) => insert(transaction, vec![*row], None).await,
+        QueueChange::Remove(message_id) => {
+            let removed = queued_message::Entity::delete_many()
+                .filter(queued_message::Column::MessageId.eq(message_id.0))
+                .filter(queued_message::Column::SessionId.eq(session_id.0))
+                .exec(transaction)
+                .await?;
+            found(removed.rows_affected, || {
+                format!("message {message_id} is not in the queue")
+            })
+        }
+        QueueChange::Edit(message_id, content) => {
+            let edited = queued_message::Entity::update_many()
+                .set(queued_message::ActiveModel {
+                    content: ActiveValue::Set(content),
+                    ..Default::default()
+                })
+                .filter(queued_message::Column::MessageId.eq(message_id.0))
+                .filter(queued_message::Column::SessionId.eq(session_id.0))
+                .exec(transaction)
+                .await?;
+            found(edited.rows_affected, || {
+                format!("message {message_id} is not in the queue")
+            })
+        }
+    }
+}
+
+fn found(rows: u64, otherwise: impl FnOnce() -> String) -> Result<(), WriteError> {
+    if rows == 0 {
+        return Err(WriteError::Refused(otherwise()));
+    }
+    Ok(())
+}
+
+async fn insert<A>(
+    transaction: &DatabaseTransaction,
+    rows: Vec<A>,
+    on_conflict: Option<OnConflict>,
+) -> Result<(), WriteError>
+where
+    A: ActiveModelTrait + Send,
+    <A::Entity as EntityTrait>::Model: IntoActiveModel<A>,
+{
+    let mut rows = rows.into_iter().peekable();
+    while rows.peek().is_some() {
+        let some = rows.by_ref().take(ROWS_PER_INSERT);
+        let mut insert = <A::Entity as EntityTrait>::insert_many(some);
+        if let Some(on_conflict) = &on_conflict {
+            insert = insert.on_conflict(on_conflict.clone());
+        }
+        insert.exec_without_returning(transaction).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! Group commit: several sessions' steps in one transaction, each with its own fate.
+
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable};
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter,
+    TransactionTrait,
+};
+
+use super::batch::{Batch, WriteError};
+use super::entities::{event, session};
+use super::error::{Failure, classify};
+use super::prepare::Prepared;
+use super::types::Commit;
+use super::values::DbText;
+use super::{Store, StoreError};
+
+/// What became of each commit of a group, in order.
+type Fates = Vec<Result<(), StoreError>>;
+
+impl Store {
+    /// Writes all of these in one transaction and tells the fate of each, in order. When
+    /// this returns, what is `Ok` is on disk.
+    ///
+    /// A commit that is refused ([`StoreError::Fenced`], [`StoreError::SessionNotFound`],
+    /// [`StoreError::Corrupt`]) leaves nothing behind and does not touch the others. Where
+    /// the database fails, all are [`StoreError::Unavailable`] and nothing is written.
+    ///
+    /// A commit whose events are in the log already, byte for byte, is `Ok` and changes
+    /// nothing: a caller that lost the acknowledgement may send it again.
+    ///
+    /// Dropping the returned future leaves it open whether the group was written.
+    pub async fn commit_group(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>> {
+        if commits.is_empty() {
+            return Vec::new();
+        }
+        let prepared: Vec<_> = commits.into_iter().map(Prepared::new).collect();
+        // SQLite itself has waited for its busy time-out before each of these.
+        let policy = ExponentialBuilder::default()
+            .with_min_delay(Duration::from_millis(20))
+            .with_max_times(3)
+            .with_jitter();
+        let written = (|| self.write_group(&prepared))
+            .retry(policy)
+            .when(|error| classify(error) == Failure::Contention)
+            .await;
+        written.unwrap_or_else(|error| {
+            let error = StoreError::Unavailable(error.to_string());
+            vec![Err(error); prepared.len()]
+        })
+    }
+
+    async fn write_group(&self, commits: &[Result<Prepared, StoreError>]) -> Result<Fates, DbErr> {
+        match self.write_together(commits).await {
+            Ok(fates) => Ok(fates),
+            Err(WriteError::Refused(_)) => self.write_apart(commits).await,
+            Err(WriteError::Database(error)) => Err(error),
+        }
+    }
+
+    /// The usual way: the rows of all commits go in together, a statement a table.
+    async fn write_together(
+        &self,
+        commits: &[Result<Prepared, StoreError>],
+    ) -> Result<Fates, WriteError> {
+        let transaction = self.begin_write().await?;
+        let mut batch = Batch::default();
+        let mut fates = Vec::with_capacity(commits.len());
+        for commit in commits {
+            fates.push(match commit {
+                Ok(commit) => match claim(&transaction, commit).await? {
+                    Ok(Claim::Granted { first_ordinal }) => {
+                        batch.add(commit, first_ordinal);
+                        Ok(())
+                    }
+                    Ok(Claim::WrittenBefore) => Ok(()),
+                    Err(error) => Err(error),
+                },
+                Err(error) => Err(error.clone()),
+            });
+        }
+        batch.write(&transaction).await?;
+        transaction.commit().await?;
+        Ok(fates)
+    }
+
+    /// The way to find out which commit breaks a rule of the schema, and to write the
+    /// others all the same: each behind a savepoint.
+    async fn write_apart(&self, commits: &[Result<Prepared, StoreError>]) -> Result<Fates, DbErr> {
+        let transaction = self.begin_write().await?;
+        let mut fates = Vec::with_capacity(commits.len());
+        for commit in commits {
+            let savepoint = transaction.begin().await?;
+            let fate = match commit {
+                Ok(commit) => match write_one(&savepoint, commit).await {
+                    Ok(fate) => fate,
+                    Err(WriteError::Refused(reason)) => Err(StoreError::Corrupt(reason)),
+                    Err(WriteError::Database(error)) => return Err(error),
+                },
+                Err(error) => Err(error.clone()),
+            };
+            match fate {
+                Ok(()) => savepoint.commit().await?,
+                Err(_) => savepoint.rollback().await?,
+            }
+            fates.push(fate);
+        }
+        transaction.commit().await?;
+        Ok(fates)
+    }
+}
+
+async fn write_one(
+    savepoint: &DatabaseTransaction,
+    commit: &Prepared,
+) -> Result<Result<(), StoreError>, WriteError> {
+    match claim(savepoint, commit).await? {
+        Ok(Claim::Granted { first_ordinal }) => {
+            let mut batch = Batch::default();
+            batch.add(commit, first_ordinal);
+            batch.write(savepoint).await?;
+            Ok(Ok(()))
+        }
+        Ok(Claim::WrittenBefore) => Ok(Ok(())),
+        Err(error) => Ok(Err(error)),
+    }
+}
+
+/// What a commit may do.
+enum Claim {
+    /// It may write; its first message gets this ordinal.
+    Granted { first_ordinal: i64 },
+    /// Its acknowledgement was lost, not its rows.
+    WrittenBefore,
+}
+
+/// Checks the commit against its session and moves the session on, in one statement: who
+/// is fenced finds no row. Holds the row until the transaction ends.
+async fn claim(
+    transaction: &DatabaseTransaction,
+    commit: &Prepared,
+) -> Result<Result<Claim, StoreError>, WriteError> {
+    let mut update = Query::update();
+    update
+        .table(session::Entity)
+        .values(commit.session_values.iter().cloned())
+        .value(
+            session::Column::MessageCount,
+            Expr::col(session::Column::MessageCount).add(commit.message_count()),
+        )
+        .and_where(session::Column::Id.eq(commit.session_id.0))
+        .and_where(session::Column::Owner.eq(DbText::from(commit.owner.0.as_str())))
+        .and_where(session::Column::Epoch.eq(commit.epoch))
+        .returning_col(session::Column::MessageCount);
+    if let Some((first, last)) = commit.seqs {
+        update
+            .value(session::Column::LastSeq, last)
+            .and_where(session::Column::LastSeq.eq(first - 1));
+    }
+    if let Some(after_seq) = commit.chunks_after {
+        update.and_where(session::Column::LastSeq.gte(after_seq));
+    }
+    if !commit.may_be_deleted {
+        update.and_where(session::Column::DeletedAt.is_null());
+    }
+    if let Some(row) = transaction.query_one(&update).await? {
+        let message_count: i64 = row.try_get_by(0)?;
+        return Ok(Ok(Claim::Granted {
+            first_ordinal: message_count - commit.message_count(),
+        }));
+    }
+    refusal(transaction, commit).await
+}
+
+/// Why a commit found no row to claim.
+async fn refusal(
+    transaction: &DatabaseTransaction,
+    commit: &Prepared,
+) -> Result<Result<Claim, StoreError>, WriteError> {
+    let found = session::Entity::find_by_id(commit.session_id.0)
+        .one(transaction)
+        .await?;
+    let Some(row) = found.filter(|row| commit.may_be_deleted || row.deleted_at.is_none()) else {
+        return Ok(Err(StoreError::SessionNotFound));
+    };
+    let owned = row.owner.is_some_and(|owner| owner.0 == commit.owner.0);
+    if !owned || row.epoch != commit.epoch {
+        return Ok(Err(StoreError::Fenced));
+    }
+    if let Some((first, last)) = commit.seqs
+        && last <= row.last_seq
+    {
+        let told = event::Entity::find()
+            .filter(event::Column::SessionId.eq(commit.session_id.0))
+            .filter(event::Column::Seq.between(first, last))
+            .all(transaction)
+            .await?;
+        if commit.has_events(&told) {
+            return Ok(Ok(Claim::WrittenBefore));
+        }
+    }
+    Ok(Err(StoreError::Corrupt(format!(
+        "session {} stands at event {}, which this commit does not go on from",
+        commit.session_id, row.last_seq
+    ))))
+}

@@ -1,0 +1,25 @@
+//! A piece of streamed text.
+
+use sea_orm::entity::prelude::*;
+
+use crate::store::values::DbText;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "chunks")]
+pub struct Model {
+    #[sea_orm(primary_key)]
+    pub id: i64,
+    pub session_id: Uuid,
+    pub after_seq: i64,
+    pub run_id: Uuid,
+    pub message_id: Uuid,
+    pub part_id: DbText,
+    pub kind: String,
+    pub offset: i64,
+    pub text: DbText,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

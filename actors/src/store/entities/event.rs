@@ -1,0 +1,23 @@
+//! A durable event.
+
+use sea_orm::entity::prelude::*;
+
+use crate::store::values::DbText;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "events")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub session_id: Uuid,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub seq: i64,
+    pub run_id: Option<Uuid>,
+    pub kind: String,
+    pub json: DbText,
+    pub at: DateTimeUtc,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

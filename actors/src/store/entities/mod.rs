@@ -1,0 +1,15 @@
+//! The tables as the query builder sees them. They never leave the store.
+#![allow(
+    unreachable_pub,
+    reason = "the derives make their items pub; this module is private"
+)]
+
+pub(super) mod api_token;
+pub(super) mod chunk;
+pub(super) mod event;
+pub(super) mod message;
+pub(super) mod queued_message;
+pub(super) mod run;
+pub(super) mod session;
+pub(super) mod user;
+pub(super) mod web_login;

@@ -1,0 +1,18 @@
+//! A browser that is logged in.
+
+use sea_orm::entity::prelude::*;
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "web_logins")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub hash: Vec<u8>,
+    pub user_id: Uuid,
+    pub created_at: DateTimeUtc,
+    pub expires_at: DateTimeUtc,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

@@ -1,0 +1,67 @@
+//! Who may come in.
+
+use chrono::TimeDelta;
+
+use super::StoreError;
+use super::testing::{TestDb, at, on_both};
+use super::types::{SecretHash, UserRole, WebLogin};
+
+on_both!(tokens_let_their_user_in, logins_expire);
+
+async fn tokens_let_their_user_in(db: TestDb) {
+    let store = db.open().await;
+    let local = store.local_user().await.unwrap();
+    assert_eq!(local.role, UserRole::Admin);
+    let other = store.create_user("Ann", UserRole::User).await.unwrap();
+    let (hash, unknown) = (SecretHash([1; 32]), SecretHash([2; 32]));
+    let token = store
+        .add_token(local.id, "backup script", hash, at(0))
+        .await
+        .unwrap();
+    let twice = store.add_token(other.id, "same", hash, at(0)).await;
+    assert!(matches!(twice, Err(StoreError::Corrupt(_))), "{twice:?}");
+
+    let used = async |seconds| {
+        let user = store.user_by_token_hash(hash, at(seconds)).await.unwrap();
+        assert_eq!(user.as_ref(), Some(&local));
+        store.list_tokens(local.id).await.unwrap()[0].last_used_at
+    };
+    assert_eq!(used(10).await, Some(at(10)));
+    assert_eq!(used(69).await, Some(at(10)), "a write a minute is enough");
+    assert_eq!(used(70).await, Some(at(70)));
+    let nobody = store.user_by_token_hash(unknown, at(80)).await.unwrap();
+    assert_eq!(nobody, None);
+
+    assert_eq!(store.list_tokens(other.id).await.unwrap(), []);
+    assert!(!store.delete_token(other.id, token.id).await.unwrap());
+    assert!(store.delete_token(local.id, token.id).await.unwrap());
+    let nobody = store.user_by_token_hash(hash, at(80)).await.unwrap();
+    assert_eq!(nobody, None);
+}
+
+async fn logins_expire(db: TestDb) {
+    let store = db.open().await;
+    let local = store.local_user().await.unwrap();
+    let login = |byte, expires| WebLogin {
+        hash: SecretHash([byte; 32]),
+        user_id: local.id,
+        created_at: at(0),
+        expires_at: at(expires),
+    };
+    for login in [login(1, 10), login(2, 20), login(3, 30)] {
+        store.add_web_login(login).await.unwrap();
+    }
+    let who = async |byte, now| {
+        let user = store.user_by_web_login(SecretHash([byte; 32]), now).await;
+        user.unwrap().map(|user| user.id)
+    };
+    let just_before = at(10) - TimeDelta::microseconds(1);
+    assert_eq!(who(1, just_before).await, Some(local.id));
+    assert_eq!(who(1, at(10)).await, None);
+    assert_eq!(who(9, at(1)).await, None);
+
+    store.delete_web_login(SecretHash([3; 32])).await.unwrap();
+    assert_eq!(who(3, at(1)).await, None);
+    assert_eq!(store.purge_web_logins(at(10)).await.unwrap(), 1);
+    assert_eq!(who(2, at(10)).await, Some(local.id));
+}

@@ -1,0 +1,113 @@
+//! The only place that knows SQL. Entities never leave it.
+//!
+//! One code path for SQLite and PostgreSQL. A session's rows are written by its owner
+//! alone, through [`Store::commit_group`]; everything else here reads, or changes what has
+//! no owner (users, keys, the existence of a session).
+
+mod batch;
+mod commit;
+mod entities;
+mod error;
+mod load;
+mod log;
+mod logins;
+mod open;
+mod prepare;
+mod rows;
+mod sessions;
+mod types;
+mod upkeep;
+mod users;
+mod values;
+
+pub use error::{OpenError, StoreError};
+pub use load::KnownMessage;
+pub use open::{Location, StoreConfig};
+pub use types::{
+    ApiToken, ChunkRow, Commit, EventRow, LoadedSession, LogCursor, LogItem, LogPage, LogRange,
+    NewSession, PageLimits, RunRow, SecretHash, StoredRun, User, UserRole, WebLogin, Write,
+};
+pub use upkeep::AppliedMigration;
+
+use sea_orm::{
+    DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel,
+    SqliteTransactionMode, TransactionOptions, TransactionTrait,
+};
+
+/// The database, open. Clones share its connections.
+#[derive(Clone, Debug)]
+pub struct Store {
+    /// On SQLite a single connection: its writers take turns in this process instead of
+    /// finding the file locked.
+    write: DatabaseConnection,
+    /// On PostgreSQL the same pool as `write`.
+    read: DatabaseConnection,
+}
+
+impl Store {
+    /// Asks the database for an answer.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] where none comes.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        self.read.ping().await?;
+        Ok(())
+    }
+
+    /// Closes every connection, of all clones. What was committed is on disk already.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] where the database would not let go.
+    pub async fn close(&self) -> Result<(), StoreError> {
+        self.read.close_by_ref().await?;
+        self.write.close_by_ref().await?;
+        Ok(())
+    }
+
+    /// A transaction that has the right to write from its first statement on. SQLite's
+    /// default takes it at the first write, and then fails instead of waiting where
+    /// another writer was faster.
+    async fn begin_write(&self) -> Result<DatabaseTransaction, DbErr> {
+        self.write
+            .begin_with_options(TransactionOptions {
+                sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
+                ..TransactionOptions::default()
+            })
+            .await
+    }
+
+    /// A transaction whose reads all see the same moment. SQLite's always do, and it warns
+    /// where it is asked for it.
+    async fn begin_read(&self) -> Result<DatabaseTransaction, DbErr> {
+        let isolation_level = (self.read.get_database_backend() == DbBackend::Postgres)
+            .then_some(IsolationLevel::RepeatableRead);
+        self.read
+            .begin_with_options(TransactionOptions {
+                isolation_level,
+                ..TransactionOptions::default()
+            })
+            .await
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod commit_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod cost_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod log_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod login_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod open_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod session_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod testing;

@@ -1,0 +1,251 @@
+//! Opening the database: where it is, how its connections are set, and what to tell a
+//! person when it does not open.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use backon::{ConstantBuilder, Retryable};
+use navi_migrations::{MigrateError, Migrator};
+use sea_orm::sqlx::ConnectOptions;
+use sea_orm::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sea_orm::sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
+};
+use sea_orm::{DatabaseConnection, DbErr, RuntimeErr, SqlxError};
+
+use super::error::{Failure, classify};
+use super::{OpenError, Store};
+
+/// How long a writer waits for another process to finish before it is told "locked".
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a caller waits for a free connection.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(15);
+const SQLITE_READERS: u32 = 4;
+const POSTGRES_CONNECTIONS: u32 = 10;
+
+/// How to open the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreConfig {
+    pub location: Location,
+}
+
+/// Where the database is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Location {
+    /// SQLite in this file, which is created where it does not exist.
+    Sqlite(PathBuf),
+    /// PostgreSQL at this URL. It may hold a password, so it is never shown.
+    Postgres(String),
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => f.debug_tuple("Sqlite").field(path).finish(),
+            Self::Postgres(url) => {
+                let place = PgConnectOptions::from_str(url).map_or_else(
+                    |_| "an invalid URL".to_owned(),
+                    |options| postgres_place(&options),
+                );
+                f.debug_tuple("Postgres").field(&place).finish()
+            }
+        }
+    }
+}
+
+impl Store {
+    /// Opens the database, creates it where it does not exist, and brings its schema up to
+    /// date.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing was changed then.
+    pub async fn open(config: &StoreConfig) -> Result<Self, OpenError> {
+        let (store, place) = connect(config).await?;
+        prepare(&store, &place).await.inspect_err(|error| {
+            tracing::debug!(%error, "the database could not be prepared");
+        })?;
+        Ok(store)
+    }
+
+    /// Opens the database and leaves its schema as it is: for looking after it, not for use.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub async fn open_as_it_is(config: &StoreConfig) -> Result<Self, OpenError> {
+        connect(config).await.map(|(store, _)| store)
+    }
+}
+
+async fn connect(config: &StoreConfig) -> Result<(Store, Place), OpenError> {
+    match &config.location {
+        Location::Sqlite(path) => Ok((open_sqlite(path).await?, Place::File(path.clone()))),
+        Location::Postgres(url) => {
+            let (store, name) = open_postgres(url).await?;
+            Ok((store, Place::Server(name)))
+        }
+    }
+}
+
+/// What a person calls the database; never with a password in it.
+enum Place {
+    File(PathBuf),
+    Server(String),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Server(name) => f.write_str(name),
+        }
+    }
+}
+
+impl Place {
+    fn explain(&self, error: &DbErr) -> OpenError {
+        let (place, reason) = (self.to_string(), reason(error));
+        match (self, classify(error)) {
+            (_, Failure::Contention) => OpenError::Locked { place, reason },
+            (Self::File(path), Failure::NotADatabase) => OpenError::NotADatabase {
+                path: path.clone(),
+                reason,
+            },
+            (Self::File(path), Failure::NotWritable) => OpenError::NotWritable {
+                path: path.clone(),
+                reason,
+            },
+            (Self::Server(_), Failure::Unavailable) => OpenError::Unreachable { place, reason },
+            _ => OpenError::Schema { place, reason },
+        }
+    }
+}
+
+/// The driver's own words, without the layers around them.
+fn reason(error: &DbErr) -> String {
+    match error {
+        DbErr::Conn(RuntimeErr::SqlxError(error))
+        | DbErr::Exec(RuntimeErr::SqlxError(error))
+        | DbErr::Query(RuntimeErr::SqlxError(error)) => match error.as_ref() {
+            SqlxError::Database(error) => error.message().to_owned(),
+            SqlxError::Io(error) => error.to_string(),
+            other => other.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+async fn prepare(store: &Store, place: &Place) -> Result<(), OpenError> {
+    let migrated = navi_migrations::up::<Migrator>(&store.write).await;
+    migrated.map_err(|error| match error {
+        MigrateError::Newer(migration) => OpenError::Newer {
+            place: place.to_string(),
+            migration,
+        },
+        MigrateError::Database(error) => place.explain(&error),
+    })?;
+    store
+        .ensure_local_user()
+        .await
+        .map_err(|error| place.explain(&error))
+}
+
+async fn open_sqlite(path: &Path) -> Result<Store, OpenError> {
+    let owned = path.to_owned();
+    tokio::task::spawn_blocking(move || create_private(&owned))
+        .await
+        .map_err(std::io::Error::other)
+        .and_then(|created| created)
+        .map_err(|error| OpenError::NotWritable {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        })?;
+    let place = Place::File(path.to_owned());
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(BUSY_TIMEOUT)
+        .foreign_keys(true)
+        .synchronous(SqliteSynchronous::Full)
+        .disable_statement_logging();
+    // Going over to WAL needs the file for a moment, and SQLite does not wait for that
+    // where another process has it: a second start beside the first.
+    let write = (|| async {
+        SqlitePoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_with(options.clone().journal_mode(SqliteJournalMode::Wal))
+            .await
+            .map_err(|error| DbErr::Conn(RuntimeErr::SqlxError(error.into())))
+    })
+    .retry(ConstantBuilder::default().with_delay(Duration::from_millis(100)))
+    .when(|error| classify(error) == Failure::Contention)
+    .await
+    .map_err(|error| place.explain(&error))?;
+    let read = SqlitePoolOptions::new()
+        .max_connections(SQLITE_READERS)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .max_lifetime(None)
+        .connect_lazy_with(options.pragma("query_only", "ON"));
+    Ok(Store {
+        write: DatabaseConnection::from(write),
+        read: DatabaseConnection::from(read),
+    })
+}
+
+/// Makes sure that the file is there and writable, before SQLite would create it for
+/// everybody to read. Its journals take over its permissions.
+fn create_private(path: &Path) -> std::io::Result<()> {
+    let mut directories = std::fs::DirBuilder::new();
+    directories.recursive(true);
+    let mut file = std::fs::OpenOptions::new();
+    file.create(true).append(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+        directories.mode(0o700);
+        file.mode(0o600);
+    }
+    if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+        directories.create(parent)?;
+    }
+    file.open(path).map(drop)
+}
+
+async fn open_postgres(url: &str) -> Result<(Store, String), OpenError> {
+    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+        return Err(OpenError::InvalidUrl("it is no PostgreSQL URL".to_owned()));
+    }
+    // The parser's own words may quote the URL, password and all.
+    let options = PgConnectOptions::from_str(url)
+        .map_err(|_| OpenError::InvalidUrl("it is no valid URL".to_owned()))?
+        .application_name("navi")
+        .disable_statement_logging();
+    let name = postgres_place(&options);
+    let pool = PgPoolOptions::new()
+        .max_connections(POSTGRES_CONNECTIONS)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .connect_with(options)
+        .await
+        .map_err(|error| {
+            let error = DbErr::Conn(RuntimeErr::SqlxError(error.into()));
+            OpenError::Unreachable {
+                place: name.clone(),
+                reason: reason(&error),
+            }
+        })?;
+    let connection = DatabaseConnection::from(pool);
+    let store = Store {
+        write: connection.clone(),
+        read: connection,
+    };
+    Ok((store, name))
+}
+
+fn postgres_place(options: &PgConnectOptions) -> String {
+    let database = options.get_database().unwrap_or(options.get_username());
+    let (host, port) = (options.get_host(), options.get_port());
+    format!("{database} on {host}:{port}")
+}

@@ -1,0 +1,202 @@
+//! A commit as rows, before the database is asked anything. What is wrong with a commit by
+//! itself is found here.
+
+use sea_orm::ActiveValue;
+use sea_orm::sea_query::{Expr, IntoIden};
+use sea_orm::{DynIden, Value};
+
+use super::StoreError;
+use super::entities::{chunk, event, message, queued_message, run, session};
+use super::rows::{chunk_to_row, event_to_row, message_to_row, queued_to_row, run_to_row};
+use super::types::{Commit, Write};
+use super::values::{DbText, db_time, name_of, to_db, to_json};
+use crate::protocol::ids::{MessageId, OwnerId, RunId, SessionId};
+
+/// A commit that makes sense by itself.
+#[derive(Clone, Debug)]
+pub(super) struct Prepared {
+    pub(super) session_id: SessionId,
+    pub(super) owner: OwnerId,
+    pub(super) epoch: i64,
+    /// What changes on the session's own row.
+    pub(super) session_values: Vec<(DynIden, Expr)>,
+    /// The first and the last event.
+    pub(super) seqs: Option<(i64, i64)>,
+    /// The event that the session must have reached for the chunks to stand after it;
+    /// none where this commit brings that event itself.
+    pub(super) chunks_after: Option<i64>,
+    /// Only taking back a deletion finds a deleted session.
+    pub(super) may_be_deleted: bool,
+    pub(super) events: Vec<event::ActiveModel>,
+    pub(super) chunks: Vec<chunk::ActiveModel>,
+    /// Their ordinals are given when they are written.
+    pub(super) messages: Vec<message::ActiveModel>,
+    pub(super) runs: Vec<run::ActiveModel>,
+    pub(super) run_changes: Vec<RunChange>,
+    /// In the order in which they came.
+    pub(super) queue: Vec<QueueChange>,
+}
+
+/// The end of a run: what changes on its row.
+#[derive(Clone, Debug)]
+pub(super) struct RunChange {
+    pub(super) run_id: RunId,
+    pub(super) values: run::ActiveModel,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum QueueChange {
+    Add(Box<queued_message::ActiveModel>),
+    Remove(MessageId),
+    Edit(MessageId, DbText),
+}
+
+impl Prepared {
+    pub(super) fn new(commit: Commit) -> Result<Self, StoreError> {
+        let mut prepared = Self {
+            session_id: commit.session_id,
+            owner: commit.owner,
+            epoch: commit.epoch,
+            session_values: Vec::new(),
+            seqs: None,
+            chunks_after: None,
+            may_be_deleted: false,
+            events: Vec::new(),
+            chunks: Vec::new(),
+            messages: Vec::new(),
+            runs: Vec::new(),
+            run_changes: Vec::new(),
+            queue: Vec::new(),
+        };
+        for write in commit.writes {
+            prepared.add(write)?;
+        }
+        if let Some((first, last)) = prepared.seqs
+            && let Some(after) = prepared.chunks_after
+        {
+            if after > last {
+                return Err(StoreError::Corrupt(format!(
+                    "text is told after event {after}, but the last event is {last}"
+                )));
+            }
+            prepared.chunks_after = (after < first).then_some(after);
+        }
+        Ok(prepared)
+    }
+
+    #[expect(
+        clippy::cast_possible_wrap,
+        reason = "no list in memory is longer than i64::MAX"
+    )]
+    pub(super) fn message_count(&self) -> i64 {
+        self.messages.len() as i64
+    }
+
+    /// Whether the log holds exactly this commit's events.
+    pub(super) fn has_events(&self, told: &[event::Model]) -> bool {
+        self.events.len() == told.len()
+            && self.events.iter().all(|ours| {
+                told.iter().any(|theirs| {
+                    ours.seq == ActiveValue::Set(theirs.seq)
+                        && ours.json == ActiveValue::Set(theirs.json.clone())
+                })
+            })
+    }
+
+    fn add(&mut self, write: Write) -> Result<(), StoreError> {
+        let session_id = self.session_id;
+        match write {
+            Write::Event(row) => {
+                let seq = to_db(row.seq)?;
+                self.seqs = match self.seqs {
+                    None if seq > 0 => Some((seq, seq)),
+                    Some((first, last)) if seq == last + 1 => Some((first, seq)),
+                    None => return Err(StoreError::Corrupt("events count from 1".to_owned())),
+                    Some((_, last)) => {
+                        return Err(StoreError::Corrupt(format!(
+                            "event {seq} cannot follow event {last}"
+                        )));
+                    }
+                };
+                self.events.push(event_to_row(session_id, row)?);
+            }
+            Write::Chunk(row) => {
+                self.chunks_after = self.chunks_after.max(Some(to_db(row.after_seq)?));
+                self.chunks.push(chunk_to_row(session_id, row)?);
+            }
+            Write::Message(message) => {
+                self.messages.push(message_to_row(session_id, message)?);
+            }
+            Write::RunStarted(row) => {
+                if row.parent_run_id.is_none() {
+                    self.set(session::Column::LastRunId, row.run_id.0);
+                }
+                self.runs.push(run_to_row(session_id, row)?);
+            }
+            Write::RunModel {
+                run_id,
+                backend,
+                model,
+            } => self.run_changes.push(RunChange {
+                run_id,
+                values: run::ActiveModel {
+                    backend: ActiveValue::Set(backend.into()),
+                    model: ActiveValue::Set(model.into()),
+                    ..Default::default()
+                },
+            }),
+            Write::RunEnded {
+                run_id,
+                state,
+                reason,
+                iterations,
+                prompt_tokens,
+                completion_tokens,
+                at,
+            } => self.run_changes.push(RunChange {
+                run_id,
+                values: run::ActiveModel {
+                    state: ActiveValue::Set(name_of(&state)?),
+                    reason: ActiveValue::Set(reason.map(Into::into)),
+                    iterations: ActiveValue::Set(iterations.into()),
+                    prompt_tokens: ActiveValue::Set(to_db(prompt_tokens)?),
+                    completion_tokens: ActiveValue::Set(to_db(completion_tokens)?),
+                    ended_at: ActiveValue::Set(Some(db_time(at))),
+                    ..Default::default()
+                },
+            }),
+            Write::Enqueue(message) => {
+                let row = queued_to_row(session_id, message)?;
+                self.queue.push(QueueChange::Add(Box::new(row)));
+            }
+            Write::Dequeue(message_id) => self.queue.push(QueueChange::Remove(message_id)),
+            Write::EditQueued {
+                message_id,
+                content,
+            } => self
+                .queue
+                .push(QueueChange::Edit(message_id, content.into())),
+            Write::Title(title) => self.set(session::Column::Title, DbText::from(title)),
+            Write::Pinned(pinned) => self.set(session::Column::Pinned, pinned),
+            Write::Profile(id) => self.set(session::Column::ProfileId, DbText::from(id)),
+            Write::ContextTokens(count) => {
+                self.set(session::Column::ContextTokenCount, i64::from(count));
+            }
+            Write::Todo(items) => self.set(session::Column::Todo, to_json(&items)?),
+            Write::Scratchpad(notes) => self.set(session::Column::Scratchpad, to_json(&notes)?),
+            Write::Active(at) => self.set(session::Column::LastActive, db_time(at)),
+            Write::Deleted(at) => {
+                self.may_be_deleted |= at.is_none();
+                self.set(session::Column::DeletedAt, at.map(db_time));
+            }
+        }
+        Ok(())
+    }
+
+    /// The last value of a column wins: SQL allows only one.
+    fn set(&mut self, column: session::Column, value: impl Into<Value>) {
+        let column = column.into_iden();
+        self.session_values.retain(|(set, _)| *set != column);
+        self.session_values.push((column, Expr::value(value)));
+    }
+}

@@ -1,0 +1,241 @@
+//! Rows into what they mean, and back.
+
+use chrono::{DateTime, Utc};
+use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::FromQueryResult;
+use uuid::Uuid;
+
+use super::StoreError;
+use super::entities::{chunk, event, message, queued_message, run, user};
+use super::types::{ChunkRow, EventRow, RunRow, StoredRun, User};
+use super::values::{
+    DbText, db_time, from_db, list_from_json, list_to_json, name_of, named, to_db,
+};
+use crate::protocol::ids::{CallId, MessageId, PartId, RunId, SessionId, UserId};
+use crate::protocol::message::Message;
+use crate::protocol::session::{QueuedMessage, RunState, SessionState, SessionSummary};
+
+/// Without its ordinal, which the session's row gives out.
+pub(super) fn message_to_row(
+    session_id: SessionId,
+    message: Message,
+) -> Result<message::ActiveModel, StoreError> {
+    Ok(message::ActiveModel {
+        id: Set(message.id.0),
+        session_id: Set(session_id.0),
+        ordinal: NotSet,
+        run_id: Set(message.run_id.0),
+        role: Set(name_of(&message.role)?),
+        content: Set(message.content.map(Into::into)),
+        images: Set(list_to_json(&message.images)?),
+        tool_calls: Set(list_to_json(&message.tool_calls)?),
+        tool_call_id: Set(message.tool_call_id.map(|id| id.0.into())),
+        name: Set(message.name.map(Into::into)),
+        outcome: Set(message.outcome.as_ref().map(name_of).transpose()?),
+        duration_ms: Set(message.duration_ms.map(to_db).transpose()?),
+        thinking: Set(message.thinking.map(Into::into)),
+        state: Set(name_of(&message.state)?),
+        is_summary: Set(message.is_summary),
+        is_plan: Set(message.is_plan),
+        client_id: Set(message.client_id.map(Into::into)),
+        created_at: Set(db_time(message.created_at)),
+    })
+}
+
+pub(super) fn message_from_row(row: message::Model) -> Result<Message, StoreError> {
+    Ok(Message {
+        id: MessageId(row.id),
+        run_id: RunId(row.run_id),
+        role: named("messages.role", row.role)?,
+        content: row.content.map(|text| text.0),
+        images: list_from_json("messages.images", row.images.as_deref())?,
+        tool_calls: list_from_json("messages.tool_calls", row.tool_calls.as_deref())?,
+        tool_call_id: row.tool_call_id.map(|text| CallId(text.0)),
+        name: row.name.map(|text| text.0),
+        outcome: row
+            .outcome
+            .map(|name| named("messages.outcome", name))
+            .transpose()?,
+        duration_ms: row
+            .duration_ms
+            .map(|ms| from_db("messages.duration_ms", ms))
+            .transpose()?,
+        thinking: row.thinking.map(|text| text.0),
+        state: named("messages.state", row.state)?,
+        is_summary: row.is_summary,
+        is_plan: row.is_plan,
+        client_id: row.client_id.map(|text| text.0),
+        created_at: row.created_at,
+    })
+}
+
+pub(super) fn queued_to_row(
+    session_id: SessionId,
+    message: QueuedMessage,
+) -> Result<queued_message::ActiveModel, StoreError> {
+    Ok(queued_message::ActiveModel {
+        id: NotSet,
+        session_id: Set(session_id.0),
+        message_id: Set(message.message_id.0),
+        run_id: Set(message.run_id.0),
+        content: Set(message.content.into()),
+        images: Set(list_to_json(&message.images)?),
+        client_id: Set(message.client_id.map(Into::into)),
+        created_at: Set(db_time(message.created_at)),
+    })
+}
+
+pub(super) fn queued_from_row(row: queued_message::Model) -> Result<QueuedMessage, StoreError> {
+    Ok(QueuedMessage {
+        message_id: MessageId(row.message_id),
+        run_id: RunId(row.run_id),
+        content: row.content.0,
+        images: list_from_json("queued_messages.images", row.images.as_deref())?,
+        client_id: row.client_id.map(|text| text.0),
+        created_at: row.created_at,
+    })
+}
+
+pub(super) fn run_to_row(
+    session_id: SessionId,
+    run: RunRow,
+) -> Result<run::ActiveModel, StoreError> {
+    Ok(run::ActiveModel {
+        id: Set(run.run_id.0),
+        session_id: Set(session_id.0),
+        parent_run_id: Set(run.parent_run_id.map(|id| id.0)),
+        message_id: Set(run.message_id.0),
+        profile_id: Set(run.profile_id.into()),
+        backend: Set(run.backend.into()),
+        model: Set(run.model.into()),
+        state: Set(name_of(&RunState::Running)?),
+        reason: Set(None),
+        iterations: Set(0),
+        prompt_tokens: Set(0),
+        completion_tokens: Set(0),
+        started_at: Set(db_time(run.started_at)),
+        ended_at: Set(None),
+    })
+}
+
+pub(super) fn run_from_row(row: run::Model) -> Result<StoredRun, StoreError> {
+    Ok(StoredRun {
+        row: RunRow {
+            run_id: RunId(row.id),
+            parent_run_id: row.parent_run_id.map(RunId),
+            message_id: MessageId(row.message_id),
+            profile_id: row.profile_id.0,
+            backend: row.backend.0,
+            model: row.model.0,
+            started_at: row.started_at,
+        },
+        state: named("runs.state", row.state)?,
+        reason: row.reason.map(|text| text.0),
+    })
+}
+
+pub(super) fn event_to_row(
+    session_id: SessionId,
+    event: EventRow,
+) -> Result<event::ActiveModel, StoreError> {
+    Ok(event::ActiveModel {
+        session_id: Set(session_id.0),
+        seq: Set(to_db(event.seq)?),
+        run_id: Set(event.run_id.map(|id| id.0)),
+        kind: Set(event.kind),
+        json: Set(event.json.into()),
+        at: Set(db_time(event.at)),
+    })
+}
+
+pub(super) fn event_from_row(row: event::Model) -> Result<EventRow, StoreError> {
+    Ok(EventRow {
+        seq: from_db("events.seq", row.seq)?,
+        run_id: row.run_id.map(RunId),
+        kind: row.kind,
+        json: row.json.0,
+        at: row.at,
+    })
+}
+
+pub(super) fn chunk_to_row(
+    session_id: SessionId,
+    chunk: ChunkRow,
+) -> Result<chunk::ActiveModel, StoreError> {
+    Ok(chunk::ActiveModel {
+        id: NotSet,
+        session_id: Set(session_id.0),
+        after_seq: Set(to_db(chunk.after_seq)?),
+        run_id: Set(chunk.run_id.0),
+        message_id: Set(chunk.message_id.0),
+        part_id: Set(chunk.part_id.0.into()),
+        kind: Set(name_of(&chunk.kind)?),
+        offset: Set(to_db(chunk.offset)?),
+        text: Set(chunk.text.into()),
+    })
+}
+
+pub(super) fn chunk_from_row(row: chunk::Model) -> Result<ChunkRow, StoreError> {
+    Ok(ChunkRow {
+        after_seq: from_db("chunks.after_seq", row.after_seq)?,
+        run_id: RunId(row.run_id),
+        part_id: PartId(row.part_id.0),
+        kind: named("chunks.kind", row.kind)?,
+        message_id: MessageId(row.message_id),
+        offset: from_db("chunks.offset", row.offset)?,
+        text: row.text.0,
+    })
+}
+
+/// What the session list needs of a session, without its todo list and notes.
+#[derive(Debug, FromQueryResult)]
+pub(super) struct SummaryRow {
+    pub(super) id: Uuid,
+    pub(super) user_id: Uuid,
+    pub(super) title: DbText,
+    pub(super) profile_id: DbText,
+    pub(super) pinned: bool,
+    pub(super) context_token_count: i64,
+    pub(super) created_at: DateTime<Utc>,
+    pub(super) last_active: DateTime<Utc>,
+    /// That of the newest foreground run.
+    pub(super) run_state: Option<String>,
+}
+
+pub(super) fn summary_from_row(row: SummaryRow) -> Result<SessionSummary, StoreError> {
+    let last_run: Option<RunState> = row
+        .run_state
+        .map(|name| named("runs.state", name))
+        .transpose()?;
+    Ok(SessionSummary {
+        id: SessionId(row.id),
+        user_id: UserId(row.user_id),
+        title: row.title.0,
+        profile_id: row.profile_id.0,
+        pinned: row.pinned,
+        context_token_count: from_db("sessions.context_token_count", row.context_token_count)?,
+        state: session_state(last_run),
+        created_at: row.created_at,
+        last_active: row.last_active,
+    })
+}
+
+fn session_state(last_run: Option<RunState>) -> SessionState {
+    match last_run {
+        Some(RunState::Running) => SessionState::Running,
+        Some(RunState::Interrupted) => SessionState::Interrupted,
+        Some(RunState::Failed) => SessionState::Failed,
+        Some(RunState::Completed | RunState::Limited | RunState::Stopped) | None => {
+            SessionState::Idle
+        }
+    }
+}
+
+pub(super) fn user_from_row(row: user::Model) -> Result<User, StoreError> {
+    Ok(User {
+        id: UserId(row.id),
+        name: row.name.0,
+        role: named("users.role", row.role)?,
+        created_at: row.created_at,
+    })
+}

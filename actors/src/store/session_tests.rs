@@ -1,0 +1,276 @@
+//! Which sessions there are, and what their actor finds.
+
+use super::StoreError;
+use super::testing::{Part, TestDb, Writer, at, ended, on_both, run, user_message};
+use super::types::{NewSession, RunRow, UserRole, Write};
+use crate::protocol::event::PartKind;
+use crate::protocol::ids::{CallId, MessageId, OwnerId, PartId, RunId, SessionId, UserId};
+use crate::protocol::message::{Message, ToolCall, ToolOutcome};
+use crate::protocol::session::{RunState, SessionState};
+
+on_both!(
+    the_list_is_pinned_first_then_latest,
+    a_session_is_its_users_alone,
+    a_deleted_session_can_be_restored_until_it_is_purged,
+    unfinished_parts_are_what_no_message_holds,
+    the_last_run_is_the_newest_in_the_foreground,
+    two_handles_write_at_once,
+);
+
+async fn the_list_is_pinned_first_then_latest(db: TestDb) {
+    let store = db.open().await;
+    let user_id = store.local_user().await.unwrap().id;
+    let mut ids = Vec::new();
+    for (pinned, active) in [(false, 5), (true, 1), (false, 9), (true, 3)] {
+        let writer = Writer::new(&store).await;
+        let writes = vec![Write::Pinned(pinned), Write::Active(at(active))];
+        writer.write(writes).await.unwrap();
+        ids.push(writer.id);
+    }
+    let list = store.list_sessions(user_id).await.unwrap();
+    let order: Vec<_> = list.iter().map(|summary| summary.id).collect();
+    assert_eq!(order, [ids[3], ids[1], ids[2], ids[0]]);
+    assert!(list.iter().all(|s| s.state == SessionState::Idle));
+    for summary in list {
+        let found = store.find_session(user_id, summary.id).await.unwrap();
+        assert_eq!(found, summary);
+    }
+}
+
+async fn a_session_is_its_users_alone(db: TestDb) {
+    let store = db.open().await;
+    let writer = Writer::new(&store).await;
+    let owner = store.session_owner_user(writer.id).await.unwrap();
+    let other = store.create_user("Ann\0", UserRole::User).await.unwrap();
+    assert_eq!(store.user(other.id).await.unwrap(), Some(other.clone()));
+    assert_eq!(owner, store.local_user().await.unwrap().id);
+    let missing = Err(StoreError::SessionNotFound);
+    assert_eq!(store.find_session(other.id, writer.id).await, missing);
+    assert_eq!(store.list_sessions(other.id).await.unwrap(), []);
+    let delete = vec![Write::Deleted(Some(at(1)))];
+    writer.write(delete).await.unwrap();
+    assert_eq!(store.restore(other.id, writer.id).await, missing);
+
+    let unknown_user = NewSession {
+        id: SessionId::new(),
+        user_id: UserId::new(),
+        title: String::new(),
+        profile_id: String::new(),
+        created_at: at(0),
+    };
+    let refused = store.create_session(unknown_user, &writer.owner).await;
+    assert!(
+        matches!(refused, Err(StoreError::Corrupt(_))),
+        "{refused:?}"
+    );
+    assert_eq!(other.role, UserRole::User);
+}
+
+async fn a_deleted_session_can_be_restored_until_it_is_purged(db: TestDb) {
+    let store = db.open().await;
+    let user_id = store.local_user().await.unwrap().id;
+    let writer = Writer::new(&store).await;
+    let run = run();
+    let mut part = Part::text(&run, MessageId::new());
+    let writes = vec![
+        writer.event(),
+        Write::Message(user_message("hi")),
+        Write::RunStarted(run),
+        Write::Chunk(part.piece(1, "he")),
+    ];
+    writer.write(writes).await.unwrap();
+    let before = writer.load().await;
+    let missing = StoreError::SessionNotFound;
+    assert_eq!(store.purge_session(writer.id).await, Err(missing.clone()));
+    assert_eq!(
+        store.restore(user_id, writer.id).await,
+        Err(missing.clone())
+    );
+
+    let delete = vec![Write::Deleted(Some(at(10)))];
+    writer.write(delete.clone()).await.unwrap();
+    let id = writer.id;
+    assert_eq!(store.find_session(user_id, id).await, Err(missing.clone()));
+    assert_eq!(store.session_owner_user(id).await, Err(missing.clone()));
+    assert_eq!(store.messages(id).await, Err(missing.clone()));
+    let taken = store.take_session(id, &OwnerId::new()).await;
+    assert_eq!(taken, Err(missing.clone()));
+    assert_eq!(store.running_sessions().await.unwrap(), []);
+    assert_eq!(store.deleted_before(at(10)).await.unwrap(), []);
+    assert_eq!(store.deleted_before(at(11)).await.unwrap(), [id]);
+
+    let restored = store.restore(user_id, id).await.unwrap();
+    assert_eq!(restored, before.summary);
+    assert_eq!(writer.load().await, before);
+
+    writer.write(delete).await.unwrap();
+    store.purge_session(id).await.unwrap();
+    assert_eq!(store.restore(user_id, id).await, Err(missing));
+    for table in ["messages", "runs", "events", "chunks"] {
+        assert_eq!(count(&store, table).await, 0, "{table}");
+    }
+}
+
+async fn count(store: &super::Store, table: &str) -> i64 {
+    use sea_orm::{ConnectionTrait, Statement};
+
+    let sql = format!("SELECT COUNT(*) FROM {table}");
+    let statement = Statement::from_string(store.read.get_database_backend(), sql);
+    let row = store.read.query_one_raw(statement).await.unwrap();
+    row.unwrap().try_get_by(0).unwrap()
+}
+
+async fn unfinished_parts_are_what_no_message_holds(db: TestDb) {
+    let store = db.open().await;
+    let writer = Writer::new(&store).await;
+    let (old, run) = (run(), run());
+    let call = |name: &str| ToolCall {
+        id: CallId::new(),
+        name: name.to_owned(),
+        arguments: serde_json::json!({}),
+    };
+    let (answered, open) = (call("answered"), call("open"));
+    let asking = Message {
+        content: Some("I look".to_owned()),
+        tool_calls: vec![answered.clone(), open.clone()],
+        ..Message::assistant(MessageId::new(), run.run_id, at(3))
+    };
+    let result = Message::tool_result(
+        run.run_id,
+        &answered,
+        ToolOutcome::Success,
+        "out".to_owned(),
+        at(4),
+    );
+    let next = MessageId::new();
+    let output = |call: &ToolCall| {
+        Part::new(
+            &run,
+            asking.id,
+            PartId::output(&call.id),
+            PartKind::ToolOutput,
+        )
+    };
+    let mut of_old = Part::text(&old, MessageId::new());
+    let mut held = Part::text(&run, asking.id);
+    let (mut out_held, mut out_open) = (output(&answered), output(&open));
+    let mut thinking = Part::new(&run, next, PartId::thinking(next), PartKind::Thinking);
+    let mut text = Part::text(&run, next);
+    writer
+        .write(vec![
+            Write::RunStarted(old.clone()),
+            writer.event(),
+            Write::Chunk(of_old.piece(1, "ended")),
+            ended(&old, RunState::Completed),
+            Write::RunStarted(run.clone()),
+            writer.event(),
+            Write::Chunk(held.piece(2, "I look")),
+            Write::Message(asking.clone()),
+            Write::Chunk(out_held.piece(2, "out")),
+            Write::Chunk(out_open.piece(2, "li")),
+            Write::Message(result),
+            writer.event(),
+            Write::Chunk(thinking.piece(3, "so ")),
+            Write::Chunk(out_open.piece(3, "ne")),
+            Write::Chunk(thinking.piece(3, "far")),
+            writer.event(),
+            Write::Chunk(text.piece(4, "Wö")),
+        ])
+        .await
+        .unwrap();
+    writer
+        .write(vec![Write::Chunk(text.piece(4, "rd"))])
+        .await
+        .unwrap();
+
+    assert_eq!(store.running_sessions().await.unwrap(), [writer.id]);
+    let loaded = store
+        .take_session(writer.id, &OwnerId::new())
+        .await
+        .unwrap();
+    let parts: Vec<_> = loaded
+        .unfinished_parts
+        .iter()
+        .map(|part| (part.kind, part.text.as_str(), part.offset, part.after_seq))
+        .collect();
+    assert_eq!(
+        parts,
+        [
+            (PartKind::ToolOutput, "line", 0, 3),
+            (PartKind::Thinking, "so far", 0, 3),
+            (PartKind::Text, "Wörd", 0, 4),
+        ]
+    );
+
+    let recovering = Writer {
+        epoch: loaded.epoch,
+        owner: writer.owner.clone(),
+        ..writer.clone()
+    };
+    let taken_back = recovering.load().await;
+    let recovering = Writer {
+        epoch: taken_back.epoch,
+        ..recovering
+    };
+    recovering
+        .write(vec![ended(&run, RunState::Interrupted)])
+        .await
+        .unwrap();
+    let loaded = recovering.load().await;
+    assert_eq!(loaded.unfinished_parts, []);
+    assert_eq!(loaded.summary.state, SessionState::Interrupted);
+    assert_eq!(store.running_sessions().await.unwrap(), []);
+}
+
+async fn the_last_run_is_the_newest_in_the_foreground(db: TestDb) {
+    let store = db.open().await;
+    let writer = Writer::new(&store).await;
+    assert_eq!(writer.load().await.last_run, None);
+    let (first, second) = (run(), run());
+    let child = RunRow {
+        run_id: RunId::new(),
+        parent_run_id: Some(second.run_id),
+        ..second.clone()
+    };
+    writer
+        .write(vec![
+            Write::RunStarted(first.clone()),
+            ended(&first, RunState::Failed),
+        ])
+        .await
+        .unwrap();
+    assert_eq!(writer.load().await.summary.state, SessionState::Failed);
+    writer
+        .write(vec![
+            Write::RunStarted(second.clone()),
+            Write::RunStarted(child.clone()),
+            ended(&child, RunState::Completed),
+        ])
+        .await
+        .unwrap();
+    let loaded = writer.load().await;
+    assert_eq!(loaded.last_run.unwrap().row, second);
+    assert_eq!(loaded.summary.state, SessionState::Running);
+}
+
+async fn two_handles_write_at_once(db: TestDb) {
+    let (one, two) = (db.open().await, db.open().await);
+    let write_many = async |store: &super::Store| {
+        let writers = [Writer::new(store).await, Writer::new(store).await];
+        for n in 0..50 {
+            let group = writers.iter().map(|writer| {
+                let message = user_message(&format!("message {n}"));
+                writer.commit(vec![writer.event(), Write::Message(message)])
+            });
+            let fates = store.commit_group(group.collect()).await;
+            assert_eq!(fates, [Ok(()), Ok(())]);
+        }
+        writers
+    };
+    let (of_one, of_two) = futures_util::future::join(write_many(&one), write_many(&two)).await;
+    for writer in of_one.into_iter().chain(of_two) {
+        for store in [&one, &two] {
+            assert_eq!(store.messages(writer.id).await.unwrap().len(), 50);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Sessions as a whole: which there are, whose, and their way in and out of the world.
+
+use chrono::{DateTime, Utc};
+use sea_orm::ActiveValue::Set;
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect,
+    RelationDef, Select,
+};
+use uuid::Uuid;
+
+use super::entities::{run, session};
+use super::rows::{SummaryRow, summary_from_row};
+use super::types::{LoadedSession, NewSession};
+use super::values::{db_time, name_of, to_json};
+use super::{Store, StoreError};
+use crate::protocol::ids::{OwnerId, SessionId, UserId};
+use crate::protocol::session::{RunState, SessionState, SessionSummary};
+use crate::protocol::todo::Scratchpad;
+
+impl Store {
+    /// Creates a session that `owner` has already taken.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] where the id is in use or the user unknown;
+    /// [`StoreError::Unavailable`].
+    pub async fn create_session(
+        &self,
+        new: NewSession,
+        owner: &OwnerId,
+    ) -> Result<LoadedSession, StoreError> {
+        const FIRST_EPOCH: i64 = 1;
+        let created_at = db_time(new.created_at);
+        let row = session::ActiveModel {
+            id: Set(new.id.0),
+            user_id: Set(new.user_id.0),
+            title: Set(new.title.as_str().into()),
+            profile_id: Set(new.profile_id.as_str().into()),
+            pinned: Set(false),
+            todo: Set("[]".to_owned()),
+            scratchpad: Set(to_json(&Scratchpad::new())?),
+            context_token_count: Set(0),
+            last_seq: Set(0),
+            message_count: Set(0),
+            last_run_id: Set(None),
+            owner: Set(Some(owner.0.as_str().into())),
+            epoch: Set(FIRST_EPOCH),
+            deleted_at: Set(None),
+            created_at: Set(created_at),
+            last_active: Set(created_at),
+        };
+        session::Entity::insert(row)
+            .exec_without_returning(&self.write)
+            .await?;
+        Ok(LoadedSession {
+            summary: SessionSummary {
+                id: new.id,
+                user_id: new.user_id,
+                title: new.title,
+                profile_id: new.profile_id,
+                pinned: false,
+                context_token_count: 0,
+                state: SessionState::Idle,
+                created_at,
+                last_active: created_at,
+            },
+            messages: Vec::new(),
+            queue: Vec::new(),
+            todo: Vec::new(),
+            scratchpad: Scratchpad::new(),
+            last_seq: 0,
+            epoch: FIRST_EPOCH,
+            last_run: None,
+            unfinished_parts: Vec::new(),
+            started_calls: Vec::new(),
+        })
+    }
+
+    /// A user's sessions: pinned ones first, then the latest activity.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn list_sessions(&self, user_id: UserId) -> Result<Vec<SessionSummary>, StoreError> {
+        summaries()
+            .filter(session::Column::UserId.eq(user_id.0))
+            .filter(session::Column::DeletedAt.is_null())
+            .order_by_desc(session::Column::Pinned)
+            .order_by_desc(session::Column::LastActive)
+            .order_by_desc(session::Column::Id)
+            .into_model::<SummaryRow>()
+            .all(&self.read)
+            .await?
+            .into_iter()
+            .map(summary_from_row)
+            .collect()
+    }
+
+    /// A session of this user. Another's is as if it did not exist.
+    ///
+    /// # Errors
+    /// [`StoreError::SessionNotFound`], and as the store's other reads.
+    pub async fn find_session(
+        &self,
+        user_id: UserId,
+        id: SessionId,
+    ) -> Result<SessionSummary, StoreError> {
+        summaries()
+            .filter(session::Column::Id.eq(id.0))
+            .filter(session::Column::UserId.eq(user_id.0))
+            .filter(session::Column::DeletedAt.is_null())
+            .into_model::<SummaryRow>()
+            .one(&self.read)
+            .await?
+            .map_or(Err(StoreError::SessionNotFound), summary_from_row)
+    }
+
+    /// Whose session this is.
+    ///
+    /// # Errors
+    /// [`StoreError::SessionNotFound`], and as the store's other reads.
+    pub async fn session_owner_user(&self, id: SessionId) -> Result<UserId, StoreError> {
+        session::Entity::find_by_id(id.0)
+            .filter(session::Column::DeletedAt.is_null())
+            .select_only()
+            .column(session::Column::UserId)
+            .into_tuple()
+            .one(&self.read)
+            .await?
+            .map(UserId)
+            .ok_or(StoreError::SessionNotFound)
+    }
+
+    /// The sessions with a run that is marked as running: at start, those that a crash cut
+    /// off.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn running_sessions(&self) -> Result<Vec<SessionId>, StoreError> {
+        let of_session = run::Entity::belongs_to(session::Entity)
+            .from(run::Column::SessionId)
+            .to(session::Column::Id)
+            .into();
+        let ids = run::Entity::find()
+            .select_only()
+            .column(run::Column::SessionId)
+            .distinct()
+            .join(JoinType::InnerJoin, of_session)
+            .filter(run::Column::State.eq(name_of(&RunState::Running)?))
+            .filter(session::Column::DeletedAt.is_null())
+            .order_by_asc(run::Column::SessionId)
+            .into_tuple()
+            .all(&self.read)
+            .await?;
+        Ok(ids.into_iter().map(SessionId).collect())
+    }
+
+    /// The sessions that were deleted before this time and are still there to be restored.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn deleted_before(&self, time: DateTime<Utc>) -> Result<Vec<SessionId>, StoreError> {
+        let ids = session::Entity::find()
+            .select_only()
+            .column(session::Column::Id)
+            .filter(session::Column::DeletedAt.lt(db_time(time)))
+            .order_by_asc(session::Column::DeletedAt)
+            .into_tuple()
+            .all(&self.read)
+            .await?;
+        Ok(ids.into_iter().map(SessionId).collect())
+    }
+
+    /// Takes back the deletion of this user's session.
+    ///
+    /// # Errors
+    /// [`StoreError::SessionNotFound`] where it is another's, not deleted, or purged.
+    pub async fn restore(
+        &self,
+        user_id: UserId,
+        id: SessionId,
+    ) -> Result<SessionSummary, StoreError> {
+        let restored = session::Entity::update_many()
+            .set(session::ActiveModel {
+                deleted_at: Set(None),
+                ..Default::default()
+            })
+            .filter(session::Column::Id.eq(id.0))
+            .filter(session::Column::UserId.eq(user_id.0))
+            .filter(session::Column::DeletedAt.is_not_null())
+            .exec(&self.write)
+            .await?;
+        if restored.rows_affected == 0 {
+            return Err(StoreError::SessionNotFound);
+        }
+        self.find_session(user_id, id).await
+    }
+
+    /// Removes a deleted session and all that belongs to it, for good.
+    ///
+    /// # Errors
+    /// [`StoreError::SessionNotFound`] where it is not deleted (any more): who restored it
+    /// in the meantime keeps it.
+    pub async fn purge_session(&self, id: SessionId) -> Result<(), StoreError> {
+        let purged = session::Entity::delete_many()
+            .filter(session::Column::Id.eq(id.0))
+            .filter(session::Column::DeletedAt.is_not_null())
+            .exec(&self.write)
+            .await?;
+        if purged.rows_affected == 0 {
+            return Err(StoreError::SessionNotFound);
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a session that does not exist or is deleted.
+pub(super) async fn require_session(
+    db: &impl ConnectionTrait,
+    id: SessionId,
+) -> Result<(), StoreError> {
+    session::Entity::find_by_id(id.0)
+        .filter(session::Column::DeletedAt.is_null())
+        .select_only()
+        .column(session::Column::Id)
+        .into_tuple::<Uuid>()
+        .one(db)
+        .await?
+        .map(drop)
+        .ok_or(StoreError::SessionNotFound)
+}
+
+/// Sessions with the state of their newest foreground run.
+fn summaries() -> Select<session::Entity> {
+    let last_run: RelationDef = session::Entity::belongs_to(run::Entity)
+        .from(session::Column::LastRunId)
+        .to(run::Column::Id)
+        .into();
+    session::Entity::find()
+        .select_only()
+        .columns([
+            session::Column::Id,
+            session::Column::UserId,
+            session::Column::Title,
+            session::Column::ProfileId,
+            session::Column::Pinned,
+            session::Column::ContextTokenCount,
+            session::Column::CreatedAt,
+            session::Column::LastActive,
+        ])
+        .column_as(run::Column::State, "run_state")
+        .join(JoinType::LeftJoin, last_run)
+}

@@ -1,0 +1,223 @@
+//! What goes into the store and comes out of it, in no database's terms.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::protocol::event::PartKind;
+use crate::protocol::ids::{CallId, MessageId, OwnerId, PartId, RunId, SessionId, UserId};
+use crate::protocol::message::Message;
+use crate::protocol::session::{QueuedMessage, RunState, SessionSummary};
+use crate::protocol::todo::{Scratchpad, TodoItem};
+
+/// One step of a session's history: written whole, or not at all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Commit {
+    pub session_id: SessionId,
+    /// Both must be the session's, or the commit is [`StoreError::Fenced`](super::StoreError::Fenced).
+    pub owner: OwnerId,
+    pub epoch: i64,
+    pub writes: Vec<Write>,
+}
+
+/// One write of a commit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Write {
+    /// Appends to the event log. `seq` is the session's last one plus one.
+    Event(EventRow),
+    /// Appends streamed text to the log.
+    Chunk(ChunkRow),
+    /// Appends to the conversation.
+    Message(Message),
+    RunStarted(RunRow),
+    /// Which model a run got: known a moment after its start.
+    RunModel {
+        run_id: RunId,
+        backend: String,
+        model: String,
+    },
+    RunEnded {
+        run_id: RunId,
+        state: RunState,
+        reason: Option<String>,
+        iterations: u32,
+        prompt_tokens: u64,
+        completion_tokens: u64,
+        at: DateTime<Utc>,
+    },
+    Enqueue(QueuedMessage),
+    /// Takes a message from the queue (it became a message, or was withdrawn).
+    Dequeue(MessageId),
+    EditQueued {
+        message_id: MessageId,
+        content: String,
+    },
+    Title(String),
+    Pinned(bool),
+    Profile(String),
+    ContextTokens(u32),
+    Todo(Vec<TodoItem>),
+    Scratchpad(Scratchpad),
+    /// Moves `last_active`.
+    Active(DateTime<Utc>),
+    /// Marks the session as deleted (or takes that back, with `None`).
+    Deleted(Option<DateTime<Utc>>),
+}
+
+/// A durable event as the log keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventRow {
+    pub seq: u64,
+    pub run_id: Option<RunId>,
+    /// The event's `type`.
+    pub kind: String,
+    /// The whole envelope, serialised: the bytes that every tab gets.
+    pub json: String,
+    pub at: DateTime<Utc>,
+}
+
+/// A piece of streamed text as the log keeps it. Told after event `after_seq` and before
+/// the next one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkRow {
+    pub after_seq: u64,
+    pub run_id: RunId,
+    pub part_id: PartId,
+    pub kind: PartKind,
+    /// The assistant message whose text or reasoning this is, or whose call made the output.
+    pub message_id: MessageId,
+    /// Of the piece's start, in UTF-16 code units of the part.
+    pub offset: u64,
+    pub text: String,
+}
+
+/// A run as it starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunRow {
+    pub run_id: RunId,
+    pub parent_run_id: Option<RunId>,
+    /// The user message that it answers.
+    pub message_id: MessageId,
+    pub profile_id: String,
+    pub backend: String,
+    pub model: String,
+    pub started_at: DateTime<Utc>,
+}
+
+/// A run as the store has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRun {
+    pub row: RunRow,
+    pub state: RunState,
+    pub reason: Option<String>,
+}
+
+/// Everything that a session's actor starts from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadedSession {
+    pub summary: SessionSummary,
+    /// In order.
+    pub messages: Vec<Message>,
+    /// In order of arrival.
+    pub queue: Vec<QueuedMessage>,
+    pub todo: Vec<TodoItem>,
+    pub scratchpad: Scratchpad,
+    pub last_seq: u64,
+    pub epoch: i64,
+    /// The newest run, whatever its state.
+    pub last_run: Option<StoredRun>,
+    /// Of a run that is still marked `running`: its streamed text that no message holds,
+    /// joined per part, in order of arrival. `after_seq` is that of the part's last piece.
+    pub unfinished_parts: Vec<ChunkRow>,
+    /// Of the same run: the calls whose start was told.
+    pub started_calls: Vec<CallId>,
+}
+
+/// A new session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSession {
+    pub id: SessionId,
+    pub user_id: UserId,
+    pub title: String,
+    pub profile_id: String,
+    pub created_at: DateTime<Utc>,
+}
+
+/// One item of the log, as a tab that catches up reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogItem {
+    Event(EventRow),
+    Chunk(ChunkRow),
+}
+
+/// Where a page of the log ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogPage {
+    pub items: Vec<LogItem>,
+    /// Where the next page starts; none where this was the last.
+    pub next: Option<LogCursor>,
+}
+
+/// A place in the log: everything up to event `seq` was read, and of the chunks that
+/// follow it those up to `chunk` (a row id; 0 for none).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LogCursor {
+    pub seq: u64,
+    pub chunk: i64,
+}
+
+/// What part of a session's log to read: what stands after `from`, up to and including
+/// event `to_seq`. Text that was streamed after that event is not part of it: its parts may
+/// still be open, and then the session's actor has them whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogRange {
+    pub from: LogCursor,
+    pub to_seq: u64,
+}
+
+/// How much one page of the log may hold. A page has at least one item, however large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageLimits {
+    pub items: usize,
+    pub bytes: usize,
+}
+
+/// What a user may do (SPEC section 14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UserRole {
+    Admin,
+    User,
+}
+
+/// A person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    pub id: UserId,
+    pub name: String,
+    pub role: UserRole,
+    pub created_at: DateTime<Utc>,
+}
+
+/// SHA-256 of an API token or of a cookie's secret. The secret itself is never stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SecretHash(pub [u8; 32]);
+
+/// An API token as its owner sees it in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiToken {
+    pub id: Uuid,
+    pub user_id: UserId,
+    pub name: String,
+    pub created_at: DateTime<Utc>,
+    /// To the minute.
+    pub last_used_at: Option<DateTime<Utc>>,
+}
+
+/// A browser that may come in without a password until `expires_at`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebLogin {
+    pub hash: SecretHash,
+    pub user_id: UserId,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+}

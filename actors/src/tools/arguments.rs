@@ -1,0 +1,364 @@
+//! A model's arguments against a tool's schema: what can be put right without changing its
+//! meaning is, and the rest becomes an error that a small model can act on.
+//!
+//! The check covers what [`super::schema::schema_of`] writes: types, enums, required and unknown
+//! fields, ranges, lengths. Keywords beyond those are not looked at.
+
+use std::fmt::Write as _;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Number, Value};
+
+use super::ToolError;
+use super::output::{shortened, visible};
+
+/// As much of a wrong value as an error shows.
+const SHOWN_BYTES: usize = 80;
+
+/// Floats up to this are exact integers.
+const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
+
+/// The arguments as an object that fits the schema, or what is wrong with them.
+pub(super) fn fit(schema: &Value, arguments: &Value) -> Result<Value, String> {
+    let mut object = match arguments {
+        // Calls without arguments come in all these forms.
+        Value::Null => Value::Object(Map::new()),
+        Value::String(raw) if raw.trim().is_empty() => Value::Object(Map::new()),
+        Value::String(raw) => parse(raw)?,
+        other => other.clone(),
+    };
+    if !object.is_object() {
+        return Err(format!(
+            "the arguments must be one JSON object, but {} came",
+            described(&object)
+        ));
+    }
+    repair(schema, &mut object);
+    check(schema, &object, "")?;
+    Ok(object)
+}
+
+/// Arguments that fit, as the type that the schema was made from.
+pub(super) fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
+    serde_json::from_value(arguments)
+        .map_err(|error| ToolError(format!("the arguments do not fit: {error}")))
+}
+
+/// The value nearest in spelling, where one is near enough to be what was meant.
+pub(super) fn nearest<'a>(
+    wanted: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(wanted, name), name))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, name)| name)
+}
+
+/// Arguments that came as text: an object written as a string, or JSON that the backend could
+/// not read, which is most often cut off by the output limit.
+fn parse(raw: &str) -> Result<Value, String> {
+    let parsed = serde_json::from_str(raw).or_else(|error| {
+        // The first error tells more of what the model wrote.
+        serde_json::from_str(&with_line_ends_escaped(raw)).map_err(|_| error)
+    });
+    let error = match parsed {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    if error.is_eof() {
+        let tail = &raw[raw.ceil_char_boundary(raw.len().saturating_sub(40))..];
+        return Err(format!(
+            "the arguments break off in the middle, after `{}`; send the whole JSON object, with shorter values if they were too long",
+            visible(tail.trim_start())
+        ));
+    }
+    let at = byte_offset(raw, error.line(), error.column());
+    let start = raw.floor_char_boundary(at.saturating_sub(30));
+    let end = raw.ceil_char_boundary((at + 10).min(raw.len()));
+    let mut reason = error.to_string();
+    if let Some(position) = reason.rfind(" at line ") {
+        reason.truncate(position);
+    }
+    Err(format!(
+        "the arguments are no valid JSON: {reason} at character {}, near `{}`; send one JSON object, with \\n and \\\" escaped inside of strings",
+        raw[..at].chars().count(),
+        visible(&raw[start..end])
+    ))
+}
+
+/// Small models write a text's line ends and tabs as they are instead of escaping them. Inside
+/// of a JSON string those characters can mean nothing else.
+fn with_line_ends_escaped(raw: &str) -> String {
+    let mut escaped = String::with_capacity(raw.len());
+    let mut in_string = false;
+    let mut after_backslash = false;
+    for c in raw.chars() {
+        match c {
+            '\n' | '\r' | '\t' if in_string && !after_backslash => {
+                escaped.extend(c.escape_default());
+            }
+            _ => escaped.push(c),
+        }
+        in_string ^= c == '"' && !after_backslash;
+        after_backslash = in_string && c == '\\' && !after_backslash;
+    }
+    escaped
+}
+
+/// Where serde_json's line and column (in bytes, both from 1) stand in the text.
+fn byte_offset(raw: &str, line: usize, column: usize) -> usize {
+    let line_start: usize = raw
+        .split_inclusive('\n')
+        .take(line.saturating_sub(1))
+        .map(str::len)
+        .sum();
+    raw.floor_char_boundary((line_start + column).min(raw.len()))
+}
+
+/// Puts right what models get wrong and what has only one reading: numbers and booleans as
+/// strings, a single value for a list of one, null for a field that may be left out.
+fn repair(schema: &Value, value: &mut Value) {
+    match (type_of(schema), &mut *value) {
+        ("object", Value::Object(fields)) => repair_fields(schema, fields),
+        ("array", Value::Array(items)) => {
+            for item in items {
+                repair(&schema["items"], item);
+            }
+        }
+        ("array", Value::String(text)) if text.trim_start().starts_with('[') => {
+            if let Ok(items @ Value::Array(_)) = serde_json::from_str(text) {
+                *value = items;
+                repair(schema, value);
+            }
+        }
+        ("array", Value::String(_) | Value::Number(_)) => {
+            *value = Value::Array(vec![value.take()]);
+            repair(schema, value);
+        }
+        ("integer", Value::String(text)) => {
+            let text = text.trim();
+            let number = text.parse::<u64>().map(Number::from);
+            if let Ok(number) = number.or_else(|_| text.parse::<i64>().map(Number::from)) {
+                *value = Value::Number(number);
+            }
+        }
+        ("integer", Value::Number(number)) => {
+            let whole = number
+                .as_f64()
+                .filter(|f| number.is_f64() && f.fract() == 0.0 && f.abs() < MAX_EXACT_FLOAT);
+            if let Some(whole) = whole {
+                *value = Value::from(whole as i64);
+            }
+        }
+        ("boolean", Value::String(text)) => {
+            if let Ok(flag) = text.trim().to_ascii_lowercase().parse::<bool>() {
+                *value = Value::Bool(flag);
+            }
+        }
+        ("string", Value::Number(number)) if !number.is_f64() => {
+            *value = Value::String(number.to_string());
+        }
+        ("string", Value::String(text)) => {
+            let choices = schema["enum"].as_array().into_iter().flatten();
+            let choice = choices
+                .filter_map(Value::as_str)
+                .find(|choice| choice.eq_ignore_ascii_case(text.trim()));
+            if let Some(choice) = choice {
+                *value = Value::String(choice.to_owned());
+            }
+        }
+        _ => {}
+    }
+}
+
+fn repair_fields(schema: &Value, fields: &mut Map<String, Value>) {
+    fields.retain(|name, value| !value.is_null() || is_required(schema, name));
+    for (name, value) in fields.iter_mut() {
+        repair(&schema["properties"][name.as_str()], value);
+    }
+}
+
+fn check(schema: &Value, value: &Value, path: &str) -> Result<(), String> {
+    let expected = type_of(schema);
+    let fits = match expected {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        _ => true,
+    };
+    if !fits {
+        return Err(format!(
+            "`{path}` must be {}, but {} came",
+            with_article(expected),
+            described(value)
+        ));
+    }
+    if let Some(choices) = schema["enum"].as_array()
+        && !choices.contains(value)
+    {
+        return Err(format!(
+            "`{path}` must be one of {}, but {} came",
+            listed(choices.iter().filter_map(Value::as_str)),
+            described(value)
+        ));
+    }
+    match value {
+        Value::Object(fields) => check_fields(schema, fields, path),
+        Value::Array(items) => {
+            check_size(schema, items.len(), ["minItems", "maxItems"], path, "items")?;
+            items.iter().enumerate().try_for_each(|(index, item)| {
+                check(&schema["items"], item, &format!("{path}[{index}]"))
+            })
+        }
+        Value::String(text) => {
+            let chars = text.chars().count();
+            check_size(
+                schema,
+                chars,
+                ["minLength", "maxLength"],
+                path,
+                "characters",
+            )
+        }
+        Value::Number(number) => check_range(schema, number, path),
+        Value::Null | Value::Bool(_) => Ok(()),
+    }
+}
+
+fn check_fields(schema: &Value, fields: &Map<String, Value>, path: &str) -> Result<(), String> {
+    let known = schema["properties"].as_object();
+    let inner = |name: &str| {
+        if path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{path}.{name}")
+        }
+    };
+    // Unknown fields first: a field that is missing was often written under another name.
+    for (name, value) in fields {
+        match known.and_then(|known| known.get(name)) {
+            Some(schema) => check(schema, value, &inner(name))?,
+            None if schema["additionalProperties"] == Value::Bool(false) => {
+                return Err(unknown_field(&inner(name), name, known));
+            }
+            None => {}
+        }
+    }
+    let required = schema["required"].as_array().into_iter().flatten();
+    let missing: Vec<&str> = required
+        .filter_map(Value::as_str)
+        .filter(|name| !fields.contains_key(*name))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut text = "missing:".to_owned();
+    for (index, name) in missing.into_iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{comma} `{}`", inner(name));
+        if let Some(meaning) = schema["properties"][name]["description"].as_str() {
+            let _ = write!(text, " ({})", meaning.trim_end_matches('.'));
+        }
+    }
+    Err(text)
+}
+
+fn unknown_field(path: &str, name: &str, known: Option<&Map<String, Value>>) -> String {
+    let known: Vec<&str> = known
+        .into_iter()
+        .flat_map(Map::keys)
+        .map(String::as_str)
+        .collect();
+    let path = shortened(path, SHOWN_BYTES);
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("there is no field `{path}`; did you mean `{near}`?"),
+        None => format!(
+            "there is no field `{path}`; the fields are {}",
+            listed(known)
+        ),
+    }
+}
+
+fn check_size(
+    schema: &Value,
+    size: usize,
+    [least, most]: [&str; 2],
+    path: &str,
+    unit: &str,
+) -> Result<(), String> {
+    let size = size as u64;
+    match (schema[least].as_u64(), schema[most].as_u64()) {
+        (Some(least), _) if size < least => Err(format!(
+            "`{path}` must have at least {least} {unit}, but has {size}"
+        )),
+        (_, Some(most)) if size > most => Err(format!(
+            "`{path}` may have at most {most} {unit}, but has {size}"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_range(schema: &Value, number: &Number, path: &str) -> Result<(), String> {
+    let value = number.as_f64().unwrap_or(f64::NAN);
+    if let Some(least) = schema["minimum"].as_f64()
+        && value < least
+    {
+        return Err(format!(
+            "`{path}` must be at least {least}, but {number} came"
+        ));
+    }
+    if let Some(most) = schema["maximum"].as_f64()
+        && value > most
+    {
+        return Err(format!(
+            "`{path}` must be at most {most}, but {number} came"
+        ));
+    }
+    Ok(())
+}
+
+fn is_required(schema: &Value, name: &str) -> bool {
+    let required = schema["required"].as_array();
+    required.is_some_and(|names| names.iter().any(|required| required == name))
+}
+
+fn type_of(schema: &Value) -> &str {
+    schema["type"].as_str().unwrap_or_default()
+}
+
+fn with_article(type_name: &str) -> String {
+    match type_name {
+        "object" | "array" | "integer" => format!("an {type_name}"),
+        "boolean" => "true or false".to_owned(),
+        _ => format!("a {type_name}"),
+    }
+}
+
+/// A value that came, with its type, and short enough for an error.
+fn described(value: &Value) -> String {
+    let kind = match value {
+        Value::Null => return "null".to_owned(),
+        Value::Bool(flag) => return flag.to_string(),
+        Value::Number(_) => "the number",
+        Value::String(_) => "the string",
+        Value::Array(_) => "the array",
+        Value::Object(_) => "the object",
+    };
+    format!("{kind} {}", shortened(&value.to_string(), SHOWN_BYTES))
+}
+
+fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+#[path = "arguments_tests.rs"]
+mod tests;

@@ -1,0 +1,80 @@
+//! `list`: what a directory has.
+
+use std::fmt::Write as _;
+
+use super::path::WorkspacePath;
+use super::walk::{Entry, Kind, Rules, Walk};
+use super::workspace::Workspace;
+use crate::tools::output::{counted, human_size, visible};
+use crate::tools::{ToolError, ToolResult};
+
+/// As many entries as are shown.
+const MAX_SHOWN: usize = 500;
+/// As many bytes as are shown.
+const MAX_BYTES: usize = 24 * 1024;
+
+pub(super) fn list(workspace: &Workspace, path: &WorkspacePath, depth: Option<u64>) -> ToolResult {
+    if !workspace.is_directory(path)? {
+        return Err(ToolError(format!(
+            "`{}` is a file; use read to see it",
+            path.shown()
+        )));
+    }
+    let depth = usize::try_from(depth.unwrap_or(1)).unwrap_or(usize::MAX);
+    let mut lines = String::new();
+    let mut shown = 0;
+    let mut total = 0;
+    let outcome = Walk::new(workspace, Rules::Everything)
+        .depth(depth)
+        .run(path, |entry| {
+            total += 1;
+            // Once one entry was left out, so are those after it: no hole in the middle.
+            if shown + 1 == total && shown < MAX_SHOWN {
+                let line = line(entry);
+                if lines.len() + line.len() <= MAX_BYTES {
+                    lines.push_str(&line);
+                    shown += 1;
+                }
+            }
+            Ok(())
+        })?;
+    let place = if path.is_root() {
+        "the workspace".to_owned()
+    } else {
+        format!("`{}`", path.shown())
+    };
+    if total == 0 {
+        return Ok(format!("{place} is empty"));
+    }
+    let mut text = format!("{place} has {}:", counted(total, "entry"));
+    text.push_str(&lines);
+    if shown < total || outcome.incomplete {
+        let more = if outcome.incomplete {
+            "there are more".to_owned()
+        } else {
+            format!("{} more", total - shown)
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "\n[{more}; list a directory in it, or use search_names]"
+        );
+    }
+    Ok(text)
+}
+
+fn line(entry: &Entry<'_>) -> String {
+    let path = visible(&entry.path.display().to_string());
+    match entry.kind {
+        Kind::Directory => format!("\n{path}/"),
+        Kind::File => format!("\n{path} ({})", human_size(entry.size())),
+        Kind::Special => format!("\n{path} (no regular file)"),
+        Kind::Link => {
+            let target = entry.link_target().unwrap_or_default();
+            format!(
+                "\n{path} (link to {})",
+                visible(&target.display().to_string())
+            )
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! JSON Schemas of arguments: made from Rust types, and plain enough for small models and for
+//! the grammars that hold a model to them. No references, no formats, no unions with null.
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
+use serde_json::Value;
+
+/// The schema of a tool's arguments.
+///
+/// Whole numbers of the type must be `u64` or carry a range: with its format gone, a schema
+/// says nothing of a type's width.
+pub(super) fn schema_of<T: JsonSchema>() -> Value {
+    let mut schema = SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        })
+        .with_transform(RecursiveTransform(simplify))
+        .into_generator()
+        .into_root_schema_for::<T>();
+    // The type's own comment is for who reads the code; the model reads the tool's description.
+    schema.remove("description");
+    schema.to_value()
+}
+
+fn simplify(schema: &mut Schema) {
+    schema.remove("title");
+    schema.remove("format");
+    // What a field that was left out means stands in its description.
+    schema.remove("default");
+    // A field that may be left out is left out: null in its place is taken all the same
+    // (see `arguments::repair`), but nobody needs to learn that it could be written.
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        *text = text.replace('\n', " ");
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+}

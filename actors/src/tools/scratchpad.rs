@@ -1,0 +1,166 @@
+//! `scratchpad`: the session's notes, under the profile's sections.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::arguments::read;
+use super::output::{RESULT_LIMIT_BYTES, cut_middle, human_size};
+use super::schema::schema_of;
+use super::{Tool, ToolContext, ToolError, ToolResult};
+use crate::domain::scratchpad::{ScratchpadCommand, allowed_sections};
+use crate::protocol::profile::Profile;
+use crate::protocol::todo::Scratchpad;
+use crate::protocol::tool::{Effect, ToolSpec};
+
+const DESCRIPTION: &str = "Your own notes in this conversation, kept in named sections. They stay \
+    when old messages are left out, so keep here what you will need later.";
+
+/// What to do with the notes. One flat object, since small models fill that in best.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"action": "read"}))]
+struct ScratchpadArgs {
+    /// read: show the notes. write: replace a section by `text`. append: add `text` to a
+    /// section's end. clear: empty a section.
+    action: Action,
+    /// The section. read without it shows all of them; the others need it.
+    section: Option<String>,
+    /// write, append: the text.
+    text: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Read,
+    Write,
+    Append,
+    Clear,
+}
+
+/// The tool.
+#[derive(Debug)]
+pub struct ScratchpadTool {
+    spec: ToolSpec,
+}
+
+impl ScratchpadTool {
+    #[must_use]
+    #[expect(
+        clippy::new_without_default,
+        reason = "a tool is never a default value"
+    )]
+    pub fn new() -> Self {
+        Self {
+            spec: ToolSpec {
+                name: "scratchpad".to_owned(),
+                description: DESCRIPTION.to_owned(),
+                parameters: schema_of::<ScratchpadArgs>(),
+                effect: Effect::Write,
+                time_limit_ms: 10_000,
+            },
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for ScratchpadTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    /// Names the profile's sections. The session has the last word on them, since it also knows
+    /// those that an earlier profile left behind.
+    fn spec_for(&self, profile: &Profile) -> ToolSpec {
+        let mut spec = self.spec.clone();
+        spec.parameters["properties"]["section"]["enum"] =
+            json!(allowed_sections(&profile.scratchpad_sections));
+        spec
+    }
+
+    fn effect(&self, args: &Value) -> Effect {
+        if args["action"] == "read" {
+            Effect::Read
+        } else {
+            Effect::Write
+        }
+    }
+
+    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
+        let args: ScratchpadArgs = read(args)?;
+        let section = args.section.filter(|section| !section.is_empty());
+        let command = match (args.action, &section, args.text) {
+            (Action::Read, ..) => ScratchpadCommand::Read,
+            (Action::Write, Some(section), Some(text)) => ScratchpadCommand::Write {
+                section: section.clone(),
+                text,
+            },
+            (Action::Append, Some(section), Some(text)) => ScratchpadCommand::Append {
+                section: section.clone(),
+                text,
+            },
+            (Action::Clear, Some(section), _) => ScratchpadCommand::Clear {
+                section: section.clone(),
+            },
+            (Action::Write | Action::Append, ..) => {
+                return Err(ToolError(
+                    "write and append need `section` and `text`, for example {\"action\":\"append\",\"section\":\"…\",\"text\":\"…\"}"
+                        .to_owned(),
+                ));
+            }
+            (Action::Clear, None, _) => {
+                return Err(ToolError(
+                    "clear needs `section`, for example {\"action\":\"clear\",\"section\":\"…\"}"
+                        .to_owned(),
+                ));
+            }
+        };
+        let notes = context.session.scratchpad(command).await?;
+        match (args.action, section) {
+            (Action::Read, None) => Ok(render(&notes)),
+            (Action::Read, Some(section)) => Ok(render_section(&notes, &section)),
+            (_, section) => Ok(changed(&notes, &section.unwrap_or_default())),
+        }
+    }
+}
+
+fn render(notes: &Scratchpad) -> String {
+    if notes.is_empty() {
+        return "the scratchpad is empty".to_owned();
+    }
+    let sections: Vec<String> = notes
+        .iter()
+        .map(|(section, text)| format!("## {section}\n{text}"))
+        .collect();
+    cut_middle(&sections.join("\n\n"), RESULT_LIMIT_BYTES)
+}
+
+fn render_section(notes: &Scratchpad, section: &str) -> String {
+    match notes.get(section) {
+        Some(text) => format!("## {section}\n{text}"),
+        None if notes.is_empty() => "the scratchpad is empty".to_owned(),
+        None => {
+            let filled: Vec<&str> = notes.keys().map(String::as_str).collect();
+            format!(
+                "nothing is written under that section; there are notes under: {}",
+                filled.join(", ")
+            )
+        }
+    }
+}
+
+fn changed(notes: &Scratchpad, section: &str) -> String {
+    match notes.get(section) {
+        Some(text) => format!(
+            "section {section} now has {}",
+            human_size(text.len() as u64)
+        ),
+        None => format!("section {section} is now empty"),
+    }
+}
+
+#[cfg(test)]
+#[path = "scratchpad_tests.rs"]
+mod tests;

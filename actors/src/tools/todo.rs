@@ -1,0 +1,147 @@
+//! `todo`: the steps of the work, as the model keeps them and the user watches them.
+
+use std::fmt::Write as _;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::arguments::read;
+use super::output::counted;
+use super::schema::schema_of;
+use super::{Tool, ToolContext, ToolError, ToolResult};
+use crate::domain::todo::TodoCommand;
+use crate::protocol::todo::{TodoItem, TodoStatus};
+use crate::protocol::tool::{Effect, ToolSpec};
+
+const DESCRIPTION: &str = "The todo list of this conversation. The user sees it. \
+    Add all steps at once before you begin a task of several steps, mark a step in_progress when \
+    you begin it, and done, failed or skipped when it is over. Every answer is the whole list.";
+
+/// What to do with the list. One flat object, since small models fill that in best.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"action": "add", "texts": ["read the notes", "write the report"]}))]
+struct TodoArgs {
+    /// list: show the steps. add: put `texts` at the end. mark: set the `status` of `ids`.
+    action: Action,
+    /// add: the steps to add, a short sentence each.
+    #[serde(default)]
+    texts: Vec<String>,
+    /// mark: the numbers of the steps.
+    #[serde(default)]
+    #[schemars(inner(range(min = 1, max = 1_000_000_000)))]
+    ids: Vec<u32>,
+    /// mark: the new status.
+    status: Option<TodoStatus>,
+    /// mark: what shows that the step is done, or why it failed or was skipped.
+    note: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    List,
+    Add,
+    Mark,
+}
+
+/// The tool.
+#[derive(Debug)]
+pub struct TodoTool {
+    spec: ToolSpec,
+}
+
+impl TodoTool {
+    #[must_use]
+    #[expect(
+        clippy::new_without_default,
+        reason = "a tool is never a default value"
+    )]
+    pub fn new() -> Self {
+        Self {
+            spec: ToolSpec {
+                name: "todo".to_owned(),
+                description: DESCRIPTION.to_owned(),
+                parameters: schema_of::<TodoArgs>(),
+                effect: Effect::Write,
+                time_limit_ms: 10_000,
+            },
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for TodoTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, args: &Value) -> Effect {
+        if args["action"] == "list" {
+            Effect::Read
+        } else {
+            Effect::Write
+        }
+    }
+
+    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
+        let args: TodoArgs = read(args)?;
+        let items = context.session.todo(command(args)?).await?;
+        Ok(render(&items))
+    }
+}
+
+fn command(args: TodoArgs) -> Result<TodoCommand, ToolError> {
+    match args.action {
+        Action::List => Ok(TodoCommand::List),
+        Action::Add if args.texts.is_empty() => Err(ToolError(
+            "add needs `texts`, for example {\"action\":\"add\",\"texts\":[\"read the notes\"]}"
+                .to_owned(),
+        )),
+        Action::Add => Ok(TodoCommand::Add { texts: args.texts }),
+        Action::Mark => match args.status {
+            Some(status) if !args.ids.is_empty() => Ok(TodoCommand::Mark {
+                ids: args.ids,
+                status,
+                note: args.note,
+            }),
+            _ => Err(ToolError(
+                "mark needs `ids` and `status`, for example {\"action\":\"mark\",\"ids\":[1],\"status\":\"done\"}"
+                    .to_owned(),
+            )),
+        },
+    }
+}
+
+/// The list, a step a line, as the model reads it.
+fn render(items: &[TodoItem]) -> String {
+    if items.is_empty() {
+        return "the todo list is empty".to_owned();
+    }
+    let open = items
+        .iter()
+        .filter(|item| matches!(item.status, TodoStatus::Pending | TodoStatus::InProgress))
+        .count();
+    let mut text = format!("{}, {open} open:", counted(items.len(), "step"));
+    for item in items {
+        let status = match item.status {
+            TodoStatus::Pending => "pending",
+            TodoStatus::InProgress => "in_progress",
+            TodoStatus::Done => "done",
+            TodoStatus::Failed => "failed",
+            TodoStatus::Skipped => "skipped",
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n{}. [{status}] {}", item.id, item.text);
+        if let Some(note) = &item.note {
+            let _ = write!(text, " ({note})");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "todo_tests.rs"]
+mod tests;

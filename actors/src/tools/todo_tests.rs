@@ -1,0 +1,63 @@
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should say so by failing"
+)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::*;
+use crate::tools::fake_session::{FakeSession, call, context};
+
+async fn answers(calls: &[Value]) -> String {
+    let session = Arc::new(FakeSession::default());
+    let mut answers = Vec::new();
+    for arguments in calls {
+        let context = context(&session, Path::new("/"));
+        let answer = match call("todo", arguments.clone(), context).await {
+            Ok(text) => text,
+            Err(error) => format!("error: {error}"),
+        };
+        answers.push(format!("> {arguments}\n{answer}"));
+    }
+    answers.join("\n\n")
+}
+
+#[tokio::test]
+async fn a_list_is_kept() {
+    let calls = [
+        json!({"action": "list"}),
+        json!({"action": "add", "texts": ["read the notes", "write the report"]}),
+        json!({"action": "add", "texts": "send it"}),
+        json!({"action": "mark", "ids": [1], "status": "done", "note": "three notes read"}),
+        json!({"action": "mark", "ids": "2", "status": "In_Progress"}),
+        json!({"action": "mark", "ids": [3], "status": "skipped"}),
+        json!({"action": "list", "texts": [], "ids": [], "status": null, "note": ""}),
+    ];
+    insta::assert_snapshot!(answers(&calls).await);
+}
+
+#[tokio::test]
+async fn errors_say_what_to_do() {
+    let calls = [
+        json!({"action": "add"}),
+        json!({"action": "mark", "ids": [1]}),
+        json!({"action": "mark", "status": "done"}),
+        json!({"action": "mark", "ids": [4], "status": "done"}),
+        json!({"action": "add", "texts": ["one"]}),
+        json!({"action": "mark", "ids": [4], "status": "done"}),
+        json!({"action": "mark", "ids": [1], "status": "finished"}),
+        json!({"action": "mark", "id": 1, "status": "done"}),
+        json!({"action": "mark", "ids": [-1], "status": "done"}),
+        json!({"action": "mark", "ids": [0], "status": "done"}),
+    ];
+    insta::assert_snapshot!(answers(&calls).await);
+}
+
+#[test]
+fn only_list_reads() {
+    let tool = TodoTool::new();
+    assert_eq!(tool.effect(&json!({"action": "list"})), Effect::Read);
+    assert_eq!(tool.effect(&json!({"action": "add"})), Effect::Write);
+    assert_eq!(tool.effect(&json!({"action": "mark"})), Effect::Write);
+}

@@ -1,0 +1,307 @@
+//! Who may come in: the one-time link, the browser's login, tokens for scripts.
+//!
+//! Nothing that opens the door is kept in the clear: links, logins and tokens are stored as
+//! SHA-256 of 244 random bits, so a lookup by hash tells an attacker's clock nothing.
+
+mod fault_limit;
+pub(crate) mod links;
+pub(crate) mod random;
+
+use std::time::Duration;
+
+use chrono::{TimeDelta, Utc};
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::ids::UserId;
+use navi_actors::store::{ApiToken, SecretHash, Store, StoreError, WebLogin};
+use subtle::ConstantTimeEq as _;
+use tokio::runtime::Handle;
+use tracing::warn;
+use uuid::Uuid;
+
+use self::fault_limit::FaultLimit;
+use self::links::{Links, Redeemed};
+use self::random::{Digest, digest};
+use crate::settings::Secret;
+
+/// How long a browser stays logged in after its last visit.
+pub(crate) const LOGIN_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
+/// A visit moves the login's end only when it is at least this stale, so that reading a
+/// page does not write to the database at every request.
+const LOGIN_RENEWAL: TimeDelta = TimeDelta::hours(6);
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Principal {
+    pub(crate) user: UserId,
+    pub(crate) way: Way,
+}
+
+/// How they came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// A browser, which sends its cookie whoever made it ask: `Origin` must be checked.
+    Cookie {
+        /// The login was prolonged: the cookie should be sent again.
+        renewed: bool,
+    },
+    /// A script, which sends its token only of its own will.
+    Token,
+}
+
+/// What came with a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Credentials<'a> {
+    pub(crate) bearer: Option<&'a str>,
+    pub(crate) cookie: Option<&'a str>,
+}
+
+/// The doorkeeper. Database calls run on the shared runtime: a pooled connection must not
+/// hang on one HTTP worker.
+#[derive(Debug)]
+pub(crate) struct Access {
+    store: Store,
+    runtime: Handle,
+    links: Links,
+    api_token: Option<Digest>,
+    user: UserId,
+    faults: FaultLimit,
+}
+
+impl Access {
+    pub(crate) fn new(
+        store: Store,
+        runtime: Handle,
+        links: Links,
+        api_token: Option<&Secret>,
+        user: UserId,
+    ) -> Self {
+        Self {
+            store,
+            runtime,
+            links,
+            api_token: api_token.map(|token| digest(token.reveal())),
+            user,
+            faults: FaultLimit::default(),
+        }
+    }
+
+    /// Says who asks.
+    ///
+    /// # Errors
+    /// `unauthorized`, or `rate_limited` after too many wrong tries. What is right always
+    /// comes in, so nobody can lock the user out.
+    pub(crate) async fn authenticate(
+        &self,
+        credentials: Credentials<'_>,
+    ) -> Result<Principal, NaviError> {
+        if let Some(bearer) = credentials.bearer {
+            return match self.token_owner(bearer).await? {
+                Some(user) => Ok(Principal {
+                    user,
+                    way: Way::Token,
+                }),
+                None => Err(self.denied("the token is not known; make one with `navi token add`")),
+            };
+        }
+        if let Some(cookie) = credentials.cookie
+            && let Some(principal) = self.login_owner(cookie).await?
+        {
+            return Ok(principal);
+        }
+        match credentials.cookie {
+            Some(_) => Err(self
+                .denied("the login has expired; run `navi link` and open the link that it prints")),
+            None => Err(NaviError::new(
+                ErrorCode::Unauthorized,
+                "log in first: open the link that Navi printed at its start (`navi link` prints a new one), or send a token as `Authorization: Bearer …`",
+            )),
+        }
+    }
+
+    /// Uses up a one-time link. The text of a fresh login cookie where it was good.
+    ///
+    /// # Errors
+    /// The store or the data directory cannot be used, or there were too many wrong tries.
+    pub(crate) async fn redeem(&self, secret: &str) -> Result<Result<String, Redeemed>, NaviError> {
+        let links = self.links.clone();
+        let secret = secret.to_owned();
+        let redeemed = self
+            .runtime
+            .spawn_blocking(move || links.redeem(&secret))
+            .await
+            .map_err(|error| internal(&error))?
+            .map_err(|error| internal(&error))?;
+        if redeemed != Redeemed::Accepted {
+            if redeemed == Redeemed::Unknown && !self.faults.allows() {
+                return Err(too_many());
+            }
+            return Ok(Err(redeemed));
+        }
+        let cookie = random::fresh();
+        let (store, now) = (self.store.clone(), Utc::now());
+        let login = WebLogin {
+            hash: SecretHash(digest(&cookie)),
+            user_id: self.user,
+            created_at: now,
+            expires_at: now + LOGIN_LIFETIME,
+        };
+        self.on_runtime(async move { store.add_web_login(login).await })
+            .await?;
+        Ok(Ok(cookie))
+    }
+
+    /// Forgets a browser's login.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub(crate) async fn log_out(&self, cookie: &str) -> Result<(), NaviError> {
+        let (store, hash) = (self.store.clone(), SecretHash(digest(cookie)));
+        self.on_runtime(async move { store.delete_web_login(hash).await })
+            .await
+    }
+
+    /// All tokens of a user, without what opens the door.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub(crate) async fn tokens(&self, user: UserId) -> Result<Vec<ApiToken>, NaviError> {
+        let store = self.store.clone();
+        self.on_runtime(async move { store.list_tokens(user).await })
+            .await
+    }
+
+    /// Makes a token; its text is told only now.
+    ///
+    /// # Errors
+    /// The name is no good, or the store cannot be used.
+    pub(crate) async fn add_token(
+        &self,
+        user: UserId,
+        name: &str,
+    ) -> Result<(ApiToken, String), NaviError> {
+        let (store, name) = (self.store.clone(), name.to_owned());
+        self.on_runtime_or(async move { add_token(&store, user, &name).await })
+            .await
+    }
+
+    /// Whether there was such a token to remove.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub(crate) async fn remove_token(&self, user: UserId, id: Uuid) -> Result<bool, NaviError> {
+        let store = self.store.clone();
+        self.on_runtime(async move { store.delete_token(user, id).await })
+            .await
+    }
+
+    async fn token_owner(&self, bearer: &str) -> Result<Option<UserId>, NaviError> {
+        let hash = digest(bearer);
+        if let Some(token) = &self.api_token
+            && bool::from(token.as_slice().ct_eq(hash.as_slice()))
+        {
+            return Ok(Some(self.user));
+        }
+        let store = self.store.clone();
+        let found = self
+            .on_runtime(async move {
+                let now = Utc::now();
+                store.user_by_token_hash(SecretHash(hash), now).await
+            })
+            .await?;
+        Ok(found.map(|user| user.id))
+    }
+
+    async fn login_owner(&self, cookie: &str) -> Result<Option<Principal>, NaviError> {
+        let (store, hash) = (self.store.clone(), SecretHash(digest(cookie)));
+        let login = self
+            .on_runtime(async move {
+                let now = Utc::now();
+                let Some(user) = store.user_by_web_login(hash, now).await? else {
+                    return Ok(None);
+                };
+                let end = now + LOGIN_LIFETIME;
+                let renewed = store
+                    .extend_web_login(hash, end, end - LOGIN_RENEWAL)
+                    .await?;
+                Ok(Some((user.id, renewed)))
+            })
+            .await?;
+        Ok(login.map(|(user, renewed)| Principal {
+            user,
+            way: Way::Cookie { renewed },
+        }))
+    }
+
+    fn denied(&self, message: &str) -> NaviError {
+        if self.faults.allows() {
+            NaviError::new(ErrorCode::Unauthorized, message)
+        } else {
+            too_many()
+        }
+    }
+
+    async fn on_runtime<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, NaviError> {
+        self.on_runtime_or(async move { work.await.map_err(|error| store_error(&error)) })
+            .await
+    }
+
+    async fn on_runtime_or<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, NaviError>> + Send + 'static,
+    ) -> Result<T, NaviError> {
+        self.runtime
+            .spawn(work)
+            .await
+            .map_err(|error| internal(&error))?
+    }
+}
+
+/// Makes and stores a token: its row, and the text that is told only now.
+///
+/// # Errors
+/// The name is no good, or the store cannot be used.
+pub(crate) async fn add_token(
+    store: &Store,
+    user: UserId,
+    name: &str,
+) -> Result<(ApiToken, String), NaviError> {
+    let name = name.trim();
+    if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
+        return Err(NaviError::new(
+            ErrorCode::InvalidField,
+            "name must have 1 to 100 characters, none of them a control character",
+        ));
+    }
+    let text = format!("navi_{}", random::fresh());
+    let token = store
+        .add_token(user, name, SecretHash(digest(&text)), Utc::now())
+        .await
+        .map_err(|error| store_error(&error))?;
+    Ok((token, text))
+}
+
+fn too_many() -> NaviError {
+    NaviError::new(
+        ErrorCode::RateLimited,
+        "too many wrong logins or tokens; wait a minute",
+    )
+}
+
+fn store_error(error: &StoreError) -> NaviError {
+    warn!(%error, "the database could not answer who asks");
+    NaviError::new(
+        ErrorCode::StoreUnavailable,
+        "the database is not available; `navi doctor` says why",
+    )
+}
+
+fn internal(error: &(dyn std::error::Error + 'static)) -> NaviError {
+    warn!(error, "a login failed for a reason of our own");
+    NaviError::new(
+        ErrorCode::Internal,
+        "something failed here; the log says what",
+    )
+}

@@ -1,0 +1,132 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::settings::Overrides;
+
+/// Navi, a personal AI agent on your own machine.
+///
+/// Without a command it serves the page and prints the link to it.
+#[derive(Debug, Parser)]
+#[command(name = "navi", version)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) places: Places,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// Where settings come from; the same for every command.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Places {
+    /// Read settings from this file instead of navi.toml.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Keep everything in this directory (NAVI_DATA_DIR).
+    #[arg(long, global = true, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Serve on this loopback address (NAVI_BIND); port 0 takes any free one.
+    #[arg(long, global = true, value_name = "ADDRESS:PORT")]
+    bind: Option<String>,
+}
+
+impl Places {
+    pub(crate) fn overrides(&self) -> Overrides {
+        Overrides {
+            config: self.config.clone(),
+            data_dir: self.data_dir.clone(),
+            bind: self.bind.clone(),
+        }
+    }
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the page and the API. This is what happens without a command.
+    Serve,
+    /// Look for what is wrong: 0 nothing, 1 warnings, 2 something is broken.
+    Doctor {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print every setting and where it came from, secrets hidden.
+    Config {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Models that run in Navi's own process.
+    Model {
+        #[command(subcommand)]
+        command: ModelCommand,
+    },
+    /// Print a fresh one-time link to the page of the running service.
+    Link,
+    /// Tokens for scripts.
+    Token {
+        #[command(subcommand)]
+        command: TokenCommand,
+    },
+    /// The database's schema. `navi` brings it up to date by itself.
+    Migrate {
+        #[command(subcommand)]
+        command: MigrateCommand,
+    },
+}
+
+/// `navi model`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// Models that can be fetched, and which are here.
+    List,
+    /// Fetch a model.
+    Fetch { name: String },
+}
+
+/// `navi token`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token; it is printed once.
+    Add {
+        /// What it is for.
+        name: String,
+    },
+    /// All tokens.
+    List,
+    /// Make a token open nothing any more.
+    Remove {
+        /// As `navi token list` shows it.
+        id: uuid::Uuid,
+    },
+}
+
+/// `navi migrate`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MigrateCommand {
+    /// Bring the schema up to date.
+    Up,
+    /// Take the whole schema back. All data is deleted.
+    Down {
+        /// Really.
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Each step, and whether it is applied.
+    Status,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

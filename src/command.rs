@@ -1,0 +1,22 @@
+//! The commands beside `navi serve`.
+
+pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod link;
+pub(crate) mod migrate;
+pub(crate) mod model;
+pub(crate) mod token;
+
+use navi_actors::store::{Location, StoreConfig};
+
+use crate::settings::{DatabaseSettings, Settings};
+
+/// Where the settings put the database.
+pub(crate) fn store_config(settings: &Settings) -> StoreConfig {
+    StoreConfig {
+        location: match &settings.database {
+            DatabaseSettings::Sqlite(path) => Location::Sqlite(path.clone()),
+            DatabaseSettings::Postgres(url) => Location::Postgres(url.reveal().to_owned()),
+        },
+    }
+}

@@ -1,0 +1,61 @@
+//! `navi token`.
+
+use std::process::ExitCode;
+
+use navi_actors::store::Store;
+
+use super::store_config;
+use crate::access;
+use crate::cli::TokenCommand;
+use crate::console::{complain, say, table};
+use crate::settings::Settings;
+
+/// Makes, lists and removes tokens; a service that runs knows at once.
+///
+/// # Errors
+/// The database cannot be used, or there is no such token.
+pub(crate) async fn run(settings: &Settings, command: &TokenCommand) -> anyhow::Result<ExitCode> {
+    let store = Store::open(&store_config(settings)).await?;
+    let done = carry_out(&store, command).await;
+    store.close().await?;
+    done
+}
+
+async fn carry_out(store: &Store, command: &TokenCommand) -> anyhow::Result<ExitCode> {
+    let user = store.local_user().await?.id;
+    match command {
+        TokenCommand::Add { name } => {
+            let (row, token) = access::add_token(store, user, name).await?;
+            say(&token);
+            complain(&format!(
+                "This is the only time that the token {} is shown. Send it as `Authorization: Bearer …`.",
+                row.id
+            ));
+        }
+        TokenCommand::List => {
+            let tokens = store.list_tokens(user).await?;
+            let rows: Vec<[String; 4]> = tokens
+                .into_iter()
+                .map(|token| {
+                    let used = token.last_used_at.map_or_else(
+                        || "never used".to_owned(),
+                        |at| format!("used {}", at.format("%Y-%m-%d %H:%M")),
+                    );
+                    [
+                        token.id.to_string(),
+                        format!("made {}", token.created_at.format("%Y-%m-%d")),
+                        used,
+                        token.name,
+                    ]
+                })
+                .collect();
+            table(&rows);
+        }
+        TokenCommand::Remove { id } => {
+            if !store.delete_token(user, *id).await? {
+                anyhow::bail!("there is no token {id}; `navi token list` shows them");
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

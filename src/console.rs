@@ -1,0 +1,36 @@
+//! Lines for the person at the terminal.
+
+use std::io::{self, Write as _};
+
+/// A line on standard output. A reader that went away is no fault.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
+
+/// A line on standard error.
+pub(crate) fn complain(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// A table with aligned columns; the last one is left as it is.
+pub(crate) fn table<const N: usize>(rows: &[[String; N]]) {
+    let mut widths = [0; N];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    for row in rows {
+        let mut line = String::new();
+        for (index, (cell, width)) in row.iter().zip(widths).enumerate() {
+            let padding = if index + 1 == N {
+                0
+            } else {
+                width + 2 - cell.chars().count()
+            };
+            line.push_str(cell);
+            line.push_str(&" ".repeat(padding));
+        }
+        say(line.trim_end());
+    }
+}

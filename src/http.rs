@@ -1,0 +1,114 @@
+//! The doors: REST, WebSocket and the page. Each request goes through the same three gates:
+//! security headers, the `Host` check, then login and `Origin` for everything that is not
+//! public.
+
+mod agents;
+mod body;
+mod docs;
+mod error;
+mod gate;
+mod health;
+mod login;
+mod messages;
+mod models;
+mod openapi;
+mod origin;
+mod page;
+mod path;
+mod server;
+mod session;
+mod sessions;
+mod status;
+mod tokens;
+mod ws;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use actix_web::dev::HttpServiceFactory;
+use actix_web::middleware::from_fn;
+use actix_web::{HttpResponse, Resource, web};
+use navi_actors::engine::Engine;
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+use tokio_util::sync::CancellationToken;
+
+use self::error::ApiError;
+use crate::access::Access;
+
+pub(crate) use self::server::{HttpDoor, open};
+pub(crate) use self::ws::tabs::Tabs;
+
+/// What every handler may use.
+#[derive(Clone, Debug)]
+pub(crate) struct App {
+    pub(crate) engine: Engine,
+    pub(crate) access: Arc<Access>,
+    /// Where the service listens.
+    pub(crate) address: SocketAddr,
+    /// Cancelled when the service begins to shut down.
+    pub(crate) closing: CancellationToken,
+    pub(crate) tabs: Tabs,
+}
+
+/// All routes. What stands in the protected scope needs a login; a path that no route has
+/// is `not_found` either way.
+fn routes(config: &mut web::ServiceConfig) {
+    config
+        .service(health::routes())
+        .service(page::index())
+        .service(page::files())
+        .service(page::favicon())
+        .service(login::link())
+        .service(docs::page())
+        .service(docs::script())
+        .service(docs::style())
+        .service(openapi::document())
+        .service(openapi::events())
+        .service(protected())
+        .default_service(web::to(not_found));
+}
+
+fn protected() -> impl HttpServiceFactory {
+    web::scope("")
+        .wrap(from_fn(gate::require_login))
+        .service(agents::profiles_routes())
+        .service(agents::tools_routes())
+        .service(sessions::routes())
+        .service(session::routes())
+        .service(session::context_routes())
+        .service(session::pin_routes())
+        .service(session::restore_routes())
+        .service(session::stop_routes())
+        .service(messages::routes())
+        .service(status::routes())
+        .service(models::routes())
+        .service(tokens::routes())
+        .service(tokens::one_routes())
+        .service(login::log_out())
+        .service(ws::session_routes())
+        .service(ws::list_routes())
+        .default_service(web::to(not_found))
+}
+
+async fn not_found() -> ApiError {
+    ApiError(NaviError::new(
+        ErrorCode::NotFound,
+        "there is nothing at this path; /api/docs lists what there is",
+    ))
+}
+
+/// A resource that answers other methods with 405 and the list of those it has.
+fn resource(path: &str, allowed: &'static str) -> Resource {
+    web::resource(path).default_service(web::to(move || async move {
+        let error = NaviError::new(
+            ErrorCode::MethodNotAllowed,
+            format!("this path takes {allowed}"),
+        );
+        let mut response: HttpResponse = ApiError(error).response();
+        response.headers_mut().insert(
+            actix_web::http::header::ALLOW,
+            actix_web::http::header::HeaderValue::from_static(allowed),
+        );
+        response
+    }))
+}

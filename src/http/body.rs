@@ -1,0 +1,141 @@
+//! JSON bodies: bounded, declared as JSON, and one value with nothing after it.
+
+use std::pin::Pin;
+
+use actix_web::dev::Payload;
+use actix_web::error::PayloadError;
+use actix_web::http::header;
+use actix_web::{FromRequest, HttpRequest, web};
+use bytes::Bytes;
+use navi_actors::protocol::error::ErrorCode;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::error::ApiError;
+
+/// A body is parsed beside the arbiter from this size on: a large one takes longer than
+/// the half millisecond that a handler may block.
+const PARSED_ASIDE_BYTES: usize = 64 * 1024;
+
+/// A body that must be there.
+#[derive(Debug)]
+pub(crate) struct JsonBody<T>(pub(crate) T);
+
+/// A body that may be left out.
+#[derive(Debug)]
+pub(crate) struct OptionalJsonBody<T>(pub(crate) Option<T>);
+
+type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, ApiError>>>>;
+
+impl<T: DeserializeOwned + Send + 'static> FromRequest for JsonBody<T> {
+    type Error = ApiError;
+    type Future = Extraction<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let is_json = is_json(request);
+        let bytes = web::Bytes::from_request(request, payload);
+        Box::pin(async move {
+            let bytes = bytes.await.map_err(|error| unreadable(&error))?;
+            json(is_json, bytes).await.map(Self)
+        })
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> FromRequest for OptionalJsonBody<T> {
+    type Error = ApiError;
+    type Future = Extraction<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let is_json = is_json(request);
+        let bytes = web::Bytes::from_request(request, payload);
+        Box::pin(async move {
+            let bytes = bytes.await.map_err(|error| unreadable(&error))?;
+            if bytes.is_empty() {
+                return Ok(Self(None));
+            }
+            json(is_json, bytes).await.map(|value| Self(Some(value)))
+        })
+    }
+}
+
+/// Parses JSON from a client.
+///
+/// # Errors
+/// `invalid_json` where it is none, `invalid_field` where it is not what was asked for.
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    // In two steps, so that broken or endlessly nested JSON is told as such wherever it stands.
+    let value: Value = serde_json::from_slice(bytes)
+        .map_err(|error| ApiError::new(ErrorCode::InvalidJson, error.to_string()))?;
+    serde_json::from_value(value)
+        .map_err(|error| ApiError::new(ErrorCode::InvalidField, error.to_string()))
+}
+
+async fn json<T: DeserializeOwned + Send + 'static>(
+    is_json: bool,
+    bytes: Bytes,
+) -> Result<T, ApiError> {
+    if !is_json {
+        return Err(ApiError::new(
+            ErrorCode::UnsupportedMediaType,
+            "the body must be JSON and say so: Content-Type: application/json",
+        ));
+    }
+    if bytes.len() < PARSED_ASIDE_BYTES {
+        return parse(&bytes);
+    }
+    web::block(move || parse(&bytes)).await.unwrap_or_else(|_| {
+        Err(ApiError::new(
+            ErrorCode::ShuttingDown,
+            "navi is shutting down",
+        ))
+    })
+}
+
+fn is_json(request: &HttpRequest) -> bool {
+    request
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next())
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+fn unreadable(error: &actix_web::Error) -> ApiError {
+    match error.as_error::<PayloadError>() {
+        Some(PayloadError::Overflow) => {
+            ApiError::new(ErrorCode::BodyTooLarge, "the body is too large")
+        }
+        _ => ApiError::new(ErrorCode::InvalidJson, "the body could not be read"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::sessions::NewSessionRequest;
+
+    fn code(text: &str) -> Option<ErrorCode> {
+        parse::<NewSessionRequest>(text.as_bytes())
+            .err()
+            .map(|error| error.0.code)
+    }
+
+    #[test]
+    fn json_and_nothing_else() {
+        assert_eq!(code("{}"), None);
+        assert_eq!(code(" {\"profile_id\": null} "), None);
+        assert_eq!(code("{\"profile_id\": 3}"), Some(ErrorCode::InvalidField));
+        for text in [
+            "",
+            "{",
+            "{} {}",
+            "{}x",
+            "\u{0}",
+            "{\"profile_id\": \"\\ud800\"}",
+        ] {
+            assert_eq!(code(text), Some(ErrorCode::InvalidJson), "{text}");
+        }
+        let deep = format!("{{\"x\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(code(&deep), Some(ErrorCode::InvalidJson));
+    }
+}

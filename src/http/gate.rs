@@ -1,0 +1,175 @@
+//! The gates that every request goes through.
+
+use std::future::{Ready, ready};
+use std::time::Instant;
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::cookie::time::Duration as CookieDuration;
+use actix_web::cookie::{Cookie, SameSite};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
+use actix_web::http::header::{self, HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, web};
+use navi_actors::protocol::error::ErrorCode;
+use tracing::debug;
+
+use super::App;
+use super::error::ApiError;
+use super::origin::{Trust, check_fetch_site, check_host, check_origin};
+use super::page::content_security_policy;
+use crate::access::{Credentials, LOGIN_LIFETIME, Principal, Way};
+
+/// The first gate: answers only under our own name, and tells browsers to be strict.
+pub(crate) async fn front(
+    app: web::Data<App>,
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let started = Instant::now();
+    let method = request.method().clone();
+    // The pattern and not the path: a path can be a one-time link.
+    let pattern = request.match_pattern().unwrap_or_default();
+    let mut response = match check_host(request.headers(), app.address) {
+        Ok(()) => next.call(request).await?.map_into_boxed_body(),
+        Err(error) => refuse(request, &ApiError(error)),
+    };
+    secure(&mut response);
+    debug!(
+        %method,
+        pattern,
+        status = response.status().as_u16(),
+        duration_ms = started.elapsed().as_millis(),
+        "a request was answered"
+    );
+    Ok(response)
+}
+
+/// The second gate, of everything that is not public: who asks, and from which page.
+pub(crate) async fn require_login(
+    app: web::Data<App>,
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    if request.match_pattern().is_none() {
+        // No such path, whoever asks.
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    }
+    let cookie = login_cookie(request.request(), &app);
+    let credentials = Credentials {
+        bearer: bearer(&request),
+        cookie: cookie.as_deref(),
+    };
+    let principal = match app.access.authenticate(credentials).await {
+        Ok(principal) => principal,
+        Err(error) => return Ok(refuse(request, &ApiError(error))),
+    };
+    if let Err(error) = check_page(&request, principal.way) {
+        return Ok(refuse(request, &error));
+    }
+    request.extensions_mut().insert(principal);
+    let mut response = next.call(request).await?.map_into_boxed_body();
+    if let (Way::Cookie { renewed: true }, Some(secret)) = (principal.way, cookie) {
+        set_login_cookie(&mut response, &app, &secret);
+    }
+    Ok(response)
+}
+
+/// A handler that takes this runs for somebody, or not at all.
+impl FromRequest for Principal {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let principal = request.extensions().get::<Self>().copied();
+        ready(principal.ok_or_else(|| ApiError::new(ErrorCode::Unauthorized, "log in first")))
+    }
+}
+
+/// The secret in the request's login cookie.
+pub(crate) fn login_cookie(request: &HttpRequest, app: &App) -> Option<String> {
+    request
+        .cookie(&cookie_name(app))
+        .map(|cookie| cookie.value().to_owned())
+}
+
+/// The cookie that logs a browser in.
+pub(crate) fn new_login_cookie(app: &App, secret: &str) -> Cookie<'static> {
+    let lifetime = i64::try_from(LOGIN_LIFETIME.as_secs()).unwrap_or(i64::MAX);
+    Cookie::build(cookie_name(app), secret.to_owned())
+        .path("/")
+        .http_only(true)
+        .same_site(SameSite::Strict)
+        .max_age(CookieDuration::seconds(lifetime))
+        .finish()
+}
+
+/// Browsers share cookies between the ports of a host: the port in the name keeps two
+/// services on one machine apart.
+fn cookie_name(app: &App) -> String {
+    format!("navi_{}", app.address.port())
+}
+
+fn set_login_cookie(response: &mut ServiceResponse<BoxBody>, app: &App, secret: &str) {
+    let cookie = new_login_cookie(app, secret).to_string();
+    if let Ok(value) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().append(header::SET_COOKIE, value);
+    }
+}
+
+fn bearer(request: &ServiceRequest) -> Option<&str> {
+    let value = request
+        .headers()
+        .get(header::AUTHORIZATION)?
+        .to_str()
+        .ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(token.trim())
+}
+
+fn check_page(request: &ServiceRequest, way: Way) -> Result<(), ApiError> {
+    let headers = request.headers();
+    let trust = match way {
+        Way::Cookie { .. } => Trust::Cookie,
+        Way::Token => Trust::Token,
+    };
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !reads || headers.contains_key(header::UPGRADE) {
+        check_origin(headers, trust)?;
+    } else if trust == Trust::Cookie {
+        check_fetch_site(headers)?;
+    }
+    Ok(())
+}
+
+fn refuse(request: ServiceRequest, error: &ApiError) -> ServiceResponse<BoxBody> {
+    request.into_response(error.response())
+}
+
+fn secure(response: &mut ServiceResponse<BoxBody>) {
+    let headers = response.headers_mut();
+    for (name, value) in [
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        (
+            "permissions-policy",
+            "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+        ),
+    ] {
+        headers.insert(
+            HeaderName::from_static(name),
+            HeaderValue::from_static(value),
+        );
+    }
+    if let Ok(policy) = HeaderValue::from_str(content_security_policy()) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+}

@@ -1,0 +1,134 @@
+//! `GET /login/{secret}` and `POST /logout`: a browser comes and goes.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{self, HeaderMap};
+use actix_web::{HttpRequest, HttpResponse, Resource, web};
+use navi_actors::protocol::error::ErrorCode;
+
+use super::error::ApiError;
+use super::gate::{login_cookie, new_login_cookie};
+use super::openapi::Failures;
+use super::{App, resource};
+use crate::access::links::Redeemed;
+use crate::access::{Credentials, Principal};
+
+pub(crate) fn link() -> Resource {
+    resource("/login/{secret}", "GET, HEAD")
+        .route(web::get().to(log_in))
+        .route(web::head().to(look))
+}
+
+pub(crate) fn log_out() -> Resource {
+    resource("/logout", "POST").route(web::post().to(leave))
+}
+
+/// Looking at a link does not use it up.
+async fn look() -> HttpResponse {
+    HttpResponse::Ok().finish()
+}
+
+#[utoipa::path(get, path = "/login/{secret}", tag = "access", security(()),
+    params(("secret" = String, Path, description = "As `navi link` prints it.")),
+    responses(
+        (status = 303, description = "Logged in by a cookie; on to the page."),
+        (status = 401, description = "The link is not known."),
+        (status = 410, description = "The link was used, or has expired.")))]
+pub(crate) async fn log_in(
+    app: web::Data<App>,
+    request: HttpRequest,
+    secret: web::Path<String>,
+) -> HttpResponse {
+    if is_prefetch(request.headers()) {
+        // A browser that guesses ahead would use the link up before its user opens it.
+        return HttpResponse::ServiceUnavailable().finish();
+    }
+    match app.access.redeem(&secret).await {
+        Ok(Ok(cookie)) => HttpResponse::SeeOther()
+            .insert_header((header::LOCATION, "/"))
+            .cookie(new_login_cookie(&app, &cookie))
+            .finish(),
+        Ok(Err(redeemed)) => no_way_in(&app, &request, redeemed).await,
+        Err(error) => ApiError(error).response(),
+    }
+}
+
+#[utoipa::path(post, path = "/logout", tag = "access",
+    responses((status = 204, description = "The browser's login is forgotten."), Failures))]
+pub(crate) async fn leave(
+    app: web::Data<App>,
+    request: HttpRequest,
+    _: Principal,
+) -> Result<HttpResponse, ApiError> {
+    if let Some(cookie) = login_cookie(&request, &app) {
+        app.access.log_out(&cookie).await?;
+    }
+    let mut gone = new_login_cookie(&app, "");
+    gone.make_removal();
+    Ok(HttpResponse::NoContent().cookie(gone).finish())
+}
+
+/// Who is logged in already just goes on to the page; others are told what to do.
+async fn no_way_in(app: &App, request: &HttpRequest, redeemed: Redeemed) -> HttpResponse {
+    let cookie = login_cookie(request, app);
+    let credentials = Credentials {
+        bearer: None,
+        cookie: cookie.as_deref(),
+    };
+    if cookie.is_some() && app.access.authenticate(credentials).await.is_ok() {
+        return HttpResponse::SeeOther()
+            .insert_header((header::LOCATION, "/"))
+            .finish();
+    }
+    let (status, reason) = match redeemed {
+        Redeemed::AlreadyUsed => (
+            StatusCode::GONE,
+            "this link was used already: each works once",
+        ),
+        Redeemed::Expired => (StatusCode::GONE, "this link has expired"),
+        Redeemed::Unknown | Redeemed::Accepted => {
+            (StatusCode::UNAUTHORIZED, "this link is not known")
+        }
+    };
+    if wants_html(request.headers()) {
+        return HttpResponse::build(status)
+            .content_type("text/html; charset=utf-8")
+            .body(sorry(reason));
+    }
+    let error = ApiError::new(
+        ErrorCode::Unauthorized,
+        format!("{reason}; run `navi link` for a new one"),
+    );
+    let mut response = error.response();
+    *response.status_mut() = status;
+    response
+}
+
+fn sorry(reason: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>Navi</title>\n\
+         <link rel=\"stylesheet\" href=\"/api/docs.css\">\n<main>\n<h1>Navi</h1>\n\
+         <p>Sorry, {reason}.</p>\n\
+         <p>Run <code>navi link</code> on the machine where Navi runs, and open the link that it prints.</p>\n\
+         </main>\n</html>\n"
+    )
+}
+
+fn wants_html(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("text/html"))
+}
+
+fn is_prefetch(headers: &HeaderMap) -> bool {
+    ["sec-purpose", "purpose", "x-moz", "x-purpose"]
+        .iter()
+        .filter_map(|name| headers.get(*name)?.to_str().ok())
+        .any(|value| {
+            let value = value.to_ascii_lowercase();
+            ["prefetch", "prerender", "preview"]
+                .iter()
+                .any(|word| value.contains(word))
+        })
+}

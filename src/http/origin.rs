@@ -1,0 +1,227 @@
+//! `Host` and `Origin`: what keeps other web pages, and names that resolve to this machine,
+//! away from a service that listens on loopback.
+
+use std::net::{IpAddr, SocketAddr};
+
+use actix_web::http::header::{self, HeaderMap, HeaderName};
+use actix_web::http::uri::Authority;
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Refuses a request that came under another name than a loopback one: a web page whose
+/// name was made to resolve to 127.0.0.1 (DNS rebinding) sends its own name as `Host`.
+///
+/// # Errors
+/// `forbidden_host`.
+pub(crate) fn check_host(headers: &HeaderMap, address: SocketAddr) -> Result<(), NaviError> {
+    let mut hosts = headers.get_all(header::HOST);
+    match (
+        hosts.next().and_then(|host| host.to_str().ok()),
+        hosts.next(),
+    ) {
+        (Some(host), None) if is_ours(host, address) => Ok(()),
+        _ => Err(NaviError::new(
+            ErrorCode::ForbiddenHost,
+            format!("navi answers only under its own address, http://{address}"),
+        )),
+    }
+}
+
+/// How far a request can be trusted to come from our own page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// A browser's cookie: the browser sends it whoever made it ask.
+    Cookie,
+    /// A token: nobody but its holder sends it.
+    Token,
+}
+
+/// Refuses a changing request or an upgrade that another page made a browser send.
+///
+/// # Errors
+/// `forbidden_origin`.
+pub(crate) fn check_origin(headers: &HeaderMap, trust: Trust) -> Result<(), NaviError> {
+    let host = text(headers, &header::HOST).unwrap_or_default();
+    let mut origins = headers.get_all(header::ORIGIN);
+    let allowed = match (origins.next(), origins.next()) {
+        (Some(origin), None) => origin
+            .to_str()
+            .is_ok_and(|origin| is_same_origin(origin, host)),
+        (None, _) => trust == Trust::Token || text(headers, &SEC_FETCH_SITE) == Some("same-origin"),
+        (Some(_), Some(_)) => false,
+    };
+    if allowed { Ok(()) } else { Err(forbidden()) }
+}
+
+/// Refuses what another page made a browser fetch with its cookie, even if it only reads.
+/// Browsers that do not say stay with `SameSite` and `Cross-Origin-Resource-Policy`.
+///
+/// # Errors
+/// `forbidden_origin`.
+pub(crate) fn check_fetch_site(headers: &HeaderMap) -> Result<(), NaviError> {
+    match text(headers, &SEC_FETCH_SITE) {
+        None | Some("same-origin" | "none") => Ok(()),
+        Some(_) => Err(forbidden()),
+    }
+}
+
+fn forbidden() -> NaviError {
+    NaviError::new(
+        ErrorCode::ForbiddenOrigin,
+        "the request does not come from Navi's own page; scripts use a token (`navi token add`) instead of the cookie",
+    )
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+fn is_ours(host: &str, address: SocketAddr) -> bool {
+    // An authority can carry a user, a `Host` cannot.
+    let Some(authority) = host
+        .parse::<Authority>()
+        .ok()
+        .filter(|_| !host.contains('@'))
+    else {
+        return false;
+    };
+    let name = authority.host();
+    if name.eq_ignore_ascii_case("localhost") {
+        return true;
+    }
+    let literal = name
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(name);
+    literal
+        .parse::<IpAddr>()
+        .is_ok_and(|ip| ip.is_loopback() || ip == address.ip())
+}
+
+fn is_same_origin(origin: &str, host: &str) -> bool {
+    let Some((scheme, authority)) = origin.split_once("://") else {
+        return false;
+    };
+    let default_port = match scheme {
+        "http" => ":80",
+        // Behind a TLS proxy of the user's on this machine.
+        "https" => ":443",
+        _ => return false,
+    };
+    let plain = |authority: &str| {
+        authority
+            .strip_suffix(default_port)
+            .unwrap_or(authority)
+            .to_ascii_lowercase()
+    };
+    !authority.is_empty() && plain(authority) == plain(host)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+    use actix_web::http::header::HeaderValue;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(
+                HeaderName::from_static(name),
+                HeaderValue::from_str(value).unwrap(),
+            );
+        }
+        headers
+    }
+
+    fn host_passes(host: &str) -> bool {
+        check_host(
+            &headers(&[("host", host)]),
+            "127.0.0.1:8000".parse().unwrap(),
+        )
+        .is_ok()
+    }
+
+    #[test]
+    fn only_loopback_names_are_ours() {
+        for host in [
+            "localhost",
+            "LOCALHOST:8000",
+            "127.0.0.1:8000",
+            "127.0.0.2",
+            "[::1]:9",
+            "[::1]",
+        ] {
+            assert!(host_passes(host), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "evil.example:8000",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "localhost@evil.example",
+            "evil@localhost",
+            "0.0.0.0:8000",
+            "192.168.1.2:8000",
+            "127.1",
+            "[::1",
+            "localhost/..",
+        ] {
+            assert!(!host_passes(host), "{host}");
+        }
+        let address = "127.0.0.1:8000".parse().unwrap();
+        assert!(check_host(&headers(&[]), address).is_err());
+        let two = headers(&[("host", "localhost"), ("host", "evil.example")]);
+        assert!(check_host(&two, address).is_err());
+    }
+
+    #[test]
+    fn a_cookie_needs_our_own_origin() {
+        let check = |pairs: &[(&'static str, &str)], trust| {
+            let mut all = vec![("host", "localhost:8000")];
+            all.extend_from_slice(pairs);
+            check_origin(&headers(&all), trust).is_ok()
+        };
+        assert!(check(&[("origin", "http://localhost:8000")], Trust::Cookie));
+        assert!(check(&[("sec-fetch-site", "same-origin")], Trust::Cookie));
+        assert!(!check(&[], Trust::Cookie));
+        assert!(check(&[], Trust::Token));
+        for origin in [
+            "null",
+            "",
+            "http://localhost:3000",
+            "http://127.0.0.1:8000",
+            "http://evil.example",
+            "http://localhost:8000.evil.example",
+            "ftp://localhost:8000",
+            "http://",
+        ] {
+            assert!(!check(&[("origin", origin)], Trust::Cookie), "{origin}");
+            assert!(!check(&[("origin", origin)], Trust::Token), "{origin}");
+        }
+        assert!(!check(&[("sec-fetch-site", "same-site")], Trust::Cookie));
+        let two = [
+            ("origin", "http://localhost:8000"),
+            ("origin", "http://evil.example"),
+        ];
+        assert!(!check(&two, Trust::Cookie));
+    }
+
+    #[test]
+    fn default_ports_may_be_left_out() {
+        assert!(is_same_origin("http://localhost", "localhost:80"));
+        assert!(is_same_origin("https://localhost", "localhost"));
+        assert!(!is_same_origin("http://", ""));
+    }
+
+    #[test]
+    fn reading_for_another_page_is_refused() {
+        assert!(check_fetch_site(&headers(&[])).is_ok());
+        assert!(check_fetch_site(&headers(&[("sec-fetch-site", "none")])).is_ok());
+        assert!(check_fetch_site(&headers(&[("sec-fetch-site", "same-site")])).is_err());
+        assert!(check_fetch_site(&headers(&[("sec-fetch-site", "cross-site")])).is_err());
+    }
+}

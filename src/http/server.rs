@@ -1,0 +1,87 @@
+//! The listening socket and what stands behind it.
+
+use std::any::Any;
+use std::io;
+use std::net::TcpListener;
+use std::time::Duration;
+
+use actix_web::dev::{Extensions, ServerHandle};
+use actix_web::middleware::from_fn;
+use actix_web::rt::net::TcpStream;
+use actix_web::web::PayloadConfig;
+use actix_web::{App as WebApp, HttpServer, web};
+use socket2::SockRef;
+use tokio::task::JoinHandle;
+use tracing::debug;
+
+use super::{App, gate, routes};
+
+/// The largest body of a request that carries no message.
+const MAX_BODY_BYTES: usize = 64 * 1024;
+/// How long open requests have at the end.
+const SHUTDOWN_SECONDS: u64 = 5;
+const MAX_WORKERS: usize = 4;
+/// What a tab that does not read may leave in the kernel, and for how long: its actor is
+/// not polled meanwhile and cannot end itself.
+const SEND_BUFFER_BYTES: usize = 128 * 1024;
+const UNREAD_LIMIT: Duration = Duration::from_secs(15);
+
+/// The HTTP server as it runs.
+#[derive(Debug)]
+pub(crate) struct HttpDoor {
+    handle: ServerHandle,
+    running: JoinHandle<io::Result<()>>,
+}
+
+/// Serves on a socket that listens already. To be called within the actix system.
+///
+/// # Errors
+/// Those of the socket.
+pub(crate) fn open(app: App, listener: TcpListener) -> io::Result<HttpDoor> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let data = web::Data::new(app);
+    let server = HttpServer::new(move || {
+        WebApp::new()
+            .app_data(data.clone())
+            .app_data(PayloadConfig::new(MAX_BODY_BYTES))
+            .wrap(from_fn(gate::front))
+            .configure(routes)
+    })
+    .workers(cores.min(MAX_WORKERS))
+    .shutdown_timeout(SHUTDOWN_SECONDS)
+    .disable_signals()
+    .on_connect(tune)
+    .listen(listener)?
+    .run();
+    Ok(HttpDoor {
+        handle: server.handle(),
+        running: actix::spawn(server),
+    })
+}
+
+impl HttpDoor {
+    /// Ends when the server does, which it should not by itself.
+    pub(crate) async fn ended(&mut self) {
+        let _ = (&mut self.running).await;
+    }
+
+    /// Takes no more connections and lets open requests end.
+    pub(crate) async fn close(self) {
+        self.handle.stop(true).await;
+    }
+}
+
+fn tune(connection: &dyn Any, _: &mut Extensions) {
+    let Some(stream) = connection.downcast_ref::<TcpStream>() else {
+        return;
+    };
+    let socket = SockRef::from(stream);
+    let tuned = socket
+        .set_tcp_nodelay(true)
+        .and_then(|()| socket.set_send_buffer_size(SEND_BUFFER_BYTES));
+    #[cfg(target_os = "linux")]
+    let tuned = tuned.and_then(|()| socket.set_tcp_user_timeout(Some(UNREAD_LIMIT)));
+    if let Err(error) = tuned {
+        debug!(%error, "a connection could not be tuned");
+    }
+}

@@ -1,0 +1,142 @@
+//! `/sessions/{session_id}`: one session.
+
+use actix_web::{HttpResponse, Resource, web};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::body::{JsonBody, OptionalJsonBody};
+use super::error::ApiError;
+use super::openapi::Failures;
+use super::path::SessionPath;
+use super::{App, resource};
+use crate::access::Principal;
+
+/// What can be changed of a session.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct SessionChange {
+    /// 1 to 200 characters.
+    title: String,
+}
+
+/// Whether to pin.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct PinRequest {
+    /// Pins or unpins; the other of what it is now where absent.
+    #[serde(default)]
+    pinned: Option<bool>,
+}
+
+/// What a stop found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Stopped {
+    /// Whether there was a run to stop.
+    stopped: bool,
+}
+
+pub(crate) fn routes() -> Resource {
+    resource("/sessions/{session_id}", "GET, PATCH, DELETE")
+        .route(web::get().to(read))
+        .route(web::patch().to(change))
+        .route(web::delete().to(delete))
+}
+
+pub(crate) fn context_routes() -> Resource {
+    resource("/sessions/{session_id}/context", "GET").route(web::get().to(context))
+}
+
+pub(crate) fn pin_routes() -> Resource {
+    resource("/sessions/{session_id}/pin", "PATCH").route(web::patch().to(pin))
+}
+
+pub(crate) fn restore_routes() -> Resource {
+    resource("/sessions/{session_id}/restore", "POST").route(web::post().to(restore))
+}
+
+pub(crate) fn stop_routes() -> Resource {
+    resource("/sessions/{session_id}/stop", "POST").route(web::post().to(stop))
+}
+
+#[utoipa::path(get, path = "/sessions/{session_id}", tag = "sessions",
+    params(("session_id" = Uuid, Path,)),
+    responses((status = 200, description = "The session with its conversation.", body = ref("#/components/schemas/SessionSnapshot")), Failures))]
+pub(crate) async fn read(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+) -> Result<HttpResponse, ApiError> {
+    Ok(HttpResponse::Ok().json(app.engine.snapshot(who.user, session).await?))
+}
+
+#[utoipa::path(get, path = "/sessions/{session_id}/context", tag = "sessions",
+    params(("session_id" = Uuid, Path,)),
+    responses((status = 200, description = "What the model would be sent.", body = ref("#/components/schemas/ChatRequest")), Failures))]
+pub(crate) async fn context(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+) -> Result<HttpResponse, ApiError> {
+    Ok(HttpResponse::Ok().json(app.engine.context(who.user, session).await?))
+}
+
+#[utoipa::path(patch, path = "/sessions/{session_id}", tag = "sessions",
+    params(("session_id" = Uuid, Path,)),
+    request_body = ref("#/components/schemas/SessionChange"),
+    responses((status = 200, description = "The session's row of the list.", body = ref("#/components/schemas/SessionSummary")), Failures))]
+pub(crate) async fn change(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+    JsonBody(change): JsonBody<SessionChange>,
+) -> Result<HttpResponse, ApiError> {
+    let renamed = app.engine.rename(who.user, session, change.title).await?;
+    Ok(HttpResponse::Ok().json(renamed))
+}
+
+#[utoipa::path(patch, path = "/sessions/{session_id}/pin", tag = "sessions",
+    params(("session_id" = Uuid, Path,)),
+    request_body(content = ref("#/components/schemas/PinRequest"), description = "May be left out: pins what is not pinned, and the other way round."),
+    responses((status = 200, description = "The session's row of the list.", body = ref("#/components/schemas/SessionSummary")), Failures))]
+pub(crate) async fn pin(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+    OptionalJsonBody(body): OptionalJsonBody<PinRequest>,
+) -> Result<HttpResponse, ApiError> {
+    let pinned = body.unwrap_or_default().pinned;
+    Ok(HttpResponse::Ok().json(app.engine.pin(who.user, session, pinned).await?))
+}
+
+#[utoipa::path(delete, path = "/sessions/{session_id}", tag = "sessions",
+    params(("session_id" = Uuid, Path,)),
+    responses((status = 204, description = "Deleted, with its files. `restore` takes it back for a while."), Failures))]
+pub(crate) async fn delete(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+) -> Result<HttpResponse, ApiError> {
+    app.engine.delete(who.user, session).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+#[utoipa::path(post, path = "/sessions/{session_id}/restore", tag = "sessions",
+    params(("session_id" = Uuid, Path,)),
+    responses((status = 200, description = "The session's row of the list.", body = ref("#/components/schemas/SessionSummary")), Failures))]
+pub(crate) async fn restore(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+) -> Result<HttpResponse, ApiError> {
+    Ok(HttpResponse::Ok().json(app.engine.restore(who.user, session).await?))
+}
+
+#[utoipa::path(post, path = "/sessions/{session_id}/stop", tag = "sessions",
+    params(("session_id" = Uuid, Path,)),
+    responses((status = 200, description = "Whether there was a run to stop.", body = ref("#/components/schemas/Stopped")), Failures))]
+pub(crate) async fn stop(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+) -> Result<HttpResponse, ApiError> {
+    let stopped = app.engine.stop(who.user, session).await?;
+    Ok(HttpResponse::Ok().json(Stopped { stopped }))
+}

@@ -1,0 +1,58 @@
+//! `/sessions`: making one, and the list.
+
+use actix_web::{HttpResponse, Resource, web};
+use chrono::{DateTime, Utc};
+use navi_actors::protocol::ids::SessionId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::body::OptionalJsonBody;
+use super::error::ApiError;
+use super::openapi::Failures;
+use super::{App, resource};
+use crate::access::Principal;
+
+/// What a new session may be given.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct NewSessionRequest {
+    /// The default profile where absent.
+    #[serde(default)]
+    pub(crate) profile_id: Option<String>,
+}
+
+/// A session that was just made.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CreatedSession {
+    session_id: SessionId,
+    profile_id: String,
+    created_at: DateTime<Utc>,
+}
+
+pub(crate) fn routes() -> Resource {
+    resource("/sessions", "GET, POST")
+        .route(web::get().to(list))
+        .route(web::post().to(create))
+}
+
+#[utoipa::path(post, path = "/sessions", tag = "sessions",
+    request_body(content = ref("#/components/schemas/NewSessionRequest"), description = "May be left out."),
+    responses((status = 201, description = "The new session.", body = ref("#/components/schemas/CreatedSession")), Failures))]
+pub(crate) async fn create(
+    app: web::Data<App>,
+    who: Principal,
+    OptionalJsonBody(body): OptionalJsonBody<NewSessionRequest>,
+) -> Result<HttpResponse, ApiError> {
+    let profile_id = body.unwrap_or_default().profile_id;
+    let session = app.engine.create_session(who.user, profile_id).await?;
+    Ok(HttpResponse::Created().json(CreatedSession {
+        session_id: session.id,
+        profile_id: session.profile_id,
+        created_at: session.created_at,
+    }))
+}
+
+#[utoipa::path(get, path = "/sessions", tag = "sessions",
+    responses((status = 200, description = "All sessions: pinned ones first, then by latest activity.", body = ref("#/components/schemas/SessionList")), Failures))]
+pub(crate) async fn list(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
+    Ok(HttpResponse::Ok().json(app.engine.sessions(who.user).await?))
+}

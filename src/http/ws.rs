@@ -1,0 +1,154 @@
+//! The sockets: one for each tab on a session, and one for each page on the session list.
+
+mod assemble;
+mod frame;
+mod heartbeat;
+mod rate;
+mod tab;
+pub(crate) mod tabs;
+mod watch;
+
+use actix_web::{HttpRequest, HttpResponse, Resource, web};
+use actix_web_actors::ws::{CloseCode, CloseReason, WsResponseBuilder};
+use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+use serde::Deserialize;
+
+use self::tab::TabActor;
+use self::watch::WatchActor;
+use super::error::{ApiError, close_reason};
+use super::path::session_id;
+use super::{App, resource};
+use crate::access::Principal;
+
+/// A page that only watches the list has next to nothing to say.
+const MAX_WATCH_FRAME_BYTES: usize = 4 * 1024;
+
+pub(crate) fn session_routes() -> Resource {
+    resource("/ws/sessions/{session_id}", "GET").route(web::get().to(session))
+}
+
+pub(crate) fn list_routes() -> Resource {
+    resource("/ws/sessions", "GET").route(web::get().to(list))
+}
+
+/// Where a tab left off. Texts, so that a wrong one can be told on the socket.
+#[derive(Debug, Default, Deserialize)]
+struct Cursor {
+    after: Option<String>,
+    epoch: Option<String>,
+}
+
+/// What a tab asks for.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    session: navi_actors::protocol::ids::SessionId,
+    after: Option<u64>,
+    epoch: Option<i64>,
+}
+
+/// A browser cannot read the answer to a refused upgrade: what is wrong with the address is
+/// told by a close code, after the upgrade.
+async fn session(
+    app: web::Data<App>,
+    who: Principal,
+    request: HttpRequest,
+    path: web::Path<String>,
+    stream: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let place = place(&path, request.query_string());
+    let session = place.as_ref().ok().map(|place| place.session);
+    let seat = app.tabs.seat(session);
+    let tab = match (place, seat) {
+        (Ok(place), Ok(seat)) => TabActor::new(app.as_ref().clone(), who.user, Ok(place), seat),
+        (Err(error), Ok(seat)) => TabActor::new(app.as_ref().clone(), who.user, Err(error), seat),
+        (_, Err(error)) => return Err(ApiError(error)),
+    };
+    WsResponseBuilder::new(tab, &request, stream)
+        .frame_size(MAX_MESSAGE_JSON_BYTES)
+        .start()
+        .map_err(|error| not_an_upgrade(&error))
+}
+
+async fn list(
+    app: web::Data<App>,
+    who: Principal,
+    request: HttpRequest,
+    stream: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let seat = app.tabs.seat(None)?;
+    let page = WatchActor::new(app.as_ref().clone(), who.user, seat);
+    WsResponseBuilder::new(page, &request, stream)
+        .frame_size(MAX_WATCH_FRAME_BYTES)
+        .start()
+        .map_err(|error| not_an_upgrade(&error))
+}
+
+fn place(path: &str, query: &str) -> Result<Place, NaviError> {
+    let wrong = |field: &str| {
+        NaviError::new(
+            ErrorCode::InvalidField,
+            format!("{field} must be a whole number"),
+        )
+    };
+    let session = session_id(path)?;
+    let Cursor { after, epoch } = web::Query::<Cursor>::from_query(query)
+        .map_err(|_| wrong("after"))?
+        .into_inner();
+    Ok(Place {
+        session,
+        after: number(after).map_err(|()| wrong("after"))?,
+        epoch: number(epoch).map_err(|()| wrong("epoch"))?,
+    })
+}
+
+/// A number of a query; an empty one counts as left out.
+fn number<T: std::str::FromStr>(text: Option<String>) -> Result<Option<T>, ()> {
+    text.filter(|text| !text.is_empty())
+        .map(|text| text.parse().map_err(|_| ()))
+        .transpose()
+}
+
+fn not_an_upgrade(error: &actix_web::Error) -> ApiError {
+    ApiError::new(
+        ErrorCode::InvalidField,
+        format!("this path takes a WebSocket: {error}"),
+    )
+}
+
+/// How a socket is closed whose feed ended: a client comes back at once after a restart.
+fn feed_ended(app: &App) -> CloseReason {
+    if app.closing.is_cancelled() {
+        close_reason(&NaviError::new(
+            ErrorCode::ShuttingDown,
+            "navi is shutting down",
+        ))
+    } else {
+        CloseReason {
+            code: CloseCode::Error,
+            description: Some("the session was closed here; connect again".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_place_is_read_or_refused_by_its_code() {
+        let id = "0190a0b0-0000-7000-8000-000000000001";
+        let found = place(id, "after=12&epoch=-3").unwrap();
+        assert_eq!((found.after, found.epoch), (Some(12), Some(-3)));
+        let found = place(id, "after=&other=1").unwrap();
+        assert_eq!((found.after, found.epoch), (None, None));
+        let code = |path, query| place(path, query).unwrap_err().code;
+        assert_eq!(code("nonsense", ""), ErrorCode::InvalidId);
+        assert_eq!(code("", ""), ErrorCode::InvalidId);
+        assert_eq!(code(id, "after=-1"), ErrorCode::InvalidField);
+        assert_eq!(code(id, "after=1&after=2"), ErrorCode::InvalidField);
+        assert_eq!(code(id, "epoch=x"), ErrorCode::InvalidField);
+    }
+}

@@ -1,0 +1,211 @@
+//! A client's frame from its text, with a typed error that names its `client_id`.
+
+use navi_actors::domain::input::MAX_CLIENT_ID_CHARS;
+use navi_actors::protocol::command::ClientFrame;
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::event::{Envelope, Event};
+use serde_json::Value;
+
+const TYPES: [&str; 6] = [
+    "message",
+    "stop",
+    "continue",
+    "withdraw",
+    "edit_queued",
+    "approve",
+];
+
+/// Why a frame was refused.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Refusal {
+    pub(crate) error: NaviError,
+    /// The frame's own, where it had one.
+    pub(crate) client_id: Option<String>,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        NaviError::new(code, message).into()
+    }
+
+    /// The frame that tells it to this tab alone: no `seq`, no run.
+    pub(crate) fn to_json(&self) -> String {
+        let envelope = Envelope {
+            seq: None,
+            run_id: None,
+            parent_run_id: None,
+            at: chrono::Utc::now(),
+            event: Event::Error {
+                message: self.error.message.clone(),
+                recoverable: true,
+                code: self.error.code,
+                client_id: self.client_id.clone(),
+            },
+        };
+        serde_json::to_string(&envelope).unwrap_or_default()
+    }
+}
+
+impl From<NaviError> for Refusal {
+    fn from(error: NaviError) -> Self {
+        Self {
+            error,
+            client_id: None,
+        }
+    }
+}
+
+/// Reads a frame.
+///
+/// # Errors
+/// `invalid_json`, `unknown_type` or `invalid_field`.
+pub(crate) fn parse(text: &str) -> Result<ClientFrame, Refusal> {
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| Refusal::new(ErrorCode::InvalidJson, error.to_string()))?;
+    let Value::Object(fields) = &value else {
+        return Err(Refusal::new(
+            ErrorCode::InvalidField,
+            "a frame is a JSON object with a `type`",
+        ));
+    };
+    let client_id = client_id(fields.get("client_id"));
+    let refuse = |code, message: String| Refusal {
+        error: NaviError::new(code, message),
+        client_id: client_id.clone(),
+    };
+    match fields.get("type") {
+        Some(Value::String(name)) if TYPES.contains(&name.as_str()) => {}
+        Some(Value::String(name)) => {
+            let shown: String = name.chars().take(60).collect();
+            return Err(refuse(
+                ErrorCode::UnknownType,
+                format!(
+                    "there is no frame of type {shown:?}; it is one of {}",
+                    TYPES.join(", ")
+                ),
+            ));
+        }
+        Some(_) => {
+            return Err(refuse(
+                ErrorCode::InvalidField,
+                "`type` must be a text".to_owned(),
+            ));
+        }
+        None => {
+            return Err(refuse(
+                ErrorCode::InvalidField,
+                "missing field `type`".to_owned(),
+            ));
+        }
+    }
+    serde_json::from_value(value)
+        .map_err(|error| refuse(ErrorCode::InvalidField, error.to_string()))
+}
+
+/// One that is too long to be valid is not sent back either.
+fn client_id(value: Option<&Value>) -> Option<String> {
+    value
+        .and_then(Value::as_str)
+        .filter(|id| id.chars().count() <= MAX_CLIENT_ID_CHARS)
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_list_of_types_is_that_of_the_frames() {
+        let schema = schemars::schema_for!(ClientFrame).to_value();
+        let known: Vec<&str> = schema["oneOf"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["properties"]["type"]["const"].as_str().unwrap())
+            .collect();
+        let mut expected = TYPES.to_vec();
+        let mut known_sorted = known.clone();
+        expected.sort_unstable();
+        known_sorted.sort_unstable();
+        assert_eq!(known_sorted, expected);
+    }
+
+    #[test]
+    fn each_fault_has_its_code_and_keeps_the_client_id() {
+        for (text, code) in [
+            ("", ErrorCode::InvalidJson),
+            ("nonsense", ErrorCode::InvalidJson),
+            ("{\"type\":\"stop\"} x", ErrorCode::InvalidJson),
+            (
+                "{\"type\":\"message\",\"content\":\"\\ud800\"}",
+                ErrorCode::InvalidJson,
+            ),
+            ("null", ErrorCode::InvalidField),
+            ("[]", ErrorCode::InvalidField),
+            ("\"stop\"", ErrorCode::InvalidField),
+            ("{}", ErrorCode::InvalidField),
+            ("{\"type\":1}", ErrorCode::InvalidField),
+            ("{\"type\":\"Stop\"}", ErrorCode::UnknownType),
+            ("{\"type\":\"dance\"}", ErrorCode::UnknownType),
+            ("{\"type\":\"message\"}", ErrorCode::InvalidField),
+            (
+                "{\"type\":\"message\",\"content\":null}",
+                ErrorCode::InvalidField,
+            ),
+            (
+                "{\"type\":\"message\",\"content\":[\"x\"]}",
+                ErrorCode::InvalidField,
+            ),
+            (
+                "{\"type\":\"message\",\"content\":\"x\",\"mode\":\"now\"}",
+                ErrorCode::InvalidField,
+            ),
+            (
+                "{\"type\":\"message\",\"content\":\"x\",\"images\":\"x\"}",
+                ErrorCode::InvalidField,
+            ),
+            (
+                "{\"type\":\"withdraw\",\"message_id\":\"x\"}",
+                ErrorCode::InvalidField,
+            ),
+            ("{\"type\":\"approve\"}", ErrorCode::InvalidField),
+        ] {
+            assert_eq!(parse(text).unwrap_err().error.code, code, "{text}");
+        }
+        let deep = "[".repeat(100_000);
+        assert_eq!(parse(&deep).unwrap_err().error.code, ErrorCode::InvalidJson);
+
+        let refusal = parse("{\"type\":\"dance\",\"client_id\":\"c1\"}").unwrap_err();
+        assert_eq!(refusal.client_id.as_deref(), Some("c1"));
+        let told: Value = serde_json::from_str(&refusal.to_json()).unwrap();
+        assert_eq!(told["type"], "error");
+        assert_eq!(told["code"], "unknown_type");
+        assert_eq!(told["client_id"], "c1");
+        assert!(told.get("seq").is_none());
+    }
+
+    #[test]
+    fn good_frames_pass() {
+        assert_eq!(parse("{\"type\":\"stop\"}").unwrap(), ClientFrame::Stop {});
+        let frame = json!({"type": "message", "content": "hi", "client_id": "c", "extra": 1});
+        let ClientFrame::Message(input) = parse(&frame.to_string()).unwrap() else {
+            unreachable!()
+        };
+        assert_eq!(
+            (input.content.as_str(), input.client_id.as_deref()),
+            ("hi", Some("c"))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in any::<String>()) {
+            let _ = parse(&text);
+        }
+    }
+}

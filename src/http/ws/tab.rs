@@ -1,0 +1,332 @@
+//! [`TabActor`]: one tab on a session.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use actix::fut::{ActorFutureExt as _, WrapFuture as _};
+use actix::{Actor, ActorContext as _, AsyncContext as _, StreamHandler};
+use actix_http::ws::Item;
+use actix_web::web;
+use actix_web_actors::ws::{self, CloseCode, CloseReason, ProtocolError, WebsocketContext};
+use bytestring::ByteString;
+use chrono::Utc;
+use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::protocol::command::ClientFrame;
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::event::{Envelope, Event};
+use navi_actors::protocol::ids::{SessionId, UserId};
+use navi_actors::session::messages::Accepted;
+
+use super::Place;
+use super::assemble::{Assembled, Assembly};
+use super::feed_ended;
+use super::frame::{self, Refusal};
+use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
+use super::rate::FrameRate;
+use super::tabs::Seat;
+use crate::http::App;
+use crate::http::error::close_reason;
+
+/// Frames that wait for the one before them.
+const MAX_WAITING: usize = 64;
+const MAX_WAITING_BYTES: usize = MAX_MESSAGE_JSON_BYTES;
+/// A frame is parsed beside the arbiter from this size on.
+const PARSED_ASIDE_BYTES: usize = 64 * 1024;
+
+/// One WebSocket on a session.
+///
+/// Started by the HTTP upgrade; ends with its socket, or when its feed ends. Owns nothing
+/// but its place: what it shows comes from the feed, which is bounded by what this tab has
+/// read. It must not know what a run is. When it dies, the client reconnects.
+///
+/// Frames are handled one after the other, as they came, except for Stop, which is asked at
+/// once and again when its turn comes: it may mean the message that stands before it.
+#[derive(Debug)]
+pub(crate) struct TabActor {
+    app: App,
+    user: UserId,
+    place: Result<Place, NaviError>,
+    heartbeat: Heartbeat,
+    rate: FrameRate,
+    assembly: Assembly,
+    waiting: VecDeque<ByteString>,
+    waiting_bytes: usize,
+    busy: bool,
+    closing: bool,
+    _seat: Seat,
+}
+
+impl TabActor {
+    pub(crate) fn new(app: App, user: UserId, place: Result<Place, NaviError>, seat: Seat) -> Self {
+        let now = Instant::now();
+        Self {
+            app,
+            user,
+            place,
+            heartbeat: Heartbeat::new(now),
+            rate: FrameRate::new(now),
+            assembly: Assembly::new(MAX_MESSAGE_JSON_BYTES),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            busy: false,
+            closing: false,
+            _seat: seat,
+        }
+    }
+}
+
+impl Actor for TabActor {
+    type Context = WebsocketContext<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.run_interval(PING_INTERVAL, |tab, ctx| {
+            if tab.heartbeat.is_silent(Instant::now()) {
+                ctx.stop();
+            } else if !tab.closing {
+                ctx.ping(b"");
+            }
+        });
+        match self.place.clone() {
+            Ok(place) => self.attach(place, ctx),
+            Err(error) => self.close(close_reason(&error), ctx),
+        }
+    }
+}
+
+/// The feed: whole frames, in order.
+impl StreamHandler<ByteString> for TabActor {
+    fn handle(&mut self, frame: ByteString, ctx: &mut Self::Context) {
+        if !self.closing {
+            ctx.text(frame);
+        }
+    }
+
+    fn finished(&mut self, ctx: &mut Self::Context) {
+        self.close(feed_ended(&self.app), ctx);
+    }
+}
+
+/// The socket. Its end ends the actor.
+impl StreamHandler<Result<ws::Message, ProtocolError>> for TabActor {
+    fn handle(&mut self, frame: Result<ws::Message, ProtocolError>, ctx: &mut Self::Context) {
+        let now = Instant::now();
+        self.heartbeat.hear(now);
+        if self.closing {
+            if matches!(frame, Ok(ws::Message::Close(_)) | Err(_)) {
+                ctx.stop();
+            }
+            return;
+        }
+        if counts(&frame) && !self.rate.allows(now) {
+            let message = "too many frames a second; wait a little and connect again";
+            let error = NaviError::new(ErrorCode::RateLimited, message);
+            ctx.text(Refusal::from(error.clone()).to_json());
+            self.close(close_reason(&error), ctx);
+            return;
+        }
+        match frame {
+            Ok(ws::Message::Text(text)) => self.take(text, ctx),
+            Ok(ws::Message::Continuation(item)) => match self.assembly.add(item) {
+                Assembled::Partly => {}
+                Assembled::Text(text) => self.take(text, ctx),
+                Assembled::Binary => refuse_binary(ctx),
+                Assembled::TooLarge => self.close(too_large(), ctx),
+                Assembled::NotText => self.close(because(CloseCode::Invalid, "not UTF-8"), ctx),
+                Assembled::OutOfOrder => self.close(out_of_order(), ctx),
+            },
+            Ok(ws::Message::Binary(_)) => refuse_binary(ctx),
+            Ok(ws::Message::Ping(bytes)) => ctx.pong(&bytes),
+            Ok(ws::Message::Pong(_) | ws::Message::Nop) => {}
+            Ok(ws::Message::Close(_)) => {
+                ctx.close(Some(CloseCode::Normal.into()));
+                ctx.stop();
+            }
+            Err(ProtocolError::Overflow) => self.close(too_large(), ctx),
+            Err(ProtocolError::Io(_)) => self.close(because(CloseCode::Invalid, "not UTF-8"), ctx),
+            Err(_) => self.close(out_of_order(), ctx),
+        }
+    }
+}
+
+impl TabActor {
+    fn attach(&mut self, place: Place, ctx: &mut WebsocketContext<Self>) {
+        let (engine, user) = (self.app.engine.clone(), self.user);
+        let attached = async move {
+            engine
+                .attach(user, place.session, place.after, place.epoch)
+                .await
+        };
+        ctx.spawn(
+            attached
+                .into_actor(self)
+                .map(|attached, tab, ctx| match attached {
+                    Ok(feed) => {
+                        ctx.add_stream(feed);
+                    }
+                    Err(error) => tab.close(close_reason(&error), ctx),
+                }),
+        );
+    }
+
+    /// Takes a frame in: a Stop goes at once, everything waits for its turn.
+    fn take(&mut self, text: ByteString, ctx: &mut WebsocketContext<Self>) {
+        let Ok(Place { session, .. }) = self.place else {
+            return;
+        };
+        if self.busy
+            && text.len() < PARSED_ASIDE_BYTES
+            && matches!(frame::parse(&text), Ok(ClientFrame::Stop {}))
+        {
+            let (engine, user) = (self.app.engine.clone(), self.user);
+            let stop = async move { engine.stop(user, session).await };
+            // Told when its turn comes; this one only makes it early.
+            ctx.spawn(stop.into_actor(self).map(|_, _, _| ()));
+        }
+        if self.waiting.len() >= MAX_WAITING || self.waiting_bytes + text.len() > MAX_WAITING_BYTES
+        {
+            let refusal = Refusal::new(
+                ErrorCode::RateLimited,
+                "too many frames wait already; send this one again when they are answered",
+            );
+            ctx.text(refusal.to_json());
+            return;
+        }
+        self.waiting_bytes += text.len();
+        self.waiting.push_back(text);
+        self.next(session, ctx);
+    }
+
+    /// Starts on the next frame, if none is being handled.
+    fn next(&mut self, session: SessionId, ctx: &mut WebsocketContext<Self>) {
+        if self.busy || self.closing {
+            return;
+        }
+        let Some(text) = self.waiting.pop_front() else {
+            return;
+        };
+        self.waiting_bytes -= text.len();
+        self.busy = true;
+        let (app, user) = (self.app.clone(), self.user);
+        let handled = async move { handle(&app, user, session, text).await };
+        ctx.spawn(handled.into_actor(self).map(move |handled, tab, ctx| {
+            tab.busy = false;
+            let answer = handled.unwrap_or_else(|refusal| Some(refusal.to_json()));
+            if let Some(answer) = answer.filter(|_| !tab.closing) {
+                ctx.text(answer);
+            }
+            tab.next(session, ctx);
+        }));
+    }
+
+    /// Says goodbye, and leaves the client a moment to hear it.
+    fn close(&mut self, reason: CloseReason, ctx: &mut WebsocketContext<Self>) {
+        if self.closing {
+            return;
+        }
+        self.closing = true;
+        self.waiting.clear();
+        ctx.close(Some(reason));
+        ctx.run_later(CLOSE_GRACE, |_, ctx| ctx.stop());
+    }
+}
+
+/// Does what a frame asks. Gives back what this tab alone is told of it.
+async fn handle(
+    app: &App,
+    user: UserId,
+    session: SessionId,
+    text: ByteString,
+) -> Result<Option<String>, Refusal> {
+    let frame = if text.len() < PARSED_ASIDE_BYTES {
+        frame::parse(&text)
+    } else {
+        web::block(move || frame::parse(&text))
+            .await
+            .unwrap_or_else(|_| {
+                Err(Refusal::new(
+                    ErrorCode::ShuttingDown,
+                    "navi is shutting down",
+                ))
+            })
+    }?;
+    let engine = &app.engine;
+    let mut client_id = None;
+    let done = match frame {
+        ClientFrame::Message(input) => {
+            client_id = input.client_id.clone();
+            let content = input.content.clone();
+            let accepted = engine.send(user, session, input).await;
+            accepted.map(|accepted| again(accepted, client_id.clone(), content))
+        }
+        ClientFrame::Stop {} => engine.stop(user, session).await.map(|_| None),
+        ClientFrame::Continue {} => engine.continue_run(user, session).await.map(|_| None),
+        ClientFrame::Withdraw { message_id } => engine
+            .withdraw(user, session, message_id)
+            .await
+            .map(|()| None),
+        ClientFrame::EditQueued {
+            message_id,
+            content,
+        } => engine
+            .edit_queued(user, session, message_id, content)
+            .await
+            .map(|()| None),
+        ClientFrame::Approve { approval_id, .. } => Err(NaviError::new(
+            ErrorCode::ApprovalNotFound,
+            format!("nothing waits for approval under {approval_id}"),
+        )),
+    };
+    done.map_err(|error| Refusal { error, client_id })
+}
+
+/// A message that was accepted before is told again to the tab that sent it again, without a
+/// number: its event went out when it was accepted.
+fn again(accepted: Accepted, client_id: Option<String>, content: String) -> Option<String> {
+    let envelope = Envelope {
+        seq: None,
+        run_id: Some(accepted.run_id),
+        parent_run_id: None,
+        at: Utc::now(),
+        event: Event::MessageAccepted {
+            client_id,
+            message_id: accepted.message_id,
+            queued: accepted.queued,
+            content,
+            images: Vec::new(),
+        },
+    };
+    accepted
+        .duplicate
+        .then(|| serde_json::to_string(&envelope).unwrap_or_default())
+}
+
+/// The middle of a long message is bounded by its bytes, not by its frames.
+fn counts(frame: &Result<ws::Message, ProtocolError>) -> bool {
+    !matches!(frame, Ok(ws::Message::Continuation(Item::Continue(bytes))) if !bytes.is_empty())
+}
+
+fn refuse_binary(ctx: &mut WebsocketContext<TabActor>) {
+    let refusal = Refusal::new(
+        ErrorCode::BinaryFrame,
+        "frames are text; send JSON in a text frame",
+    );
+    ctx.text(refusal.to_json());
+}
+
+fn too_large() -> CloseReason {
+    close_reason(&NaviError::new(
+        ErrorCode::FrameTooLarge,
+        format!("the frame has over {MAX_MESSAGE_JSON_BYTES} bytes, which is the limit"),
+    ))
+}
+
+fn out_of_order() -> CloseReason {
+    because(CloseCode::Protocol, "these frames are no WebSocket message")
+}
+
+fn because(code: CloseCode, description: &str) -> CloseReason {
+    CloseReason {
+        code,
+        description: Some(description.to_owned()),
+    }
+}

@@ -1,0 +1,111 @@
+//! [`WatchActor`]: a page that watches the session list.
+
+use std::time::Instant;
+
+use actix::{Actor, ActorContext as _, AsyncContext as _, StreamHandler};
+use actix_web_actors::ws::{self, CloseCode, CloseReason, ProtocolError, WebsocketContext};
+use bytestring::ByteString;
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::ids::UserId;
+
+use super::feed_ended;
+use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
+use super::rate::FrameRate;
+use super::tabs::Seat;
+use crate::http::App;
+use crate::http::error::close_reason;
+
+/// One WebSocket on the session list.
+///
+/// Started by the HTTP upgrade; ends with its socket, or when its feed ends. Owns nothing
+/// but the feed, and takes no commands: what a page changes goes over REST. When it dies,
+/// the page reconnects and gets the whole list.
+#[derive(Debug)]
+pub(crate) struct WatchActor {
+    app: App,
+    user: UserId,
+    heartbeat: Heartbeat,
+    rate: FrameRate,
+    closing: bool,
+    _seat: Seat,
+}
+
+impl WatchActor {
+    pub(crate) fn new(app: App, user: UserId, seat: Seat) -> Self {
+        let now = Instant::now();
+        Self {
+            app,
+            user,
+            heartbeat: Heartbeat::new(now),
+            rate: FrameRate::new(now),
+            closing: false,
+            _seat: seat,
+        }
+    }
+
+    fn close(&mut self, reason: CloseReason, ctx: &mut WebsocketContext<Self>) {
+        if self.closing {
+            return;
+        }
+        self.closing = true;
+        ctx.close(Some(reason));
+        ctx.run_later(CLOSE_GRACE, |_, ctx| ctx.stop());
+    }
+}
+
+impl Actor for WatchActor {
+    type Context = WebsocketContext<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.run_interval(PING_INTERVAL, |page, ctx| {
+            if page.heartbeat.is_silent(Instant::now()) {
+                ctx.stop();
+            } else if !page.closing {
+                ctx.ping(b"");
+            }
+        });
+        ctx.add_stream(self.app.engine.watch(self.user));
+    }
+}
+
+/// The feed.
+impl StreamHandler<ByteString> for WatchActor {
+    fn handle(&mut self, frame: ByteString, ctx: &mut Self::Context) {
+        if !self.closing {
+            ctx.text(frame);
+        }
+    }
+
+    fn finished(&mut self, ctx: &mut Self::Context) {
+        self.close(feed_ended(&self.app), ctx);
+    }
+}
+
+/// The socket: nothing but its being there is expected.
+impl StreamHandler<Result<ws::Message, ProtocolError>> for WatchActor {
+    fn handle(&mut self, frame: Result<ws::Message, ProtocolError>, ctx: &mut Self::Context) {
+        let now = Instant::now();
+        self.heartbeat.hear(now);
+        if !self.rate.allows(now) {
+            let error = NaviError::new(ErrorCode::RateLimited, "too many frames a second");
+            self.close(close_reason(&error), ctx);
+            return;
+        }
+        match frame {
+            Ok(ws::Message::Ping(bytes)) if !self.closing => ctx.pong(&bytes),
+            Ok(ws::Message::Close(_)) if !self.closing => {
+                ctx.close(Some(CloseCode::Normal.into()));
+                ctx.stop();
+            }
+            Ok(ws::Message::Close(_)) | Err(ProtocolError::Io(_)) => ctx.stop(),
+            Ok(_) => {}
+            Err(_) => self.close(
+                CloseReason {
+                    code: CloseCode::Protocol,
+                    description: Some("these frames are no WebSocket message".to_owned()),
+                },
+                ctx,
+            ),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! One service per data directory, and how the command line finds it.
+//!
+//! The lock is the operating system's: it goes with the process, however that ends. The
+//! note beside it says where the service listens; it means nothing without the lock.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A service that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Running {
+    pub(crate) pid: u32,
+    pub(crate) address: SocketAddr,
+}
+
+/// This process's claim on a data directory, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    note: PathBuf,
+    _lock: File,
+}
+
+/// Why a data directory could not be claimed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClaimError {
+    #[error("navi already runs on {dir}{}; stop it, or set NAVI_DATA_DIR to another directory", .running.as_ref().map_or_else(String::new, |running| format!(" (process {}, http://{})", running.pid, running.address)))]
+    Taken {
+        dir: String,
+        running: Option<Running>,
+    },
+    #[error(
+        "the data directory {dir} cannot be written to: {error}; correct its permissions, or set NAVI_DATA_DIR to another directory"
+    )]
+    Unwritable { dir: String, error: io::Error },
+}
+
+impl Instance {
+    /// Claims the data directory, which exists.
+    ///
+    /// # Errors
+    /// Another service has it, or it cannot be written to.
+    pub(crate) fn claim(data_dir: &Path) -> Result<Self, ClaimError> {
+        let dir = data_dir.display().to_string();
+        let lock = match open_lock(data_dir) {
+            Ok(lock) => lock,
+            Err(error) => return Err(ClaimError::Unwritable { dir, error }),
+        };
+        // A command that looks whether a service runs holds the lock for an instant.
+        for attempt in 0..10 {
+            match lock.try_lock() {
+                Ok(()) => {
+                    return Ok(Self {
+                        note: note_path(data_dir),
+                        _lock: lock,
+                    });
+                }
+                Err(TryLockError::WouldBlock) if attempt < 9 => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Err(TryLockError::WouldBlock) => break,
+                Err(TryLockError::Error(error)) => {
+                    return Err(ClaimError::Unwritable { dir, error });
+                }
+            }
+        }
+        let running = read_note(data_dir);
+        Err(ClaimError::Taken { dir, running })
+    }
+
+    /// Tells other commands where the service listens.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn announce(&self, address: SocketAddr) -> io::Result<()> {
+        let running = Running {
+            pid: std::process::id(),
+            address,
+        };
+        let draft = self.note.with_extension("new");
+        fs::write(&draft, serde_json::to_vec(&running)?)?;
+        fs::rename(draft, &self.note)
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.note);
+    }
+}
+
+/// The service that runs on a data directory, if one does and has said where.
+pub(crate) fn running(data_dir: &Path) -> Option<Running> {
+    let lock = File::open(lock_path(data_dir)).ok()?;
+    match lock.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => read_note(data_dir),
+        Ok(()) | Err(TryLockError::Error(_)) => None,
+    }
+}
+
+fn open_lock(data_dir: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(lock_path(data_dir))
+}
+
+fn lock_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("navi.lock")
+}
+
+fn note_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("server.json")
+}
+
+fn read_note(data_dir: &Path) -> Option<Running> {
+    let text = fs::read(note_path(data_dir)).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn one_service_a_directory_and_others_can_find_it() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(running(dir.path()), None);
+        let instance = Instance::claim(dir.path()).unwrap();
+        assert_eq!(
+            running(dir.path()),
+            None,
+            "it has not said where it listens"
+        );
+        let address: SocketAddr = "127.0.0.1:8123".parse().unwrap();
+        instance.announce(address).unwrap();
+        assert_eq!(running(dir.path()).unwrap().address, address);
+        let error = Instance::claim(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("http://127.0.0.1:8123"), "{error}");
+
+        drop(instance);
+        assert_eq!(running(dir.path()), None);
+        Instance::claim(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn a_note_that_a_crash_left_behind_means_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(
+            note_path(dir.path()),
+            r#"{"pid":1,"address":"127.0.0.1:1"}"#,
+        )
+        .unwrap();
+        open_lock(dir.path()).unwrap();
+        assert_eq!(running(dir.path()), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! Navi's service: command line, settings, HTTP, WebSocket and the embedded page. Everything
+//! that a conversation is stands in `navi-actors`.
+
+mod access;
+mod backends;
+mod checks;
+mod cli;
+mod command;
+mod console;
+mod http;
+mod instance;
+mod profiles;
+mod serve;
+mod settings;
+#[cfg(feature = "starter")]
+mod starter;
+mod telemetry;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser as _;
+use tokio::runtime::Runtime;
+
+use crate::cli::{Cli, Command};
+use crate::settings::Loaded;
+
+/// The C library's allocator keeps the pieces of long answers: after 100 MB of them the
+/// process held five times as much as it used.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    // Before anything else: it sets a variable, which is sound only while there is one thread.
+    #[cfg(feature = "starter")]
+    navi_threads::leave_one_free();
+    match run(&Cli::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            console::complain(&format!("navi: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
+    // Fails only where a provider is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let loaded = settings::load(&cli.places.overrides(), &std::env::vars_os().collect())?;
+    telemetry::start(loaded.settings.log_level);
+    // One runtime for all: a pooled connection must not hang on one actor's thread.
+    let runtime = Arc::new(
+        tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()?,
+    );
+    let code = carry_out(cli.command.as_ref(), &loaded, &runtime);
+    // Blocking work that hangs must not keep the process.
+    if let Ok(runtime) = Arc::try_unwrap(runtime) {
+        runtime.shutdown_timeout(Duration::from_secs(1));
+    }
+    code
+}
+
+fn carry_out(
+    command: Option<&Command>,
+    loaded: &Loaded,
+    runtime: &Arc<Runtime>,
+) -> anyhow::Result<ExitCode> {
+    let settings = &loaded.settings;
+    match command {
+        None | Some(Command::Serve) => serve::run(loaded, runtime),
+        Some(Command::Doctor { json }) => runtime.block_on(command::doctor::run(loaded, *json)),
+        Some(Command::Config { json }) => command::config::run(loaded, *json),
+        Some(Command::Model { command }) => {
+            runtime.block_on(command::model::run(settings, command))
+        }
+        Some(Command::Link) => command::link::run(settings),
+        Some(Command::Token { command }) => {
+            runtime.block_on(command::token::run(settings, command))
+        }
+        Some(Command::Migrate { command }) => {
+            runtime.block_on(command::migrate::run(settings, command))
+        }
+    }
+}

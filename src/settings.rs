@@ -1,0 +1,444 @@
+//! Settings: the built-in defaults, an optional file, the environment, the command line;
+//! typed, and checked as a whole before anything starts (SPEC section 15).
+
+mod addresses;
+mod keys;
+pub(crate) mod layers;
+mod read;
+mod secret;
+#[cfg(test)]
+mod settings_tests;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use config::Config;
+use serde::Serialize;
+use tracing::Level;
+
+use self::layers::{Environment, Layer};
+use self::read::Reader;
+pub(crate) use self::secret::Secret;
+
+/// What the service needs to know before it starts.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) bind: SocketAddr,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) api_token: Option<Secret>,
+    pub(crate) log_level: Level,
+    pub(crate) database: DatabaseSettings,
+    pub(crate) model: ModelSettings,
+    pub(crate) persona: Persona,
+    pub(crate) profiles_dir: PathBuf,
+    pub(crate) default_profile: String,
+    pub(crate) session_files_dir: PathBuf,
+}
+
+/// Which database.
+#[derive(Clone, Debug)]
+pub(crate) enum DatabaseSettings {
+    Sqlite(PathBuf),
+    Postgres(Secret),
+}
+
+/// Which backends, and how they are called.
+#[derive(Clone, Debug)]
+pub(crate) struct ModelSettings {
+    pub(crate) backend: BackendChoice,
+    pub(crate) first_chunk_timeout: Duration,
+    pub(crate) chunk_timeout: Duration,
+    pub(crate) context_window: u32,
+    pub(crate) think: bool,
+    pub(crate) ollama_host: String,
+    pub(crate) ollama_model: String,
+    pub(crate) openai: Option<OpenaiSettings>,
+    /// The name of a model, or a path to a GGUF file. None: off.
+    pub(crate) starter: Option<String>,
+}
+
+/// An OpenAI-compatible server.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenaiSettings {
+    pub(crate) base_url: String,
+    pub(crate) api_key: Option<Secret>,
+    pub(crate) default_model: Option<String>,
+}
+
+/// `LLM_BACKEND`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BackendChoice {
+    Auto,
+    Ollama,
+    Openai,
+    Starter,
+}
+
+/// Where the persona's text is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Persona {
+    BuiltIn,
+    Inline(String),
+    File(PathBuf),
+}
+
+/// What the command line says; it wins over everything else.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overrides {
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) data_dir: Option<PathBuf>,
+    pub(crate) bind: Option<String>,
+}
+
+/// Settings, and where each came from.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) settings: Settings,
+    pub(crate) values: Vec<ShownValue>,
+    /// Not wrong enough to stop for, one sentence each.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// One line of `navi config`.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownValue {
+    pub(crate) key: &'static str,
+    pub(crate) variable: &'static str,
+    /// Null where unset; `[hidden]` for a secret.
+    pub(crate) value: Option<String>,
+    /// `default`, `environment`, `command line`, or a file's path.
+    pub(crate) origin: String,
+}
+
+/// Everything that is wrong with the settings.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.text())]
+pub(crate) struct SettingsError {
+    pub(crate) problems: Vec<String>,
+}
+
+impl SettingsError {
+    fn text(&self) -> String {
+        match self.problems.as_slice() {
+            [one] => format!("a setting is wrong: {one}"),
+            many => format!(
+                "{} settings are wrong:\n  {}",
+                many.len(),
+                many.join("\n  ")
+            ),
+        }
+    }
+}
+
+/// Reads and checks all settings.
+///
+/// # Errors
+/// Everything that is wrong, at once.
+pub(crate) fn load(
+    overrides: &Overrides,
+    environment: &Environment,
+) -> Result<Loaded, SettingsError> {
+    let mut problems = Vec::new();
+    let defaults = Layer::defaults(&mut problems);
+    let from_environment = Layer::environment(environment, &mut problems);
+    let from_command_line = Layer::of(
+        "command line",
+        [
+            overrides.bind.clone().map(|bind| (&keys::BIND, bind)),
+            overrides
+                .data_dir
+                .as_ref()
+                .map(|dir| (&keys::DATA_DIR, dir.display().to_string())),
+        ]
+        .into_iter()
+        .flatten(),
+    );
+    let early_data_dir = from_command_line
+        .get(&keys::DATA_DIR)
+        .or_else(|| from_environment.get(&keys::DATA_DIR))
+        .map_or_else(platform_data_dir, |text| Some(PathBuf::from(text)));
+    let file = user_file(
+        overrides.config.as_deref(),
+        early_data_dir.as_deref(),
+        &mut problems,
+    );
+
+    let mut builder = Config::builder().add_source(defaults);
+    if let Some(file) = file {
+        builder = builder.add_source(file);
+    }
+    let config = builder
+        .add_source(from_environment)
+        .add_source(from_command_line)
+        .build()
+        .map_err(|error| SettingsError {
+            problems: vec![error.to_string()],
+        })?;
+
+    let mut reader = Reader::new(&config, problems);
+    let settings = typed(&mut reader);
+    let problems = reader.into_problems();
+    match settings {
+        Some(settings) if problems.is_empty() => Ok(Loaded {
+            warnings: warnings(&config, &settings, environment),
+            values: shown(&config, &settings),
+            settings,
+        }),
+        _ => Err(SettingsError { problems }),
+    }
+}
+
+/// The user's file: the one that was named, or the first that exists.
+fn user_file(
+    named: Option<&Path>,
+    data_dir: Option<&Path>,
+    problems: &mut Vec<String>,
+) -> Option<Layer> {
+    let candidates: Vec<PathBuf> = match named {
+        Some(path) => vec![path.to_owned()],
+        None => [
+            data_dir.map(Path::to_owned),
+            directories::ProjectDirs::from("", "", "navi").map(|dirs| dirs.config_dir().to_owned()),
+        ]
+        .into_iter()
+        .flatten()
+        .map(|dir| dir.join("navi.toml"))
+        .collect(),
+    };
+    for path in candidates {
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                let layer = Layer::file(&path, &text, problems);
+                if named.is_none()
+                    && path.parent() == data_dir
+                    && layer.get(&keys::DATA_DIR).is_some()
+                {
+                    problems.push(format!(
+                        "{} is in the data directory and cannot move it: set NAVI_DATA_DIR instead of server.data_dir",
+                        path.display()
+                    ));
+                }
+                return Some(layer);
+            }
+            Err(error) if is_absent(&error) && named.is_none() => {}
+            Err(error) => {
+                problems.push(format!("cannot read {}: {error}", path.display()));
+                return None;
+            }
+        }
+    }
+    None
+}
+
+/// A data directory that is no directory is told later, for what it is.
+fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
+/// Every setting as its type. `None` only together with problems.
+fn typed(r: &mut Reader<'_>) -> Option<Settings> {
+    let data_dir = match r.optional(&keys::DATA_DIR, read::path_in(Path::new(""))) {
+        Some(dir) => std::path::absolute(dir).ok(),
+        None => platform_data_dir(),
+    };
+    if data_dir.is_none() {
+        r.problem("this account has no home directory: set NAVI_DATA_DIR".to_owned());
+    }
+    // The other settings are checked all the same, so that every problem is told at once.
+    let base = data_dir.clone().unwrap_or_default();
+    check_later_rooms(r, &base);
+
+    let bind = r.required(&keys::BIND, addresses::bind);
+    let api_token = r.optional(&keys::API_TOKEN, api_token);
+    let log_level = r.required(
+        &keys::LOG_LEVEL,
+        read::choice(&[
+            ("error", Level::ERROR),
+            ("warn", Level::WARN),
+            ("warning", Level::WARN),
+            ("info", Level::INFO),
+            ("debug", Level::DEBUG),
+            ("trace", Level::TRACE),
+        ]),
+    );
+    let database = database(r, &base);
+    let model = model(r, &base);
+    let persona = match (
+        r.optional(&keys::PERSONA_FILE, read::path_in(&base)),
+        r.text(&keys::PERSONA),
+    ) {
+        (Some(path), _) => Persona::File(path),
+        (None, Some(text)) => Persona::Inline(text),
+        (None, None) => Persona::BuiltIn,
+    };
+    let profiles_dir = r.required(&keys::PROFILES_DIR, read::path_in(&base));
+    let default_profile = r.required(&keys::DEFAULT_PROFILE, read::any);
+    let session_files_dir = r.required(&keys::FILES_DIR, read::path_in(&base));
+
+    Some(Settings {
+        bind: bind?,
+        data_dir: data_dir?,
+        api_token,
+        log_level: log_level?,
+        database: database?,
+        model: model?,
+        persona,
+        profiles_dir: profiles_dir?,
+        default_profile: default_profile?,
+        session_files_dir: session_files_dir?,
+    })
+}
+
+/// Settings of things that are not built yet. A wrong value is told now all the same, so
+/// that a configuration that was accepted stays acceptable.
+fn check_later_rooms(r: &mut Reader<'_>, base: &Path) {
+    r.required(&keys::COMPRESSION, read::boolean);
+    r.required(&keys::THRESHOLD, read::number(0.1_f32..=1.0));
+    r.required(&keys::KEEP_RECENT, read::number(0_u32..=1000));
+    r.required(&keys::SUMMARY_TEMPERATURE, read::number(0.0_f32..=2.0));
+    r.required(&keys::TOOLS_DIR, read::path_in(base));
+    r.required(&keys::SSH_HOSTS, read::path_in(base));
+    r.required(&keys::FILES_MAX, read::number(1_u32..=1_000_000));
+    r.required(&keys::FILES_TTL, read::number(1_u32..=100_000));
+}
+
+fn database(r: &mut Reader<'_>, base: &Path) -> Option<DatabaseSettings> {
+    let path = r.required(&keys::DB_PATH, read::path_in(base));
+    if r.text(&keys::DATABASE_URL).is_some() {
+        let url = r.optional(&keys::DATABASE_URL, addresses::database_url)?;
+        return Some(DatabaseSettings::Postgres(Secret::new(url)));
+    }
+    path.map(DatabaseSettings::Sqlite)
+}
+
+fn model(r: &mut Reader<'_>, base: &Path) -> Option<ModelSettings> {
+    let backend = r.required(
+        &keys::BACKEND,
+        read::choice(&[
+            ("auto", BackendChoice::Auto),
+            ("ollama", BackendChoice::Ollama),
+            ("openai", BackendChoice::Openai),
+            ("starter", BackendChoice::Starter),
+        ]),
+    );
+    let first_chunk_timeout = r.required(&keys::FIRST_CHUNK, read::seconds);
+    let chunk_timeout = r.required(&keys::CHUNK, read::seconds);
+    let context_window = r.required(&keys::OLLAMA_NUM_CTX, read::number(512_u32..=16_777_216));
+    let think = r.required(&keys::OLLAMA_THINK, read::boolean);
+    let ollama_host = r.required(&keys::OLLAMA_HOST, addresses::ollama);
+    let ollama_model = r.required(&keys::OLLAMA_MODEL, read::any);
+    let base_url = r.optional(&keys::OPENAI_URL, addresses::base_url);
+    let api_key = r.optional(&keys::OPENAI_KEY, header_text).map(Secret::new);
+    let default_model = r.text(&keys::OPENAI_MODEL);
+    let starter = starter(r, base);
+
+    if backend == Some(BackendChoice::Openai) && r.text(&keys::OPENAI_URL).is_none() {
+        r.problem("LLM_BACKEND is \"openai\" but OPENAI_BASE_URL is not set".to_owned());
+    }
+    if backend == Some(BackendChoice::Starter) && starter.is_none() {
+        r.problem("LLM_BACKEND is \"starter\" but STARTER_MODEL is \"off\"".to_owned());
+    }
+    Some(ModelSettings {
+        backend: backend?,
+        first_chunk_timeout: first_chunk_timeout?,
+        chunk_timeout: chunk_timeout?,
+        context_window: context_window?,
+        think: think?,
+        ollama_host: ollama_host?,
+        ollama_model: ollama_model?,
+        openai: base_url.map(|base_url| OpenaiSettings {
+            base_url,
+            api_key,
+            default_model,
+        }),
+        starter,
+    })
+}
+
+/// `off`, a name, or a path (anything with a slash or a `.gguf` at its end).
+fn starter(r: &mut Reader<'_>, base: &Path) -> Option<String> {
+    let text = r.required(&keys::STARTER_MODEL, read::any)?;
+    if text.eq_ignore_ascii_case("off") {
+        return None;
+    }
+    if !text.contains(std::path::is_separator) && !text.to_ascii_lowercase().ends_with(".gguf") {
+        return Some(text);
+    }
+    let path = r.required(&keys::STARTER_MODEL, read::path_in(base))?;
+    if !path.is_file() {
+        r.problem(format!(
+            "STARTER_MODEL (starter.model) names {}, which is no file; `navi model list` shows the models that have a name",
+            path.display()
+        ));
+    }
+    Some(path.display().to_string())
+}
+
+fn api_token(text: &str) -> Result<Secret, String> {
+    header_text(text).map(Secret::new)
+}
+
+/// A text that can stand in a header: visible ASCII, no spaces.
+fn header_text(text: &str) -> Result<String, String> {
+    if text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        Ok(text.to_owned())
+    } else {
+        Err("visible ASCII characters without spaces".to_owned())
+    }
+}
+
+fn platform_data_dir() -> Option<PathBuf> {
+    directories::ProjectDirs::from("", "", "navi").map(|dirs| dirs.data_dir().to_owned())
+}
+
+fn warnings(config: &Config, settings: &Settings, environment: &Environment) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(token) = &settings.api_token
+        && token.reveal().len() < 16
+    {
+        warnings.push(
+            "NAVI_API_TOKEN is short and could be guessed; use 16 characters or more".to_owned(),
+        );
+    }
+    if config
+        .get_string(keys::FS_ALLOWED.path)
+        .is_ok_and(|paths| !paths.is_empty())
+    {
+        warnings.push(
+            "FS_ALLOWED_PATHS has no effect yet: the filesystem tool stays in its session's directory"
+                .to_owned(),
+        );
+    }
+    for name in environment.keys().filter_map(|name| name.to_str()) {
+        let known = keys::ALL.iter().any(|key| key.variable == name);
+        if name.starts_with("NAVI_") && !known {
+            warnings.push(format!("{name} is set, but there is no such setting"));
+        }
+    }
+    warnings
+}
+
+fn shown(config: &Config, settings: &Settings) -> Vec<ShownValue> {
+    keys::ALL
+        .into_iter()
+        .map(|key| {
+            let set = config
+                .get_string(key.path)
+                .ok()
+                .filter(|text| !text.is_empty());
+            let value = match set {
+                Some(_) if key.secret => Some("[hidden]".to_owned()),
+                None if *key == keys::DATA_DIR => Some(settings.data_dir.display().to_string()),
+                set => set,
+            };
+            ShownValue {
+                key: key.path,
+                variable: key.variable,
+                value,
+                origin: read::origin(config, key),
+            }
+        })
+        .collect()
+}

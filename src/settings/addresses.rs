@@ -1,0 +1,79 @@
+//! Addresses: where Navi listens, and where model servers are.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// The address to serve on. Only loopback: there are no accounts yet, and whoever could
+/// reach another address would be the user.
+pub(crate) fn bind(text: &str) -> Result<SocketAddr, String> {
+    let expected = "an address and a port, as in 127.0.0.1:8000";
+    let address = match text.rsplit_once(':') {
+        Some((host, port)) if host.eq_ignore_ascii_case("localhost") => port
+            .parse()
+            .ok()
+            .map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)),
+        _ => text.parse().ok(),
+    };
+    let address: SocketAddr = address.ok_or_else(|| expected.to_owned())?;
+    if address.ip().is_loopback() {
+        Ok(address)
+    } else {
+        Err(
+            "a loopback address (127.0.0.1, ::1 or localhost); Navi has no accounts yet, so \
+             anyone who could reach another address could use it. To reach it from elsewhere, \
+             forward the port with ssh"
+                .to_owned(),
+        )
+    }
+}
+
+/// Ollama's address as Ollama's own variable allows it: scheme and port may be left out,
+/// and the address that a server listens on everywhere means this machine.
+pub(crate) fn ollama(text: &str) -> Result<String, String> {
+    let full = if text.contains("://") {
+        text.to_owned()
+    } else {
+        format!("http://{text}")
+    };
+    let mut url = http_url(&full)?;
+    let explicit_port = url.port().is_some();
+    if !explicit_port && !text.contains("://") {
+        // `set_port` fails only for URLs without a host, which `http_url` refuses.
+        let _ = url.set_port(Some(11434));
+    }
+    if matches!(url.host_str(), Some("0.0.0.0" | "[::]")) {
+        let _ = url.set_host(Some("127.0.0.1"));
+    }
+    Ok(trimmed(&url))
+}
+
+/// An OpenAI-compatible server's base URL.
+pub(crate) fn base_url(text: &str) -> Result<String, String> {
+    http_url(text).map(|url| trimmed(&url))
+}
+
+/// A PostgreSQL connection URL. The driver checks the rest.
+pub(crate) fn database_url(text: &str) -> Result<String, String> {
+    let expected = "postgres://user:password@host/database";
+    let url = url::Url::parse(text).map_err(|_| expected.to_owned())?;
+    if matches!(url.scheme(), "postgres" | "postgresql") {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("{expected} (for SQLite, set DB_PATH instead)"))
+    }
+}
+
+fn http_url(text: &str) -> Result<url::Url, String> {
+    let expected = "a URL, as in http://localhost:11434";
+    let url = url::Url::parse(text).map_err(|error| format!("{expected} ({error})"))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(expected.to_owned());
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(format!("{expected}, without a query"));
+    }
+    Ok(url)
+}
+
+fn trimmed(url: &url::Url) -> String {
+    url.as_str().trim_end_matches('/').to_owned()
+}

@@ -1,0 +1,117 @@
+//! Every setting by name: its key in a file and its environment variable (SPEC section 15).
+
+/// A setting's names.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    /// `section.key` in a file.
+    pub(crate) path: &'static str,
+    pub(crate) variable: &'static str,
+    /// Its value is never printed.
+    pub(crate) secret: bool,
+}
+
+const fn key(path: &'static str, variable: &'static str) -> Key {
+    Key {
+        path,
+        variable,
+        secret: false,
+    }
+}
+
+const fn secret(path: &'static str, variable: &'static str) -> Key {
+    Key {
+        path,
+        variable,
+        secret: true,
+    }
+}
+
+pub(crate) const BIND: Key = key("server.bind", "NAVI_BIND");
+pub(crate) const DATA_DIR: Key = key("server.data_dir", "NAVI_DATA_DIR");
+pub(crate) const API_TOKEN: Key = secret("server.api_token", "NAVI_API_TOKEN");
+pub(crate) const LOG_LEVEL: Key = key("log.level", "LOG_LEVEL");
+pub(crate) const DB_PATH: Key = key("database.path", "DB_PATH");
+/// A secret because it usually carries a password.
+pub(crate) const DATABASE_URL: Key = secret("database.url", "DATABASE_URL");
+pub(crate) const BACKEND: Key = key("model.backend", "LLM_BACKEND");
+pub(crate) const FIRST_CHUNK: Key = key(
+    "model.stream_first_chunk_timeout",
+    "LLM_STREAM_FIRST_CHUNK_TIMEOUT",
+);
+pub(crate) const CHUNK: Key = key("model.stream_chunk_timeout", "LLM_STREAM_CHUNK_TIMEOUT");
+pub(crate) const OLLAMA_HOST: Key = key("ollama.host", "OLLAMA_HOST");
+pub(crate) const OLLAMA_MODEL: Key = key("ollama.default_model", "OLLAMA_DEFAULT_MODEL");
+pub(crate) const OLLAMA_NUM_CTX: Key = key("ollama.num_ctx", "OLLAMA_NUM_CTX");
+pub(crate) const OLLAMA_THINK: Key = key("ollama.think", "OLLAMA_THINK");
+pub(crate) const OPENAI_URL: Key = key("openai.base_url", "OPENAI_BASE_URL");
+pub(crate) const OPENAI_KEY: Key = secret("openai.api_key", "OPENAI_API_KEY");
+pub(crate) const OPENAI_MODEL: Key = key("openai.default_model", "OPENAI_DEFAULT_MODEL");
+pub(crate) const STARTER_MODEL: Key = key("starter.model", "STARTER_MODEL");
+pub(crate) const COMPRESSION: Key =
+    key("context.compression_enabled", "CONTEXT_COMPRESSION_ENABLED");
+pub(crate) const THRESHOLD: Key = key(
+    "context.compression_threshold",
+    "CONTEXT_COMPRESSION_THRESHOLD",
+);
+pub(crate) const KEEP_RECENT: Key = key("context.keep_recent", "CONTEXT_KEEP_RECENT");
+pub(crate) const SUMMARY_TEMPERATURE: Key =
+    key("context.summary_temperature", "CONTEXT_SUMMARY_TEMPERATURE");
+pub(crate) const PERSONA: Key = key("persona.text", "NAVI_PERSONA");
+pub(crate) const PERSONA_FILE: Key = key("persona.file", "NAVI_PERSONA_FILE");
+pub(crate) const PROFILES_DIR: Key = key("profiles.dir", "NAVI_PROFILES_DIR");
+pub(crate) const DEFAULT_PROFILE: Key = key("profiles.default", "NAVI_DEFAULT_PROFILE");
+pub(crate) const TOOLS_DIR: Key = key("tools.dir", "TOOLS_DIR");
+pub(crate) const FS_ALLOWED: Key = key("tools.fs_allowed_paths", "FS_ALLOWED_PATHS");
+pub(crate) const TERMINAL_ALLOWED: Key = key(
+    "tools.terminal_allowed_commands",
+    "TERMINAL_ALLOWED_COMMANDS",
+);
+pub(crate) const SSH_HOSTS: Key = key("tools.ssh_hosts_file", "SSH_HOSTS_FILE");
+pub(crate) const FILES_DIR: Key = key("session_files.dir", "SESSION_FILES_DIR");
+pub(crate) const FILES_MAX: Key = key("session_files.max_size_mb", "SESSION_FILES_MAX_SIZE_MB");
+pub(crate) const FILES_TTL: Key = key("session_files.ttl_hours", "SESSION_FILES_TTL_HOURS");
+
+/// All of them, in the order of `default.toml`.
+pub(crate) const ALL: [&Key; 32] = [
+    &BIND,
+    &DATA_DIR,
+    &API_TOKEN,
+    &LOG_LEVEL,
+    &DB_PATH,
+    &DATABASE_URL,
+    &BACKEND,
+    &FIRST_CHUNK,
+    &CHUNK,
+    &OLLAMA_HOST,
+    &OLLAMA_MODEL,
+    &OLLAMA_NUM_CTX,
+    &OLLAMA_THINK,
+    &OPENAI_URL,
+    &OPENAI_KEY,
+    &OPENAI_MODEL,
+    &STARTER_MODEL,
+    &COMPRESSION,
+    &THRESHOLD,
+    &KEEP_RECENT,
+    &SUMMARY_TEMPERATURE,
+    &PERSONA,
+    &PERSONA_FILE,
+    &PROFILES_DIR,
+    &DEFAULT_PROFILE,
+    &TOOLS_DIR,
+    &FS_ALLOWED,
+    &TERMINAL_ALLOWED,
+    &SSH_HOSTS,
+    &FILES_DIR,
+    &FILES_MAX,
+    &FILES_TTL,
+];
+
+/// The known key that a misspelt one most likely means.
+pub(crate) fn nearest(path: &str) -> Option<&'static str> {
+    ALL.iter()
+        .map(|key| (strsim::jaro_winkler(path, key.path), key.path))
+        .filter(|(similarity, _)| *similarity > 0.8)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, path)| path)
+}

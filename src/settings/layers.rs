@@ -1,0 +1,159 @@
+//! Where settings come from: the built-in file, one of the user's, the environment, the
+//! command line. Each is a flat map of key to text, and later ones win.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use config::{Config, ConfigError, File, FileFormat, Map, Source, Value, ValueKind};
+
+use super::keys::{self, Key};
+
+/// The process's environment, or a test's.
+pub(crate) type Environment = BTreeMap<OsString, OsString>;
+
+/// The built-in defaults, commented for the person who looks for a key.
+pub(crate) const DEFAULTS: &str = include_str!("../../config/default.toml");
+
+/// One source of settings.
+#[derive(Clone, Debug)]
+pub(crate) struct Layer {
+    /// As `navi config` prints it. None: the built-in default.
+    origin: Option<String>,
+    values: BTreeMap<&'static str, String>,
+}
+
+impl Source for Layer {
+    fn clone_into_box(&self) -> Box<dyn Source + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn collect(&self) -> Result<Map<String, Value>, ConfigError> {
+        Ok(self
+            .values
+            .iter()
+            .map(|(path, text)| {
+                let value = Value::new(self.origin.as_ref(), ValueKind::String(text.clone()));
+                ((*path).to_owned(), value)
+            })
+            .collect())
+    }
+}
+
+impl Layer {
+    /// A layer of the given values; empty ones count as unset.
+    pub(crate) fn of(
+        origin: &str,
+        values: impl IntoIterator<Item = (&'static Key, String)>,
+    ) -> Self {
+        Self {
+            origin: Some(origin.to_owned()),
+            values: values
+                .into_iter()
+                .filter(|(_, text)| !text.trim().is_empty())
+                .map(|(key, text)| (key.path, text))
+                .collect(),
+        }
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Option<&str> {
+        self.values.get(key.path).map(String::as_str)
+    }
+
+    /// The environment's part. Problems are added to `problems`.
+    pub(crate) fn environment(environment: &Environment, problems: &mut Vec<String>) -> Self {
+        let mut values = Vec::new();
+        for key in keys::ALL {
+            let Some(raw) = environment.get(std::ffi::OsStr::new(key.variable)) else {
+                continue;
+            };
+            match raw.to_str() {
+                Some(text) => values.push((key, text.to_owned())),
+                None => problems.push(format!("{} is not UTF-8 text", key.variable)),
+            }
+        }
+        Self::of("environment", values)
+    }
+
+    /// A file's text. Problems are added to `problems`, unknown keys among them.
+    pub(crate) fn file(path: &Path, text: &str, problems: &mut Vec<String>) -> Self {
+        let name = path.display().to_string();
+        match leaves(text) {
+            Ok(leaves) => Self::from_leaves(&name, leaves, problems),
+            Err(error) => {
+                problems.push(format!(
+                    "{name} is not valid TOML: {}",
+                    error.to_string().trim_end()
+                ));
+                Self::of(&name, [])
+            }
+        }
+    }
+
+    /// The built-in defaults.
+    pub(crate) fn defaults(problems: &mut Vec<String>) -> Self {
+        Self {
+            origin: None,
+            ..Self::file(Path::new("config/default.toml"), DEFAULTS, problems)
+        }
+    }
+
+    fn from_leaves(
+        name: &str,
+        leaves: BTreeMap<String, String>,
+        problems: &mut Vec<String>,
+    ) -> Self {
+        let mut values = Vec::new();
+        for (path, text) in leaves {
+            if let Some(key) = keys::ALL.into_iter().find(|key| key.path == path) {
+                values.push((key, text));
+            } else {
+                let hint = keys::nearest(&path).map_or_else(
+                    || "; `navi config` lists all keys".to_owned(),
+                    |near| format!("; did you mean `{near}`?"),
+                );
+                problems.push(format!("{name}: there is no setting `{path}`{hint}"));
+            }
+        }
+        Self::of(name, values)
+    }
+}
+
+/// All values of a TOML text by their dotted keys.
+fn leaves(text: &str) -> Result<BTreeMap<String, String>, ConfigError> {
+    let parsed = Config::builder()
+        .add_source(File::from_str(text, FileFormat::Toml))
+        .build()?;
+    let mut found = BTreeMap::new();
+    collect_leaves("", parsed.cache, &mut found);
+    Ok(found)
+}
+
+fn collect_leaves(path: &str, value: Value, found: &mut BTreeMap<String, String>) {
+    match value.kind {
+        ValueKind::Table(table) => {
+            for (name, value) in table {
+                let path = if path.is_empty() {
+                    name
+                } else {
+                    format!("{path}.{name}")
+                };
+                collect_leaves(&path, value, found);
+            }
+        }
+        ValueKind::Array(items) => {
+            let texts: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+            found.insert(path.to_owned(), texts.join(","));
+        }
+        ValueKind::Nil
+        | ValueKind::Boolean(_)
+        | ValueKind::I64(_)
+        | ValueKind::I128(_)
+        | ValueKind::U64(_)
+        | ValueKind::U128(_)
+        | ValueKind::Float(_)
+        | ValueKind::String(_) => {
+            found.insert(path.to_owned(), value.to_string());
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Each setting's errors, and who wins.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use super::*;
+
+fn environment(pairs: &[(&str, &str)]) -> Environment {
+    pairs
+        .iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
+}
+
+fn load_with(pairs: &[(&str, &str)]) -> Result<Loaded, SettingsError> {
+    let dir = tempfile::tempdir().unwrap();
+    let overrides = Overrides {
+        data_dir: Some(dir.path().to_owned()),
+        ..Overrides::default()
+    };
+    load(&overrides, &environment(pairs))
+}
+
+fn only_problem(variable: &str, value: &str) -> String {
+    let error = load_with(&[(variable, value)]).unwrap_err();
+    assert_eq!(error.problems.len(), 1, "{error}");
+    error.problems[0].clone()
+}
+
+#[test]
+fn the_defaults_are_those_of_the_contract() {
+    let loaded = load_with(&[]).unwrap();
+    let value = |variable: &str| {
+        let row = loaded.values.iter().find(|row| row.variable == variable);
+        row.unwrap().value.clone().unwrap_or_default()
+    };
+    for (variable, expected) in [
+        ("OLLAMA_HOST", "http://localhost:11434"),
+        ("OLLAMA_DEFAULT_MODEL", "gemma4:e2b-it-q8_0"),
+        ("OLLAMA_NUM_CTX", "65536"),
+        ("OLLAMA_THINK", "true"),
+        ("LLM_STREAM_FIRST_CHUNK_TIMEOUT", "120"),
+        ("LLM_STREAM_CHUNK_TIMEOUT", "60"),
+        ("CONTEXT_COMPRESSION_ENABLED", "true"),
+        ("CONTEXT_COMPRESSION_THRESHOLD", "0.8"),
+        ("CONTEXT_KEEP_RECENT", "10"),
+        ("CONTEXT_SUMMARY_TEMPERATURE", "0.3"),
+        ("SSH_HOSTS_FILE", "ssh_hosts.json"),
+        ("NAVI_BIND", "127.0.0.1:8000"),
+        ("NAVI_API_TOKEN", ""),
+        ("LLM_BACKEND", "auto"),
+        ("STARTER_MODEL", "smollm2-135m"),
+        ("DB_PATH", "navi.db"),
+        ("DATABASE_URL", ""),
+        ("LOG_LEVEL", "info"),
+        ("TOOLS_DIR", "tools"),
+        ("SESSION_FILES_DIR", "session_files"),
+        ("SESSION_FILES_MAX_SIZE_MB", "200"),
+        ("SESSION_FILES_TTL_HOURS", "24"),
+    ] {
+        assert_eq!(value(variable), expected, "{variable}");
+    }
+}
+
+#[test]
+fn each_wrong_value_is_told_with_its_name_itself_and_what_is_allowed() {
+    for (variable, wrong, expected) in [
+        ("OLLAMA_NUM_CTX", "abc", "a number from 512 to"),
+        ("OLLAMA_NUM_CTX", "-1", "a number from 512 to"),
+        ("OLLAMA_THINK", "maybe", "true or false"),
+        ("OLLAMA_HOST", "ftp://x", "a URL"),
+        ("OPENAI_BASE_URL", "not a url", "a URL"),
+        ("LLM_BACKEND", "gpt", "auto, ollama, openai, starter"),
+        ("LLM_STREAM_CHUNK_TIMEOUT", "0", "a number over 0"),
+        ("LLM_STREAM_FIRST_CHUNK_TIMEOUT", "NaN", "a number over 0"),
+        (
+            "CONTEXT_COMPRESSION_THRESHOLD",
+            "1.5",
+            "a number from 0.1 to 1",
+        ),
+        ("CONTEXT_COMPRESSION_ENABLED", "x", "true or false"),
+        ("CONTEXT_KEEP_RECENT", "-3", "a number from 0"),
+        ("CONTEXT_SUMMARY_TEMPERATURE", "9", "a number from 0 to 2"),
+        ("LOG_LEVEL", "LOUD", "error, warn"),
+        ("NAVI_BIND", "8000", "an address and a port"),
+        ("NAVI_BIND", "0.0.0.0:8000", "a loopback address"),
+        ("SESSION_FILES_MAX_SIZE_MB", "0", "a number from 1"),
+        ("SESSION_FILES_TTL_HOURS", "x", "a number from 1"),
+    ] {
+        let problem = only_problem(variable, wrong);
+        assert!(problem.contains(variable), "{problem}");
+        assert!(problem.contains(&format!("\"{wrong}\"")), "{problem}");
+        assert!(problem.contains(expected), "{problem}");
+        assert!(problem.contains("environment"), "{problem}");
+    }
+}
+
+#[test]
+fn secrets_are_never_told() {
+    for variable in ["NAVI_API_TOKEN", "OPENAI_API_KEY"] {
+        let problem = only_problem(variable, "my secret");
+        assert!(!problem.contains("my secret"), "{problem}");
+    }
+    let problem = only_problem("DATABASE_URL", "mysql://u:hunter2@h/d");
+    assert!(!problem.contains("hunter2"), "{problem}");
+    let loaded = load_with(&[
+        ("NAVI_API_TOKEN", "0123456789abcdef"),
+        ("DATABASE_URL", "postgres://u:hunter2@h/d"),
+    ])
+    .unwrap();
+    let all = format!("{loaded:?}");
+    assert!(!all.contains("0123456789abcdef"), "{all}");
+    assert!(!all.contains("hunter2"), "{all}");
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let error = load_with(&[
+        ("OLLAMA_NUM_CTX", "x"),
+        ("LOG_LEVEL", "x"),
+        ("NAVI_BIND", "x"),
+    ])
+    .unwrap_err();
+    assert_eq!(error.problems.len(), 3, "{error}");
+    assert!(error.to_string().starts_with("3 settings are wrong:"));
+}
+
+#[test]
+fn an_empty_variable_is_unset() {
+    let loaded = load_with(&[("OLLAMA_NUM_CTX", " "), ("NAVI_API_TOKEN", "")]).unwrap();
+    assert_eq!(loaded.settings.model.context_window, 65_536);
+    assert!(loaded.settings.api_token.is_none());
+}
+
+#[test]
+fn the_environment_wins_over_a_file_and_a_file_over_the_default() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("navi.toml");
+    std::fs::write(&file, "[ollama]\nnum_ctx = 4096\nthink = false\n").unwrap();
+    let overrides = Overrides {
+        data_dir: Some(dir.path().to_owned()),
+        bind: Some("[::1]:0".to_owned()),
+        ..Overrides::default()
+    };
+    let loaded = load(&overrides, &environment(&[("OLLAMA_NUM_CTX", "8192")])).unwrap();
+    assert_eq!(loaded.settings.model.context_window, 8192);
+    assert!(!loaded.settings.model.think);
+    let origin = |variable: &str| {
+        let row = loaded.values.iter().find(|row| row.variable == variable);
+        row.unwrap().origin.clone()
+    };
+    assert_eq!(origin("OLLAMA_NUM_CTX"), "environment");
+    assert_eq!(origin("OLLAMA_THINK"), file.display().to_string());
+    assert_eq!(origin("NAVI_BIND"), "command line");
+    assert_eq!(origin("LOG_LEVEL"), "default");
+}
+
+#[test]
+fn unknown_keys_in_a_file_name_the_nearest_known_one() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(
+        dir.path().join("navi.toml"),
+        "[ollama]\nnum_ctxs = 4096\n[wild]\nx = 1\n",
+    )
+    .unwrap();
+    let overrides = Overrides {
+        data_dir: Some(dir.path().to_owned()),
+        ..Overrides::default()
+    };
+    let error = load(&overrides, &environment(&[])).unwrap_err();
+    assert_eq!(error.problems.len(), 2, "{error}");
+    let text = error.to_string();
+    assert!(text.contains("did you mean `ollama.num_ctx`?"), "{text}");
+    assert!(text.contains("`wild.x`"), "{text}");
+}
+
+#[test]
+fn a_file_that_is_named_must_exist_and_be_toml() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut overrides = Overrides {
+        data_dir: Some(dir.path().to_owned()),
+        config: Some(dir.path().join("none.toml")),
+        ..Overrides::default()
+    };
+    let error = load(&overrides, &environment(&[])).unwrap_err();
+    assert!(error.to_string().contains("cannot read"), "{error}");
+
+    let broken = dir.path().join("broken.toml");
+    std::fs::write(&broken, "[ollama\n").unwrap();
+    overrides.config = Some(broken);
+    let error = load(&overrides, &environment(&[])).unwrap_err();
+    assert!(error.to_string().contains("not valid TOML"), "{error}");
+}
+
+#[test]
+fn a_backend_needs_its_own_settings() {
+    let problem = only_problem("LLM_BACKEND", "openai");
+    assert!(problem.contains("OPENAI_BASE_URL"), "{problem}");
+    let error = load_with(&[("LLM_BACKEND", "starter"), ("STARTER_MODEL", "off")]).unwrap_err();
+    assert!(error.to_string().contains("STARTER_MODEL"), "{error}");
+    let problem = only_problem("STARTER_MODEL", "/nowhere/model.gguf");
+    assert!(problem.contains("no file"), "{problem}");
+}
+
+#[test]
+fn relative_paths_are_inside_the_data_directory() {
+    let loaded = load_with(&[("DB_PATH", "db/x.db")]).unwrap();
+    let data_dir = &loaded.settings.data_dir;
+    match &loaded.settings.database {
+        DatabaseSettings::Sqlite(path) => assert_eq!(*path, data_dir.join("db/x.db")),
+        DatabaseSettings::Postgres(_) => unreachable!(),
+    }
+    assert_eq!(
+        loaded.settings.session_files_dir,
+        data_dir.join("session_files")
+    );
+}
+
+#[test]
+fn ollamas_own_forms_of_its_variable_are_understood() {
+    for (given, expected) in [
+        ("localhost", "http://localhost:11434"),
+        ("10.0.0.5:9999", "http://10.0.0.5:9999"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("0.0.0.0:11434", "http://127.0.0.1:11434"),
+        ("https://ollama.example/", "https://ollama.example"),
+        ("http://localhost:11434/", "http://localhost:11434"),
+    ] {
+        let loaded = load_with(&[("OLLAMA_HOST", given)]).unwrap();
+        assert_eq!(loaded.settings.model.ollama_host, expected, "{given}");
+    }
+}
+
+#[test]
+fn doubtful_settings_are_warned_of() {
+    let loaded = load_with(&[
+        ("NAVI_API_TOKEN", "short"),
+        ("FS_ALLOWED_PATHS", "*"),
+        ("NAVI_BNID", "x"),
+    ])
+    .unwrap();
+    assert_eq!(loaded.warnings.len(), 3, "{:?}", loaded.warnings);
+}

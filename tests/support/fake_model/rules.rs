@@ -1,0 +1,133 @@
+//! What the fake answers where no script says so: the same to the same, and steerable by
+//! the words of the last user message, so that a browser alone can drive it. Each line of
+//! it that begins with one of these words is a command:
+//!
+//! | line | effect |
+//! | --- | --- |
+//! | `use the tool: NAME {json}` | calls the tool (several lines, several calls), then tells its result |
+//! | `think` | reasons first |
+//! | `slow [WORDS] [MS]` | streams WORDS (20) words, one every MS (100) |
+//! | `hold GATE` | waits for the gate in mid-answer |
+//! | `silence` | says nothing at all |
+//! | `fail` | breaks off with an error in mid-answer |
+//! | `cut` | closes the connection in mid-answer |
+//! | `markdown` | answers with headings, a list, a table and code |
+//!
+//! Anything else is answered with `You said: …`.
+
+use serde_json::Value;
+
+use super::script::Step;
+
+const MARKDOWN: &str = "# Title\n\nSome **bold** text, `code` and a [link](https://example.com/).\n\n- one\n- two\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n```rust\nfn main() {}\n```\n\nThe end.";
+
+pub(super) fn last_user_text(body: &Value) -> String {
+    let messages = messages(body);
+    let user = messages.iter().rfind(|message| role(message) == "user");
+    user.map(text_of).unwrap_or_default()
+}
+
+pub(super) fn reply_to(body: &Value) -> Vec<Step> {
+    let messages = messages(body);
+    let asked_at = messages.iter().rposition(|message| role(message) == "user");
+    let asked = last_user_text(body);
+    let since = &messages[asked_at.map_or(0, |at| at + 1)..];
+    let results: Vec<String> = since
+        .iter()
+        .filter(|message| role(message) == "tool")
+        .map(text_of)
+        .collect();
+    if !results.is_empty() {
+        return words(&format!("The tool said: {}", results.join("; ")));
+    }
+    let mut steps = Vec::new();
+    let mut calls = Vec::new();
+    for line in asked.lines().map(str::trim) {
+        if let Some(call) = line.strip_prefix("use the tool:").and_then(read_call) {
+            calls.extend(offers(body, &call.0).then(|| Step::tool_call(&call.0, call.1)));
+            continue;
+        }
+        let mut parts = line.split_whitespace();
+        let command = parts.next().unwrap_or_default().to_lowercase();
+        let argument = parts.next();
+        match command.as_str() {
+            "think" => {
+                let thoughts = words("Let me think about this. Yes.");
+                steps.extend(thoughts.into_iter().map(|step| match step {
+                    Step::Text(text) => Step::Thinking(text),
+                    other => other,
+                }));
+            }
+            "slow" => {
+                let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
+                let count = number(argument).unwrap_or(20);
+                let pause = number(parts.next()).unwrap_or(100);
+                for at in 1..=count {
+                    steps.extend([Step::Text(format!("word{at} ")), Step::DelayMs(pause)]);
+                }
+            }
+            "hold" => steps.extend([
+                Step::text("before "),
+                Step::hold(argument.unwrap_or("gate")),
+                Step::text("after "),
+            ]),
+            "silence" => steps.push(Step::Silence),
+            "fail" => steps.extend([
+                Step::text("Here it comes: "),
+                Step::Error("the fake model fails as it was told".to_owned()),
+            ]),
+            "cut" => steps.extend([Step::text("Here it comes: "), Step::Close]),
+            "markdown" => steps.extend(MARKDOWN.split_inclusive(' ').map(Step::text)),
+            _ => {}
+        }
+    }
+    let silent = !steps.iter().any(|step| !matches!(step, Step::Thinking(_)));
+    if calls.is_empty() && silent {
+        steps.extend(words(&format!("You said: {asked}")));
+    }
+    steps.extend(calls);
+    steps
+}
+
+/// `NAME {json}`.
+fn read_call(text: &str) -> Option<(String, Value)> {
+    let (name, arguments) = text.trim().split_once(char::is_whitespace)?;
+    let arguments = serde_json::from_str(arguments.trim()).ok()?;
+    Some((name.to_owned(), arguments))
+}
+
+fn offers(body: &Value, name: &str) -> bool {
+    let tools = body.get("tools").and_then(Value::as_array);
+    tools
+        .into_iter()
+        .flatten()
+        .any(|tool| tool["function"]["name"] == name)
+}
+
+fn words(text: &str) -> Vec<Step> {
+    text.split_inclusive(' ').map(Step::text).collect()
+}
+
+pub(super) fn messages(body: &Value) -> Vec<&Value> {
+    let messages = body.get("messages").and_then(Value::as_array);
+    messages.into_iter().flatten().collect()
+}
+
+pub(super) fn role<'a>(message: &'a &Value) -> &'a str {
+    message
+        .get("role")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+/// The text of a message, also of one in parts.
+fn text_of(message: &&Value) -> String {
+    match message.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => {
+            let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
+            texts.collect::<Vec<_>>().join(" ")
+        }
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,369 @@
+//! HTTP/1.1 on bare sockets, as far as a model server's clients need it.
+
+use std::fmt::Write as _;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use super::script::Step;
+use super::wire::{Protocol, Wire};
+use super::{Config, Recorded, Shared, check, control};
+
+const MAX_REQUEST_BYTES: usize = 64 * 1024 * 1024;
+
+/// Serves until the other end of `ended` is dropped; that cuts every connection.
+pub(super) fn run(
+    listener: std::net::TcpListener,
+    shared: &Arc<Shared>,
+    ended: oneshot::Receiver<()>,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let listener = TcpListener::from_std(listener).expect("a listener");
+        let accept = async {
+            let mut connections = JoinSet::new();
+            loop {
+                tokio::select! {
+                    Ok((stream, _)) = listener.accept() => {
+                        let shared = Arc::clone(shared);
+                        connections.spawn(async move { serve(stream, &shared).await });
+                    }
+                    Some(_) = connections.join_next() => {}
+                }
+            }
+        };
+        tokio::select! {
+            () = accept => {}
+            _ = ended => {}
+        }
+    });
+}
+
+struct Request {
+    method: String,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Value,
+}
+
+impl Request {
+    fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// Requests of one connection, one after another. An error is a connection that is over.
+async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let (mut reader, mut writer) = stream.into_split();
+    let mut buffer = Vec::new();
+    while let Some(request) = read_request(&mut reader, &mut buffer).await? {
+        if request.path.starts_with("/control/") {
+            let (status, body) =
+                control::answer(shared, &request.method, &request.path, &request.body);
+            respond(&mut writer, status, &[], &body.to_string()).await?;
+            continue;
+        }
+        let at = shared.change(|state| {
+            state.requests.push(Recorded {
+                method: request.method.clone(),
+                path: request.path.clone(),
+                headers: request.headers.clone(),
+                body: request.body.clone(),
+                at_ms: shared.now_ms(),
+                finished_ms: None,
+                closed_early_ms: None,
+            });
+            state.requests.len() - 1
+        });
+        let outcome = tokio::select! {
+            outcome = answer(&mut writer, &request, shared) => outcome,
+            // Nobody sends before the answer is there: what can be read now is the end.
+            _ = reader.read_u8() => Err(io::ErrorKind::ConnectionReset.into()),
+        };
+        shared.change(|state| {
+            // A reset may have forgotten it.
+            if let Some(record) = state.requests.get_mut(at) {
+                match &outcome {
+                    Ok(_) => record.finished_ms = Some(shared.now_ms()),
+                    Err(_) => record.closed_early_ms = Some(shared.now_ms()),
+                }
+            }
+        });
+        match outcome? {
+            Connection::Open => {}
+            Connection::Cut => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+enum Connection {
+    Open,
+    Cut,
+}
+
+async fn answer(
+    writer: &mut OwnedWriteHalf,
+    request: &Request,
+    shared: &Shared,
+) -> io::Result<Connection> {
+    let config = shared.lock().config.clone();
+    let path = request.path.as_str();
+    let protocol = if path.starts_with("/v1/") {
+        Protocol::OpenAi
+    } else {
+        Protocol::Ollama
+    };
+    let spoken = match protocol {
+        Protocol::Ollama => config.ollama,
+        Protocol::OpenAi => config.openai,
+    };
+    let known_key = protocol == Protocol::Ollama
+        || config.api_key.as_ref().is_none_or(|key| {
+            request.header("authorization") == Some(format!("Bearer {key}").as_str())
+        });
+    let (status, body) = match (request.method.as_str(), path) {
+        _ if !spoken => (404, "404 page not found".to_owned()),
+        _ if !known_key => (401, error_body(protocol, "Invalid API Key")),
+        ("POST", "/api/chat" | "/v1/chat/completions") => {
+            let violations = check::violations(protocol, &request.body);
+            shared.change(|state| state.violations.extend(violations));
+            let model = request.body["model"].as_str().unwrap_or_default();
+            if has_model(&config, model) {
+                return perform(writer, request, protocol, shared).await;
+            }
+            (
+                404,
+                error_body(protocol, &format!("model '{model}' not found")),
+            )
+        }
+        ("GET", "/api/version") => (200, json!({"version": "0.0.0-fake"}).to_string()),
+        ("GET", "/api/tags") => (200, tags(&config).to_string()),
+        ("POST", "/api/show") => (200, show(&config).to_string()),
+        ("GET", "/v1/models") => (200, openai_models(&config).to_string()),
+        _ => (404, "404 page not found".to_owned()),
+    };
+    respond(writer, status, &[], &body).await?;
+    Ok(Connection::Open)
+}
+
+/// Goes through the steps of an answer.
+async fn perform(
+    writer: &mut OwnedWriteHalf,
+    request: &Request,
+    protocol: Protocol,
+    shared: &Shared,
+) -> io::Result<Connection> {
+    let mut wire = Wire::new(protocol, &request.body);
+    let mut body = Body {
+        writer,
+        content_type: wire.content_type(),
+        begun: false,
+    };
+    for step in shared.reply_to(&request.body) {
+        match step {
+            Step::Thinking(text) => body.chunk(&wire.thinking(&text)).await?,
+            Step::Text(text) => body.chunk(&wire.text(&text)).await?,
+            Step::ToolCall { name, arguments } => {
+                body.chunk(&wire.tool_call(&name, &arguments)).await?;
+            }
+            Step::Prefill { read, total } => body.chunk(&wire.prefill(read, total)).await?,
+            Step::Begin => body.begin().await?,
+            Step::Hold(gate) => shared.gate(&gate).await,
+            Step::DelayMs(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
+            Step::Raw(text) => body.chunk(&text).await?,
+            Step::Error(message) => {
+                body.chunk(&wire.error(&message)).await?;
+                return body.end().await;
+            }
+            Step::Respond {
+                status,
+                headers,
+                body: text,
+            } => {
+                let headers: Vec<(String, String)> = headers.into_iter().collect();
+                respond(body.writer, status, &headers, &text).await?;
+                return Ok(Connection::Open);
+            }
+            Step::Finish {
+                reason,
+                prompt_tokens,
+                completion_tokens,
+            } => {
+                let end = wire.finish_with(&reason, prompt_tokens, completion_tokens);
+                body.chunk(&end).await?;
+                return body.end().await;
+            }
+            Step::End => return body.end().await,
+            Step::Close => {
+                body.begin().await?;
+                return Ok(Connection::Cut);
+            }
+            Step::Silence => std::future::pending().await,
+            Step::EndlessText { piece, every_ms } => loop {
+                body.chunk(&wire.text(&piece)).await?;
+                if every_ms > 0 {
+                    tokio::time::sleep(Duration::from_millis(every_ms)).await;
+                }
+            },
+        }
+    }
+    body.chunk(&wire.finish()).await?;
+    body.end().await
+}
+
+/// A chunked body whose headers go out with its first chunk.
+struct Body<'a> {
+    writer: &'a mut OwnedWriteHalf,
+    content_type: &'static str,
+    begun: bool,
+}
+
+impl Body<'_> {
+    async fn begin(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.begun, true) {
+            return Ok(());
+        }
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nTransfer-Encoding: chunked\r\n\r\n",
+            self.content_type
+        );
+        self.writer.write_all(head.as_bytes()).await
+    }
+
+    async fn chunk(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.begin().await?;
+        let chunk = format!("{:x}\r\n{text}\r\n", text.len());
+        self.writer.write_all(chunk.as_bytes()).await
+    }
+
+    async fn end(mut self) -> io::Result<Connection> {
+        self.begin().await?;
+        self.writer.write_all(b"0\r\n\r\n").await?;
+        Ok(Connection::Open)
+    }
+}
+
+async fn respond(
+    writer: &mut OwnedWriteHalf,
+    status: u16,
+    headers: &[(String, String)],
+    body: &str,
+) -> io::Result<()> {
+    let mut head = format!(
+        "HTTP/1.1 {status} Fake\r\nContent-Length: {}\r\n",
+        body.len()
+    );
+    if !headers
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+    {
+        head.push_str("Content-Type: application/json\r\n");
+    }
+    for (name, value) in headers {
+        write!(head, "{name}: {value}\r\n").expect("writing to a string");
+    }
+    writer
+        .write_all(format!("{head}\r\n{body}").as_bytes())
+        .await
+}
+
+/// None at the connection's end.
+async fn read_request(
+    reader: &mut OwnedReadHalf,
+    buffer: &mut Vec<u8>,
+) -> io::Result<Option<Request>> {
+    let head_end = loop {
+        if let Some(at) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if reader.read_buf(buffer).await? == 0 {
+            return Ok(None);
+        }
+    };
+    let head = String::from_utf8_lossy(&buffer[..head_end]).into_owned();
+    let mut lines = head.lines();
+    let mut first = lines.next().unwrap_or_default().split(' ');
+    let method = first.next().unwrap_or_default().to_owned();
+    let path = first.next().unwrap_or_default().to_owned();
+    let headers: Vec<(String, String)> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.trim().to_lowercase(), value.trim().to_owned()))
+        .collect();
+    let length = headers
+        .iter()
+        .find(|(name, _)| name == "content-length")
+        .and_then(|(_, value)| value.parse().ok())
+        .unwrap_or(0);
+    if length > MAX_REQUEST_BYTES {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    while buffer.len() < head_end + length {
+        if reader.read_buf(buffer).await? == 0 {
+            return Ok(None);
+        }
+    }
+    let body = serde_json::from_slice(&buffer[head_end..head_end + length]).unwrap_or_default();
+    buffer.drain(..head_end + length);
+    Ok(Some(Request {
+        method,
+        path,
+        headers,
+        body,
+    }))
+}
+
+fn has_model(config: &Config, name: &str) -> bool {
+    let bare = |name: &str| name.trim_end_matches(":latest").to_owned();
+    config.models.iter().any(|model| bare(model) == bare(name))
+}
+
+fn error_body(protocol: Protocol, message: &str) -> String {
+    match protocol {
+        Protocol::Ollama => json!({"error": message}).to_string(),
+        Protocol::OpenAi => json!({"error": {"message": message}}).to_string(),
+    }
+}
+
+fn tags(config: &Config) -> Value {
+    let models: Vec<Value> = config
+        .models
+        .iter()
+        .map(|name| json!({"name": name, "model": name, "digest": format!("digest of {name}")}))
+        .collect();
+    json!({ "models": models })
+}
+
+fn show(config: &Config) -> Value {
+    json!({
+        "capabilities": config.capabilities,
+        "model_info": {
+            "general.architecture": "fake",
+            "fake.context_length": config.context_window,
+        },
+    })
+}
+
+fn openai_models(config: &Config) -> Value {
+    let models: Vec<Value> = config
+        .models
+        .iter()
+        .map(|name| json!({"id": name, "object": "model", "max_model_len": config.context_window}))
+        .collect();
+    json!({ "object": "list", "data": models })
+}

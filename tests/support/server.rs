@@ -1,0 +1,378 @@
+//! The real `navi` as a process, on a port and a data directory of its own.
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test code, included by several programs that each use a part of it"
+)]
+
+mod postgres;
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+use self::postgres::TestDatabase;
+
+/// How long anything is waited for: only a test that fails ever sees its end.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// `NAVI_API_TOKEN` of every server here.
+pub(crate) const TOKEN: &str = "a-token-of-the-tests";
+
+/// A data directory with what every start in it is given.
+#[derive(Clone, Debug)]
+pub(crate) struct House {
+    dir: Arc<TempDir>,
+    /// None on SQLite.
+    _database: Option<Arc<TestDatabase>>,
+    variables: Vec<(String, String)>,
+}
+
+impl House {
+    /// A fresh directory; no model server unless `variables` name one.
+    pub(crate) fn new(variables: &[(&str, &str)]) -> Self {
+        let mut all = vec![
+            ("NAVI_BIND".to_owned(), "127.0.0.1:0".to_owned()),
+            ("NAVI_API_TOKEN".to_owned(), TOKEN.to_owned()),
+            ("STARTER_MODEL".to_owned(), "off".to_owned()),
+            ("OLLAMA_HOST".to_owned(), "http://127.0.0.1:9".to_owned()),
+        ];
+        let database = TestDatabase::create().map(Arc::new);
+        if let Some(database) = &database {
+            all.push(("DATABASE_URL".to_owned(), database.url()));
+        }
+        for (name, value) in variables {
+            all.retain(|(known, _)| known != name);
+            all.push(((*name).to_owned(), (*value).to_owned()));
+        }
+        Self {
+            dir: Arc::new(tempfile::tempdir().expect("a temporary directory")),
+            _database: database,
+            variables: all,
+        }
+    }
+
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// A command of `navi` on this directory, with nothing else in its environment.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_navi"));
+        command
+            .args(arguments)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.dir.path())
+            .env("NAVI_DATA_DIR", self.data_dir())
+            .envs(self.variables.iter().cloned())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("navi runs")
+    }
+
+    /// Starts the service and waits for its link.
+    pub(crate) fn start(&self) -> Server {
+        let log = self.dir.path().join("stderr.log");
+        let mut child = self
+            .command(&[])
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).expect("a log"))
+            .spawn()
+            .expect("navi starts");
+        let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        let (told, banner) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let _ = told.send(line);
+            }
+        });
+        let mut server = Server {
+            child,
+            house: self.clone(),
+            banner: Vec::new(),
+            url: String::new(),
+            link: String::new(),
+            log,
+        };
+        let until = Instant::now() + PATIENCE;
+        while server.link.is_empty() {
+            match banner.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(line) => server.read(line),
+                Err(_) => panic!("navi did not start: {}", server.said()),
+            }
+        }
+        server
+    }
+}
+
+/// A service that runs. It is killed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    child: Child,
+    house: House,
+    pub(crate) banner: Vec<String>,
+    /// Without a slash at its end.
+    pub(crate) url: String,
+    pub(crate) link: String,
+    log: PathBuf,
+}
+
+impl Server {
+    fn read(&mut self, line: String) {
+        if line.starts_with("http://")
+            && let Some(at) = line.find("/login/")
+        {
+            self.url = line[..at].to_owned();
+            self.link = line.trim().to_owned();
+        }
+        self.banner.push(line);
+    }
+
+    /// The process's id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it said on standard error.
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// `host:port`.
+    pub(crate) fn authority(&self) -> &str {
+        self.url.trim_start_matches("http://")
+    }
+
+    pub(crate) fn house(&self) -> &House {
+        &self.house
+    }
+
+    /// Ends it without a warning, as a crash does, and starts it again.
+    pub(crate) fn crash_and_restart(mut self) -> Self {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+        self.house.clone().start()
+    }
+
+    /// Asks it to end.
+    pub(crate) fn ask_to_end(&self) {
+        let asked = Command::new("sh")
+            .args(["-c", &format!("kill -TERM {}", self.child.id())])
+            .status();
+        assert!(asked.expect("a shell").success());
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("its state") {
+                return status;
+            }
+            assert!(Instant::now() < until, "navi does not end: {}", self.said());
+            // A process cannot be awaited without owning SIGCHLD; this only asks again.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// A request with the token, and its answer as JSON (null where it is none).
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> (StatusCode, Value) {
+        let mut request = client()
+            .request(method, format!("{}{path}", self.url))
+            .bearer_auth(TOKEN);
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let response = request.send().await.expect("an answer");
+        let status = response.status();
+        let text = response.text().await.expect("a body");
+        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        let (status, body) = self.call(Method::GET, path, None).await;
+        assert!(status.is_success(), "GET {path}: {status} {body}");
+        body
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
+        let (status, body) = self.call(Method::POST, path, Some(body)).await;
+        assert!(status.is_success(), "POST {path}: {status} {body}");
+        body
+    }
+
+    /// A new session's id.
+    pub(crate) async fn new_session(&self) -> String {
+        let created = self.post("/sessions", json!({})).await;
+        created["session_id"].as_str().expect("an id").to_owned()
+    }
+
+    /// A socket with the token.
+    pub(crate) async fn socket(&self, path: &str) -> Socket {
+        let headers = [("authorization", format!("Bearer {TOKEN}"))];
+        self.socket_with(path, &headers).await.expect("an upgrade")
+    }
+
+    /// A tab on a session, from its beginning or after an event.
+    pub(crate) async fn tab(&self, session: &str, after: Option<u64>) -> Socket {
+        let query = after.map_or_else(String::new, |after| format!("?after={after}"));
+        self.socket(&format!("/ws/sessions/{session}{query}")).await
+    }
+
+    pub(crate) async fn socket_with(
+        &self,
+        path: &str,
+        headers: &[(&'static str, String)],
+    ) -> Result<Socket, tungstenite::Error> {
+        let url = format!("ws://{}{path}", self.authority());
+        let mut request = url.into_client_request().expect("a request");
+        for (name, value) in headers {
+            let value = value.parse().expect("a header's value");
+            request.headers_mut().insert(*name, value);
+        }
+        let (stream, _) = tokio_tungstenite::connect_async(request).await?;
+        Ok(Socket { stream })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            let said = self.said();
+            let tail = said.len().saturating_sub(4000);
+            let tail = said.ceil_char_boundary(tail);
+            std::io::Write::write_all(&mut std::io::stderr(), &said.as_bytes()[tail..])
+                .unwrap_or_default();
+        }
+    }
+}
+
+/// A client that follows no redirects and keeps no cookies.
+pub(crate) fn client() -> reqwest::Client {
+    // Without a provider reqwest refuses to be built, even for plain HTTP.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(PATIENCE)
+        .build()
+        .expect("a client")
+}
+
+/// What a socket tells.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Told {
+    Frame(Value),
+    /// Closed, with the code; 1006 where there was no goodbye.
+    Closed(u16),
+}
+
+/// A WebSocket as a page holds it.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
+}
+
+impl Socket {
+    pub(crate) async fn send(&mut self, frame: &Value) {
+        self.send_raw(Message::text(frame.to_string())).await;
+    }
+
+    pub(crate) async fn send_raw(&mut self, message: Message) {
+        self.stream.send(message).await.expect("it is open");
+    }
+
+    /// Sends, though the other end may be gone already.
+    pub(crate) async fn try_send_raw(&mut self, message: Message) -> bool {
+        self.stream.send(message).await.is_ok()
+    }
+
+    /// The next frame, or the end.
+    pub(crate) async fn next(&mut self) -> Told {
+        let next = async {
+            loop {
+                match self.stream.next().await {
+                    Some(Ok(Message::Text(text))) => {
+                        return Told::Frame(serde_json::from_str(&text).expect("JSON"));
+                    }
+                    Some(Ok(Message::Close(reason))) => {
+                        return Told::Closed(reason.map_or(1005, |reason| reason.code.into()));
+                    }
+                    Some(Ok(_)) => {}
+                    Some(Err(_)) | None => return Told::Closed(1006),
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, next)
+            .await
+            .expect("something is told")
+    }
+
+    /// The next frame of this type; others are passed over.
+    pub(crate) async fn next_of(&mut self, kind: &str) -> Value {
+        let mut passed = Vec::new();
+        loop {
+            match self.next().await {
+                Told::Frame(frame) if frame["type"] == kind => return frame,
+                Told::Frame(frame) => passed.push(frame),
+                Told::Closed(code) => panic!("closed with {code} before {kind}: {passed:#?}"),
+            }
+        }
+    }
+
+    /// Every frame up to one of this type, that one too.
+    pub(crate) async fn until(&mut self, kind: &str) -> Vec<Value> {
+        let mut frames = Vec::new();
+        loop {
+            match self.next().await {
+                Told::Frame(frame) => {
+                    let found = frame["type"] == kind;
+                    frames.push(frame);
+                    if found {
+                        return frames;
+                    }
+                }
+                Told::Closed(code) => panic!("closed with {code} before {kind}: {frames:#?}"),
+            }
+        }
+    }
+
+    /// The code that it is closed with; frames before that are passed over.
+    pub(crate) async fn closed(&mut self) -> u16 {
+        loop {
+            if let Told::Closed(code) = self.next().await {
+                return code;
+            }
+        }
+    }
+}
+
+/// A path as text.
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}

@@ -1,0 +1,249 @@
+// What a person does outside a conversation: the session list, new sessions, models. And the
+// page's start.
+
+/** @import { SessionSummary, SystemStatus } from '../state/wire.js' */
+
+import { t } from '../i18n/index.js';
+import { api, ApiError } from '../net/api.js';
+import { Socket } from '../net/socket.js';
+import { sorted, withoutSession, withSession } from '../state/sessions.js';
+import { errorGroup } from '../state/errors.js';
+import { defaultProfile, fetching } from '../state/service.js';
+import { loadPrefs, saveDraft } from './prefs.js';
+import { onRefused, openSession, postMessage } from './session.js';
+import {
+  chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, openId, profiles, sessions, signedOut,
+  status, toasts,
+} from './signals.js';
+
+const TOAST_MS = 6_000;
+const UNDO_TOAST_MS = 20_000;
+const FETCH_SHOWS_UP_MS = 15_000;
+
+export function boot() {
+  loadPrefs();
+  onRefused((refused) => showError(refused));
+  addEventListener('hashchange', followHash);
+  followHash();
+  openList();
+  void lookAround();
+  addEventListener('focus', () => {
+    if (signedOut.get()) void lookAround();
+  });
+}
+
+/** @type {Socket | null} */
+let list_socket = null;
+
+function openList() {
+  list_socket = new Socket({
+    path: () => '/ws/sessions',
+    onopen: () => void loadProfiles(),
+    onframe: listFrame,
+    onstate: (state) => {
+      listConnection.set(state);
+      // A socket tells nothing of why it was refused: a request does.
+      if (state === 'lost') void lookAround();
+    },
+    onfatal: () => {
+      list_socket = null;
+      signedOut.set(true);
+    },
+  });
+}
+
+/** Fills the list and the status without the socket, and finds out whether we are signed in. */
+async function lookAround() {
+  try {
+    const [list, system] = await Promise.all([api.sessions(), api.status()]);
+    if (signedOut.get()) signedIn();
+    sessions.set({ loaded: true, list: sorted(list) });
+    setStatus(system);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'unauthorized') signedOut.set(true);
+  }
+}
+
+/** Somebody signed in meanwhile, in another tab: what was refused is opened again. */
+function signedIn() {
+  signedOut.set(false);
+  if (list_socket === null) openList();
+  followHash();
+}
+
+async function loadProfiles() {
+  try {
+    profiles.set(await api.profiles());
+  } catch {
+    // The choice stays away; the service's default profile serves.
+  }
+}
+
+/** @param {any} frame */
+function listFrame(frame) {
+  if (frame.type === 'sessions') {
+    sessions.set({ loaded: true, list: sorted(frame.sessions) });
+    setStatus(frame.status);
+  } else if (frame.type === 'session_changed') {
+    sessions.set({ loaded: true, list: withSession(sessions.get().list, frame.session) });
+  } else if (frame.type === 'session_removed') {
+    forget(frame.session_id);
+  } else if (frame.type === 'status') {
+    setStatus(frame.status);
+  }
+}
+
+/** @param {SystemStatus} next */
+function setStatus(next) {
+  status.set(next);
+  const asked = fetchAsked.get();
+  const here = next.fetchable.some((model) => model.name === asked && model.present);
+  if (here || fetching(next) !== null) fetchAsked.set(null);
+}
+
+/** @param {string} id */
+function forget(id) {
+  sessions.set({ loaded: true, list: withoutSession(sessions.get().list, id) });
+  if (openId.get() === id) showNew();
+}
+
+function followHash() {
+  const match = /^#\/s\/([\w-]+)$/.exec(location.hash);
+  drawerOpen.set(false);
+  openSession(match === null ? null : match[1]);
+}
+
+/** @param {string} id */
+export const sessionHref = (id) => `#/s/${id}`;
+
+export function showNew() {
+  createError.set(null);
+  drawerOpen.set(false);
+  if (location.hash === '' || location.hash === '#/') openSession(null);
+  else location.hash = '#/';
+}
+
+/**
+ * Sends the first message of a new session.
+ * @param {string} content
+ * @param {string[]} images
+ * @returns {Promise<boolean>} whether it is on its way; where not, the draft stays with its writer
+ */
+export async function startSession(content, images) {
+  if (creating.get()) return false;
+  creating.set(true);
+  createError.set(null);
+  try {
+    const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.id ?? null);
+    postMessage(session_id, content, images);
+    saveDraft(null, '');
+    location.hash = sessionHref(session_id);
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'unauthorized') signedOut.set(true);
+    createError.set(pageError(error));
+    return false;
+  } finally {
+    creating.set(false);
+  }
+}
+
+/** @param {SessionSummary} summary @param {string} title */
+export function rename(summary, title) {
+  const name = title.trim();
+  if (name === '' || name === summary.title) return;
+  optimistic(summary, { ...summary, title: name }, () => api.rename(summary.id, name));
+}
+
+/** @param {SessionSummary} summary */
+export function togglePin(summary) {
+  const pinned = !summary.pinned;
+  optimistic(summary, { ...summary, pinned }, () => api.pin(summary.id, pinned));
+}
+
+/**
+ * Shows a change at once and takes it back where the service refuses it.
+ * @param {SessionSummary} before
+ * @param {SessionSummary} after
+ * @param {() => Promise<unknown>} request
+ */
+function optimistic(before, after, request) {
+  sessions.set({ loaded: true, list: withSession(sessions.get().list, after) });
+  request().catch((error) => {
+    sessions.set({ loaded: true, list: withSession(sessions.get().list, before) });
+    showError(pageError(error));
+  });
+}
+
+/** @param {SessionSummary} summary */
+export async function remove(summary) {
+  const was_open = openId.get() === summary.id;
+  forget(summary.id);
+  try {
+    await api.remove(summary.id);
+  } catch (error) {
+    sessions.set({ loaded: true, list: withSession(sessions.get().list, summary) });
+    showError(pageError(error));
+    return;
+  }
+  showToast(t('session.deleted', { title: summary.title || t('sidebar.untitled') }), {
+    label: t('session.undo'),
+    run: () => void restore(summary, was_open),
+  }, UNDO_TOAST_MS);
+}
+
+/** @param {SessionSummary} summary @param {boolean} reopen */
+async function restore(summary, reopen) {
+  try {
+    await api.restore(summary.id);
+    sessions.set({ loaded: true, list: withSession(sessions.get().list, summary) });
+    if (reopen) location.hash = sessionHref(summary.id);
+  } catch (error) {
+    showError(pageError(error));
+  }
+}
+
+/** @param {string} name */
+export async function fetchModel(name) {
+  fetchAsked.set(name);
+  // A download that never shows up in the status can be asked for again.
+  setTimeout(() => fetchAsked.set(null), FETCH_SHOWS_UP_MS);
+  try {
+    await api.fetchModel(name);
+  } catch (error) {
+    fetchAsked.set(null);
+    showError(pageError(error));
+  }
+}
+
+/** @param {unknown} error */
+function pageError(error) {
+  return error instanceof ApiError
+    ? { code: error.code, message: error.message }
+    : { code: 'internal', message: String(error) };
+}
+
+let last_toast = 0;
+
+/**
+ * @param {string} text
+ * @param {{ label: string, run: () => void } | null} [action]
+ * @param {number} [ms]
+ * @param {boolean} [error]
+ */
+export function showToast(text, action = null, ms = TOAST_MS, error = false) {
+  last_toast += 1;
+  const id = last_toast;
+  toasts.set([...toasts.get().slice(-2), { id, text, action, error }]);
+  setTimeout(() => closeToast(id), ms);
+}
+
+/** @param {number} id */
+export function closeToast(id) {
+  toasts.set(toasts.get().filter((toast) => toast.id !== id));
+}
+
+/** @param {{ code: string, message: string }} error */
+function showError(error) {
+  showToast(`${t(`error.${errorGroup(error.code)}.title`)}${error.message === '' ? '' : `: ${error.message}`}`, null, TOAST_MS, true);
+}

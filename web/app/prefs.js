@@ -1,0 +1,62 @@
+// What this browser remembers: language, appearance, drafts, messages not yet acknowledged.
+// Storage may be full or forbidden: then the page works without a memory.
+
+import { chooseLanguage, language } from '../i18n/index.js';
+import { signal } from '../vendor/lit.js';
+
+/** @typedef {'auto' | 'light' | 'dark'} Theme */
+
+export const theme = signal(/** @type {Theme} */ ('auto'));
+
+export const storage = {
+  /** @param {string} key */
+  get(key) {
+    try {
+      return localStorage.getItem(key);
+    } catch {
+      return null;
+    }
+  },
+  /** @param {string} key @param {string | null} value */
+  set(key, value) {
+    try {
+      if (value === null || value === '') localStorage.removeItem(key);
+      else localStorage.setItem(key, value);
+    } catch {
+      // Full or forbidden.
+    }
+  },
+};
+
+export function loadPrefs() {
+  setLanguage(chooseLanguage([storage.get('navi.language'), ...navigator.languages]), false);
+  const kept = storage.get('navi.theme');
+  setTheme(kept === 'light' || kept === 'dark' ? kept : 'auto');
+}
+
+/**
+ * @param {import('../i18n/index.js').Language} chosen
+ * @param {boolean} [keep]
+ */
+export function setLanguage(chosen, keep = true) {
+  language.set(chosen);
+  document.documentElement.lang = chosen;
+  if (keep) storage.set('navi.language', chosen);
+}
+
+/** @param {Theme} chosen */
+export function setTheme(chosen) {
+  theme.set(chosen);
+  if (chosen === 'auto') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = chosen;
+  storage.set('navi.theme', chosen === 'auto' ? null : chosen);
+}
+
+/** @param {string | null} session_id */
+const draftKey = (session_id) => `navi.draft.${session_id ?? 'new'}`;
+
+/** @param {string | null} session_id */
+export const loadDraft = (session_id) => storage.get(draftKey(session_id)) ?? '';
+
+/** @param {string | null} session_id @param {string} text */
+export const saveDraft = (session_id, text) => storage.set(draftKey(session_id), text);

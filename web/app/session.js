@@ -1,0 +1,155 @@
+// The open session: its link to the service, and what a person does in it.
+
+/** @import { Frame } from '../state/wire.js' */
+/** @import { OutboxItem } from '../state/outbox.js' */
+
+import { t } from '../i18n/index.js';
+import { SessionLink } from '../net/session_link.js';
+import { parseOutbox, toSend, withItem, withoutConfirmed, withRefusal } from '../state/outbox.js';
+import { storage } from './prefs.js';
+import { announcement, connection, openId, outbox, session, sessionError, signedOut, stopping } from './signals.js';
+
+/** @type {SessionLink | null} */
+let link = null;
+
+/** @param {string} id */
+const outboxKey = (id) => `navi.outbox.${id}`;
+
+/**
+ * Shows a session; null shows the page of a new one.
+ * @param {string | null} id
+ */
+export function openSession(id) {
+  if (id !== null && id === openId.get() && link !== null) return;
+  link?.close();
+  link = null;
+  openId.set(id);
+  session.set(null);
+  sessionError.set(null);
+  stopping.set(false);
+  outbox.set([]);
+  if (id === null) return;
+  outbox.set(parseOutbox(storage.get(outboxKey(id)), Date.now()));
+  const opened = new SessionLink(id, {
+    onstate: (state) => {
+      session.set(state);
+      if (state.run === null) stopping.set(false);
+    },
+    onconnection: (state) => connection.set(state),
+    onopen: () => {
+      toSend(outbox.get()).forEach(transmit);
+      if (stopping.get()) link?.send({ type: 'stop' });
+    },
+    onconfirmed: (client_ids) => setOutbox(id, withoutConfirmed(outbox.get(), new Set(client_ids))),
+    onrefused: (refused) => {
+      // What came too late for this process is sent to the next one.
+      if (refused.code === 'shutting_down' && refused.client_id !== null) return;
+      if (outbox.get().some((item) => item.client_id === refused.client_id)) {
+        setOutbox(id, withRefusal(outbox.get(), refused.client_id, refused));
+      } else {
+        stopping.set(false);
+        refusedHandler(refused);
+      }
+    },
+    onevent: announce,
+    onfatal: (error) => {
+      opened.close();
+      if (link === opened) link = null;
+      if (error.code === 'unauthorized') signedOut.set(true);
+      sessionError.set(error);
+    },
+  });
+  link = opened;
+}
+
+/** Where a refusal goes that belongs to no message: `actions.js` shows it as a toast. */
+let refusedHandler = (/** @type {{ code: string, message: string }} */ _refused) => {};
+
+/** @param {typeof refusedHandler} handler */
+export function onRefused(handler) {
+  refusedHandler = handler;
+}
+
+/**
+ * @param {string} id
+ * @param {OutboxItem[]} items
+ */
+function setOutbox(id, items) {
+  if (items === outbox.get()) return;
+  outbox.set(items);
+  storage.set(outboxKey(id), items.length === 0 ? null : JSON.stringify(items));
+}
+
+/** @param {OutboxItem} item */
+function transmit(item) {
+  link?.send({ type: 'message', client_id: item.client_id, content: item.content, images: item.images });
+}
+
+/**
+ * Keeps a message for a session before anything is sent, so that a reload loses nothing.
+ * @param {string} id
+ * @param {string} content
+ * @param {string[]} images
+ */
+export function postMessage(id, content, images) {
+  /** @type {OutboxItem} */
+  const item = { client_id: newId(), content, images, created_ms: Date.now(), refused: null, held: false };
+  if (id !== openId.get()) {
+    const kept = parseOutbox(storage.get(outboxKey(id)), Date.now());
+    storage.set(outboxKey(id), JSON.stringify(withItem(kept, item)));
+    return;
+  }
+  setOutbox(id, withItem(outbox.get(), item));
+  transmit(item);
+}
+
+/** `crypto.randomUUID` exists on secure origins only, and a LAN address is none. */
+function newId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** @param {string} client_id */
+export function resend(client_id) {
+  const id = openId.get();
+  if (id === null) return;
+  // What was refused is a new message. What was held may have arrived after all: its id says so.
+  const items = outbox.get().map((item) => (item.client_id === client_id
+    ? { ...item, client_id: item.refused === null ? client_id : newId(), refused: null, held: false, created_ms: Date.now() }
+    : item));
+  setOutbox(id, items);
+  toSend(items).forEach(transmit);
+}
+
+/** @param {string} client_id */
+export function discard(client_id) {
+  const id = openId.get();
+  if (id !== null) setOutbox(id, withoutConfirmed(outbox.get(), new Set([client_id])));
+}
+
+export function stop() {
+  if (session.get()?.run == null) return;
+  stopping.set(true);
+  link?.send({ type: 'stop' });
+}
+
+export const continueRun = () => link?.send({ type: 'continue' });
+
+/** @param {string} message_id */
+export const withdraw = (message_id) => link?.send({ type: 'withdraw', message_id });
+
+/** @param {string} message_id @param {string} content */
+export const editQueued = (message_id, content) => link?.send({ type: 'edit_queued', message_id, content });
+
+/** How much of an answer is read out; the rest is in the page. */
+const ANNOUNCED_CHARS = 400;
+
+/** @param {Frame} frame */
+function announce(frame) {
+  if (frame.seq === undefined || frame.parent_run_id !== undefined) return;
+  if (frame.type === 'stream_start') announcement.set(t('announce.started'));
+  if (frame.type === 'tool_started') announcement.set(t('announce.tool', { tool: frame.tool }));
+  if (frame.type === 'stream_end') announcement.set(t('announce.finished', { text: frame.content.slice(0, ANNOUNCED_CHARS) }));
+  if (frame.type === 'stream_stopped') announcement.set(t('announce.stopped'));
+  if (frame.type === 'error' && !frame.recoverable) announcement.set(t('announce.failed', { text: frame.message }));
+}

@@ -1,0 +1,46 @@
+// What the whole page shows, as signals. Components read them, `actions.js` and `session.js`
+// write them; nobody else does.
+
+/** @import { SessionState } from '../state/model.js' */
+/** @import { OutboxItem } from '../state/outbox.js' */
+/** @import { ProfileInfo, SessionSummary, SystemStatus } from '../state/wire.js' */
+
+import { signal } from '../vendor/lit.js';
+
+/** @typedef {'connecting' | 'open' | 'lost'} Connection */
+/** @typedef {{ code: string, message: string }} PageError */
+/** @typedef {{ id: number, text: string, action: { label: string, run: () => void } | null, error: boolean }} Toast */
+
+export const sessions = signal(/** @type {{ loaded: boolean, list: SessionSummary[] }} */ ({ loaded: false, list: [] }));
+export const status = signal(/** @type {SystemStatus | null} */ (null));
+export const profiles = signal(/** @type {ProfileInfo[]} */ ([]));
+
+/** The open session's id; null for the page of a new one. */
+export const openId = signal(/** @type {string | null} */ (null));
+export const session = signal(/** @type {SessionState | null} */ (null));
+export const sessionError = signal(/** @type {PageError | null} */ (null));
+export const outbox = signal(/** @type {OutboxItem[]} */ ([]));
+/** The session's socket, and the one of the list. */
+export const connection = signal(/** @type {Connection} */ ('connecting'));
+export const listConnection = signal(/** @type {Connection} */ ('connecting'));
+/** Stop was asked and has not taken effect yet. */
+export const stopping = signal(false);
+
+/** The profile for the next new session; null for the service's default. */
+export const chosenProfile = signal(/** @type {string | null} */ (null));
+export const creating = signal(false);
+export const createError = signal(/** @type {PageError | null} */ (null));
+
+export const signedOut = signal(false);
+export const toasts = signal(/** @type {Toast[]} */ ([]));
+export const drawerOpen = signal(false);
+/** What a screen reader is told. */
+export const announcement = signal('');
+/** The model whose download was asked for and has not shown up in the status yet. */
+export const fetchAsked = signal(/** @type {string | null} */ (null));
+
+/** The open session's title; the list hears of a new one first. */
+export function openTitle() {
+  const id = openId.get();
+  return sessions.get().list.find((item) => item.id === id)?.title || session.get()?.title || '';
+}

@@ -1,0 +1,92 @@
+// Puts a tree into the page and changes it in place: a node whose content is the same stays the
+// very same DOM node, so that nothing flickers and a selection above the tail survives.
+
+/** @import { TreeNode } from './tree.js' */
+/** @import { Block } from './stream.js' */
+
+/**
+ * Brings `parent` from the blocks it shows to `next`.
+ * @param {Element} parent
+ * @param {Block[]} shown what `parent` shows now
+ * @param {Block[]} next
+ */
+export function showBlocks(parent, shown, next) {
+  for (const [i, block] of next.entries()) {
+    const old = shown[i];
+    if (old === block) continue;
+    patchChild(parent, i, old?.node, block.node);
+  }
+  trim(parent, next.length);
+}
+
+/**
+ * @param {Node} parent
+ * @param {number} index
+ * @param {TreeNode | string | undefined} old
+ * @param {TreeNode | string} next
+ */
+function patchChild(parent, index, old, next) {
+  const child = parent.childNodes[index];
+  if (child === undefined || old === undefined) {
+    if (child === undefined) parent.appendChild(create(next));
+    else parent.replaceChild(create(next), child);
+  } else if (typeof next === 'string' && typeof old === 'string') {
+    const text = /** @type {Text} */ (child);
+    // Appending keeps a selection in the text that was there.
+    if (next.startsWith(old)) {
+      if (next.length > old.length) text.appendData(next.slice(old.length));
+    } else {
+      text.data = next;
+    }
+  } else if (typeof next !== 'string' && typeof old !== 'string' && next.tag === old.tag) {
+    patchElement(/** @type {Element} */ (child), old, next);
+  } else {
+    parent.replaceChild(create(next), child);
+  }
+}
+
+/**
+ * @param {Element} element
+ * @param {TreeNode} old
+ * @param {TreeNode} next
+ */
+function patchElement(element, old, next) {
+  for (const name of Object.keys(old.attrs)) {
+    if (!(name in next.attrs) && !name.startsWith('.')) element.removeAttribute(name);
+  }
+  for (const [name, value] of Object.entries(next.attrs)) {
+    if (old.attrs[name] !== value) setAttribute(element, name, value);
+  }
+  for (const [i, child] of next.children.entries()) patchChild(element, i, old.children[i], child);
+  if (old.children.length > next.children.length) trim(element, next.children.length);
+}
+
+/**
+ * @param {TreeNode | string} tree
+ * @returns {Node}
+ */
+function create(tree) {
+  if (typeof tree === 'string') return document.createTextNode(tree);
+  const element = document.createElement(tree.tag);
+  for (const [name, value] of Object.entries(tree.attrs)) setAttribute(element, name, value);
+  for (const child of tree.children) element.appendChild(create(child));
+  return element;
+}
+
+/**
+ * @param {Element} element
+ * @param {string} name
+ * @param {string} value
+ */
+function setAttribute(element, name, value) {
+  if (name.startsWith('.')) Object.assign(element, { [name.slice(1)]: value });
+  else element.setAttribute(name, value);
+}
+
+/**
+ * @param {Node} parent
+ * @param {number} length
+ */
+function trim(parent, length) {
+  while (parent.childNodes.length > length) parent.removeChild(/** @type {Node} */ (parent.lastChild));
+}

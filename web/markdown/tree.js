@@ -1,0 +1,210 @@
+// Markdown to a tree of plain nodes. HTML in the source is shown as the text that it is: no
+// string is ever parsed as HTML, so there is nothing to sanitise. Only the tags and attributes
+// that stand in this file can come out of it.
+
+/** @import { Token, Tokens } from '../vendor/marked.js' */
+
+/**
+ * @typedef {object} TreeNode
+ * @property {string} tag
+ * @property {Record<string, string>} attrs a name that begins with a dot is a property
+ * @property {(TreeNode | string)[]} children
+ */
+
+/**
+ * @param {string} tag
+ * @param {Record<string, string>} attrs
+ * @param {(TreeNode | string)[]} children
+ * @returns {TreeNode}
+ */
+export function node(tag, attrs = {}, children = []) {
+  return { tag, attrs, children };
+}
+
+/**
+ * One block of the document; null for what shows nothing.
+ * @param {Token} token
+ * @returns {TreeNode | null}
+ */
+export function blockOf(token) {
+  switch (token.type) {
+    case 'space':
+    case 'def':
+      return null;
+    case 'heading':
+      // The page's own headings are h1 and h2: an answer's start below them.
+      return node(`h${Math.min(6, token.depth + 2)}`, {}, inlineOf(token.tokens));
+    case 'paragraph':
+      return node('p', {}, inlineOf(token.tokens));
+    case 'text':
+      return node('p', {}, token.tokens === undefined ? [plain(token.text)] : inlineOf(token.tokens));
+    case 'code':
+      return codeOf(/** @type {Tokens.Code} */ (token));
+    case 'blockquote':
+      return node('blockquote', {}, blocksOf(token.tokens));
+    case 'list':
+      return listOf(/** @type {Tokens.List} */ (token));
+    case 'table':
+      return tableOf(/** @type {Tokens.Table} */ (token));
+    case 'hr':
+      return node('hr');
+    default:
+      return token.raw.trim() === '' ? null : node('p', {}, [token.raw.trim()]);
+  }
+}
+
+/**
+ * @param {Token[] | undefined} tokens
+ * @returns {TreeNode[]}
+ */
+function blocksOf(tokens) {
+  return (tokens ?? []).map(blockOf).filter((block) => block !== null);
+}
+
+/** @param {Tokens.Code} token */
+function codeOf(token) {
+  const language = (token.lang ?? '').trim().split(/\s+/)[0].slice(0, 30);
+  // The element draws its own head with the language and the copy button.
+  return node('navi-code', { '.lang': language, '.code': token.text });
+}
+
+/** @param {Tokens.List} token */
+function listOf(token) {
+  /** @type {Record<string, string>} */
+  const attrs = {};
+  if (token.ordered && token.start !== 1 && token.start !== '') attrs.start = String(token.start);
+  const items = token.items.map((item) => {
+    const children = item.tokens.flatMap((child) => {
+      // The lexer sets a checkbox's mark beside its text.
+      if (child.type === 'checkbox') return [];
+      if (child.type === 'text' && !token.loose) return inlineOf(child.tokens ?? [child]);
+      return blocksOf([child]);
+    });
+    if (!item.task) return node('li', {}, children);
+    /** @type {Record<string, string>} */
+    const box = { type: 'checkbox', disabled: '' };
+    if (item.checked === true) box.checked = '';
+    return node('li', { class: 'task' }, [node('input', box), ...children]);
+  });
+  return node(token.ordered ? 'ol' : 'ul', attrs, items);
+}
+
+/** @param {Tokens.Table} token */
+function tableOf(token) {
+  /** @param {string} tag @param {Tokens.TableCell[]} cells */
+  const row = (tag, cells) => node('tr', {}, cells.map((cell, i) => {
+    const align = token.align[i];
+    return node(tag, align === null || align === undefined ? {} : { class: `align-${align}` }, inlineOf(cell.tokens));
+  }));
+  const table = node('table', {}, [
+    node('thead', {}, [row('th', token.header)]),
+    node('tbody', {}, token.rows.map((cells) => row('td', cells))),
+  ]);
+  // A wide table scrolls by itself, and by keyboard too, instead of widening the page.
+  return node('div', { class: 'table-scroll', tabindex: '0', role: 'region' }, [table]);
+}
+
+/**
+ * @param {Token[] | undefined} tokens
+ * @returns {(TreeNode | string)[]}
+ */
+function inlineOf(tokens) {
+  /** @type {(TreeNode | string)[]} */
+  const out = [];
+  for (const token of tokens ?? []) {
+    switch (token.type) {
+      case 'strong':
+      case 'em':
+      case 'del':
+        out.push(node(token.type, {}, inlineOf(token.tokens)));
+        break;
+      case 'codespan':
+        out.push(node('code', {}, [token.text]));
+        break;
+      case 'br':
+        out.push(node('br'));
+        break;
+      case 'link':
+        out.push(linkOf(token.href, inlineOf(token.tokens)));
+        break;
+      case 'image':
+        // An image would tell its host that the answer is being read: it is a link instead.
+        out.push(linkOf(token.href, [`🖼 ${plain(token.text) || token.href}`]));
+        break;
+      case 'text':
+        if (token.tokens !== undefined) out.push(...inlineOf(token.tokens));
+        else out.push(plain(token.text));
+        break;
+      case 'escape':
+        out.push(token.text);
+        break;
+      case 'checkbox':
+        break;
+      case 'html':
+        // The one tag that models write inside table cells.
+        out.push(/^<br\s*\/?>$/i.test(token.raw) ? node('br') : token.raw);
+        break;
+      default:
+        out.push(token.raw);
+    }
+  }
+  return joined(out);
+}
+
+/**
+ * @param {string} href
+ * @param {(TreeNode | string)[]} children
+ */
+function linkOf(href, children) {
+  const safe = safeHref(href);
+  if (safe === null) return node('span', { class: 'dead-link' }, children);
+  return node('a', { href: safe, target: '_blank', rel: 'noopener noreferrer' }, children);
+}
+
+/**
+ * A link that can only lead to a page or a letter; null for anything else.
+ * @param {string} href
+ * @returns {string | null}
+ */
+export function safeHref(href) {
+  try {
+    const url = new URL(href);
+    return ['http:', 'https:', 'mailto:'].includes(url.protocol) ? url.href : null;
+  } catch {
+    // Relative links have no place to lead to: the model knows nothing of this page's paths.
+    return null;
+  }
+}
+
+const ENTITIES = /** @type {Record<string, string>} */ ({
+  amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', copy: '©', mdash: '—', ndash: '–', hellip: '…',
+  rarr: '→', larr: '←', times: '×', deg: '°', laquo: '«', raquo: '»', bull: '•', middot: '·', le: '≤', ge: '≥', ne: '≠',
+});
+
+/**
+ * The text with its character references resolved; it becomes a text node, never HTML.
+ * @param {string} text
+ */
+function plain(text) {
+  if (!text.includes('&')) return text;
+  return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(\w{2,8}));/gi, (whole, decimal, hex, name) => {
+    if (name !== undefined) return ENTITIES[name] ?? whole;
+    const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
+    return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole;
+  });
+}
+
+/**
+ * Neighbouring texts as one, so that the same words make the same nodes however they were cut.
+ * @param {(TreeNode | string)[]} parts
+ */
+function joined(parts) {
+  /** @type {(TreeNode | string)[]} */
+  const out = [];
+  for (const part of parts) {
+    const last = out[out.length - 1];
+    if (typeof part === 'string' && typeof last === 'string') out[out.length - 1] = last + part;
+    else out.push(part);
+  }
+  return out;
+}

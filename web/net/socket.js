@@ -1,0 +1,141 @@
+// One WebSocket that comes back by itself: after an error, a restart of the service, a network
+// that went away, a laptop that slept. What it says after it opened is the caller's affair.
+
+/** Close codes that no reconnect would heal. */
+export const UNKNOWN_SESSION = 4004;
+export const NOT_LOGGED_IN = 4001;
+
+const FIRST_DELAY_MS = 250;
+const MAX_DELAY_MS = 8_000;
+/** A connection that stays this long was a good one: the next failure starts from the first delay. */
+const GOOD_AFTER_MS = 5_000;
+/** Nothing for so long while it should be open is looked into by opening it anew. */
+const OPEN_TIMEOUT_MS = 10_000;
+
+/**
+ * @typedef {object} SocketHandlers
+ * @property {() => string} path where to connect, asked anew each time
+ * @property {() => void} onopen
+ * @property {(frame: any) => void} onframe
+ * @property {(state: 'connecting' | 'open' | 'lost') => void} onstate
+ * @property {(code: number) => void} onfatal
+ */
+
+export class Socket {
+  /** @type {WebSocket | null} */
+  #socket = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #attempt = 0;
+  #closed = false;
+  #wake = () => this.#retryNow();
+  /** @type {SocketHandlers} */
+  #handlers;
+
+  /** @param {SocketHandlers} handlers */
+  constructor(handlers) {
+    this.#handlers = handlers;
+    globalThis.addEventListener?.('online', this.#wake);
+    globalThis.document?.addEventListener('visibilitychange', this.#wake);
+    this.#connect();
+  }
+
+  get isOpen() {
+    return this.#socket?.readyState === WebSocket.OPEN;
+  }
+
+  /**
+   * @param {unknown} frame
+   * @returns {boolean} whether it was handed to an open connection
+   */
+  send(frame) {
+    if (!this.isOpen) return false;
+    this.#socket?.send(JSON.stringify(frame));
+    return true;
+  }
+
+  /** Opens anew at once: the caller found that it missed something. */
+  reconnect() {
+    this.#drop();
+    this.#connect();
+  }
+
+  close() {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    globalThis.removeEventListener?.('online', this.#wake);
+    globalThis.document?.removeEventListener('visibilitychange', this.#wake);
+    this.#drop();
+  }
+
+  #drop() {
+    const socket = this.#socket;
+    this.#socket = null;
+    if (socket === null) return;
+    socket.onopen = socket.onmessage = socket.onclose = socket.onerror = null;
+    socket.close();
+  }
+
+  #retryNow() {
+    if (this.#closed || this.#socket !== null || globalThis.document?.visibilityState === 'hidden') return;
+    this.#attempt = 0;
+    this.#connect();
+  }
+
+  #connect() {
+    if (this.#closed) return;
+    clearTimeout(this.#timer);
+    this.#handlers.onstate('connecting');
+    const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
+    const socket = new WebSocket(`${scheme}://${location.host}${this.#handlers.path()}`);
+    this.#socket = socket;
+    this.#timer = setTimeout(() => this.#lost(), OPEN_TIMEOUT_MS);
+    let opened_at = 0;
+    socket.onopen = () => {
+      clearTimeout(this.#timer);
+      opened_at = Date.now();
+      this.#handlers.onstate('open');
+      this.#handlers.onopen();
+    };
+    socket.onmessage = (event) => {
+      if (typeof event.data !== 'string') return;
+      /** @type {unknown} */
+      let frame;
+      try {
+        frame = JSON.parse(event.data);
+      } catch {
+        return this.reconnect();
+      }
+      return this.#handlers.onframe(frame);
+    };
+    socket.onclose = (event) => {
+      if (opened_at > 0 && Date.now() - opened_at > GOOD_AFTER_MS) this.#attempt = 0;
+      if (event.code === UNKNOWN_SESSION || event.code === NOT_LOGGED_IN) {
+        this.close();
+        this.#handlers.onfatal(event.code);
+      } else {
+        this.#lost();
+      }
+    };
+  }
+
+  #lost() {
+    this.#drop();
+    clearTimeout(this.#timer);
+    if (this.#closed) return;
+    this.#handlers.onstate('lost');
+    this.#timer = setTimeout(() => this.#connect(), delayMs(this.#attempt, Math.random()));
+    this.#attempt += 1;
+  }
+}
+
+/**
+ * How long to wait before the next attempt: doubling, with a spread so that many tabs do not
+ * knock at the same moment.
+ * @param {number} attempt from 0
+ * @param {number} random in [0, 1)
+ */
+export function delayMs(attempt, random) {
+  const full = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** attempt);
+  return Math.round(full * (0.5 + random / 2));
+}

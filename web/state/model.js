@@ -1,0 +1,180 @@
+// What the page knows of one session, and how it comes from a snapshot.
+
+/** @import { ActiveRun, MessageState, QueuedMessage, SessionSnapshot, TodoItem, ToolOutcome, WaitReason, WireMessage } from './wire.js' */
+
+/**
+ * A tool call with its result. `running` also stands for one that was asked for and waits its turn.
+ * @typedef {object} Call
+ * @property {string} id
+ * @property {string} name
+ * @property {unknown} args
+ * @property {'running' | ToolOutcome} state
+ * @property {string} output what it printed so far
+ * @property {string | null} result
+ * @property {number | null} duration_ms
+ * @property {string | null} started_at
+ */
+
+/** @typedef {{ kind: 'user', id: string, content: string, images: string[], client_id: string | null, created_at: string }} UserEntry */
+
+/**
+ * One message of the model: reasoning, text and the calls it asked for, with their results.
+ * @typedef {object} AssistantEntry
+ * @property {'assistant'} kind
+ * @property {string} id
+ * @property {string | null} run_id
+ * @property {string} content
+ * @property {string} thinking
+ * @property {string | null} thinking_started_at
+ * @property {number | null} thinking_ms how long it reasoned; null where nobody watched
+ * @property {boolean} thinking_open reasoning is streaming in
+ * @property {boolean} open more may come
+ * @property {Call[]} calls
+ * @property {MessageState} state
+ * @property {boolean} is_plan
+ * @property {string} created_at
+ */
+
+/** @typedef {{ kind: 'notice', id: string, code: string, message: string, tone: 'notice' | 'error', created_at: string }} NoticeEntry */
+
+/** @typedef {UserEntry | AssistantEntry | NoticeEntry} Entry */
+
+/**
+ * How the last run ended, where that is worth a card.
+ * @typedef {(
+ *   | { kind: 'failed', code: string, message: string }
+ *   | { kind: 'interrupted', reason: string }
+ *   | { kind: 'limited' }
+ *   | { kind: 'stopped' }
+ * )} Ending
+ */
+
+/**
+ * @typedef {object} SessionState
+ * @property {string} id
+ * @property {string} title
+ * @property {string} profile_id
+ * @property {Entry[]} entries
+ * @property {QueuedMessage[]} queue
+ * @property {TodoItem[]} todo
+ * @property {ActiveRun | null} run
+ * @property {string | null} model of the newest run
+ * @property {{ reason: WaitReason, detail: string, since: string } | null} waiting
+ * @property {Ending | null} ending
+ * @property {boolean} can_continue
+ * @property {number} context_tokens
+ * @property {number} max_context_tokens
+ * @property {{ run_id: string | null, thinking: string } | null} loose_thinking told before its message was known
+ * @property {number} last_seq
+ * @property {number} epoch
+ */
+
+/**
+ * @param {SessionSnapshot} snapshot
+ * @returns {SessionState}
+ */
+export function fromSnapshot(snapshot) {
+  const running = snapshot.run !== null && snapshot.run !== undefined;
+  return {
+    id: snapshot.id,
+    title: snapshot.title,
+    profile_id: snapshot.profile_id,
+    entries: entriesOf(snapshot.messages, snapshot.run ?? null),
+    queue: snapshot.queue,
+    todo: snapshot.todo,
+    run: snapshot.run ?? null,
+    model: snapshot.run?.model || null,
+    waiting: null,
+    ending: running ? null : endingOf(snapshot),
+    can_continue: snapshot.can_continue,
+    context_tokens: snapshot.context_token_count,
+    max_context_tokens: snapshot.max_context_tokens,
+    loose_thinking: null,
+    last_seq: snapshot.last_seq,
+    epoch: snapshot.epoch,
+  };
+}
+
+/**
+ * @param {SessionSnapshot} snapshot
+ * @returns {Ending | null}
+ */
+function endingOf(snapshot) {
+  if (snapshot.state === 'interrupted') return { kind: 'interrupted', reason: '' };
+  // The snapshot says that the run failed, the event that said why is history.
+  if (snapshot.state === 'failed') return { kind: 'failed', code: 'run_failed', message: '' };
+  return snapshot.can_continue ? { kind: 'limited' } : null;
+}
+
+/**
+ * Messages as the page shows them: results folded into the calls that asked for them.
+ * @param {WireMessage[]} messages
+ * @param {ActiveRun | null} run
+ * @returns {Entry[]}
+ */
+function entriesOf(messages, run) {
+  /** @type {Entry[]} */
+  const entries = [];
+  /** @type {Map<string, Call>} */
+  const calls = new Map();
+  for (const message of messages) {
+    if (message.role === 'user') {
+      entries.push({
+        kind: 'user',
+        id: message.id,
+        content: message.content ?? '',
+        images: message.images ?? [],
+        client_id: message.client_id ?? null,
+        created_at: message.created_at,
+      });
+    } else if (message.role === 'assistant') {
+      const entry = newAssistant(message.id, message.run_id, message.created_at);
+      entry.content = message.content ?? '';
+      entry.thinking = message.thinking ?? '';
+      entry.state = message.state ?? 'complete';
+      entry.is_plan = message.is_plan ?? false;
+      entry.open = false;
+      // A call without a result is one that runs now, or one whose fate nobody knows.
+      const unanswered = run?.run_id === message.run_id ? 'running' : 'outcome_unknown';
+      entry.calls = (message.tool_calls ?? []).map((call) => {
+        /** @type {Call} */
+        const made = newCall(call.id, call.name, call.arguments, unanswered);
+        calls.set(call.id, made);
+        return made;
+      });
+      entries.push(entry);
+    } else if (message.role === 'tool' && message.tool_call_id !== undefined) {
+      const call = calls.get(message.tool_call_id);
+      if (call === undefined) continue;
+      call.result = message.content ?? '';
+      call.state = message.outcome ?? 'success';
+      call.duration_ms = message.duration_ms ?? null;
+    }
+  }
+  return entries;
+}
+
+/**
+ * @param {string} id
+ * @param {string | null} run_id
+ * @param {string} created_at
+ * @returns {AssistantEntry}
+ */
+export function newAssistant(id, run_id, created_at) {
+  return {
+    kind: 'assistant', id, run_id, content: '', thinking: '', thinking_started_at: null, thinking_ms: null,
+    thinking_open: false, open: true, calls: [], state: 'complete', is_plan: false, created_at,
+  };
+}
+
+/**
+ * @param {string} id
+ * @param {string} name
+ * @param {unknown} args
+ * @param {Call['state']} state
+ * @param {string | null} started_at
+ * @returns {Call}
+ */
+export function newCall(id, name, args, state, started_at = null) {
+  return { id, name, args, state, output: '', result: null, duration_ms: null, started_at };
+}

@@ -1,0 +1,76 @@
+// What the service's status means for the page.
+
+/** @import { BackendStatus, FetchableModel, ModelInfo, ProfileInfo, SystemStatus } from './wire.js' */
+
+/**
+ * The backend that the next call goes to.
+ * @param {SystemStatus | null} status
+ * @returns {BackendStatus | null}
+ */
+export function activeBackend(status) {
+  return status?.backends.find((backend) => backend.kind === status.active) ?? null;
+}
+
+/**
+ * The model that a profile gets, as far as the page can tell before a run says it.
+ * @param {SystemStatus | null} status
+ * @param {ProfileInfo | null} profile
+ * @returns {ModelInfo | null}
+ */
+export function expectedModel(status, profile) {
+  const backend = activeBackend(status);
+  if (backend === null) return null;
+  const wanted = [profile?.model, backend.default_model];
+  for (const name of wanted) {
+    const model = backend.models.find((item) => item.name === name);
+    if (model !== undefined) return model;
+  }
+  return backend.default_model === undefined ? backend.models[0] ?? null : { name: backend.default_model };
+}
+
+/**
+ * The profile that a new session gets where nobody chose (SPEC section 10).
+ * @param {ProfileInfo[]} profiles
+ * @returns {ProfileInfo | null}
+ */
+export function defaultProfile(profiles) {
+  return profiles.find((profile) => profile.id === 'secretary') ?? profiles[0] ?? null;
+}
+
+/**
+ * The better model that one click away is not here yet.
+ * @param {SystemStatus | null} status
+ * @returns {FetchableModel | null}
+ */
+export function worthFetching(status) {
+  const starter = status?.backends.some((backend) => backend.kind === 'starter') ?? false;
+  return (starter && status?.fetchable.find((model) => !model.demo && !model.present)) || null;
+}
+
+/**
+ * The fetch that goes on, if any.
+ * @param {SystemStatus | null} status
+ * @returns {{ model: string, received: number, total: number } | null}
+ */
+export function fetching(status) {
+  for (const { name, received, size } of status?.fetchable ?? []) {
+    if (received !== undefined) return { model: name, received, total: size };
+  }
+  return null;
+}
+
+/**
+ * What keeps the page without a model: each backend's trouble, and whether one is on its way.
+ * @param {SystemStatus | null} status
+ */
+export function modelTrouble(status) {
+  if (status === null || status.active !== null) return null;
+  /** @type {{ kind: string, problem: string, remedy: string }[]} */
+  const problems = [];
+  let loading = null;
+  for (const backend of status.backends) {
+    if (backend.state === 'down') problems.push({ kind: backend.kind, problem: backend.problem, remedy: backend.remedy });
+    if (backend.state === 'loading') loading = backend.detail;
+  }
+  return { problems, loading };
+}

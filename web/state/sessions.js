@@ -1,0 +1,60 @@
+// The session list: every session's summary, kept in the service's order.
+
+/** @import { SessionSummary } from './wire.js' */
+
+/**
+ * Pinned first, then latest activity (SPEC section 2).
+ * @param {Iterable<SessionSummary>} sessions
+ * @returns {SessionSummary[]}
+ */
+export function sorted(sessions) {
+  return [...sessions].sort((a, b) => Number(b.pinned) - Number(a.pinned)
+    || Date.parse(b.last_active) - Date.parse(a.last_active)
+    || (a.id < b.id ? 1 : -1));
+}
+
+/**
+ * @param {SessionSummary[]} sessions
+ * @param {SessionSummary} session
+ */
+export function withSession(sessions, session) {
+  return sorted([...sessions.filter((item) => item.id !== session.id), session]);
+}
+
+/**
+ * @param {SessionSummary[]} sessions
+ * @param {string} id
+ */
+export function withoutSession(sessions, id) {
+  return sessions.filter((item) => item.id !== id);
+}
+
+/**
+ * Sessions whose title holds every word of the query, whatever its case.
+ * @param {SessionSummary[]} sessions
+ * @param {string} query
+ */
+export function matching(sessions, query) {
+  const words = query.toLocaleLowerCase().split(/\s+/).filter((word) => word !== '');
+  if (words.length === 0) return sessions;
+  return sessions.filter((session) => {
+    const title = session.title.toLocaleLowerCase();
+    return words.every((word) => title.includes(word));
+  });
+}
+
+/**
+ * The group under whose heading a session stands.
+ * @param {SessionSummary} session
+ * @param {Date} now
+ * @returns {'pinned' | 'today' | 'yesterday' | 'week' | 'older'}
+ */
+export function groupOf(session, now) {
+  if (session.pinned) return 'pinned';
+  const midnight = new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime();
+  const at = Date.parse(session.last_active);
+  const day = 24 * 60 * 60 * 1000;
+  if (at >= midnight) return 'today';
+  if (at >= midnight - day) return 'yesterday';
+  return at >= midnight - 6 * day ? 'week' : 'older';
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+
+import { en } from '../i18n/en.js';
+import { ru } from '../i18n/ru.js';
+import { uk } from '../i18n/uk.js';
+import { ERROR_GROUPS } from '../state/errors.js';
+
+const dictionaries = { en, uk, ru };
+const root = new URL('..', import.meta.url);
+
+/** @param {string | Record<string, string>} entry */
+const texts = (entry) => (typeof entry === 'string' ? [entry] : Object.values(entry));
+
+/** @param {string | Record<string, string>} entry */
+const parameters = (entry) => new Set(texts(entry).flatMap((text) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)));
+
+async function sources() {
+  const out = [];
+  for (const folder of ['ui', 'app', 'i18n']) {
+    for (const file of await readdir(new URL(folder, root))) {
+      if (/^(en|uk|ru)\.js$/.test(file)) continue;
+      out.push(await readFile(new URL(`${folder}/${file}`, root), 'utf8'));
+    }
+  }
+  return out.join('\n');
+}
+
+test('every language has the same keys with the same parameters', () => {
+  for (const [name, dictionary] of Object.entries(dictionaries)) {
+    assert.deepEqual(Object.keys(dictionary).sort(), Object.keys(en).sort(), name);
+    for (const key of Object.keys(en)) {
+      assert.deepEqual(parameters(dictionary[key]), parameters(en[key]), `${name}: ${key}`);
+      for (const text of texts(dictionary[key])) assert.notEqual(text.trim(), '', `${name}: ${key}`);
+    }
+  }
+});
+
+test('every plural has each category that its language needs', () => {
+  for (const [name, dictionary] of Object.entries(dictionaries)) {
+    const needed = new Intl.PluralRules(name).resolvedOptions().pluralCategories;
+    for (const [key, entry] of Object.entries(dictionary)) {
+      if (typeof entry !== 'string') assert.deepEqual(Object.keys(entry).sort(), [...needed].sort(), `${name}: ${key}`);
+    }
+  }
+});
+
+test('every key that the page asks for is there, and every key is asked for', async () => {
+  const source = await sources();
+  const asked = [...source.matchAll(/['"`]((?:[a-z_]+\.)+[a-z_]+)['"`]/g)].map(([, key]) => key);
+  // Keys that are put together: `session.state.${…}` asks for all that begin so.
+  const prefixes = [...source.matchAll(/`((?:[a-z_]+\.)+)\$\{/g)].map(([, prefix]) => prefix);
+  for (const [, key] of source.matchAll(/\bt\('([^']+)'/g)) assert.ok(key in en, `${key} is asked for and missing`);
+  for (const key of Object.keys(en)) {
+    assert.ok(asked.includes(key) || prefixes.some((prefix) => key.startsWith(prefix)), `${key} is never asked for`);
+  }
+});
+
+test('every error code of the protocol has its advice', async () => {
+  const source = await readFile(new URL('../actors/src/protocol/error.rs', root), 'utf8');
+  const body = source.slice(source.indexOf('pub enum ErrorCode {'), source.indexOf('/// An error as it crosses'));
+  const codes = [...body.matchAll(/^ {4}([A-Z]\w+),/gm)].map(([, name]) => name.replace(/(?<!^)([A-Z])/g, '_$1').toLowerCase());
+  assert.ok(codes.length > 30);
+  for (const code of codes) assert.ok(code in ERROR_GROUPS, `${code} has no advice`);
+  for (const group of new Set(Object.values(ERROR_GROUPS))) {
+    for (const part of ['title', 'hint']) assert.ok(`error.${group}.${part}` in en, `error.${group}.${part}`);
+  }
+});

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { MarkdownStream } from '../markdown/stream.js';
+import { safeHref } from '../markdown/tree.js';
+import { showBlocks } from '../markdown/dom.js';
+import { FakeDocument, serialise } from './fake_dom.js';
+
+const SAMPLE = `# Title
+
+First paragraph with **bold**, \`code <b>\` and a [link](https://example.org/a?b=1&c=2).
+Second line of it.
+
+- one
+
+- two
+  - nested
+  - again
+
+    continued
+
+1. first
+2. second
+
+3. third
+
+> quote
+> - with a list
+
+| a | b |
+|---|:-:|
+| 1 | **2** |
+| 3 | 4<br>5 |
+
+\`\`\`js title
+const a = 1; // <script>
+
+const b = 2;
+\`\`\`
+
+Setext
+======
+
+- [x] done
+- [ ] open
+
+<div onclick="alert(1)">html</div>
+
+See [ref] and ![pic](https://example.org/p.png).
+
+    indented code
+
+[ref]: https://example.org/ref
+Last words 🙂 &amp; &#128578; end
+`;
+
+/** @param {string} text */
+const whole = (text) => new MarkdownStream().update(text, true).map((block) => block.node);
+
+/** @param {string} text @param {number[]} cuts */
+function streamed(text, cuts) {
+  const stream = new MarkdownStream();
+  for (const cut of cuts) stream.update(text.slice(0, cut), false);
+  return stream.update(text, true).map((block) => block.node);
+}
+
+test('any split of the text ends in the same tree as the whole text', () => {
+  const expected = whole(SAMPLE);
+  assert.deepEqual(streamed(SAMPLE, [...SAMPLE].map((_, i) => i)), expected);
+  let seed = 7;
+  for (let round = 0; round < 200; round += 1) {
+    const cuts = [];
+    for (let at = 0; at < SAMPLE.length; at += 1 + (seed % 40)) {
+      seed = (seed * 1103515245 + 12345) % 2147483648;
+      cuts.push(at);
+    }
+    assert.deepEqual(streamed(SAMPLE, cuts), expected);
+  }
+});
+
+test('without references to what comes later, freezing alone gets every block right', () => {
+  const text = SAMPLE.replace('[ref]: https://example.org/ref\n', '');
+  const stream = new MarkdownStream();
+  let blocks = stream.update('', false);
+  for (let i = 1; i <= text.length; i += 1) blocks = stream.update(text.slice(0, i), false);
+  assert.deepEqual(blocks.map((block) => block.node), whole(text));
+});
+
+test('a frozen block stays the same object, and the same DOM node', () => {
+  const document = new FakeDocument();
+  Object.assign(globalThis, { document });
+  const parent = document.createElement('div');
+  const stream = new MarkdownStream();
+  let shown = stream.update('', false);
+  /** @type {Map<number, unknown>} */
+  const nodes = new Map();
+  for (let i = 1; i <= SAMPLE.length; i += 1) {
+    const next = stream.update(SAMPLE.slice(0, i), false);
+    showBlocks(/** @type {any} */ (parent), shown, next);
+    for (const [index, block] of next.entries()) {
+      if (shown[index] !== block) continue;
+      if (nodes.has(index)) assert.equal(parent.childNodes[index], nodes.get(index), `block ${index} was replaced`);
+      nodes.set(index, parent.childNodes[index]);
+    }
+    shown = next;
+  }
+  assert.ok(nodes.size > 8, `only ${nodes.size} blocks were ever frozen`);
+  const final = stream.update(SAMPLE, true);
+  showBlocks(/** @type {any} */ (parent), shown, final);
+  const fresh = document.createElement('div');
+  showBlocks(/** @type {any} */ (fresh), [], new MarkdownStream().update(SAMPLE, true));
+  assert.equal(serialise(parent), serialise(fresh));
+});
+
+test('HTML is text, and links lead only to pages and letters', () => {
+  const text = JSON.stringify(whole('<img src=x onerror=alert(1)> <script>alert(1)</script>\n\n<iframe src="x"></iframe>'));
+  assert.ok(!/"tag":"(img|script|iframe)"/.test(text));
+  assert.equal(safeHref('javascript:alert(1)'), null);
+  assert.equal(safeHref(' JaVaScRiPt:alert(1)'), null);
+  assert.equal(safeHref('data:text/html,x'), null);
+  assert.equal(safeHref('/local'), null);
+  assert.equal(safeHref('https://example.org'), 'https://example.org/');
+  assert.equal(safeHref('mailto:a@example.org'), 'mailto:a@example.org');
+  assert.ok(JSON.stringify(whole('[x](https://example.org)')).includes('"rel":"noopener noreferrer"'));
+  assert.ok(!JSON.stringify(whole('![x](https://example.org/a.png)')).includes('"tag":"img"'));
+});
+
+test('text that is replaced, not grown, is shown anew', () => {
+  const stream = new MarkdownStream();
+  stream.update('one\n\ntwo\n\nthree', false);
+  assert.deepEqual(stream.update('other', false).map((block) => block.node.children), [['other']]);
+});
+
+test('character references become characters, outside code', () => {
+  assert.deepEqual(whole('a &lt;b&gt; `&lt;`')[0].children, ['a <b> ', { tag: 'code', attrs: {}, children: ['&lt;'] }]);
+});
+
+test('quotes nested deeper than the stack are shown plainly, and what follows grows on', () => {
+  const text = '> '.repeat(50_000);
+  const stream = new MarkdownStream();
+  assert.equal(stream.update(text, false)[0].node.tag, 'pre');
+  assert.equal(stream.update(`${text}x`, true)[0].node.tag, 'pre');
+});
+
+test('a huge text is shown plainly instead of being laid out', () => {
+  const blocks = new MarkdownStream().update('a\n\n'.repeat(200_000), true);
+  assert.equal(blocks.length, 1);
+  assert.equal(blocks[0].node.tag, 'pre');
+});

@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+
+import { fromSnapshot } from '../state/model.js';
+import { applyFrame, EVENT_TYPES } from '../state/session.js';
+import { conversationText } from '../state/text.js';
+import { at, FakeService, missed, story } from './fake_service.js';
+
+/** @import { SessionState } from '../state/model.js' */
+/** @import { Frame } from '../state/wire.js' */
+
+/** @param {SessionState} state @param {Frame[]} frames */
+function play(state, frames) {
+  for (const frame of frames) {
+    const step = applyFrame(state, frame);
+    assert.equal(step.hole, false, `a hole at ${JSON.stringify(frame)}`);
+    state = step.state;
+  }
+  return state;
+}
+
+/** Without what only a tab that watched can know. @param {SessionState} state */
+function essence(state) {
+  return {
+    ...state,
+    model: null,
+    ending: state.ending?.kind === 'stopped' ? null : state.ending,
+    entries: state.entries.map((entry) => (entry.kind !== 'assistant' ? entry : {
+      ...entry,
+      created_at: '', thinking_ms: null, thinking_started_at: null,
+      calls: entry.calls.map((call) => ({ ...call, output: '', started_at: null })),
+    })).map((entry) => ({ ...entry, created_at: '' })),
+    queue: state.queue.map(({ run_id: _, created_at: __, images: ___, ...rest }) => rest),
+  };
+}
+
+const { frames, moments, snapshot } = story();
+const start = fromSnapshot(moments[0].snapshot);
+const live = play(start, frames);
+
+test('live and reloaded are the same conversation', () => {
+  const reloaded = fromSnapshot(snapshot);
+  assert.equal(conversationText(live), conversationText(reloaded));
+  assert.deepEqual(essence(live), essence(reloaded));
+  assert.ok(conversationText(live).includes('Nothing mo'));
+});
+
+test('a tab that joins at any moment ends as the one that was always there', () => {
+  assert.ok(moments.length > 10);
+  for (const { told, snapshot: then, open } of moments) {
+    const joined = play(fromSnapshot(then), [...open, ...frames.slice(told)]);
+    assert.deepEqual(essence(joined), essence(live));
+    assert.equal(conversationText(joined), conversationText(live));
+  }
+});
+
+test('a snapshot in mid-run with its open parts is what a live tab shows', () => {
+  for (const { told, snapshot: then, open } of moments) {
+    const watching = play(start, frames.slice(0, told));
+    const joined = play(fromSnapshot(then), open);
+    assert.equal(conversationText(joined), conversationText(watching));
+  }
+});
+
+test('a connection cut at any frame, any number of times, changes nothing', () => {
+  for (let cut = 0; cut < frames.length; cut += 1) {
+    let state = play(start, frames.slice(0, cut));
+    // It comes back at once, and then again ten frames later.
+    const back = Math.min(frames.length, cut + 10);
+    state = play(state, missed(frames, back, state.last_seq));
+    state = play(state, missed(frames, frames.length, state.last_seq));
+    assert.deepEqual(essence(state), essence(live), `cut at ${cut}`);
+  }
+});
+
+test('every frame told twice is told once', () => {
+  const twice = play(start, frames.flatMap((frame) => [frame, frame]));
+  assert.deepEqual(twice, live);
+  assert.deepEqual(play(live, frames.filter((frame) => frame.seq !== undefined)), live);
+  const service = new FakeService();
+  service.tell({ type: 'notice', code: 'x', message: 'once' });
+  assert.equal(play(start, [service.frames[0], service.frames[0]]).entries.length, 1);
+});
+
+test('a missing event or a missing piece of text is a hole that changes nothing', () => {
+  for (const [i, frame] of frames.entries()) {
+    if (i === frames.length - 1) continue;
+    const before = play(start, frames.slice(0, i));
+    const rest = frames.slice(i + 1);
+    const step = applyFrame(before, rest[0]);
+    if (!step.hole) continue;
+    assert.equal(step.state, before);
+    assert.equal(frame.seq !== undefined || 'part_id' in rest[0], true);
+  }
+  // One of each, by hand, so that the loop above cannot pass by finding none.
+  const numbered = applyFrame(start, frames[1]);
+  assert.equal(numbered.hole, true);
+  const running = play(start, frames.slice(0, 2));
+  /** @type {Frame} */
+  const ahead = { run_id: 'r1', at: at(0), type: 'stream_delta', part_id: 'a1.text', offset: 5, delta: 'x' };
+  assert.equal(applyFrame(running, ahead).hole, true);
+});
+
+test('a delta that overlaps adds only what is new, by UTF-16 units', () => {
+  const running = play(start, frames.slice(0, 2));
+  /** @type {(offset: number, delta: string) => Frame} */
+  const delta = (offset, text) => ({ run_id: 'r1', at: at(0), type: 'stream_delta', part_id: 'z.text', offset, delta: text });
+  const state = play(running, [delta(0, '🙂ab'), delta(2, 'abc'), delta(0, '🙂'), delta(0, '🙂abcd')]);
+  assert.ok(conversationText(state).endsWith('[assistant]\n🙂abcd'));
+});
+
+test('resync forgets everything and shows the snapshot', () => {
+  const step = applyFrame(live, { at: at(0), type: 'resync', reason: 'epoch_changed', session: { ...moments[3].snapshot, epoch: 9 } });
+  assert.deepEqual(step.state, fromSnapshot({ ...moments[3].snapshot, epoch: 9 }));
+});
+
+test('a message confirms its client_id, a refused one names it and leaves the run alone', () => {
+  const service = new FakeService();
+  service.tell({ type: 'message_accepted', client_id: 'c9', message_id: 'm9', queued: false, content: 'x' });
+  assert.equal(applyFrame(start, service.frames[0]).confirmed, 'c9');
+  const refused = applyFrame(live, { at: at(0), type: 'error', message: 'no', recoverable: true, code: 'empty_message', client_id: 'c9' });
+  assert.deepEqual(refused.refused, { client_id: 'c9', code: 'empty_message', message: 'no' });
+  assert.equal(refused.state, live);
+});
+
+test('a withdrawn message leaves the queue', () => {
+  const told = frames.findIndex((frame) => frame.type === 'queue_changed');
+  const queued = play(start, frames.slice(0, told));
+  assert.equal(queued.queue.length, 1);
+  const step = applyFrame(queued, { ...frames[told], type: 'queue_changed', message_id: 'm2', content: null });
+  assert.deepEqual(step.state.queue, []);
+});
+
+test('an error ends the run, keeps what was said and says what went wrong', () => {
+  const service = new FakeService();
+  service.tell({ type: 'message_accepted', message_id: 'm', queued: false, content: 'hi' });
+  service.tell({ type: 'stream_start', message_id: 'm', model: 'x', profile_id: 'p' });
+  service.stream('stream_delta', 'a.text', 'half an ans');
+  service.tell({ type: 'error', message: 'gone', recoverable: false, code: 'backend_stream_broken' });
+  const state = play(start, service.frames);
+  assert.equal(state.run, null);
+  assert.deepEqual(state.ending, { kind: 'failed', code: 'backend_stream_broken', message: 'gone' });
+  assert.equal(state.can_continue, true);
+  const last = state.entries[state.entries.length - 1];
+  assert.ok(last.kind === 'assistant' && last.state === 'failed' && last.content === 'half an ans' && !last.open);
+});
+
+test('a limit and an interruption offer to continue; the next run takes the offer back', () => {
+  const service = new FakeService();
+  service.tell({ type: 'stream_start', message_id: 'm', model: 'x', profile_id: 'p' });
+  service.tell({ type: 'stream_end', content: 'so far', message_id: 'a', context_tokens: 1, max_context_tokens: 2, completed: false });
+  let state = play(start, service.frames);
+  assert.deepEqual([state.ending?.kind, state.can_continue], ['limited', true]);
+  service.tell({ type: 'stream_start', message_id: 'm', model: 'x', profile_id: 'p' }, 'r2');
+  service.tell({ type: 'tool_started', tool: 't', args: {}, is_subagent: false, call_id: 'k', message_id: 'b' }, 'r2');
+  state = play(start, service.frames);
+  assert.deepEqual([state.ending, state.can_continue], [null, false]);
+  service.tell({ type: 'run_interrupted', reason: 'restart', can_continue: true }, 'r2');
+  state = play(start, service.frames);
+  assert.deepEqual([state.ending?.kind, state.can_continue], ['interrupted', true]);
+  const last = state.entries[state.entries.length - 1];
+  assert.ok(last.kind === 'assistant' && last.calls[0].state === 'outcome_unknown');
+});
+
+test('a run can be stopped, and its wait is shown, before its model is known', () => {
+  const service = new FakeService();
+  service.tell({ type: 'message_accepted', message_id: 'm', queued: false, content: 'hi' });
+  service.tell({ type: 'run_waiting', reason: 'lane', detail: 'one before you' });
+  let state = play({ ...start, ending: { kind: 'limited' }, can_continue: true }, service.frames);
+  assert.equal(state.run?.run_id, 'r1');
+  assert.equal(state.waiting?.reason, 'lane');
+  assert.deepEqual([state.ending, state.can_continue], [null, false]);
+  service.tell({ type: 'stream_stopped' });
+  state = play(start, service.frames);
+  assert.equal(state.run, null);
+  assert.deepEqual(conversationText(state), '[user]\nhi');
+});
+
+test('an acknowledgement that is repeated to one tab confirms and changes nothing', () => {
+  const step = applyFrame(live, { run_id: 'r2', at: at(0), type: 'message_accepted', client_id: 'c2', message_id: 'm2', queued: true, content: 'x' });
+  assert.deepEqual([step.confirmed, step.state === live], ['c2', true]);
+});
+
+test('a result without a start is shown with the message that it belongs to', () => {
+  const service = new FakeService();
+  service.tell({ type: 'stream_start', message_id: 'm', model: 'x', profile_id: 'p' });
+  service.stream('stream_delta', 'a.text', 'Well.');
+  service.tell({ type: 'tool_call', tool: 't', args: { x: 1 }, result: 'no such tool', success: false, is_subagent: false, call_id: 'k', duration_ms: 0 });
+  assert.equal(conversationText(play(start, service.frames)), '[assistant]\nWell.\n[call t]\n{"x":1}\n[result]\nno such tool');
+});
+
+test('reasoning told whole goes to the message whose calls follow it', () => {
+  const service = new FakeService();
+  service.tell({ type: 'stream_start', message_id: 'm', model: 'x', profile_id: 'p' });
+  service.tell({ type: 'turn_thinking', thinking: 'first', is_subagent: false });
+  service.tell({ type: 'tool_started', tool: 't', args: {}, is_subagent: false, call_id: 'k1', message_id: 'a' });
+  service.tell({ type: 'tool_call', tool: 't', args: {}, result: 'r', success: true, is_subagent: false, call_id: 'k1', duration_ms: 1 });
+  service.tell({ type: 'turn_thinking', thinking: 'second', is_subagent: false });
+  service.tell({ type: 'tool_started', tool: 't', args: {}, is_subagent: false, call_id: 'k2', message_id: 'b' });
+  const state = play(start, service.frames);
+  assert.deepEqual(state.entries.map((entry) => entry.kind === 'assistant' && entry.thinking), ['first', 'second']);
+});
+
+test('a subagent and an event of a newer service move the number and nothing else', () => {
+  const service = new FakeService();
+  service.tell({ type: 'stream_delta', part_id: 'x.text', offset: 0, delta: 'child', is_subagent: true });
+  service.tell({ type: 'notice', code: 'x', message: 'of a child', parent_run_id: 'r0' });
+  service.tell({ type: 'something_new', field: 1 });
+  const state = play(start, service.frames);
+  assert.deepEqual(state, { ...start, last_seq: 3 });
+});
+
+test('what did not change stays the same object, so that it is not drawn again', () => {
+  const stop = frames.findIndex((frame) => 'part_id' in frame && frame.part_id === 'a2.text');
+  const before = play(start, frames.slice(0, stop + 1));
+  const after = play(before, [frames[stop + 1]]);
+  assert.equal(after.entries[0], before.entries[0]);
+  assert.equal(after.entries[1], before.entries[1]);
+  assert.notEqual(after.entries[2], before.entries[2]);
+});
+
+test('the page knows every event of the protocol', async () => {
+  const source = await readFile(new URL('../../actors/src/protocol/event.rs', import.meta.url), 'utf8');
+  const body = source.slice(source.indexOf('pub enum Event {'), source.indexOf('/// Why a cursor could not be served'));
+  const names = [...body.matchAll(/^ {4}([A-Z]\w+)(?: \{|\(|,)/gm)].map(([, name]) => name.replace(/(?<!^)([A-Z])/g, '_$1').toLowerCase());
+  assert.deepEqual([...names].sort(), [...EVENT_TYPES].sort());
+});

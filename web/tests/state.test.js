@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { delayMs } from '../net/socket.js';
+import { highlight } from '../markdown/highlight.js';
+import { HOLD_AFTER_MS, parseOutbox, toSend, withItem, withoutConfirmed, withRefusal } from '../state/outbox.js';
+import { activeBackend, defaultProfile, expectedModel, fetching, modelTrouble, worthFetching } from '../state/service.js';
+import { groupOf, matching, withoutSession, withSession } from '../state/sessions.js';
+
+/** @import { OutboxItem } from '../state/outbox.js' */
+/** @import { SessionSummary, SystemStatus } from '../state/wire.js' */
+
+/** @param {string} id @param {Partial<SessionSummary>} [more] @returns {SessionSummary} */
+const summary = (id, more = {}) => ({
+  id, user_id: 'u', title: id, profile_id: 'secretary', pinned: false, context_token_count: 0, state: 'idle',
+  created_at: '2026-01-01T00:00:00Z', last_active: '2026-01-01T00:00:00Z', ...more,
+});
+
+test('the list keeps pinned first, then the latest, whatever order changes come in', () => {
+  let list = withSession([], summary('a', { last_active: '2026-01-03T00:00:00Z' }));
+  list = withSession(list, summary('b', { last_active: '2026-01-05T00:00:00Z' }));
+  list = withSession(list, summary('c', { pinned: true }));
+  assert.deepEqual(list.map((item) => item.id), ['c', 'b', 'a']);
+  list = withSession(list, summary('a', { last_active: '2026-01-09T00:00:00Z' }));
+  assert.deepEqual(list.map((item) => item.id), ['c', 'a', 'b']);
+  assert.deepEqual(withoutSession(list, 'a').map((item) => item.id), ['c', 'b']);
+});
+
+test('a search finds every word, in any order and case', () => {
+  const list = [summary('1', { title: 'Weekend in the Mountains' }), summary('2', { title: 'Подорож у гори' })];
+  assert.deepEqual(matching(list, 'mount WEEK').map((item) => item.id), ['1']);
+  assert.deepEqual(matching(list, 'ГОРИ').map((item) => item.id), ['2']);
+  assert.equal(matching(list, '  ').length, 2);
+  assert.equal(matching(list, 'weekend sea').length, 0);
+});
+
+test('sessions are grouped by the reader\'s own days', () => {
+  const now = new Date(2026, 0, 10, 12);
+  const at = (/** @type {number} */ day, /** @type {number} */ hour) => ({ last_active: new Date(2026, 0, day, hour).toISOString() });
+  assert.equal(groupOf(summary('x', at(10, 0)), now), 'today');
+  assert.equal(groupOf(summary('x', at(9, 23)), now), 'yesterday');
+  assert.equal(groupOf(summary('x', at(5, 1)), now), 'week');
+  assert.equal(groupOf(summary('x', at(1, 1)), now), 'older');
+  assert.equal(groupOf(summary('x', { ...at(1, 1), pinned: true }), now), 'pinned');
+});
+
+/** @param {string} client_id @returns {OutboxItem} */
+const item = (client_id) => ({ client_id, content: client_id, images: [], created_ms: 1000, refused: null, held: false });
+
+test('the outbox outlives a reload, sends what may be sent, and forgets what is confirmed', () => {
+  let items = withItem(withItem([], item('a')), item('b'));
+  items = withRefusal(items, 'a', { code: 'empty_message', message: 'no' });
+  const reloaded = parseOutbox(JSON.stringify(items), 2000);
+  assert.deepEqual(reloaded, items);
+  assert.deepEqual(toSend(reloaded).map((sent) => sent.client_id), ['b']);
+  assert.deepEqual(withoutConfirmed(reloaded, new Set(['b'])).map((left) => left.client_id), ['a']);
+  assert.equal(withoutConfirmed(reloaded, new Set(['z'])), reloaded);
+});
+
+test('an old unsent message waits for a word of its writer; broken storage is ignored', () => {
+  const [old] = parseOutbox(JSON.stringify([item('a')]), 1000 + HOLD_AFTER_MS + 1);
+  assert.equal(old.held, true);
+  assert.deepEqual(toSend([old]), []);
+  for (const text of [null, '', '{', '{}', '[1, null, {"client_id": 3}]']) assert.deepEqual(parseOutbox(text, 0), []);
+});
+
+test('reconnects wait longer each time, within bounds, and not all at once', () => {
+  assert.ok(delayMs(0, 0) >= 100 && delayMs(0, 0.99) <= 250);
+  assert.ok(delayMs(3, 0) > delayMs(0, 0.99));
+  assert.ok(delayMs(50, 0.99) <= 8000);
+  assert.notEqual(delayMs(4, 0.1), delayMs(4, 0.9));
+});
+
+/** @type {SystemStatus} */
+const demo = {
+  version: '1', active: 'starter', warnings: [],
+  backends: [
+    { kind: 'ollama', address: 'x', models: [], state: 'down', problem: 'p', remedy: 'r' },
+    { kind: 'starter', address: 'in process', state: 'ready', models: [{ name: 'small', demo: true }], default_model: 'small' },
+  ],
+  fetchable: [
+    { name: 'small', title: 'Small', size: 1, memory: 1, demo: true, present: true },
+    { name: 'large', title: 'Large', size: 2, memory: 2, demo: false, present: false },
+  ],
+};
+
+test('the status says which model answers, what is wrong, and what one could fetch', () => {
+  assert.equal(activeBackend(demo)?.kind, 'starter');
+  assert.deepEqual(expectedModel(demo, { id: 's', name: 'S', description: '', model: 'absent' }), { name: 'small', demo: true });
+  assert.equal(worthFetching(demo)?.name, 'large');
+  assert.equal(modelTrouble(demo), null);
+  const none = { ...demo, active: null };
+  assert.deepEqual(modelTrouble(none)?.problems, [{ kind: 'ollama', problem: 'p', remedy: 'r' }]);
+  assert.equal(expectedModel(none, null), null);
+  assert.equal(expectedModel(null, null), null);
+  /** @type {SystemStatus} */
+  const moving = { ...demo, fetchable: demo.fetchable.map((model) => (model.demo ? model : { ...model, received: 1 })) };
+  assert.deepEqual(fetching(moving), { model: 'large', received: 1, total: 2 });
+  assert.equal(fetching(demo), null);
+  assert.equal(worthFetching({ ...demo, backends: demo.backends.slice(0, 1) }), null);
+  const profiles = [{ id: 'a', name: 'A', description: '' }, { id: 'secretary', name: 'S', description: '' }];
+  assert.equal(defaultProfile(profiles)?.id, 'secretary');
+  assert.equal(defaultProfile([]), null);
+});
+
+test('colouring code loses and adds nothing', () => {
+  const code = 'def f(x):  # a "comment"\n    return "it\'s" + 0x1F  # \'\n';
+  const pieces = highlight(code, 'python');
+  assert.equal(pieces.map((piece) => piece.text).join(''), code);
+  assert.deepEqual(pieces.filter((piece) => piece.kind === 'comment').map((piece) => piece.text), ['# a "comment"', "# '"]);
+  assert.deepEqual(pieces.filter((piece) => piece.kind === 'keyword').map((piece) => piece.text), ['def', 'return']);
+  for (const language of ['js', 'sql', 'rust', 'diff', 'bash', 'unknown', '']) {
+    for (let i = 0; i <= code.length; i += 1) {
+      assert.equal(highlight(code.slice(0, i), language).map((piece) => piece.text).join(''), code.slice(0, i));
+    }
+  }
+});

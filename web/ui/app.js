@@ -1,0 +1,131 @@
+import { boot, closeToast, showNew } from '../app/actions.js';
+import { stop } from '../app/session.js';
+import { announcement, drawerOpen, openId, openTitle, sessionError, signedOut, toasts } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../vendor/lit.js';
+import { errorCard } from './cards.js';
+import { NaviElement } from './element.js';
+import { icons, mark } from './icons.js';
+import './banner.js';
+import './composer.js';
+import './conversation.js';
+import './header.js';
+import './queue.js';
+import './sidebar.js';
+import './todo.js';
+import './welcome.js';
+
+/** The whole page. */
+export class NaviApp extends NaviElement {
+  constructor() {
+    super();
+    /** @type {string | null | undefined} */
+    this._focused_for = undefined;
+    this._drawer_was_open = false;
+    this._title = '';
+    this._wide = matchMedia('(min-width: 52.01rem)');
+    // A drawer that was open is the sidebar now, and the page beside it must answer again.
+    this._onwide = () => drawerOpen.set(false);
+    this._onkey = (/** @type {KeyboardEvent} */ event) => this.#key(event);
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    addEventListener('keydown', this._onkey);
+    this._wide.addEventListener('change', this._onwide);
+    boot();
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    removeEventListener('keydown', this._onkey);
+    this._wide.removeEventListener('change', this._onwide);
+  }
+
+  updated() {
+    document.title = this._title === '' ? 'Navi' : `${this._title} · Navi`;
+    this.#moveFocus();
+  }
+
+  /** Focus follows what was opened: the drawer, or the field of the conversation. */
+  #moveFocus() {
+    const drawer = drawerOpen.get();
+    if (drawer !== this._drawer_was_open) {
+      this._drawer_was_open = drawer;
+      const target = drawer ? '.drawer-close' : '.drawer-open';
+      /** @type {HTMLElement | null} */ (this.querySelector(target))?.focus();
+    }
+    if (openId.get() === this._focused_for) return;
+    this._focused_for = openId.get();
+    // On a phone the keyboard would cover what was just opened.
+    if (matchMedia('(hover: hover)').matches) this.#composer()?.focusInput();
+  }
+
+  #composer() {
+    return /** @type {import('./composer.js').NaviComposer | null} */ (this.querySelector('navi-composer'));
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.defaultPrevented) return;
+    if (event.key === 'Escape') {
+      // In a field, Escape means the field.
+      if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
+      if (drawerOpen.get()) drawerOpen.set(false);
+      else stop();
+    } else if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.code === 'KeyK') {
+      event.preventDefault();
+      showNew();
+      this.#composer()?.focusInput();
+    }
+  }
+
+  render() {
+    if (signedOut.get()) return signIn();
+    const drawer = drawerOpen.get();
+    const id = openId.get();
+    const error = sessionError.get();
+    this._title = openTitle();
+    return html`
+      <a class="skip" href="#composer" @click=${(/** @type {Event} */ event) => {
+        event.preventDefault();
+        this.#composer()?.focusInput();
+      }}>${t('app.skip')}</a>
+      <div class="layout ${drawer ? 'drawer' : ''}">
+        <navi-sidebar class="sidebar" role="complementary" aria-label=${t('sidebar.label')} @click=${(/** @type {Event} */ event) => {
+          if (event.target instanceof Element && event.target.closest('.session-link') !== null) drawerOpen.set(false);
+        }}></navi-sidebar>
+        <div class="shade" @click=${() => drawerOpen.set(false)}></div>
+        <main class="main" ?inert=${drawer}>
+          <navi-header></navi-header>
+          <navi-banner></navi-banner>
+          ${error !== null ? html`<div class="scroll"><div class="column">${errorCard(error)}</div></div>`
+            : id === null ? html`<navi-welcome class="body"></navi-welcome>`
+              : html`<navi-conversation class="body"></navi-conversation>`}
+          <footer class="foot"><div class="column">
+            ${id === null || error !== null ? nothing : html`<navi-todo></navi-todo><navi-queue></navi-queue>`}
+            <navi-composer></navi-composer>
+          </div></footer>
+        </main>
+      </div>
+      <div class="toasts">${repeat(toasts.get(), (toast) => toast.id, (toast) => html`<div class="toast ${toast.error ? 'error' : ''}" role=${toast.error ? 'alert' : 'status'} data-testid="toast">
+        <span>${toast.text}</span>
+        ${toast.action === null ? nothing : html`<button type="button" class="link-button" data-testid="undo" @click=${() => {
+          toast.action?.run();
+          closeToast(toast.id);
+        }}>${toast.action.label}</button>`}
+        <button type="button" class="icon-button" aria-label=${t('banner.hide')} @click=${() => closeToast(toast.id)}>${icons.close}</button></div>`)}</div>
+      <div class="off-screen" role="status" aria-live="polite" data-testid="announcer">${announcement.get()}</div>`;
+  }
+}
+
+function signIn() {
+  return html`<main class="signin" data-testid="sign-in">
+    <span class="welcome-mark">${mark}</span>
+    <h1>${t('signin.title')}</h1>
+    <p>${t('signin.text')}</p>
+    <pre><code>navi link</code></pre>
+  </main>`;
+}
+
+customElements.define('navi-app', NaviApp);

@@ -1,0 +1,80 @@
+/** @import { FetchableModel, SystemStatus } from '../state/wire.js' */
+
+import { fetchModel } from '../app/actions.js';
+import { fetchAsked, status } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { activeBackend, fetching, modelTrouble, worthFetching } from '../state/service.js';
+import { html, nothing } from '../vendor/lit.js';
+import { withCode } from './cards.js';
+import { NaviElement } from './element.js';
+import { formatBytes, sentence } from './format.js';
+import { icons } from './icons.js';
+
+/** What the service needs from its user: a model, patience, or attention. */
+export class NaviBanner extends NaviElement {
+  static properties = { _hidden: { state: true } };
+
+  constructor() {
+    super();
+    /** What the reader has put away; it comes back when it changes. @type {string[]} */
+    this._hidden = [];
+  }
+
+  render() {
+    const system = status.get();
+    if (system === null) return nothing;
+    return html`${this.#model(system)}${this.#warnings(system)}`;
+  }
+
+  /** @param {SystemStatus} system */
+  #model(system) {
+    const moving = fetching(system);
+    const offer = moving === null ? worthFetching(system) : null;
+    const trouble = modelTrouble(system);
+    if (trouble !== null) return html`<section class="banner trouble" role="status" data-testid="banner" data-kind="no-model">
+      ${icons.warning}<div class="banner-text">
+        <strong>${t('banner.no_model.title')}</strong>
+        ${trouble.loading !== null ? html`<p>${t('banner.loading', { detail: trouble.loading })}</p>` : nothing}
+        ${trouble.problems.length === 0 && trouble.loading === null && moving === null ? html`<p>${t('banner.looking')}</p>` : nothing}
+        ${trouble.problems.map((item) => html`<p>${withCode(sentence(item.problem))} <span class="remedy">${withCode(sentence(item.remedy))}</span></p>`)}
+        ${moving === null ? nothing : progress(moving)}
+        ${offerButton(offer)}
+      </div></section>`;
+    if (moving !== null) return html`<section class="banner" role="status" data-testid="banner" data-kind="fetching">${icons.download}<div class="banner-text">${progress(moving)}</div></section>`;
+    const backend = activeBackend(system);
+    const demo = backend?.models.find((model) => model.name === backend.default_model)?.demo === true;
+    if (!demo || this._hidden.includes('demo')) return nothing;
+    return html`<section class="banner" data-testid="banner" data-kind="demo"><div class="banner-text"><p>${t('banner.demo')}</p>${offerButton(offer)}</div>${this.#hide('demo')}</section>`;
+  }
+
+  /** @param {SystemStatus} system */
+  #warnings(system) {
+    const warnings = system.warnings.filter((warning) => !this._hidden.includes(warning));
+    return warnings.map((warning) => html`<section class="banner trouble" role="status" data-testid="banner" data-kind="warning">
+      ${icons.warning}<div class="banner-text"><p>${withCode(sentence(warning))}</p></div>${this.#hide(warning)}</section>`);
+  }
+
+  /** @param {string} what */
+  #hide(what) {
+    return html`<button type="button" class="icon-button" aria-label=${t('banner.hide')} title=${t('banner.hide')}
+      @click=${() => { this._hidden = [...this._hidden, what]; }}>${icons.close}</button>`;
+  }
+}
+
+/** @param {{ model: string, received: number, total: number }} moving */
+function progress(moving) {
+  const params = { model: moving.model, received: formatBytes(moving.received), total: formatBytes(moving.total) };
+  return html`<p>${t('banner.fetching', params)}</p>
+    <progress max=${Math.max(1, moving.total)} value=${moving.received} aria-label=${t('banner.progress')} data-testid="fetch-progress"></progress>`;
+}
+
+/** @param {FetchableModel | null} offer */
+function offerButton(offer) {
+  if (offer === null) return nothing;
+  const asked = fetchAsked.get() === offer.name;
+  return html`<p class="banner-actions"><button type="button" class="button small" data-testid="fetch-model" ?disabled=${asked}
+      @click=${() => void fetchModel(offer.name)}>${icons.download}${asked ? t('banner.starting') : t('banner.fetch', { title: offer.title, size: formatBytes(offer.size) })}</button>
+    <span class="quiet">${t('banner.fetch_hint', { memory: formatBytes(offer.memory) })}</span></p>`;
+}
+
+customElements.define('navi-banner', NaviBanner);

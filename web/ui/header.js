@@ -1,0 +1,54 @@
+import { connection, drawerOpen, listConnection, openId, openTitle, chosenProfile, profiles, session, sessions, status } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { activeBackend, defaultProfile, expectedModel } from '../state/service.js';
+import { html, nothing, svg } from '../vendor/lit.js';
+import { NaviElement } from './element.js';
+import { formatTokens } from './format.js';
+import { icons } from './icons.js';
+
+/** The conversation's title, who answers it, and how full its context is. */
+export class NaviHeader extends NaviElement {
+  render() {
+    const state = session.get();
+    const id = openId.get();
+    const listed = sessions.get().list.find((item) => item.id === id);
+    const profile_id = state?.profile_id ?? listed?.profile_id ?? chosenProfile.get();
+    const profile = profiles.get().find((item) => item.id === profile_id) ?? (id === null ? defaultProfile(profiles.get()) : null);
+    const expected = expectedModel(status.get(), profile);
+    const name = state?.run?.model || (expected?.name ?? null);
+    const backend = activeBackend(status.get());
+    const info = backend?.models.find((item) => item.name === name) ?? expected;
+    const link = id === null ? listConnection.get() : connection.get();
+    return html`<header class="page-head">
+      <button type="button" class="icon-button drawer-open" aria-label=${t('sidebar.open')} title=${t('sidebar.open')} data-testid="drawer-open"
+        aria-expanded=${String(drawerOpen.get())} @click=${() => drawerOpen.set(true)}>${icons.menu}</button>
+      <div class="head-text">
+        <h1 data-testid="session-title" dir="auto">${id === null ? t('sidebar.new') : openTitle() || t('sidebar.untitled')}</h1>
+        <p class="head-meta">
+          ${profile === null && !profile_id ? nothing : html`<span data-testid="profile-name" title=${t('header.profile')}>${profile?.name ?? profile_id}</span><span aria-hidden="true">·</span>`}
+          <span class="head-model" data-testid="model-name" title=${backend === null ? t('header.model') : t('header.backend', { name: t(`backend.${backend.kind}`) })}>${name ?? t('header.no_model')}</span>
+          ${backend === null ? nothing : html`<span class="head-backend" data-testid="backend-name">${backend.kind}</span>`}
+          ${info?.demo === true ? html`<span class="badge" data-testid="demo-badge" title=${t('header.demo_hint')}>${t('header.demo')}</span>` : nothing}
+        </p>
+      </div>
+      ${link === 'open' ? nothing : html`<span class="connection" role="status" data-testid="connection" data-state=${link}><span class="spinner" aria-hidden="true"></span>
+        <span class="connection-text">${t(`connection.${link}`)}</span></span>`}
+      ${state === null || state.max_context_tokens === 0 ? nothing : contextMeter(state.context_tokens, state.max_context_tokens)}
+    </header>`;
+  }
+}
+
+const RADIUS = 8;
+const ROUND = 2 * Math.PI * RADIUS;
+
+/** @param {number} used @param {number} max */
+function contextMeter(used, max) {
+  const share = Math.min(1, used / max);
+  const label = t('header.context', { used: formatTokens(used), max: formatTokens(max) });
+  return html`<span class="context ${share > 0.8 ? 'high' : ''}" role="img" aria-label=${label} title=${label} data-testid="context-meter">
+    <svg viewBox="0 0 20 20" aria-hidden="true">${svg`<circle class="ring" cx="10" cy="10" r=${RADIUS}/>
+      <circle class="fill" cx="10" cy="10" r=${RADIUS} stroke-dasharray="${share * ROUND} ${ROUND}" transform="rotate(-90 10 10)"/>`}</svg>
+    <span class="context-text">${formatTokens(used)}</span></span>`;
+}
+
+customElements.define('navi-header', NaviHeader);

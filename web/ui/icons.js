@@ -1,0 +1,51 @@
+// Line icons, 24 units square, drawn with the text's colour.
+
+import { html, svg } from '../vendor/lit.js';
+
+/** @param {unknown} shape */
+const icon = (shape) => html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">${shape}</svg>`;
+
+export const icons = {
+  plus: icon(svg`<path d="M12 5v14M5 12h14"/>`),
+  search: icon(svg`<circle cx="11" cy="11" r="6.5"/><path d="m16 16 4.5 4.5"/>`),
+  menu: icon(svg`<path d="M4 7h16M4 12h11M4 17h16"/>`),
+  close: icon(svg`<path d="m6 6 12 12M18 6 6 18"/>`),
+  pin: icon(svg`<path d="M9 4h6l-.8 6.2L17 13v2H7v-2l2.8-2.8L9 4ZM12 15v5.5"/>`),
+  pencil: icon(svg`<path d="m5 19 .9-4L16.4 4.6a1.6 1.6 0 0 1 2.3 0l.7.7a1.6 1.6 0 0 1 0 2.3L9 18l-4 1Z"/>`),
+  trash: icon(svg`<path d="M5 7h14M10 7V4.5h4V7M7 7l.8 12.5h8.4L17 7M10.3 11v5M13.7 11v5"/>`),
+  send: icon(svg`<path d="M12 19.5V5M5.5 11.2 12 4.7l6.5 6.5"/>`),
+  stop: icon(svg`<rect x="7" y="7" width="10" height="10" rx="2" class="solid"/>`),
+  image: icon(svg`<rect x="4" y="5" width="16" height="14" rx="2.5"/><circle cx="9" cy="10" r="1.6"/><path d="m5 17.5 4.8-4.6 3 2.8 3-3.2 4 4"/>`),
+  copy: icon(svg`<rect x="9" y="9" width="10.5" height="10.5" rx="2"/><path d="M5.5 15h-.2A1.3 1.3 0 0 1 4 13.7V5.8A1.8 1.8 0 0 1 5.8 4h7.9A1.3 1.3 0 0 1 15 5.3v.2"/>`),
+  check: icon(svg`<path d="m5 12.5 4.5 4.5L19 7.5"/>`),
+  cross: icon(svg`<path d="m7 7 10 10M17 7 7 17"/>`),
+  chevron: icon(svg`<path d="m9 6 6 6-6 6"/>`),
+  down: icon(svg`<path d="M12 5v14M6 13l6 6 6-6"/>`),
+  folder: icon(svg`<path d="M3.5 7.5A2 2 0 0 1 5.5 5.5h3.7l2 2.3h7.3a2 2 0 0 1 2 2v7a2 2 0 0 1-2 2h-13a2 2 0 0 1-2-2Z"/>`),
+  steps: icon(svg`<path d="m4 7 1.5 1.5L8 6M4 16.5 5.5 18 8 15.5M11.5 7.5h8M11.5 17h8"/>`),
+  note: icon(svg`<path d="M6 4h12v10.5L13.5 20H6ZM13.5 20v-5.5H18M9 8.5h6M9 12h3"/>`),
+  terminal: icon(svg`<rect x="3.5" y="5" width="17" height="14" rx="2.5"/><path d="m7.5 10 2.5 2-2.5 2M12.5 14.5h4"/>`),
+  globe: icon(svg`<circle cx="12" cy="12" r="8"/><path d="M4 12h16M12 4c2.5 2.3 3.5 5 3.5 8s-1 5.7-3.5 8c-2.5-2.3-3.5-5-3.5-8s1-5.7 3.5-8Z"/>`),
+  wrench: icon(svg`<path d="M14.5 6.5a4 4 0 0 1 5-1.3l-2.7 2.7 1.5 1.5 2.5-2.5a4 4 0 0 1-5.3 5L8 19.5a1.8 1.8 0 0 1-2.6 0l-.4-.4a1.8 1.8 0 0 1 0-2.6l7.6-7.4a4 4 0 0 1 1.9-2.6Z"/>`),
+  thought: icon(svg`<path d="M8.5 15.5a4.3 4.3 0 0 1-.7-8.5A5 5 0 0 1 17 7.8a4 4 0 0 1-1 7.7Z"/><circle cx="8.5" cy="19" r="1" class="solid"/>`),
+  warning: icon(svg`<path d="M12 4.5 21 19.5H3ZM12 10v4.5M12 17v.3"/>`),
+  sun: icon(svg`<circle cx="12" cy="12" r="3.8"/><path d="M12 3v2M12 19v2M3 12h2M19 12h2M5.7 5.7l1.4 1.4M16.9 16.9l1.4 1.4M18.3 5.7l-1.4 1.4M7.1 16.9l-1.4 1.4"/>`),
+  moon: icon(svg`<path d="M19.5 14.5A8 8 0 0 1 9.5 4.5a8 8 0 1 0 10 10Z"/>`),
+  auto: icon(svg`<rect x="3.5" y="5" width="17" height="11.5" rx="2"/><path d="M9 20h6M12 16.5V20"/>`),
+  download: icon(svg`<path d="M12 4.5v10M7.5 10.5l4.5 4.5 4.5-4.5M5 19.5h14"/>`),
+  resume: icon(svg`<path d="M8 5.5v13l10-6.5Z" class="solid"/>`),
+};
+
+/** Navi's mark: a needle that points the way. */
+export const mark = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">${svg`
+  <path class="mark-a" d="M16 2.5c1.3 7.2 4.2 10.7 13.5 13.5C20.2 18.8 17.3 22.3 16 29.5Z"/>
+  <path class="mark-b" d="M16 2.5C14.7 9.7 11.8 13.2 2.5 16c9.3 2.8 12.2 6.3 13.5 13.5Z"/>`}</svg>`;
+
+/** @type {Record<string, keyof typeof icons>} */
+const TOOL_ICONS = {
+  filesystem: 'folder', todo: 'steps', scratchpad: 'note', terminal: 'terminal', ssh: 'terminal',
+  web_search: 'globe', web_fetch: 'globe', view_image: 'image',
+};
+
+/** @param {string} tool */
+export const toolIcon = (tool) => icons[TOOL_ICONS[tool] ?? 'wrench'];

@@ -1,0 +1,91 @@
+/** @import { SessionSummary } from '../state/wire.js' */
+
+import { remove, rename, sessionHref, togglePin } from '../app/actions.js';
+import { t } from '../i18n/index.js';
+import { html, nothing } from '../vendor/lit.js';
+import { NaviElement } from './element.js';
+import { formatTime } from './format.js';
+import { icons } from './icons.js';
+
+/** A row of the session list. */
+export class NaviSessionItem extends NaviElement {
+  static properties = { session: { attribute: false }, current: { type: Boolean }, _renaming: { state: true } };
+
+  constructor() {
+    super();
+    this.session = /** @type {SessionSummary} */ (/** @type {unknown} */ (null));
+    this.current = false;
+    this._renaming = false;
+  }
+
+  render() {
+    const { session } = this;
+    const title = session.title || t('sidebar.untitled');
+    if (this._renaming) return this.#form(title);
+    const state = session.state === 'idle' ? '' : t(`session.state.${session.state}`);
+    return html`<div class="session-item ${this.current ? 'current' : ''}" data-testid="session-item" data-session-id=${session.id}
+      data-state=${session.state} data-pinned=${String(session.pinned)}>
+      <a class="session-link" href=${sessionHref(session.id)} aria-current=${this.current ? 'page' : nothing}
+        title=${`${title}\n${formatTime(session.last_active)}`} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}
+        @dblclick=${() => void this.#rename()}>
+        <span class="session-title" dir="auto">${title}</span>
+        ${state === '' ? nothing : html`<span class="state-dot ${session.state}" role="img" aria-label=${state} title=${state}></span>`}
+      </a>
+      <span class="session-actions">
+        ${this.#action('pin', session.pinned ? 'session.unpin' : 'session.pin', () => togglePin(session))}
+        ${this.#action('pencil', 'session.rename', () => void this.#rename())}
+        ${this.#action('trash', 'session.delete', () => void remove(session))}
+      </span>
+    </div>`;
+  }
+
+  /**
+   * @param {'pin' | 'pencil' | 'trash'} icon
+   * @param {string} label
+   * @param {() => void} run
+   */
+  #action(icon, label, run) {
+    return html`<button type="button" class="icon-button ${icon === 'pin' && this.session.pinned ? 'on' : ''}" title=${t(label)}
+      aria-label=${`${t(label)}: ${this.session.title || t('sidebar.untitled')}`} data-testid=${label.replace('.', '-')} @click=${run}>${icons[icon]}</button>`;
+  }
+
+  /** @param {string} title */
+  #form(title) {
+    return html`<form class="session-item renaming" @submit=${(/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.#finish(true);
+    }}><input class="rename-input" data-testid="rename-input" maxlength="200" aria-label=${t('session.rename_label')} .value=${title}
+      @blur=${() => this.#finish(true)} @keydown=${(/** @type {KeyboardEvent} */ event) => {
+        if (event.key !== 'Escape') return;
+        event.stopPropagation();
+        this.#finish(false);
+      }}></form>`;
+  }
+
+  async #rename() {
+    this._renaming = true;
+    await this.updateComplete;
+    this.querySelector('input')?.select();
+  }
+
+  /** @param {boolean} keep */
+  async #finish(keep) {
+    if (!this._renaming) return;
+    const input = this.querySelector('input');
+    const focused = document.activeElement === input;
+    if (keep && input !== null) rename(this.session, input.value);
+    this._renaming = false;
+    await this.updateComplete;
+    if (focused) this.querySelector('a')?.focus();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.key === 'F2') void this.#rename();
+    else if (event.key === 'Delete') void remove(this.session);
+    else return;
+    event.preventDefault();
+  }
+}
+
+customElements.define('navi-session-item', NaviSessionItem);

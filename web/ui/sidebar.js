@@ -1,0 +1,89 @@
+/** @import { SessionSummary } from '../state/wire.js' */
+
+import { showNew } from '../app/actions.js';
+import { drawerOpen, openId, sessions } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { groupOf, matching } from '../state/sessions.js';
+import { html, nothing, repeat } from '../vendor/lit.js';
+import { NaviElement } from './element.js';
+import { icons, mark } from './icons.js';
+import './session_item.js';
+import './settings.js';
+
+/** So many rows are drawn at once; a search reaches the rest. */
+const ROWS = 300;
+
+/** The session list with its search, and the settings below it. */
+export class NaviSidebar extends NaviElement {
+  static properties = { _query: { state: true } };
+
+  constructor() {
+    super();
+    this._query = '';
+  }
+
+  render() {
+    const { loaded, list } = sessions.get();
+    const found = matching(list, this._query).slice(0, ROWS);
+    return html`
+      <div class="sidebar-head">
+        <a class="brand" href="#/">${mark}<span>Navi</span></a>
+        <button type="button" class="icon-button drawer-close" aria-label=${t('sidebar.close')} title=${t('sidebar.close')}
+          @click=${() => drawerOpen.set(false)}>${icons.close}</button>
+      </div>
+      <button type="button" class="new-session" data-testid="new-session" @click=${() => this.#new()}>
+        ${icons.plus}<span>${t('sidebar.new')}</span><kbd>${/Mac|iP/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'}</kbd></button>
+      <label class="search">${icons.search}<input type="search" data-testid="session-search" placeholder=${t('sidebar.search')} aria-label=${t('sidebar.search')}
+        .value=${this._query} @input=${(/** @type {InputEvent} */ event) => { this._query = /** @type {HTMLInputElement} */ (event.target).value; }}
+        @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}></label>
+      <nav class="session-list" aria-label=${t('sidebar.label')} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
+        ${!loaded ? html`<div class="skeleton"><div class="bone"></div><div class="bone"></div><div class="bone short"></div></div>` : nothing}
+        ${loaded && list.length === 0 ? html`<p class="quiet">${t('sidebar.empty')}</p>` : nothing}
+        ${loaded && list.length > 0 && found.length === 0 ? html`<p class="quiet">${t('sidebar.no_match')}</p>` : nothing}
+        ${groups(found).map(([group, items]) => html`<h2>${t(`sidebar.group.${group}`)}</h2>
+          <ul>${repeat(items, (item) => item.id, (item) => html`<li><navi-session-item .session=${item}
+            ?current=${item.id === openId.get()}></navi-session-item></li>`)}</ul>`)}
+      </nav>
+      <navi-settings></navi-settings>`;
+  }
+
+  #new() {
+    showNew();
+    /** @type {import('./composer.js').NaviComposer | null} */ (document.querySelector('navi-composer'))?.focusInput();
+  }
+
+  /** Up and down walk the list, from the search field too. @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp' && event.key !== 'Home' && event.key !== 'End') return;
+    const in_search = event.target instanceof HTMLInputElement;
+    if (in_search && event.key !== 'ArrowDown') return;
+    if (in_search && /** @type {HTMLInputElement} */ (event.target).type !== 'search') return;
+    const links = /** @type {HTMLElement[]} */ ([...this.querySelectorAll('.session-link')]);
+    if (links.length === 0) return;
+    const here = links.findIndex((item) => item.closest('li')?.contains(/** @type {Node} */ (event.target)));
+    let next = 0;
+    if (event.key === 'ArrowDown') next = Math.min(links.length - 1, here + 1);
+    if (event.key === 'ArrowUp') next = here - 1;
+    if (event.key === 'End') next = links.length - 1;
+    event.preventDefault();
+    if (next < 0) /** @type {HTMLElement | null} */ (this.querySelector('input[type=search]'))?.focus();
+    else links[next].focus();
+  }
+}
+
+/**
+ * @param {SessionSummary[]} list
+ * @returns {[string, SessionSummary[]][]}
+ */
+function groups(list) {
+  /** @type {Map<string, SessionSummary[]>} */
+  const found = new Map();
+  const now = new Date();
+  for (const item of list) {
+    const group = groupOf(item, now);
+    found.set(group, [...(found.get(group) ?? []), item]);
+  }
+  return [...found];
+}
+
+customElements.define('navi-sidebar', NaviSidebar);

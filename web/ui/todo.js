@@ -1,0 +1,48 @@
+/** @import { TodoItem } from '../state/wire.js' */
+
+import { session } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { html, nothing } from '../vendor/lit.js';
+import { NaviElement } from './element.js';
+import { icons } from './icons.js';
+
+/** The session's steps: one line that says where it stands, the whole list on demand. */
+export class NaviTodo extends NaviElement {
+  static properties = { _open: { state: true } };
+
+  constructor() {
+    super();
+    this._open = false;
+  }
+
+  render() {
+    const state = session.get();
+    const items = state?.todo ?? [];
+    if (items.length === 0) return nothing;
+    const done = items.filter((item) => item.status === 'done' || item.status === 'skipped').length;
+    const current = items.find((item) => item.status === 'in_progress') ?? items.find((item) => item.status === 'pending');
+    return html`<section class="todo ${state?.run == null ? '' : 'running'}" data-testid="todo" aria-label=${t('todo.label')}>
+      <button type="button" class="fold todo-head" aria-expanded=${String(this._open)} aria-controls="todo-list"
+        @click=${() => { this._open = !this._open; }}>
+        ${icons.steps}
+        <span class="todo-progress">${t('todo.progress', { done, total: items.length })}</span>
+        <progress max=${items.length} value=${done} aria-hidden="true"></progress>
+        <span class="todo-current">${current?.text ?? nothing}</span>
+        <span class="turn">${icons.chevron}</span>
+      </button>
+      <ol id="todo-list" ?hidden=${!this._open}>${items.map(todoItem)}</ol>
+    </section>`;
+  }
+}
+
+/** @param {TodoItem} item */
+function todoItem(item) {
+  const state = t(`todo.state.${item.status}`);
+  return html`<li class="todo-item ${item.status}" data-testid="todo-item" data-status=${item.status}>
+    <span class="todo-mark" role="img" aria-label=${state} title=${state}>${
+      item.status === 'done' ? icons.check : item.status === 'failed' ? icons.cross : nothing}</span>
+    <span class="todo-text">${item.text}${item.note === undefined ? nothing : html`<span class="todo-note">${item.note}</span>`}</span>
+  </li>`;
+}
+
+customElements.define('navi-todo', NaviTodo);

@@ -1,0 +1,138 @@
+/** @import { Call } from '../state/model.js' */
+
+import { t } from '../i18n/index.js';
+import { html, nothing } from '../vendor/lit.js';
+import { copyButton } from './copy.js';
+import { NaviElement } from './element.js';
+import { formatDuration } from './format.js';
+import { icons, toolIcon } from './icons.js';
+
+/** More lines than this are shown on demand. */
+const LINES = 30;
+const CHARS = 20_000;
+
+/** One tool call: what was asked, what it prints, what came of it. Folded unless it went wrong. */
+export class NaviToolCard extends NaviElement {
+  static properties = { call: { attribute: false }, _chosen: { state: true }, _whole: { state: true } };
+
+  constructor() {
+    super();
+    this.call = /** @type {Call} */ (/** @type {unknown} */ (null));
+    /** What the reader chose, if they did. @type {boolean | null} */
+    this._chosen = null;
+    this._whole = false;
+  }
+
+  get #open() {
+    const { state, output } = this.call;
+    return this._chosen ?? ((state === 'running' && output !== '') || state === 'failed' || state === 'outcome_unknown');
+  }
+
+  render() {
+    const { call } = this;
+    const open = this.#open;
+    const body = `call-${call.id}`;
+    const state = t(`tool.state.${call.state}`);
+    return html`<section class="tool-card" data-testid="tool-card" data-call-id=${call.id} data-state=${call.state}
+      data-tool=${call.name} aria-label="${call.name}: ${state}">
+      <button type="button" class="tool-head" aria-expanded=${String(open)} aria-controls=${body}
+        @click=${() => { this._chosen = !open; }}>
+        <span class="tool-icon">${toolIcon(call.name)}</span>
+        <span class="tool-name">${call.name}</span>
+        <span class="tool-brief">${brief(call.args)}</span>
+        <span class="tool-end">
+          ${call.duration_ms === null ? nothing : html`<span class="tool-time">${formatDuration(call.duration_ms)}</span>`}
+          <span class="tool-state" title=${state}>${stateIcon(call.state)}<span class="tool-state-text">${state}</span></span>
+          <span class="turn">${icons.chevron}</span>
+        </span>
+      </button>
+      <div id=${body} class="tool-body" ?hidden=${!open}>${open ? this.#body(call) : nothing}</div>
+    </section>`;
+  }
+
+  /** @param {Call} call */
+  #body(call) {
+    return html`
+      ${call.state === 'outcome_unknown' ? html`<p class="tool-hint">${t('tool.unknown_hint')}</p>` : nothing}
+      ${argumentList(call.args)}
+      ${call.result === null && call.output !== '' ? this.#text('tool.output', call.output, true) : nothing}
+      ${call.result === null ? nothing : this.#text('tool.result', pretty(call.result), false)}`;
+  }
+
+  /**
+   * @param {string} label
+   * @param {string} text
+   * @param {boolean} growing the end is what one wants to see
+   */
+  #text(label, text, growing) {
+    const lines = text.split('\n');
+    const cut = !this._whole && (lines.length > LINES + 5 || text.length > CHARS);
+    const shown = cut ? excerpt(lines, growing) : text;
+    return html`<div class="tool-part">
+      <div class="tool-label"><span>${t(label)}</span>${copyButton(() => text, 'message.copy')}</div>
+      <pre tabindex="0" class="tool-text">${shown === '' ? t('tool.empty') : shown}</pre>
+      ${cut ? html`<button type="button" class="link-button" @click=${() => { this._whole = true; }}
+        >${lines.length > LINES + 5 ? t('tool.more', { n: lines.length - LINES }) : t('tool.all')}</button>` : nothing}
+    </div>`;
+  }
+}
+
+/**
+ * @param {string[]} lines
+ * @param {boolean} growing the end is what one wants to see
+ */
+function excerpt(lines, growing) {
+  return growing ? lines.slice(-LINES).join('\n').slice(-CHARS) : lines.slice(0, LINES).join('\n').slice(0, CHARS);
+}
+
+/** @param {Call['state']} state */
+function stateIcon(state) {
+  if (state === 'running') return html`<span class="spinner" aria-hidden="true"></span>`;
+  if (state === 'success') return icons.check;
+  if (state === 'failed') return icons.cross;
+  return state === 'stopped' ? icons.stop : icons.warning;
+}
+
+/**
+ * The arguments in a few words, for the folded card.
+ * @param {unknown} args
+ */
+export function brief(args) {
+  if (args === null || typeof args !== 'object') return String(args ?? '').slice(0, 120);
+  return Object.values(args)
+    .filter((value) => typeof value === 'string' || typeof value === 'number')
+    .map((value) => String(value).trim().slice(0, 80))
+    // Whole texts are the call's freight, not its address.
+    .filter((value) => value !== '' && !value.includes('\n'))
+    .slice(0, 3)
+    .join(' · ');
+}
+
+/** Texts of several lines stand last, where they hide nothing. @param {unknown} value */
+const isText = (value) => typeof value === 'string' && value.includes('\n');
+
+/** @param {unknown} args */
+function argumentList(args) {
+  const entries = args !== null && typeof args === 'object' && !Array.isArray(args)
+    ? Object.entries(args).sort(([, a], [, b]) => Number(isText(a)) - Number(isText(b)))
+    : [['', args]];
+  if (entries.length === 0) return nothing;
+  return html`<div class="tool-part"><div class="tool-label"><span>${t('tool.arguments')}</span></div>
+    <dl class="arguments">${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${
+      typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</dd></div>`)}</dl></div>`;
+}
+
+/**
+ * JSON set out over lines; any other text as it is.
+ * @param {string} text
+ */
+export function pretty(text) {
+  if (!/^\s*[[{]/.test(text) || text.length > 200_000) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+customElements.define('navi-tool-card', NaviToolCard);

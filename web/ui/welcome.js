@@ -1,0 +1,39 @@
+import { chosenProfile, createError, profiles } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { defaultProfile } from '../state/service.js';
+import { html, nothing } from '../vendor/lit.js';
+import { errorCard } from './cards.js';
+import { NaviElement } from './element.js';
+import { mark } from './icons.js';
+
+const EXAMPLES = ['plan', 'files', 'explain', 'draft'];
+
+/** The page of a new session: who helps, and where to begin. */
+export class NaviWelcome extends NaviElement {
+  render() {
+    const list = profiles.get();
+    const chosen = chosenProfile.get() ?? defaultProfile(list)?.id;
+    const error = createError.get();
+    return html`<div class="scroll"><div class="column welcome" data-testid="welcome">
+      <span class="welcome-mark">${mark}</span>
+      <h2>${t('welcome.title')}</h2>
+      <p class="welcome-text">${t('welcome.text')}</p>
+      ${list.length < 2 ? nothing : html`<fieldset class="profiles"><legend>${t('welcome.profile')}</legend>
+        ${list.map((profile) => html`<label class="profile"><input type="radio" name="profile" class="cover" data-testid="profile-choice" value=${profile.id}
+          .checked=${profile.id === chosen} @change=${() => chosenProfile.set(profile.id)}>
+          <span class="profile-name">${profile.name}</span><span class="profile-text">${profile.description}</span></label>`)}
+      </fieldset>`}
+      <section class="examples" aria-label=${t('welcome.examples')}>
+        ${EXAMPLES.map((name) => html`<button type="button" class="example" data-testid="example" @click=${() => use(t(`welcome.example.${name}`))}>${t(`welcome.example.${name}`)}</button>`)}
+      </section>
+      ${error === null ? nothing : errorCard(error)}
+    </div></div>`;
+  }
+}
+
+/** An example is put where it can still be changed, not sent. @param {string} text */
+function use(text) {
+  /** @type {import('./composer.js').NaviComposer | null} */ (document.querySelector('navi-composer'))?.setText(text);
+}
+
+customElements.define('navi-welcome', NaviWelcome);
