@@ -1,0 +1,13 @@
+//! The engine as a door uses it: real store, real actors, a scripted model.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    dead_code,
+    reason = "tests; the house is shared with those of faults"
+)]
+
+mod house;
+mod stopping;
+mod turns;
+mod watching;

@@ -1,0 +1,128 @@
+//! Stop, and the shutdown.
+
+use std::time::{Duration, Instant};
+
+use navi_actors::protocol::message::MessageState;
+use serde_json::json;
+
+use crate::house::{House, Say, appears, in_system, kinds, with_house, write_call};
+
+async fn stop_takes_effect(house: &House, session: navi_actors::protocol::ids::SessionId) {
+    let mut tab = house.tab(session, None).await;
+    let asked = Instant::now();
+    assert!(house.engine.stop(house.user, session).await.unwrap());
+    tab.until("stream_stopped").await;
+    assert!(
+        asked.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        asked.elapsed()
+    );
+}
+
+#[test]
+fn stop_ends_a_silent_backend() {
+    with_house(|house| async move {
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([Say::Silence]);
+        house.say(session, "hi").await;
+        tab.until("stream_start").await;
+        while house.requests().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        stop_takes_effect(&house, session).await;
+        house.streams_dropped(1).await;
+    });
+}
+
+#[test]
+fn stop_in_mid_text_keeps_what_was_said() {
+    with_house(|house| async move {
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([Say::Text("half a sen".into()), Say::Silence]);
+        house.say(session, "hi").await;
+        tab.until("stream_delta").await;
+        stop_takes_effect(&house, session).await;
+        house.streams_dropped(1).await;
+        let snapshot = house.engine.snapshot(house.user, session).await.unwrap();
+        let last = snapshot.messages.last().unwrap();
+        assert_eq!(last.content.as_deref(), Some("half a sen"));
+        assert_eq!(last.state, MessageState::Stopped);
+        house.say(session, "again").await;
+        tab.until("stream_end").await;
+    });
+}
+
+#[test]
+fn stop_ends_a_tool_that_would_not_end() {
+    with_house(|house| async move {
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([Say::Call("sleep", json!({})), write_call("never.txt", "x")]);
+        house.say(session, "hi").await;
+        tab.until("tool_started").await;
+        let workspace = house.dir.join("session_files").join(session.to_string());
+        appears(&workspace.join("began")).await;
+        stop_takes_effect(&house, session).await;
+        let frames = tab.until("stream_stopped").await;
+        let outcomes: Vec<_> = frames
+            .iter()
+            .filter(|frame| frame["type"] == "tool_call")
+            .map(|frame| frame["outcome"].as_str().unwrap())
+            .collect();
+        assert_eq!(outcomes, ["stopped", "stopped"]);
+        appears(&workspace.join("ended")).await;
+        assert!(!workspace.join("never.txt").exists());
+    });
+}
+
+#[test]
+fn stop_without_a_run_says_so() {
+    with_house(|house| async move {
+        let session = house.session().await;
+        assert!(!house.engine.stop(house.user, session).await.unwrap());
+    });
+}
+
+#[test]
+fn a_shutdown_interrupts_and_the_next_start_goes_on() {
+    in_system(|runtime, dir| async move {
+        let house = House::open(&dir, runtime.clone()).await;
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([write_call("a", "x")]);
+        house.script([Say::Text("so far".into()), Say::Silence]);
+        house.say(session, "hi").await;
+        tab.until("stream_delta").await;
+        let asked = Instant::now();
+        house.engine.shutdown(Duration::from_secs(2)).await;
+        assert!(
+            asked.elapsed() < Duration::from_secs(3),
+            "{:?}",
+            asked.elapsed()
+        );
+        let frames = tab.until("run_interrupted").await;
+        assert_eq!(frames.last().unwrap()["can_continue"], true);
+        assert!(tab.ended().await);
+
+        let house = House::open(&dir, runtime).await;
+        let snapshot = house.engine.snapshot(house.user, session).await.unwrap();
+        assert!(snapshot.can_continue);
+        assert_eq!(
+            snapshot.messages.last().unwrap().content.as_deref(),
+            Some("so far")
+        );
+        let mut tab = house.tab(session, None).await;
+        house
+            .engine
+            .continue_run(house.user, session)
+            .await
+            .unwrap();
+        let frames = tab.until("stream_end").await;
+        assert_eq!(
+            kinds(&frames),
+            ["stream_start", "stream_delta", "stream_end"]
+        );
+    });
+}

@@ -1,0 +1,87 @@
+//! Tabs: whoever joins, whenever, sees the same.
+
+use serde_json::Value;
+
+use crate::house::{Say, assert_gapless, text, with_house, write_call};
+
+/// Everything that counts, without times: events whole, parts put together.
+fn seen(frames: &[Value]) -> (Vec<Value>, String) {
+    let events = frames
+        .iter()
+        .filter(|frame| frame["seq"].is_u64())
+        .cloned()
+        .collect();
+    (events, text(frames, "stream_delta"))
+}
+
+#[test]
+fn a_tab_that_joins_in_mid_answer_sees_the_same() {
+    with_house(|house| async move {
+        let session = house.session().await;
+        let mut first = house.tab(session, None).await;
+        house.script([
+            Say::Text("Grüße ".into()),
+            Say::Hold,
+            Say::Text("🌍 Welt".into()),
+            Say::Hold,
+            Say::Text("!".into()),
+        ]);
+        house.say(session, "hi").await;
+        let mut a = first.until("stream_delta").await;
+        let mut second = house.tab(session, None).await;
+        let mut b = second.until("stream_delta").await;
+        house.release();
+        a.extend(first.until("stream_delta").await);
+        let mut third = house.tab(session, Some(1)).await;
+        house.release();
+        a.extend(first.until("stream_end").await);
+        b.extend(second.until("stream_end").await);
+        let c = third.until("stream_end").await;
+        let mut late = house.tab(session, Some(0)).await;
+        let d = late.until("stream_end").await;
+        assert_eq!(seen(&a), seen(&b));
+        assert_eq!(seen(&a), seen(&d));
+        assert_eq!(seen(&a).0[1..], seen(&c).0[..]);
+        assert_eq!(seen(&a).1, seen(&c).1);
+        assert_eq!(seen(&a).1, "Grüße 🌍 Welt!");
+        assert_gapless(&a, 1);
+    });
+}
+
+#[test]
+fn a_cursor_ahead_gets_a_snapshot() {
+    with_house(|house| async move {
+        let session = house.session().await;
+        let mut tab = house.tab(session, Some(99)).await;
+        let frame = tab.next().await;
+        assert_eq!(frame["type"], "resync");
+        assert_eq!(frame["reason"], "cursor_ahead");
+        assert_eq!(frame["session"]["last_seq"], 0);
+        house.say(session, "hi").await;
+        let frames = tab.until("stream_end").await;
+        assert_gapless(&frames, 1);
+    });
+}
+
+#[test]
+fn a_tab_that_never_reads_is_caught_up_from_the_log() {
+    with_house(|house| async move {
+        let session = house.session().await;
+        let mut idle = house.tab(session, None).await;
+        let mut reader = house.tab(session, None).await;
+        let words: Vec<Say> = (0..3000).map(|n| Say::Text(format!("{n} "))).collect();
+        house.script([write_call("a", "x")]);
+        house.script(words.clone());
+        house.say(session, "hi").await;
+        let a = reader.until("stream_end").await;
+        // More frames than the broadcast holds, over several turns.
+        for _ in 0..120 {
+            house.script([write_call("a", "x")]);
+            house.script([Say::Text("z".into())]);
+            house.say(session, "more").await;
+            reader.until("stream_end").await;
+        }
+        let b = idle.until("stream_end").await;
+        assert_eq!(seen(&a), seen(&b));
+    });
+}

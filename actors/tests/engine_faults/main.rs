@@ -1,0 +1,137 @@
+//! A fault in one part touches no other. A program of its own, since fail points are the
+//! whole process's.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    dead_code,
+    reason = "tests; the house is shared with the engine's other tests"
+)]
+
+#[path = "../engine/house.rs"]
+mod house;
+
+use navi_actors::llm::LlmError;
+
+use crate::house::{Say, kinds, with_house, write_call};
+
+/// A panic at one place, once. One test at a time has the fail points.
+struct Panic(fail::FailScenario<'static>);
+
+impl Panic {
+    fn at(point: &'static str) -> Self {
+        let scenario = fail::FailScenario::setup();
+        fail::cfg(point, "1*panic(forced by a test)").unwrap();
+        Self(scenario)
+    }
+}
+
+#[test]
+fn a_panic_in_a_tool_is_its_result() {
+    with_house(|house| async move {
+        let _panic = Panic::at("tool::call");
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([write_call("a", "x")]);
+        house.script([Say::Text("other way".into())]);
+        house.say(session, "hi").await;
+        let frames = tab.until("stream_end").await;
+        let result = frames.iter().find(|f| f["type"] == "tool_call").unwrap();
+        assert_eq!(result["success"], false);
+        assert!(
+            result["result"]
+                .as_str()
+                .unwrap()
+                .contains("mistake in Navi")
+        );
+    });
+}
+
+#[test]
+fn a_panic_in_a_run_fails_it_and_the_session_goes_on() {
+    with_house(|house| async move {
+        let _panic = Panic::at("run::step");
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.say(session, "hi").await;
+        let frames = tab.until("error").await;
+        assert_eq!(frames.last().unwrap()["code"], "run_failed");
+        house.say(session, "again").await;
+        tab.until("stream_end").await;
+    });
+}
+
+#[test]
+fn a_panic_in_a_session_interrupts_its_run_and_the_tab_stays() {
+    with_house(|house| async move {
+        let other = house.session().await;
+        let mut bystander = house.tab(other, None).await;
+        let _panic = Panic::at("session::stream");
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.say(session, "hi").await;
+        let frames = tab.until("run_interrupted").await;
+        assert_eq!(
+            kinds(&frames),
+            ["message_accepted", "stream_start", "run_interrupted"]
+        );
+        house.say(session, "again").await;
+        tab.until("stream_end").await;
+        house.say(other, "hi").await;
+        bystander.until("stream_end").await;
+    });
+}
+
+#[test]
+fn a_panic_in_a_model_actor_is_told_and_the_run_goes_on() {
+    with_house(|house| async move {
+        let _panic = Panic::at("llm::acquire");
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.say(session, "hi").await;
+        let frames = tab.until("stream_end").await;
+        let waiting = frames.iter().find(|f| f["type"] == "run_waiting").unwrap();
+        assert_eq!(waiting["reason"], "retry");
+        house.say(session, "again").await;
+        tab.until("stream_end").await;
+    });
+}
+
+#[test]
+fn a_call_that_fails_before_its_first_chunk_is_tried_again() {
+    with_house(|house| async move {
+        let _no_panics = fail::FailScenario::setup();
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([Say::Fail(LlmError::Busy {
+            status: 503,
+            message: "loading".into(),
+            retry_after: None,
+        })]);
+        house.script([Say::Text("now".into())]);
+        house.say(session, "hi").await;
+        let frames = tab.until("stream_end").await;
+        let waiting = frames.iter().find(|f| f["type"] == "run_waiting").unwrap();
+        assert_eq!(waiting["reason"], "retry");
+        assert_eq!(frames.last().unwrap()["content"], "now");
+    });
+}
+
+#[test]
+fn an_error_in_mid_stream_keeps_the_text_and_is_not_tried_again() {
+    with_house(|house| async move {
+        let _no_panics = fail::FailScenario::setup();
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([Say::Text("half".into()), Say::Fail(LlmError::EndedEarly)]);
+        house.say(session, "hi").await;
+        let frames = tab.until("error").await;
+        assert_eq!(frames.last().unwrap()["code"], "backend_stream_broken");
+        assert_eq!(house.requests().len(), 1);
+        let snapshot = house.engine.snapshot(house.user, session).await.unwrap();
+        assert_eq!(
+            snapshot.messages.last().unwrap().content.as_deref(),
+            Some("half")
+        );
+    });
+}

@@ -1,0 +1,45 @@
+// The server dies in mid-answer and comes back; nobody reloads anything.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+
+import { world } from './harness/world.js';
+
+/** Words that a model says one by one, with so much time between them. */
+function wordByWord(count, delay_ms) {
+  return Array.from({ length: count }, (_, at) => [{ text: `word${at + 1}. ` }, { delay_ms }]).flat();
+}
+
+describe('kill -9 in mid-answer', () => {
+  const it_has = world();
+
+  it('leaves what was done and said, and a page that finds back by itself', async () => {
+    const { model, navi, tab } = it_has;
+    const call = { tool_call: { name: 'todo', arguments: { action: 'add', texts: ['survive'] } } };
+    await model.script([{ text: 'I note that first.' }, call], wordByWord(100, 100));
+    await tab.send('Tell me something long.');
+    await tab.sees('word10.');
+    const before = await tab.conversation();
+
+    await navi.kill();
+    await tab.page.getByText(/reconnecting/i).first().waitFor();
+    await navi.start();
+
+    const after = await tab.conversationWhere((now) => now.at(-1)?.state === 'interrupted');
+    assert.deepEqual(after.slice(0, -1), before.slice(0, -1), 'all but the open answer is as it was');
+    assert.equal(after[1].tools.length, 1);
+    assert.equal(after.at(-1).id, before.at(-1).id);
+    // A quarter of a second may be lost, which is two words and a half.
+    assert.match(after.at(-1).text, /^word1\. .*word6\./);
+    await tab.continueButton.waitFor();
+    await tab.idle();
+  });
+
+  it('and the next message is answered', async () => {
+    const { model, tab } = it_has;
+    await model.script([{ text: 'Back again.' }]);
+    await tab.send('Are you back?');
+    await tab.sees('Back again.');
+    await tab.idle();
+  });
+});

@@ -1,0 +1,139 @@
+// Chromium, and a page in it as a person sees it.
+
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { chromium } from 'playwright-core';
+
+const LIMIT_MS = 20_000;
+const ARTIFACTS = process.env.NAVI_ARTIFACTS ?? join(tmpdir(), 'navi-artifacts');
+
+export async function startBrowser() {
+  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+  if (!existsSync(executablePath)) throw new Error(`no Chromium at ${executablePath}: install it, or name it in CHROMIUM`);
+  const args = ['--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+  // Chromium's own sandbox refuses root.
+  if (process.getuid?.() === 0) args.push('--no-sandbox');
+  return chromium.launch({ executablePath, args });
+}
+
+/** A browser that has logged in by the link; each tab that is opened in it shares its cookie. */
+export async function logIn(browser, navi, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  context.setDefaultTimeout(LIMIT_MS);
+  const faults = [];
+  // Reported as console errors by Chromium too, but only the event names the directive.
+  await context.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', (event) => {
+      console.error(`content security policy: ${event.violatedDirective} blocked ${event.blockedURI}`);
+    });
+  });
+  context.on('weberror', (error) => faults.push(`uncaught: ${error.error().stack ?? error.error()}`));
+  context.on('console', (message) => {
+    if (message.type() === 'error' && !isLostConnection(message.text())) faults.push(message.text());
+  });
+
+  const first = new Tab(await context.newPage());
+  await first.page.goto(navi.link);
+  await first.ready();
+  return {
+    context,
+    first,
+    /** Another tab, at the same place as the given one. */
+    async tabBeside(tab) {
+      const beside = new Tab(await context.newPage());
+      await beside.page.goto(tab.page.url());
+      await beside.ready();
+      return beside;
+    },
+    /** Closes the browser's window; what the page complained of fails the test. */
+    async close() {
+      await context.close();
+      assert.deepEqual(faults, [], 'the page logged errors');
+    },
+  };
+}
+
+/** A server that is killed or not there yet is the test's doing; Chromium logs it all the same. */
+function isLostConnection(text) {
+  return /ERR_CONNECTION_|WebSocket connection to .* failed|net::ERR_/.test(text);
+}
+
+/** One tab, by what a person finds in it. */
+export class Tab {
+  constructor(page) {
+    this.page = page;
+    this.composer = page.getByTestId('composer');
+    this.sendButton = page.getByTestId('send');
+    this.stopButton = page.getByTestId('stop');
+    this.messages = page.getByTestId('message');
+    this.answers = page.locator('[data-testid="message"][data-role="assistant"]');
+    this.toolCards = page.getByTestId('tool-card');
+    this.todo = page.getByTestId('todo');
+    this.banner = page.getByTestId('banner');
+    this.statusLine = page.getByTestId('status-line');
+    this.errorCard = page.getByTestId('error-card');
+    this.sessions = page.getByTestId('session-item');
+    this.newSession = page.getByTestId('new-session');
+    this.undo = page.getByTestId('undo');
+    this.continueButton = page.getByTestId('continue');
+  }
+
+  async ready() {
+    await this.composer.waitFor();
+  }
+
+  async send(text) {
+    await this.composer.fill(text);
+    await this.sendButton.click();
+  }
+
+  /** Waits until the newest answer shows this text. */
+  async sees(text) {
+    await this.answers.last().getByText(text).first().waitFor();
+  }
+
+  /** Waits until nothing runs any more. */
+  async idle() {
+    await this.stopButton.waitFor({ state: 'hidden' });
+  }
+
+  /**
+   * The conversation as it can be read: who said it, which message it is, how it ended, and
+   * every word of it and of its tools. Without the fold of the reasoning, which says how
+   * long it took only to those who were there.
+   */
+  async conversation() {
+    return this.messages.evaluateAll((messages) => {
+      const words = (element, within) =>
+        [...element.querySelectorAll(within)].map(({ textContent }) => textContent.replace(/\s+/g, ' ').trim());
+      return messages.map((message) => ({
+        role: message.dataset.role,
+        id: message.dataset.messageId,
+        state: message.dataset.state,
+        text: words(message, '.bubble, .prose').join(' '),
+        tools: words(message, '[data-testid="tool-card"]'),
+      }));
+    });
+  }
+
+  /** Waits until the condition on the conversation holds, and gives the conversation. */
+  async conversationWhere(holds) {
+    const end = Date.now() + LIMIT_MS;
+    for (;;) {
+      const conversation = await this.conversation();
+      if (holds(conversation)) return conversation;
+      if (Date.now() > end) assert.fail(`not in time: ${JSON.stringify(conversation, null, 1)}`);
+      // The page's own next frame: what it shows cannot change in between.
+      await this.page.evaluate(() => new Promise((done) => requestAnimationFrame(done)));
+    }
+  }
+
+  async screenshot(name) {
+    await mkdir(ARTIFACTS, { recursive: true });
+    await this.page.screenshot({ path: join(ARTIFACTS, `${name}.png`) });
+  }
+}

@@ -1,0 +1,73 @@
+// Navi itself, with a data directory of its own.
+
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { required, startProgram } from './program.js';
+
+/** The link of the banner: our address, with a secret long enough not to be guessed. */
+const LINK = /(http:\/\/127\.0\.0\.1:(\d+)\/\S*[\w-]{16,}\S*)/;
+
+/** Settings that make a backend the one to use. */
+export function backendSettings(backend, address) {
+  switch (backend) {
+    case 'ollama':
+      return { LLM_BACKEND: 'ollama', OLLAMA_HOST: address };
+    case 'openai':
+      return { LLM_BACKEND: 'openai', OPENAI_BASE_URL: `${address}/v1`, OPENAI_API_KEY: 'a-test-key' };
+    case 'starter':
+      return { LLM_BACKEND: 'starter' };
+    default:
+      throw new Error(`no backend is called ${backend}`);
+  }
+}
+
+/** A port that was free a moment ago. */
+export async function freePort() {
+  const server = createServer();
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Starts Navi on a free port. `settings` are environment variables, `models` a directory of weights that were fetched before. */
+export async function startNavi(settings, { models } = {}) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'navi-browser-'));
+  if (models !== undefined) await cp(models, join(dataDir, 'models'), { recursive: true });
+  let port = 0;
+  let program;
+  let link;
+
+  async function start() {
+    program = startProgram(required('NAVI_BIN'), {
+      cwd: dataDir,
+      env: { STARTER_MODEL: 'off', ...settings, NAVI_BIND: `127.0.0.1:${port}`, NAVI_DATA_DIR: dataDir },
+    });
+    const match = await program.line(LINK);
+    link = match[1];
+    port = Number(match[2]);
+  }
+
+  await start();
+  return {
+    /** The newest start's link; good for one login. */
+    get link() {
+      return link;
+    },
+    dataDir,
+    output: () => program.output,
+    /** As the machine's power going: nothing is written any more. */
+    kill: () => program.stop('SIGKILL'),
+    /** As a person ends it. */
+    stop: () => program.stop('SIGTERM'),
+    /** On the same port, with the same data. */
+    start,
+    async remove() {
+      await program.stop('SIGKILL');
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,73 @@
+// How it looks: wide and narrow, dark and light; nothing cut off, nothing that a screen
+// reader trips over. The pictures are kept, to be looked at.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { describe, it } from 'node:test';
+
+import { world } from './harness/world.js';
+
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const ANSWER = [
+  '## Three ways\n\nA table, a list and some code:\n\n',
+  '| way | time |\n| --- | --- |\n| on foot | 2 h |\n| by train | 20 min |\n\n',
+  '- one\n- two with `inline code`\n\n',
+  '```rust\nfn main() { println!("a rather long line of code that does not fit on a narrow screen at all"); }\n```\n',
+].join('');
+
+const looks = [
+  { name: 'wide-light', viewport: { width: 1280, height: 800 }, colorScheme: 'light' },
+  { name: 'wide-dark', viewport: { width: 1280, height: 800 }, colorScheme: 'dark' },
+  { name: 'narrow-light', viewport: { width: 360, height: 740 }, colorScheme: 'light', hasTouch: true },
+  { name: 'narrow-dark', viewport: { width: 360, height: 740 }, colorScheme: 'dark', hasTouch: true },
+];
+
+/** What breaks WCAG 2.2 AA according to axe, each with the elements that it means. */
+async function accessibilityFaults(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() =>
+    globalThis.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }),
+  );
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html, any }) => `${id}: ${html}: ${any.map(({ message }) => message)}`));
+}
+
+async function assertSound(tab, name) {
+  await tab.screenshot(name);
+  assert.deepEqual(await accessibilityFaults(tab.page), [], name);
+  const overflow = await tab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(overflow <= 0, `${name} is ${overflow} px too wide`);
+}
+
+for (const { name, ...options } of looks) {
+  describe(`the page, ${name}`, () => {
+    const it_has = world({ options });
+
+    it('looks right when it is empty', async () => {
+      await assertSound(it_has.tab, `${name}-empty`);
+    });
+
+    it('looks right in a conversation', async () => {
+      const { model, tab } = it_has;
+      const call = { tool_call: { name: 'todo', arguments: { action: 'add', texts: ['compare the ways'] } } };
+      await model.script([{ thinking: 'There are several ways.' }, call], [{ text: ANSWER }]);
+      await tab.send('How do I get there? Compare the ways.');
+      await tab.sees('inline code');
+      await tab.idle();
+      await assertSound(tab, `${name}-conversation`);
+    });
+  });
+}
+
+describe('the page after an error', () => {
+  const it_has = world();
+
+  it('shows it as a card', async () => {
+    const { model, tab } = it_has;
+    await model.script([{ text: 'Half of an answer, and then' }, { error: 'the model fell over' }]);
+    await tab.send('Will you make it to the end?');
+    await tab.errorCard.last().waitFor();
+    await tab.idle();
+    await assertSound(tab, 'wide-light-error');
+  });
+});

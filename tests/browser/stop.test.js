@@ -1,0 +1,44 @@
+// Stop stops, and what was said stays.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+
+import { world } from './harness/world.js';
+
+describe('stop', () => {
+  const it_has = world();
+
+  it('ends an answer within a second and keeps what was said', async () => {
+    const { model, tab } = it_has;
+    await model.script([{ text: 'This much is said' }, { hold: 'never' }, { text: ' and this is not.' }]);
+    await tab.send('Speak until I stop you.');
+    await tab.sees('This much is said');
+
+    const start = Date.now();
+    await tab.stopButton.click();
+    await tab.idle();
+
+    assert.ok(Date.now() - start < 1_500, 'over a second, and the click itself');
+    const [, answer] = await tab.conversation();
+    assert.equal(answer.text, 'This much is said');
+    assert.equal(answer.state, 'stopped');
+    const [call] = await model.calls();
+    assert.equal(typeof call.closed_early_ms, 'number', 'the model was told to stop computing');
+  });
+
+  it('ends the wait for a model that says nothing', async () => {
+    const { model, tab } = it_has;
+    await model.script([{ hold: 'never' }]);
+    await tab.send('Are you there?');
+    await tab.stopButton.click();
+    await tab.idle();
+  });
+
+  it('leaves the session ready for the next message', async () => {
+    const { model, tab } = it_has;
+    await model.script([{ text: 'Still here.' }]);
+    await tab.send('And now?');
+    await tab.sees('Still here.');
+    await tab.idle();
+  });
+});

@@ -1,0 +1,63 @@
+//! A tab that never reads costs nobody anything (promise 4).
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::fake_model::Step;
+use crate::server::{Server, Told};
+use crate::talking;
+
+/// What the events of this test come to, in bytes, at the least.
+const EVENTS: usize = 100_000_000;
+
+/// One answer: under the limit of a reply.
+const ANSWER: usize = 7_000_000;
+
+fn resident_bytes(server: &Server) -> usize {
+    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
+    let kib: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kib * 1024
+}
+
+#[tokio::test]
+async fn a_tab_that_never_reads_slows_nobody_and_memory_stays_flat() {
+    let (model, server) = talking();
+    let mut told = 0;
+    let mut resident = Vec::new();
+    // The tabs that never read stay open to the end.
+    let mut never_read = Vec::new();
+    while told < EVENTS {
+        let piece = "0123456789abcdef".repeat(256);
+        let answer = vec![Step::text(&piece); ANSWER / piece.len()];
+        model.script(answer);
+        let session = server.new_session().await;
+        never_read.push(server.tab(&session, None).await);
+        let mut tab = server.tab(&session, None).await;
+        tab.send(&json!({"type": "message", "content": "go"})).await;
+        let mut length = 0;
+        loop {
+            let Told::Frame(frame) = tab.next().await else {
+                panic!("the tab that reads was closed");
+            };
+            length += frame["delta"].as_str().map_or(0, str::len);
+            if frame["type"] == "stream_end" {
+                break;
+            }
+        }
+        assert_eq!(length, ANSWER / piece.len() * piece.len());
+        told += length;
+        resident.push(resident_bytes(&server));
+    }
+    // The first half fills what any answer takes: buffers, caches, the allocator's pools.
+    let settled = resident[..resident.len() / 2].iter().max().unwrap();
+    let end = resident.last().unwrap();
+    assert!(
+        *end < settled + 32_000_000,
+        "resident memory grew over {told} bytes of events: {resident:?}"
+    );
+}

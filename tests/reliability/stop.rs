@@ -1,0 +1,111 @@
+//! Stop works within a second, and the backend sees its connection close (promise 6).
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::fake_model::{FakeModel, Step};
+use crate::server::{Server, Socket};
+use crate::talking;
+
+async fn begin(server: &Server) -> (String, Socket) {
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "hi"})).await;
+    (session, tab)
+}
+
+/// Stops, and checks that the end comes in time and reaches the backend.
+async fn stop(model: &FakeModel, tab: &mut Socket) {
+    let asked = Instant::now();
+    tab.send(&json!({"type": "stop"})).await;
+    tab.next_of("stream_stopped").await;
+    assert!(
+        asked.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        asked.elapsed()
+    );
+    model
+        .wait_for(|requests| {
+            requests
+                .iter()
+                .all(|r| r.finished_ms.is_some() || r.closed_early_ms.is_some())
+        })
+        .await;
+    // The next message is answered as ever.
+    tab.send(&json!({"type": "message", "content": "again"}))
+        .await;
+    tab.next_of("stream_end").await;
+}
+
+#[tokio::test]
+async fn stop_while_the_backend_has_sent_nothing() {
+    let (model, server) = talking();
+    model.script(vec![Step::Silence]);
+    let (_, mut tab) = begin(&server).await;
+    model.wait_for(|requests| !requests.is_empty()).await;
+    stop(&model, &mut tab).await;
+    assert!(model.chats()[0].closed_early_ms.is_some());
+}
+
+#[tokio::test]
+async fn stop_in_the_middle_of_a_text_that_never_ends() {
+    let (model, server) = talking();
+    model.script(vec![Step::EndlessText {
+        piece: "and ".into(),
+        every_ms: 2,
+    }]);
+    let (session, mut tab) = begin(&server).await;
+    for _ in 0..5 {
+        tab.next_of("stream_delta").await;
+    }
+    stop(&model, &mut tab).await;
+    assert!(model.chats()[0].closed_early_ms.is_some());
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(snapshot["messages"][1]["state"], "stopped");
+    assert!(
+        snapshot["messages"][1]["content"]
+            .as_str()
+            .unwrap()
+            .starts_with("and and")
+    );
+}
+
+#[tokio::test]
+async fn stop_between_tools_gives_every_call_its_result() {
+    let (model, server) = talking();
+    let calls = (0..40)
+        .map(|n| {
+            Step::tool_call(
+                "filesystem",
+                json!({"action": "write", "path": format!("{n}.txt"), "content": "x".repeat(10_000)}),
+            )
+        })
+        .collect::<Vec<_>>();
+    model.script(calls);
+    let (session, mut tab) = begin(&server).await;
+    tab.next_of("tool_started").await;
+    stop(&model, &mut tab).await;
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    let outcomes: Vec<_> = snapshot["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|m| m["outcome"].as_str())
+        .collect();
+    assert_eq!(outcomes.len(), 40);
+    assert!(outcomes.contains(&"stopped"), "{outcomes:?}");
+    assert_eq!(model.violations(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn stop_over_rest_is_the_same_stop() {
+    let (model, server) = talking();
+    model.script(vec![Step::text("half"), Step::Silence]);
+    let (session, mut tab) = begin(&server).await;
+    tab.next_of("stream_delta").await;
+    server
+        .post(&format!("/sessions/{session}/stop"), json!({}))
+        .await;
+    tab.next_of("stream_stopped").await;
+}

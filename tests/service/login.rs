@@ -1,0 +1,198 @@
+//! Who comes in: links, cookies, tokens, and from which page.
+
+use reqwest::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::server::{House, Server, TOKEN, client};
+
+/// The cookie of a fresh login.
+async fn log_in(link: &str) -> String {
+    let response = client().get(link).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::SEE_OTHER);
+    assert_eq!(response.headers()[LOCATION], "/");
+    let cookie = response.headers()[SET_COOKIE].to_str().unwrap().to_owned();
+    for attribute in ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=2592000"] {
+        assert!(cookie.contains(attribute), "{cookie}");
+    }
+    cookie.split(';').next().unwrap().to_owned()
+}
+
+async fn get_with_cookie(server: &Server, path: &str, cookie: &str) -> StatusCode {
+    let request = client().get(format!("{}{path}", server.url));
+    let response = request.header(COOKIE, cookie).send().await.unwrap();
+    response.status()
+}
+
+async fn post_with(server: &Server, headers: &[(&str, &str)]) -> (StatusCode, Value) {
+    let mut request = client().post(format!("{}/sessions", server.url));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let response = request.send().await.unwrap();
+    (response.status(), response.json().await.unwrap())
+}
+
+#[tokio::test]
+async fn a_link_works_once_and_only_for_who_opens_it() {
+    let server = House::new(&[]).start();
+    let head = client().head(&server.link).send().await.unwrap();
+    assert_eq!(head.status(), StatusCode::OK);
+    assert!(head.headers().get(SET_COOKIE).is_none());
+    let prefetch = client().get(&server.link).header("Sec-Purpose", "prefetch");
+    let prefetch = prefetch.send().await.unwrap();
+    assert_eq!(prefetch.status(), StatusCode::SERVICE_UNAVAILABLE);
+
+    let cookie = log_in(&server.link).await;
+    assert_eq!(
+        get_with_cookie(&server, "/sessions", &cookie).await,
+        StatusCode::OK
+    );
+
+    let again = client().get(&server.link).header("Accept", "text/html");
+    let again = again.send().await.unwrap();
+    assert_eq!(again.status(), StatusCode::GONE);
+    assert!(again.text().await.unwrap().contains("navi link"));
+    let known = client().get(&server.link).header(COOKIE, &cookie);
+    assert_eq!(known.send().await.unwrap().status(), StatusCode::SEE_OTHER);
+
+    let wrong = client().get(format!("{}/login/{}", server.url, "0".repeat(64)));
+    let wrong = wrong.send().await.unwrap();
+    assert_eq!(wrong.status(), StatusCode::UNAUTHORIZED);
+    assert_eq!(wrong.json::<Value>().await.unwrap()["code"], "unauthorized");
+}
+
+#[tokio::test]
+async fn navi_link_prints_another_and_a_login_outlives_a_crash() {
+    let server = House::new(&[]).start();
+    let output = server.house().run(&["link"]);
+    let link = String::from_utf8(output.stdout).unwrap();
+    assert!(link.starts_with(&server.url), "{link}");
+    let cookie = log_in(link.trim()).await;
+
+    // The cookie's name carries the port, so the port must stay.
+    let port = server.authority().rsplit_once(':').unwrap().1.to_owned();
+    let server = server.crash_and_restart();
+    let new_port = server.authority().rsplit_once(':').unwrap().1;
+    let cookie = cookie.replace(&format!("navi_{port}"), &format!("navi_{new_port}"));
+    assert_eq!(
+        get_with_cookie(&server, "/sessions", &cookie).await,
+        StatusCode::OK
+    );
+
+    let log_out = client().post(format!("{}/logout", server.url));
+    let log_out = log_out.header(COOKIE, &cookie).header(ORIGIN, &server.url);
+    assert_eq!(
+        log_out.send().await.unwrap().status(),
+        StatusCode::NO_CONTENT
+    );
+    assert_eq!(
+        get_with_cookie(&server, "/sessions", &cookie).await,
+        StatusCode::UNAUTHORIZED
+    );
+}
+
+#[tokio::test]
+async fn a_cookie_counts_only_from_our_own_page() {
+    let server = House::new(&[]).start();
+    let cookie = log_in(&server.link).await;
+    let cookie = ("cookie", cookie.as_str());
+    let (status, _) = post_with(&server, &[cookie, ("origin", &server.url)]).await;
+    assert_eq!(status, StatusCode::CREATED);
+    let (status, _) = post_with(&server, &[cookie, ("sec-fetch-site", "same-origin")]).await;
+    assert_eq!(status, StatusCode::CREATED);
+    for wrong in [
+        vec![cookie],
+        vec![cookie, ("origin", "http://evil.example")],
+        vec![cookie, ("origin", "http://localhost:1")],
+        vec![cookie, ("origin", "null")],
+        vec![cookie, ("sec-fetch-site", "same-site")],
+        vec![
+            ("authorization", &format!("Bearer {TOKEN}")),
+            ("origin", "http://evil.example"),
+        ],
+    ] {
+        let (status, body) = post_with(&server, &wrong).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{wrong:?}");
+        assert_eq!(body["code"], "forbidden_origin");
+    }
+    let sessions = server.get("/sessions").await;
+    assert_eq!(sessions.as_array().unwrap().len(), 2);
+
+    let read = client().get(format!("{}/sessions", server.url));
+    let read = read
+        .header("cookie", cookie.1)
+        .header("sec-fetch-site", "cross-site");
+    assert_eq!(read.send().await.unwrap().status(), StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn other_names_for_this_machine_are_refused() {
+    let server = House::new(&[]).start();
+    for host in ["evil.example", "localhost.evil.example:80", "0.0.0.0"] {
+        for path in ["/health", "/", "/sessions"] {
+            let request = client().get(format!("{}{path}", server.url));
+            let response = request.header(HOST, host).send().await.unwrap();
+            assert_eq!(response.status(), StatusCode::FORBIDDEN, "{host} {path}");
+            let body: Value = response.json().await.unwrap();
+            assert_eq!(body["code"], "forbidden_host");
+        }
+    }
+}
+
+#[tokio::test]
+async fn tokens_are_made_listed_and_taken_back() {
+    let server = House::new(&[]).start();
+    let made = server.post("/api/tokens", json!({"name": "backup"})).await;
+    let token = made["token"].as_str().unwrap();
+    let with = |token: String| {
+        let request = client().get(format!("{}/api/tokens", server.url));
+        async move { request.bearer_auth(token).send().await.unwrap() }
+    };
+    let list: Value = with(token.to_owned()).await.json().await.unwrap();
+    assert_eq!(list[0]["name"], "backup");
+    assert!(list[0].get("token").is_none() && list[0].get("hash").is_none());
+
+    let printed = server.house().run(&["token", "add", "from the terminal"]);
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    assert_eq!(
+        with(printed.trim().to_owned()).await.status(),
+        StatusCode::OK
+    );
+
+    let path = format!("/api/tokens/{}", made["id"].as_str().unwrap());
+    let (status, _) = server.call(Method::DELETE, &path, None).await;
+    assert_eq!(status, StatusCode::NO_CONTENT);
+    assert_eq!(
+        with(token.to_owned()).await.status(),
+        StatusCode::UNAUTHORIZED
+    );
+    let (status, body) = server.call(Method::DELETE, &path, None).await;
+    assert_eq!(
+        (status, &body["code"]),
+        (StatusCode::NOT_FOUND, &json!("not_found"))
+    );
+    let (status, _) = server.call(Method::DELETE, "/api/tokens/x", None).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    let (status, _) = server
+        .call(Method::POST, "/api/tokens", Some(json!({"name": " "})))
+        .await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn wrong_tries_are_limited_and_right_ones_are_not() {
+    let server = House::new(&[]).start();
+    let mut last = StatusCode::OK;
+    for number in 0..40 {
+        let request = client().get(format!("{}/sessions", server.url));
+        last = request
+            .bearer_auth(format!("guess{number}"))
+            .send()
+            .await
+            .unwrap()
+            .status();
+    }
+    assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
+    server.get("/sessions").await;
+}
