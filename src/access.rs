@@ -15,6 +15,7 @@ use navi_actors::protocol::ids::UserId;
 use navi_actors::store::{ApiToken, SecretHash, Store, StoreError, WebLogin};
 use subtle::ConstantTimeEq as _;
 use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 use uuid::Uuid;
 
@@ -28,6 +29,9 @@ pub(crate) const LOGIN_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
 /// A visit moves the login's end only when it is at least this stale, so that reading a
 /// page does not write to the database at every request.
 const LOGIN_RENEWAL: TimeDelta = TimeDelta::hours(6);
+
+/// A question to the database takes no longer than this.
+const STORE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,10 +256,15 @@ impl Access {
         &self,
         work: impl Future<Output = Result<T, NaviError>> + Send + 'static,
     ) -> Result<T, NaviError> {
-        self.runtime
-            .spawn(work)
+        let work = async move { tokio::time::timeout(STORE_LIMIT, work).await };
+        // Whoever asked may have gone: then nobody needs the answer.
+        AbortOnDropHandle::new(self.runtime.spawn(work))
             .await
             .map_err(|error| internal(&error))?
+            .unwrap_or_else(|_| {
+                let silent = format!("no answer within {} s", STORE_LIMIT.as_secs());
+                Err(store_error(&StoreError::Unavailable(silent)))
+            })
     }
 }
 

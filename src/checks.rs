@@ -88,7 +88,7 @@ pub(crate) fn profiles(names: &[String], warnings: &[String]) -> Check {
         Check::warning(
             "profiles",
             format!("{detail}; {}", warnings.join("; ")),
-            "correct the file and start again",
+            "correct the file; a running Navi reads it again by itself",
         )
     }
 }

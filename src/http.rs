@@ -4,17 +4,21 @@
 
 mod agents;
 mod body;
+mod branches;
 mod docs;
 mod error;
 mod gate;
 mod health;
 mod login;
+mod memory;
 mod messages;
 mod models;
 mod openapi;
 mod origin;
 mod page;
 mod path;
+mod runs;
+mod search;
 mod server;
 mod session;
 mod sessions;
@@ -80,6 +84,15 @@ fn protected() -> impl HttpServiceFactory {
         .service(session::restore_routes())
         .service(session::stop_routes())
         .service(messages::routes())
+        .service(branches::routes())
+        .service(branches::shown_routes())
+        .service(runs::events_routes())
+        .service(runs::stop_routes())
+        .service(search::routes())
+        .service(memory::routes())
+        .service(memory::export_routes())
+        .service(memory::fact_routes())
+        .service(memory::history_routes())
         .service(status::routes())
         .service(models::routes())
         .service(tokens::routes())

@@ -7,6 +7,8 @@ mod checks;
 mod cli;
 mod command;
 mod console;
+mod engine_config;
+mod eval;
 mod http;
 mod instance;
 mod profiles;
@@ -22,6 +24,7 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use tokio::runtime::Runtime;
+use tracing::Level;
 
 use crate::cli::{Cli, Command};
 use crate::settings::Loaded;
@@ -48,14 +51,18 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     // Fails only where a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let loaded = settings::load(&cli.places.overrides(), &std::env::vars_os().collect())?;
-    telemetry::start(loaded.settings.log_level);
+    telemetry::start(match (&cli.command, loaded.settings.log_level) {
+        // Its progress stands where logs do; the usual ones would bury it.
+        (Some(Command::Eval(_)), Level::INFO) => Level::WARN,
+        (_, level) => level,
+    });
     // One runtime for all: a pooled connection must not hang on one actor's thread.
     let runtime = Arc::new(
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()?,
     );
-    let code = carry_out(cli.command.as_ref(), &loaded, &runtime);
+    let code = carry_out(cli, &loaded, &runtime);
     // Blocking work that hangs must not keep the process.
     if let Ok(runtime) = Arc::try_unwrap(runtime) {
         runtime.shutdown_timeout(Duration::from_secs(1));
@@ -63,16 +70,13 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     code
 }
 
-fn carry_out(
-    command: Option<&Command>,
-    loaded: &Loaded,
-    runtime: &Arc<Runtime>,
-) -> anyhow::Result<ExitCode> {
+fn carry_out(cli: &Cli, loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Result<ExitCode> {
     let settings = &loaded.settings;
-    match command {
+    match &cli.command {
         None | Some(Command::Serve) => serve::run(loaded, runtime),
         Some(Command::Doctor { json }) => runtime.block_on(command::doctor::run(loaded, *json)),
         Some(Command::Config { json }) => command::config::run(loaded, *json),
+        Some(Command::Eval(args)) => command::eval::run(settings, &cli.places, runtime, args),
         Some(Command::Model { command }) => {
             runtime.block_on(command::model::run(settings, command))
         }

@@ -10,20 +10,22 @@ use std::time::Duration;
 
 use actix::System;
 use anyhow::{Context as _, anyhow, bail};
-use navi_actors::engine::{Engine, EngineConfig};
-use navi_actors::llm::guard::StreamLimits;
+use navi_actors::engine::Engine;
 use navi_actors::store::Store;
 use navi_actors::tools::registry::Registry;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
 use crate::access::Access;
 use crate::access::links::{Links, make_private_dir};
 use crate::command::store_config;
+use crate::engine_config::{Parts, engine_config};
 use crate::http::{self, App, HttpDoor};
 use crate::instance::Instance;
+use crate::profiles::ProfileFiles;
 use crate::settings::{Loaded, Settings};
 use crate::{backends, console, profiles};
 
@@ -76,7 +78,9 @@ struct Service {
     door: HttpDoor,
     address: SocketAddr,
     closing: CancellationToken,
+    /// What was wrong with profiles at the start.
     warnings: Vec<String>,
+    _watch: AbortOnDropHandle<()>,
 }
 
 /// Why the service ends.
@@ -95,10 +99,9 @@ impl Service {
         let settings = &loaded.settings;
         let address = listener.local_addr()?;
         let registry = Registry::builtin();
-        let tools: Vec<String> = registry.all().map(|tool| tool.name.clone()).collect();
-        let found = profiles::load(&settings.profiles_dir, &tools);
-        let mut warnings = found.warnings;
-        let persona = profiles::persona(&settings.persona, &mut warnings);
+        let tools = registry.all().map(|tool| tool.name.clone()).collect();
+        let mut files = ProfileFiles::new(settings, tools);
+        let found = files.read();
         if !found
             .profiles
             .iter()
@@ -119,7 +122,6 @@ impl Service {
         })?;
         let store = Store::open(&store_config(settings)).await?;
         let user = store.local_user().await?.id;
-        let all_warnings = [loaded.warnings.clone(), warnings.clone()].concat();
         let access = Access::new(
             store.clone(),
             runtime.handle().clone(),
@@ -127,26 +129,22 @@ impl Service {
             settings.api_token.as_ref(),
             user,
         );
-        let engine = Engine::start(EngineConfig {
+        let parts = Parts {
             store: store.clone(),
             backends: backends.all,
             fetcher: backends.fetcher,
-            profiles: found.profiles,
-            default_profile: settings.default_profile.clone(),
-            persona,
-            registry: Arc::new(registry),
+            profiles: found.clone(),
+            registry,
             sessions_dir: settings.session_files_dir.clone(),
-            context_window: settings.model.context_window,
-            think: settings.model.think,
-            limits: StreamLimits {
-                first_chunk: settings.model.first_chunk_timeout,
-                chunk: settings.model.chunk_timeout,
-            },
-            warnings: all_warnings,
+            warnings: loaded.warnings.clone(),
             runtime,
-        })
-        .await?;
+        };
+        let engine = Engine::start(engine_config(settings, parts)).await?;
         let closing = CancellationToken::new();
+        let warnings = found.warnings.clone();
+        let for_watch = engine.clone();
+        let put_in_force = move |found| for_watch.replace_profiles(found);
+        let watch = profiles::watch(files, found, put_in_force, closing.clone());
         let app = App {
             engine: engine.clone(),
             access: Arc::new(access),
@@ -162,6 +160,7 @@ impl Service {
             address,
             closing,
             warnings,
+            _watch: watch,
         })
     }
 

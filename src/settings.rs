@@ -4,6 +4,7 @@
 mod addresses;
 mod keys;
 pub(crate) mod layers;
+mod limits;
 mod read;
 mod secret;
 #[cfg(test)]
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use config::Config;
+use navi_actors::services::{CompressionPolicy, RunLimits};
 use serde::Serialize;
 use tracing::Level;
 
@@ -30,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) log_level: Level,
     pub(crate) database: DatabaseSettings,
     pub(crate) model: ModelSettings,
+    pub(crate) runs: RunLimits,
+    pub(crate) compression: CompressionPolicy,
     pub(crate) persona: Persona,
     pub(crate) profiles_dir: PathBuf,
     pub(crate) default_profile: String,
@@ -265,6 +269,8 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     );
     let database = database(r, &base);
     let model = model(r, &base);
+    let runs = limits::runs(r);
+    let compression = limits::compression(r);
     let persona = match (
         r.optional(&keys::PERSONA_FILE, read::path_in(&base)),
         r.text(&keys::PERSONA),
@@ -284,6 +290,8 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
         log_level: log_level?,
         database: database?,
         model: model?,
+        runs: runs?,
+        compression: compression?,
         persona,
         profiles_dir: profiles_dir?,
         default_profile: default_profile?,
@@ -294,10 +302,6 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
 /// Settings of things that are not built yet. A wrong value is told now all the same, so
 /// that a configuration that was accepted stays acceptable.
 fn check_later_rooms(r: &mut Reader<'_>, base: &Path) {
-    r.required(&keys::COMPRESSION, read::boolean);
-    r.required(&keys::THRESHOLD, read::number(0.1_f32..=1.0));
-    r.required(&keys::KEEP_RECENT, read::number(0_u32..=1000));
-    r.required(&keys::SUMMARY_TEMPERATURE, read::number(0.0_f32..=2.0));
     r.required(&keys::TOOLS_DIR, read::path_in(base));
     r.required(&keys::SSH_HOSTS, read::path_in(base));
     r.required(&keys::FILES_MAX, read::number(1_u32..=1_000_000));

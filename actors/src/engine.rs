@@ -1,4 +1,9 @@
-//! [`Engine`]: the one handle that doors hold. Everything that a door can ask stands here.
+//! [`Engine`]: the one handle that doors hold. Everything that a door can ask stands here, and
+//! what it can ask of sessions in `sessions`.
+
+mod sessions;
+
+pub use self::sessions::RunEvents;
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -11,32 +16,29 @@ use tokio::sync::watch;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::WatchStream;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
-use crate::domain::{input, model_choice};
-use crate::feed::{self, Feed};
+use crate::compression::CompressionActor;
+use crate::domain::model_choice;
 use crate::hub::{Hub, HubFrame};
 use crate::journal::{Flush, JournalActor};
 use crate::llm::Backend;
 use crate::llm::guard::StreamLimits;
 use crate::llm_actor::LlmActor;
+use crate::memory::{MemoryHandle, MemoryTimes, Reader};
 use crate::models::{GuardedBackend, Models};
-use crate::protocol::chat::ChatRequest;
-use crate::protocol::command::UserInput;
+use crate::profiles::{ProfileSet, Profiles};
 use crate::protocol::error::{ErrorCode, NaviError};
-use crate::protocol::ids::{MessageId, OwnerId, RunId, SessionId, UserId};
+use crate::protocol::ids::{OwnerId, SessionId, UserId};
 use crate::protocol::profile::Profile;
-use crate::protocol::session::{SessionSnapshot, SessionSummary};
 use crate::protocol::status::{FetchableModel, SystemStatus};
 use crate::protocol::tool::ToolSpec;
 use crate::root::{CloseSessions, OpenSession, StopRoot, SystemRoot, store_error};
 use crate::services::now;
-use crate::services::{Profiles, Services};
+use crate::services::{CompressionPolicy, RunLimits, Services};
 use crate::session::SessionActor;
-use crate::session::messages::{
-    Accepted, Attach, Attached, ChangeSession, ContinueRun, EditQueued, GetContext, GetSnapshot,
-    PlainAnswer, RunPlain, Send as SendMessage, StopRun, Withdraw,
-};
-use crate::store::{NewSession, Store};
+use crate::session::messages::{Attach, Attached};
+use crate::store::{Store, StoreError};
 use crate::supervision::{Ending, Guard, RestartPolicy, Slot, keep_alive};
 use crate::tools::registry::Registry;
 
@@ -49,8 +51,8 @@ const CLEAR_EVERY: Duration = Duration::from_secs(60);
 /// How often a page is told how far a model is fetched.
 const FETCH_PROGRESS: Duration = Duration::from_millis(500);
 
-/// The most characters of a title.
-const TITLE_CHARS: usize = 200;
+/// A question to the store takes no longer than this.
+const STORE_LIMIT: Duration = Duration::from_secs(10);
 
 /// The place in the sessions' directory where deleted ones wait.
 const TRASH: &str = ".trash";
@@ -75,16 +77,18 @@ pub struct EngineConfig {
     /// In order of preference.
     pub backends: Vec<Arc<dyn Backend>>,
     pub fetcher: Option<Arc<dyn ModelFetcher>>,
-    pub profiles: Vec<Profile>,
+    pub profiles: ProfileSet,
     pub default_profile: String,
-    pub persona: String,
     pub registry: Arc<Registry>,
     pub sessions_dir: PathBuf,
     /// The window that backends are asked for, in tokens.
     pub context_window: u32,
     pub think: bool,
     pub limits: StreamLimits,
-    /// What was wrong at start and did not stop it, for the page.
+    pub runs: RunLimits,
+    pub compression: CompressionPolicy,
+    pub memory: MemoryTimes,
+    /// What was wrong at start, beside the profiles, and did not stop it: for the page.
     pub warnings: Vec<String>,
     /// The process's one runtime: the sessions' arbiters run on it too.
     pub runtime: Arc<tokio::runtime::Runtime>,
@@ -112,15 +116,7 @@ impl Engine {
         let closed = CancellationToken::new();
         let (break_down, broken) = watch::channel(false);
         let break_down = Arc::new(break_down);
-        let profiles = Profiles {
-            by_id: config
-                .profiles
-                .into_iter()
-                .map(|profile| (profile.id.clone(), Arc::new(profile)))
-                .collect(),
-            default_id: config.default_profile,
-        };
-        profiles.find(&profiles.default_id)?;
+        let profiles = Profiles::new(config.profiles, config.default_profile)?;
         let store = config.store.clone();
         let give_up = Arc::clone(&break_down);
         let journal = keep_alive(
@@ -139,13 +135,50 @@ impl Engine {
                 .map(|backend| guard_backend(backend, &closed))
                 .collect(),
         );
+        let compressor = keep_alive(
+            "compression",
+            RestartPolicy::default(),
+            closed.clone(),
+            {
+                let (store, models) = (config.store.clone(), models.clone());
+                let (limits, policy) = (config.limits, config.compression);
+                let window = config.context_window;
+                move |guard| {
+                    CompressionActor::new(
+                        store.clone(),
+                        models.clone(),
+                        limits,
+                        policy,
+                        window,
+                        guard,
+                    )
+                }
+            },
+            // Without it contexts stay as they are.
+            || {},
+        );
+        let memory = MemoryHandle::start(
+            Reader {
+                store: config.store.clone(),
+                models: models.clone(),
+                limits: config.limits,
+                context_window: config.context_window,
+                idle_after: config.memory.idle_after,
+                stop: closed.clone(),
+            },
+            config.memory.rewrite_after,
+            config.runtime.handle().clone(),
+        );
         let services = Arc::new(Services {
+            compressor,
+            runs: config.runs,
+            compression: config.compression,
             store: config.store,
             journal,
             models,
+            memory,
             registry: config.registry,
             profiles: Arc::new(profiles),
-            persona: config.persona,
             hub: Hub::default(),
             owner: OwnerId::new(),
             sessions_dir: config.sessions_dir,
@@ -183,246 +216,6 @@ impl Engine {
         Ok(engine)
     }
 
-    /// A new session. The default profile where none is named.
-    ///
-    /// # Errors
-    /// `unknown_profile`, or what the store says.
-    pub async fn create_session(
-        &self,
-        user: UserId,
-        profile_id: Option<String>,
-    ) -> Result<SessionSummary, NaviError> {
-        self.refuse_when_closed()?;
-        let profiles = &self.services.profiles;
-        let profile = profiles.find(profile_id.as_ref().unwrap_or(&profiles.default_id))?;
-        let session = NewSession {
-            id: SessionId::new(),
-            user_id: user,
-            title: String::new(),
-            profile_id: profile.id.clone(),
-            created_at: now(),
-        };
-        let loaded = self
-            .services
-            .store
-            .create_session(session, &self.services.owner)
-            .await
-            .map_err(|error| store_error(&error))?;
-        self.services.hub.session_changed(loaded.summary.clone());
-        Ok(loaded.summary)
-    }
-
-    /// The user's sessions: pinned first, then the latest activity.
-    ///
-    /// # Errors
-    /// What the store says.
-    pub async fn sessions(&self, user: UserId) -> Result<Vec<SessionSummary>, NaviError> {
-        self.services
-            .store
-            .list_sessions(user)
-            .await
-            .map_err(|error| store_error(&error))
-    }
-
-    /// The session with its conversation.
-    ///
-    /// # Errors
-    /// `session_not_found`; as for every call about a session, another user's is not found.
-    pub async fn snapshot(
-        &self,
-        user: UserId,
-        session: SessionId,
-    ) -> Result<SessionSnapshot, NaviError> {
-        let outline = self.ask(user, session, || GetSnapshot).await?;
-        outline
-            .fill(self.store())
-            .await
-            .map_err(|error| store_error(&error))
-    }
-
-    /// What the model would be sent now.
-    ///
-    /// # Errors
-    /// `session_not_found`, `unknown_profile`.
-    pub async fn context(
-        &self,
-        user: UserId,
-        session: SessionId,
-    ) -> Result<ChatRequest, NaviError> {
-        self.ask(user, session, || GetContext).await?
-    }
-
-    /// Sends a message. Answered when it is committed; its run has begun or waits.
-    ///
-    /// # Errors
-    /// What is wrong with the input; `queue_full`; what the store says. Nothing is stored then.
-    pub async fn send(
-        &self,
-        user: UserId,
-        session: SessionId,
-        input: UserInput,
-    ) -> Result<Accepted, NaviError> {
-        let input = input::validate(input)?;
-        self.tell(user, session, SendMessage(input)).await?
-    }
-
-    /// Sends a message and waits for the end of its run.
-    ///
-    /// # Errors
-    /// As [`Engine::send`]; `session_busy` while another run goes; what made the run fail.
-    pub async fn run_plain(
-        &self,
-        user: UserId,
-        session: SessionId,
-        input: UserInput,
-    ) -> Result<PlainAnswer, NaviError> {
-        let input = input::validate(input)?;
-        self.tell(user, session, RunPlain(input)).await?
-    }
-
-    /// Asks the session's run to stop. Says whether there was one.
-    ///
-    /// # Errors
-    /// `session_not_found`.
-    pub async fn stop(&self, user: UserId, session: SessionId) -> Result<bool, NaviError> {
-        self.ask(user, session, || StopRun).await
-    }
-
-    /// Goes on from an interrupted, limited or failed run.
-    ///
-    /// # Errors
-    /// `nothing_to_continue`.
-    pub async fn continue_run(&self, user: UserId, session: SessionId) -> Result<RunId, NaviError> {
-        self.tell(user, session, ContinueRun).await?
-    }
-
-    /// Takes back a message that waits.
-    ///
-    /// # Errors
-    /// `message_not_found` where it does not wait (any more).
-    pub async fn withdraw(
-        &self,
-        user: UserId,
-        session: SessionId,
-        message_id: MessageId,
-    ) -> Result<(), NaviError> {
-        self.tell(user, session, Withdraw(message_id)).await?
-    }
-
-    /// Changes a message that waits.
-    ///
-    /// # Errors
-    /// What is wrong with the text; `message_not_found`.
-    pub async fn edit_queued(
-        &self,
-        user: UserId,
-        session: SessionId,
-        message_id: MessageId,
-        content: String,
-    ) -> Result<(), NaviError> {
-        let input = input::validate(UserInput {
-            content,
-            ..UserInput::default()
-        })?;
-        let edit = EditQueued {
-            message_id,
-            content: input.content,
-        };
-        self.tell(user, session, edit).await?
-    }
-
-    /// Gives the session another title.
-    ///
-    /// # Errors
-    /// `invalid_field` where it is empty or over 200 characters.
-    pub async fn rename(
-        &self,
-        user: UserId,
-        session: SessionId,
-        title: String,
-    ) -> Result<SessionSummary, NaviError> {
-        let title = title.trim().to_owned();
-        let chars = title.chars().count();
-        if chars == 0 || chars > TITLE_CHARS {
-            return Err(NaviError::new(
-                ErrorCode::InvalidField,
-                format!("title must have 1 to {TITLE_CHARS} characters; this one has {chars}"),
-            ));
-        }
-        self.tell(user, session, ChangeSession::Rename(title))
-            .await?
-    }
-
-    /// Pins or unpins; without a wish, the other of what it is.
-    ///
-    /// # Errors
-    /// `session_not_found`.
-    pub async fn pin(
-        &self,
-        user: UserId,
-        session: SessionId,
-        pinned: Option<bool>,
-    ) -> Result<SessionSummary, NaviError> {
-        let change = pinned.map_or(ChangeSession::TogglePin, ChangeSession::Pin);
-        self.tell(user, session, change).await?
-    }
-
-    /// Deletes the session and its files. For ten minutes [`Engine::restore`] takes that back.
-    ///
-    /// # Errors
-    /// `session_not_found`.
-    pub async fn delete(&self, user: UserId, session: SessionId) -> Result<(), NaviError> {
-        self.tell(user, session, ChangeSession::Delete).await??;
-        let (from, to) = self.workspace_and_trash(session);
-        move_dir(&from, &to).await
-    }
-
-    /// Takes a deletion back.
-    ///
-    /// # Errors
-    /// `session_not_found` where it was not deleted, or is gone for good.
-    pub async fn restore(
-        &self,
-        user: UserId,
-        session: SessionId,
-    ) -> Result<SessionSummary, NaviError> {
-        self.refuse_when_closed()?;
-        let (to, from) = self.workspace_and_trash(session);
-        let summary = self
-            .services
-            .store
-            .restore(user, session)
-            .await
-            .map_err(|error| store_error(&error))?;
-        move_dir(&from, &to).await?;
-        self.services.hub.session_changed(summary.clone());
-        Ok(summary)
-    }
-
-    /// Joins the session's events. `after` is the last event that the tab has; without it the
-    /// tab gets the run that goes from its start. `epoch` is the one that the tab knows.
-    ///
-    /// # Errors
-    /// `session_not_found`.
-    pub async fn attach(
-        &self,
-        user: UserId,
-        session: SessionId,
-        after: Option<u64>,
-        epoch: Option<i64>,
-    ) -> Result<Feed, NaviError> {
-        let attached = self.join(user, session, Attach { after, epoch }).await?;
-        feed::feed(self.clone(), user, session, attached)
-            .await
-            .map_err(|error| store_error(&error))
-    }
-
-    /// What a page that watches the session list is sent.
-    #[must_use]
-    pub fn watch(&self, user: UserId) -> Feed {
-        feed::watch_feed(self.clone(), user)
-    }
-
     /// How the service is.
     #[must_use]
     pub fn status(&self) -> SystemStatus {
@@ -431,7 +224,7 @@ impl Engine {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             active: model_choice::active(&backends).map(|backend| backend.kind),
             backends,
-            warnings: self.warnings.to_vec(),
+            warnings: [&*self.warnings, &self.services.profiles.warnings()].concat(),
             fetchable: self
                 .fetcher
                 .as_ref()
@@ -463,12 +256,15 @@ impl Engine {
     /// The profiles by id.
     #[must_use]
     pub fn profiles(&self) -> Vec<Profile> {
-        self.services
-            .profiles
-            .by_id
-            .values()
-            .map(|profile| profile.as_ref().clone())
-            .collect()
+        let all = self.services.profiles.all();
+        all.iter().map(|profile| profile.as_ref().clone()).collect()
+    }
+
+    /// Puts other profiles and another persona in force from the next model call on, and tells
+    /// the pages. The default profile stays where it is not among them.
+    pub fn replace_profiles(&self, set: ProfileSet) {
+        self.services.profiles.replace(set);
+        self.tell_status_now();
     }
 
     /// Every tool.
@@ -477,10 +273,10 @@ impl Engine {
         self.services.registry.all().cloned().collect()
     }
 
-    /// The store, for what is no business of a session (users, logins, tokens).
+    /// What is remembered of users.
     #[must_use]
-    pub fn store(&self) -> &Store {
-        &self.services.store
+    pub fn memory(&self) -> &MemoryHandle {
+        &self.services.memory
     }
 
     /// Ends when the service closes.
@@ -514,8 +310,37 @@ impl Engine {
         self.root.do_send(StopRoot);
     }
 
-    pub(crate) fn runtime(&self) -> &tokio::runtime::Runtime {
-        &self.runtime
+    /// Asks the store on the service's own runtime: whoever asks is polled by an HTTP worker,
+    /// and a pooled connection hangs with the runtime that opened it.
+    ///
+    /// # Errors
+    /// What the store says; `store_unavailable` where it says nothing in time.
+    pub(crate) async fn stored<T, F>(
+        &self,
+        ask: impl FnOnce(Store) -> F + Send + 'static,
+    ) -> Result<T, NaviError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let store = self.services.store.clone();
+        let work = async move { tokio::time::timeout(STORE_LIMIT, ask(store)).await };
+        // Whoever asked may have gone: then nobody needs the answer.
+        let work = AbortOnDropHandle::new(self.runtime.spawn(work));
+        match work.await {
+            Ok(Ok(answer)) => answer.map_err(|error| store_error(&error)),
+            Ok(Err(_)) => Err(store_error(&StoreError::Unavailable(format!(
+                "no answer within {} s",
+                STORE_LIMIT.as_secs()
+            )))),
+            Err(error) => {
+                tracing::error!(%error, "a question to the store went down");
+                Err(NaviError::new(
+                    ErrorCode::Internal,
+                    "something failed here; Navi's log says what",
+                ))
+            }
+        }
     }
 
     pub(crate) fn hub(&self) -> &Hub {
@@ -646,9 +471,13 @@ impl Engine {
                     fetchable = now;
                 }
             }
-            let status = Box::new(self.status());
-            self.services.hub.tell(None, HubFrame::Status { status });
+            self.tell_status_now();
         }
+    }
+
+    fn tell_status_now(&self) {
+        let status = Box::new(self.status());
+        self.services.hub.tell(None, HubFrame::Status { status });
     }
 
     async fn fetch_first_model(self) {

@@ -13,17 +13,16 @@ use bytestring::ByteString;
 use futures_util::Stream;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::engine::Engine;
 use crate::hub::{Change, HubFrame};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Envelope, Event};
-use crate::protocol::ids::{PartId, SessionId, UserId};
+use crate::protocol::ids::{Origin, PartId, SessionId, UserId};
 use crate::services::now;
 use crate::session::messages::{Attach, Attached, Start};
 use crate::session::sequencer::{At, Frame, Piece, encode};
-use crate::store::{LogCursor, LogItem, LogPage, LogRange, PageLimits, StoreError};
+use crate::store::{ChunkRow, LogCursor, LogItem, LogRange, PageLimits};
 
 /// Whole frames as a tab is sent them. Ends when the session is gone or the service closes.
 pub type Feed = Pin<Box<dyn Stream<Item = ByteString> + Send>>;
@@ -33,9 +32,6 @@ const PAGE: PageLimits = PageLimits {
     items: 200,
     bytes: 512 * 1024,
 };
-
-/// A page of the log takes no longer than this to read.
-const READ_LIMIT: Duration = Duration::from_secs(5);
 
 /// How many parts a feed remembers its place in. Few are ever open at once.
 const PARTS: usize = 16;
@@ -77,7 +73,7 @@ pub(crate) async fn feed(
     user: UserId,
     session: SessionId,
     attached: Attached,
-) -> Result<Feed, StoreError> {
+) -> Result<Feed, NaviError> {
     let mut tab = Tab {
         engine,
         user,
@@ -122,12 +118,15 @@ impl Tab {
         }
     }
 
-    async fn join(&mut self, attached: Attached) -> Result<(), StoreError> {
+    async fn join(&mut self, attached: Attached) -> Result<(), NaviError> {
         self.epoch = attached.epoch;
         let (after, upto) = match attached.start {
             Start::Log { after, upto } => (after, upto),
             Start::Resync { reason, outline } => {
-                let session = Box::new(outline.fill(self.engine.store()).await?);
+                let session = self
+                    .engine
+                    .stored(async move |store| outline.fill(&store).await);
+                let session = Box::new(session.await?);
                 let seq = session.last_seq;
                 self.out.push_back(encode(&Envelope {
                     seq: Some(seq),
@@ -161,10 +160,14 @@ impl Tab {
         live: Receiver<Frame>,
     ) {
         let range = LogRange { from, to_seq: upto };
-        let page = match self.page(range).await {
+        let session = self.session;
+        let page = self
+            .engine
+            .stored(async move |store| store.log_page(session, range, PAGE).await);
+        let page = match page.await {
             Ok(page) => page,
             Err(error) => {
-                tracing::warn!(session = %self.session, error, "log cannot be read, trying again");
+                tracing::warn!(session = %self.session, %error, "log cannot be read, trying again");
                 drop(live);
                 self.failed_reads += 1;
                 if self.failed_reads <= REJOINS {
@@ -185,14 +188,7 @@ impl Tab {
                     if open.iter().any(|part| part.part_id == chunk.part_id) {
                         continue;
                     }
-                    self.take_piece(Piece {
-                        run_id: chunk.run_id,
-                        part_id: chunk.part_id,
-                        kind: chunk.kind,
-                        message_id: chunk.message_id,
-                        offset: chunk.offset,
-                        text: chunk.text,
-                    });
+                    self.take_piece(piece_of(chunk));
                 }
             }
         }
@@ -210,19 +206,6 @@ impl Tab {
                 Source::Live(live)
             }
         };
-    }
-
-    /// Reads on the service's own runtime: this feed is polled by an HTTP worker's, and a
-    /// pooled connection hangs with the runtime that opened it.
-    async fn page(&self, range: LogRange) -> Result<LogPage, String> {
-        let (store, session) = (self.engine.store().clone(), self.session);
-        let read = async move { store.log_page(session, range, PAGE).await };
-        let read = AbortOnDropHandle::new(self.engine.runtime().spawn(read));
-        match tokio::time::timeout(READ_LIMIT, read).await {
-            Ok(Ok(page)) => page.map_err(|error| error.to_string()),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("no answer within {} s", READ_LIMIT.as_secs())),
-        }
     }
 
     /// Takes a live frame. False where it does not follow on what the tab has.
@@ -301,6 +284,28 @@ impl Tab {
             }
             tokio::time::sleep(REJOIN_PAUSE * 2_u32.pow(tried)).await;
         }
+    }
+}
+
+fn piece_of(chunk: ChunkRow) -> Piece {
+    Piece {
+        origin: Origin {
+            run_id: chunk.run_id,
+            parent_run_id: chunk.parent_run_id,
+        },
+        part_id: chunk.part_id,
+        kind: chunk.kind,
+        message_id: chunk.message_id,
+        offset: chunk.offset,
+        text: chunk.text,
+    }
+}
+
+/// An item of the log as a tab gets it.
+pub(crate) fn json_of(item: LogItem) -> Option<ByteString> {
+    match item {
+        LogItem::Event(event) => Some(event.json.into()),
+        LogItem::Chunk(chunk) => piece_of(chunk).frame(now()).json,
     }
 }
 

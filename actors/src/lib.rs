@@ -1,6 +1,8 @@
 //! Navi's engine. Imports point one way:
 //! `protocol ← domain ← {store, llm, tools} ← the actors`.
 
+pub mod completion;
+pub mod compression;
 pub mod domain;
 pub mod engine;
 pub mod feed;
@@ -8,7 +10,9 @@ pub mod hub;
 pub mod journal;
 pub mod llm;
 pub mod llm_actor;
+pub mod memory;
 pub mod models;
+pub mod profiles;
 pub mod protocol;
 pub mod root;
 pub mod run;

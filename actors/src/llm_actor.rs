@@ -1,24 +1,41 @@
 //! [`LlmActor`]: guards one backend.
 //!
 //! Started by the root, one for each backend, and stopped by it. It owns the queue for the
-//! backend's slots and what is known of the backend's health. It must not know what is
-//! asked of the model: a run takes a lease and reads its stream itself. When it dies it is
-//! rebuilt; those who wait for a slot get an error, streams that are under way go on.
+//! backend's slots, what is known of the backend's health, and the pace that its models have
+//! shown. It must not know what is asked of the model: a run takes a lease and reads its
+//! stream itself. When it dies it is rebuilt; those who wait for a slot get an error, streams
+//! that are under way go on.
+//!
+//! What a probe says does not keep a call away: a server that is too busy to tell its version
+//! may well be answering. The calls themselves do, when they fail in a row
+//! ([`Breaker`]); a probe that finds the server back lets them in again.
 
-use std::collections::VecDeque;
+mod lease;
+
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix::{
-    Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Message, ResponseFuture,
-    SpawnHandle, WrapFuture,
+    Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, ResponseFuture, SpawnHandle,
+    WrapFuture,
 };
 use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
+use crate::domain::breaker::{Admission, Breaker, Health};
+use crate::domain::first_chunk::{ModelPace, Prompt, Timing};
+use crate::domain::lanes::{self, QueueView, Waiting};
 use crate::llm::Backend;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::status::{BackendState, BackendStatus};
 use crate::supervision::Guard;
+
+// Whoever takes a lease names its lane, and needs nothing else of the decisions behind it.
+pub use crate::domain::lanes::Priority;
+pub use lease::Lease;
 
 /// How often a backend that is well is asked how it is.
 const PROBE_WELL: Duration = Duration::from_secs(20);
@@ -35,17 +52,40 @@ const PROBE_LIMIT: Duration = Duration::from_secs(10);
 /// The most runs that may wait for one backend.
 const WAITING: usize = 256;
 
-/// Who goes first when several wait for a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Priority {
-    /// A person waits.
-    Interactive,
+/// The most models whose pace is kept.
+const PACES: usize = 64;
+
+/// One request for a slot, for as long as it waits and holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(u64);
+
+impl Ticket {
+    /// A ticket that nobody else in this process has.
+    #[must_use]
+    pub fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Default for Ticket {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Asks for a slot. Answered when there is one; asking no longer gives it up.
 #[derive(Debug, Message)]
 #[rtype(result = "Result<Lease, NaviError>")]
-pub struct Acquire(pub Priority);
+pub struct Acquire {
+    pub priority: Priority,
+    pub ticket: Ticket,
+}
+
+/// Asks how the queue looks from the place of one that waits. None where it does not wait.
+#[derive(Debug, Message)]
+#[rtype(result = "Option<QueueView>")]
+pub struct GetQueue(pub Ticket);
 
 /// Asks the backend now how it is, and answers when it has said so.
 #[derive(Debug, Message)]
@@ -55,42 +95,65 @@ pub struct ProbeNow;
 /// A slot came back.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-struct Release;
-
-/// A slot of a backend: hold it while reading the stream, drop it before running tools.
-#[derive(Debug)]
-pub struct Lease {
-    backend: Arc<dyn Backend>,
-    actor: Addr<LlmActor>,
+struct Release {
+    ticket: Ticket,
+    trial: bool,
 }
 
-impl Lease {
-    /// The backend that the slot is of.
-    #[must_use]
-    pub fn backend(&self) -> &Arc<dyn Backend> {
-        &self.backend
-    }
+/// A call began.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+struct CallBegan {
+    model: String,
+    prompt: Prompt,
 }
 
-impl Drop for Lease {
-    fn drop(&mut self) {
-        // At most as many as there are slots.
-        self.actor.do_send(Release);
-    }
+/// A call came to its end, by itself.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+struct CallEnded {
+    model: String,
+    health: Health,
+    /// The error in words, where it was one.
+    problem: Option<String>,
+    trial: bool,
+    timing: Option<Timing>,
 }
 
 #[derive(Debug)]
 struct Waiter {
+    ticket: Ticket,
     priority: Priority,
-    granted: oneshot::Sender<Lease>,
+    since: Instant,
+    /// It sees how the backend is after it failed in a row.
+    trial: bool,
+    granted: oneshot::Sender<Result<Lease, NaviError>>,
+}
+
+/// Who holds a slot.
+#[derive(Debug)]
+struct Holder {
+    ticket: Ticket,
+    priority: Priority,
+    /// The lane from which it was let in.
+    lane: Priority,
+    /// Cancelled to ask for the slot back.
+    asked_back: CancellationToken,
 }
 
 /// See the module.
 #[derive(Debug)]
 pub struct LlmActor {
     backend: Arc<dyn Backend>,
-    free: usize,
+    slots: usize,
+    running: Vec<Holder>,
+    /// In the order of arrival.
     waiting: VecDeque<Waiter>,
+    started: Instant,
+    breaker: Breaker,
+    last_problem: String,
+    /// By model. Leases take it along as it is when they are granted.
+    paces: Arc<HashMap<String, ModelPace>>,
     status: watch::Sender<BackendStatus>,
     probing: bool,
     next_probe: Option<SpawnHandle>,
@@ -107,9 +170,14 @@ impl LlmActor {
         guard: Guard,
     ) -> Self {
         Self {
-            free: backend.slots().max(1),
+            slots: backend.slots().max(1),
             backend,
+            running: Vec::new(),
             waiting: VecDeque::new(),
+            started: Instant::now(),
+            breaker: Breaker::default(),
+            last_problem: String::new(),
+            paces: Arc::default(),
             status,
             probing: false,
             next_probe: None,
@@ -173,6 +241,12 @@ impl LlmActor {
                     | BackendState::Down { .. } => PROBE_ILL,
                 };
                 actor.status.send_if_modified(|known| {
+                    if matches!(known.state, BackendState::Down { .. })
+                        && status.state == BackendState::Ready
+                    {
+                        // Somebody has started it again.
+                        actor.breaker = Breaker::default();
+                    }
                     let changed = *known != status;
                     *known = status;
                     changed
@@ -188,28 +262,88 @@ impl LlmActor {
     }
 
     fn grant(&mut self, ctx: &Context<Self>) {
-        while self.free > 0 {
-            let Some(next) = self.next_waiter() else {
+        while self.running.len() < self.slots {
+            self.forget_those_who_left();
+            let Some(next) = lanes::next(&self.queue()).and_then(|at| self.waiting.remove(at))
+            else {
                 return;
             };
-            self.free -= 1;
-            let lease = Lease {
-                backend: Arc::clone(&self.backend),
-                actor: ctx.address(),
+            let holder = Holder {
+                ticket: next.ticket,
+                priority: next.priority,
+                lane: next.priority.after(next.since.elapsed()),
+                asked_back: CancellationToken::new(),
             };
+            let lease = Lease::new(
+                Arc::clone(&self.backend),
+                ctx.address(),
+                &holder,
+                next.trial,
+                Arc::clone(&self.paces),
+            );
+            self.running.push(holder);
             // One that gave up drops the lease, which comes back as a `Release`.
-            let _ = next.granted.send(lease);
+            let _ = next.granted.send(Ok(lease));
         }
     }
 
-    fn next_waiter(&mut self) -> Option<Waiter> {
-        self.waiting.retain(|waiter| !waiter.granted.is_closed());
-        let first = self.waiting.iter().map(|waiter| waiter.priority).min()?;
-        let at = self
-            .waiting
+    /// Asks background work for its slot where a person waits, the newest first: the least
+    /// is lost with it.
+    fn press(&self) {
+        let pressing = self.waiting.iter().filter(|it| it.priority.presses());
+        let coming_back = |holder: &&Holder| holder.asked_back.is_cancelled();
+        let needed = pressing
+            .count()
+            .saturating_sub(self.running.iter().filter(coming_back).count());
+        self.running
             .iter()
-            .position(|waiter| waiter.priority == first)?;
-        self.waiting.remove(at)
+            .rev()
+            .filter(|holder| holder.lane.gives_way() && !holder.asked_back.is_cancelled())
+            .take(needed)
+            .for_each(|holder| holder.asked_back.cancel());
+    }
+
+    fn queue(&self) -> Vec<Waiting> {
+        let waiting = self.waiting.iter().map(|waiter| Waiting {
+            priority: waiter.priority,
+            waited: waiter.since.elapsed(),
+        });
+        waiting.collect()
+    }
+
+    fn forget_those_who_left(&mut self) {
+        let before = self.waiting.len();
+        let mut trial = false;
+        self.waiting.retain(|waiter| {
+            let left = waiter.granted.is_closed();
+            trial |= left && waiter.trial;
+            !left
+        });
+        if trial && self.waiting.len() < before {
+            self.learn(Health::Unclear, true);
+        }
+    }
+
+    /// True where the backend is left alone from now on.
+    fn learn(&mut self, health: Health, trial: bool) -> bool {
+        let now = self.started.elapsed();
+        self.breaker.learn(health, trial, now)
+    }
+
+    fn refusal(&self, wait: Duration) -> NaviError {
+        let when = if wait.is_zero() {
+            "it is being tried again right now".to_owned()
+        } else {
+            format!("it is asked again in {} s", wait.as_secs_f64().ceil())
+        };
+        NaviError::new(
+            ErrorCode::BackendUnavailable,
+            format!(
+                "the model server failed {} times in a row, the last time so: {}; {when}",
+                self.breaker.failures(),
+                self.last_problem
+            ),
+        )
     }
 }
 
@@ -224,8 +358,9 @@ impl Actor for LlmActor {
 impl Handler<Acquire> for LlmActor {
     type Result = ResponseFuture<Result<Lease, NaviError>>;
 
-    fn handle(&mut self, Acquire(priority): Acquire, ctx: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, asked: Acquire, ctx: &mut Self::Context) -> Self::Result {
         fail::fail_point!("llm::acquire");
+        self.forget_those_who_left();
         if self.waiting.len() >= WAITING {
             return Box::pin(async {
                 Err(NaviError::new(
@@ -234,19 +369,44 @@ impl Handler<Acquire> for LlmActor {
                 ))
             });
         }
+        let trial = match self.breaker.admit(self.started.elapsed()) {
+            Admission::Free => false,
+            Admission::Trial => true,
+            Admission::Refused(wait) => {
+                let refusal = self.refusal(wait);
+                return Box::pin(async { Err(refusal) });
+            }
+        };
         let (tx, rx) = oneshot::channel();
         self.waiting.push_back(Waiter {
-            priority,
+            ticket: asked.ticket,
+            priority: asked.priority,
+            since: Instant::now(),
+            trial,
             granted: tx,
         });
         self.grant(ctx);
+        self.press();
         Box::pin(async {
             rx.await.map_err(|_| {
                 NaviError::new(
                     ErrorCode::BackendUnavailable,
                     "what guards the model went down",
                 )
-            })
+            })?
+        })
+    }
+}
+
+impl Handler<GetQueue> for LlmActor {
+    type Result = Option<QueueView>;
+
+    fn handle(&mut self, GetQueue(ticket): GetQueue, _: &mut Self::Context) -> Self::Result {
+        self.forget_those_who_left();
+        let at = self.waiting.iter().position(|it| it.ticket == ticket)?;
+        Some(QueueView {
+            running: self.running.iter().map(|it| it.priority).collect(),
+            ahead: lanes::ahead(&self.queue(), at),
         })
     }
 }
@@ -254,10 +414,57 @@ impl Handler<Acquire> for LlmActor {
 impl Handler<Release> for LlmActor {
     type Result = ();
 
-    fn handle(&mut self, _: Release, ctx: &mut Self::Context) {
+    fn handle(&mut self, released: Release, ctx: &mut Self::Context) {
         // A lease of this actor's dead predecessor goes to the dead address, never here.
-        self.free += 1;
+        self.running.retain(|it| it.ticket != released.ticket);
+        if released.trial {
+            // Where the call told how the backend is, this changes nothing.
+            self.learn(Health::Unclear, true);
+        }
         self.grant(ctx);
+    }
+}
+
+impl Handler<CallBegan> for LlmActor {
+    type Result = ();
+
+    fn handle(&mut self, began: CallBegan, _: &mut Self::Context) {
+        let paces = Arc::make_mut(&mut self.paces);
+        if paces.len() >= PACES && !paces.contains_key(&began.model) {
+            paces.clear();
+        }
+        paces.entry(began.model).or_default().began(began.prompt);
+    }
+}
+
+impl Handler<CallEnded> for LlmActor {
+    type Result = ();
+
+    fn handle(&mut self, ended: CallEnded, ctx: &mut Self::Context) {
+        if let Some(timing) = &ended.timing
+            && let Some(pace) = Arc::make_mut(&mut self.paces).get_mut(&ended.model)
+        {
+            pace.ended(timing);
+        }
+        if let Some(problem) = ended.problem {
+            self.last_problem = problem;
+        }
+        if self.learn(ended.health, ended.trial) {
+            let failures = self.breaker.failures();
+            tracing::warn!(
+                failures,
+                problem = self.last_problem,
+                "model server keeps failing, leaving it alone for a while"
+            );
+            if let Admission::Refused(wait) = self.breaker.admit(self.started.elapsed()) {
+                let refusal = self.refusal(wait);
+                for waiter in self.waiting.drain(..) {
+                    // Whoever asked may have gone.
+                    let _ = waiter.granted.send(Err(refusal.clone()));
+                }
+            }
+            self.probe(ctx);
+        }
     }
 }
 
@@ -274,3 +481,7 @@ impl Handler<ProbeNow> for LlmActor {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "llm_actor/tests.rs"]
+mod tests;

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix::Addr;
 use tokio::sync::watch;
 
+use crate::domain::lanes::QueueView;
 use crate::domain::model_choice::{self, Choice, Wanted};
-use crate::llm_actor::{Acquire, Lease, LlmActor, Priority, ProbeNow};
+use crate::llm_actor::{Acquire, GetQueue, Lease, LlmActor, Priority, ProbeNow, Ticket};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::status::{BackendKind, BackendState, BackendStatus};
 use crate::supervision::Slot;
@@ -66,25 +68,44 @@ impl Models {
     /// Waits for a slot of a backend.
     ///
     /// # Errors
-    /// `backend_busy` where too many wait, `backend_unavailable` where its guard went down.
+    /// `backend_busy` where too many wait, `backend_unavailable` where its guard went down, or
+    /// the backend failed too often in a row to be asked now.
     pub async fn acquire(&self, kind: BackendKind, priority: Priority) -> Result<Lease, NaviError> {
+        self.acquire_as(Ticket::new(), kind, priority).await
+    }
+
+    /// [`Models::acquire`] with a ticket by which [`Models::queue`] finds it while it waits.
+    ///
+    /// # Errors
+    /// As [`Models::acquire`].
+    pub async fn acquire_as(
+        &self,
+        ticket: Ticket,
+        kind: BackendKind,
+        priority: Priority,
+    ) -> Result<Lease, NaviError> {
         let unavailable = || {
             NaviError::new(
                 ErrorCode::BackendUnavailable,
                 format!("what guards the {} backend went down", kind.as_str()),
             )
         };
-        let backend = self
-            .0
-            .iter()
-            .find(|backend| backend.kind == kind)
-            .ok_or_else(unavailable)?;
-        backend
-            .guard
-            .addr()
-            .send(Acquire(priority))
+        let guard = self.guard(kind).ok_or_else(unavailable)?;
+        guard
+            .send(Acquire { priority, ticket })
             .await
             .map_err(|_| unavailable())?
+    }
+
+    /// How a backend's queue looks to one that waits in it. None where it waits no longer.
+    pub async fn queue(&self, kind: BackendKind, ticket: Ticket) -> Option<QueueView> {
+        // An error means that the guard went down: so does the wait.
+        self.guard(kind)?.send(GetQueue(ticket)).await.ok()?
+    }
+
+    fn guard(&self, kind: BackendKind) -> Option<Addr<LlmActor>> {
+        let backend = self.0.iter().find(|backend| backend.kind == kind)?;
+        Some(backend.guard.addr())
     }
 
     /// Asks every backend how it is, now, and waits for the answers within a limit.

@@ -1,17 +1,19 @@
 //! What sessions and runs work with: made once by the root, shared by all.
 
 use chrono::{DateTime, SubsecRound, Utc};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use crate::compression::CompressionActor;
 use crate::hub::Hub;
 use crate::journal::JournalActor;
 use crate::llm::guard::StreamLimits;
+use crate::memory::MemoryHandle;
 use crate::models::Models;
-use crate::protocol::error::{ErrorCode, NaviError};
+use crate::profiles::Profiles;
 use crate::protocol::ids::OwnerId;
-use crate::protocol::profile::Profile;
 use crate::store::Store;
 use crate::supervision::Slot;
 use crate::tools::registry::Registry;
@@ -23,26 +25,54 @@ pub fn now() -> DateTime<Utc> {
     Utc::now().trunc_subsecs(6)
 }
 
-/// The profiles by id.
-#[derive(Clone, Debug, Default)]
-pub struct Profiles {
-    pub by_id: BTreeMap<String, Arc<Profile>>,
-    pub default_id: String,
+/// What a run may use, beside its profile's iterations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunLimits {
+    pub time: Duration,
+    /// Of a child, within what its parent has left.
+    pub child_time: Duration,
+    /// Tokens read and written, children's included.
+    pub tokens: u64,
+    /// How deep children may be nested; 0 for none at all.
+    pub child_depth: u32,
+    /// How many children of one run go at once.
+    pub parallel_children: usize,
+    /// How many children one run may start in all.
+    pub children: u64,
 }
 
-impl Profiles {
-    /// The profile of this id.
-    ///
-    /// # Errors
-    /// `unknown_profile`, naming those there are.
-    pub fn find(&self, id: &str) -> Result<Arc<Profile>, NaviError> {
-        self.by_id.get(id).cloned().ok_or_else(|| {
-            let known: Vec<&str> = self.by_id.keys().map(String::as_str).collect();
-            NaviError::new(
-                ErrorCode::UnknownProfile,
-                format!("there is no profile {id:?}; there are {}", known.join(", ")),
-            )
-        })
+impl Default for RunLimits {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(2 * 3600),
+            child_time: Duration::from_secs(20 * 60),
+            tokens: 20_000_000,
+            child_depth: 2,
+            parallel_children: 4,
+            children: 50,
+        }
+    }
+}
+
+/// When and how old turns are summarised (SPEC section 8).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CompressionPolicy {
+    pub enabled: bool,
+    /// The part of the window that may be filled before that: 0 to 1.
+    pub threshold: f32,
+    /// Turns that stay word for word.
+    pub keep_recent: usize,
+    pub temperature: f32,
+}
+
+impl Default for CompressionPolicy {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            threshold: 0.8,
+            keep_recent: 10,
+            temperature: 0.3,
+        }
     }
 }
 
@@ -52,9 +82,9 @@ pub struct Services {
     pub store: Store,
     pub journal: Slot<JournalActor>,
     pub models: Models,
+    pub memory: MemoryHandle,
     pub registry: Arc<Registry>,
     pub profiles: Arc<Profiles>,
-    pub persona: String,
     pub hub: Hub,
     /// This process, as the store's owner of its sessions.
     pub owner: OwnerId,
@@ -65,11 +95,20 @@ pub struct Services {
     /// Whether models are asked for reasoning at all.
     pub think: bool,
     pub limits: StreamLimits,
+    pub runs: RunLimits,
+    pub compression: CompressionPolicy,
+    pub compressor: Slot<CompressionActor>,
     /// Models that were found missing and told: once is enough.
     pub told_missing: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Services {
+    /// The text before every profile's prompt, as it is now.
+    #[must_use]
+    pub fn persona(&self) -> Arc<str> {
+        self.profiles.persona()
+    }
+
     /// Whether this is the first that is heard of this model missing.
     #[must_use]
     pub fn tells_missing(&self, model: &str) -> bool {

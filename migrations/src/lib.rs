@@ -4,6 +4,9 @@
 //! leaves the old schema, never half of the new one.
 
 mod m0001_initial;
+mod m0002_branches;
+mod m0003_search;
+mod m0004_memory;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -19,7 +22,12 @@ pub struct Migrator;
 
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(m0001_initial::Initial)]
+        vec![
+            Box::new(m0001_initial::Initial),
+            Box::new(m0002_branches::Branches),
+            Box::new(m0003_search::Search),
+            Box::new(m0004_memory::Memory),
+        ]
     }
 }
 

@@ -210,7 +210,7 @@ fn web_logins() -> TableCreateStatement {
         .take()
 }
 
-fn belongs_to(
+pub(crate) fn belongs_to(
     table: &'static str,
     column: &'static str,
     parent: &'static str,
@@ -249,7 +249,7 @@ fn indexes() -> Vec<IndexCreateStatement> {
     ]
 }
 
-fn index(table: &'static str, columns: &[&'static str]) -> IndexCreateStatement {
+pub(crate) fn index(table: &'static str, columns: &[&'static str]) -> IndexCreateStatement {
     let mut index = Index::create();
     index
         .name(format!("idx_{table}_{}", columns.join("_")))

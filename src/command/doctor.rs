@@ -6,10 +6,11 @@ use navi_actors::tools::registry::Registry;
 use serde_json::json;
 
 use super::store_config;
+use crate::backends;
 use crate::checks::{self, Check, Level};
 use crate::console::say;
+use crate::profiles::ProfileFiles;
 use crate::settings::Loaded;
-use crate::{backends, profiles};
 
 /// Looks at everything and changes nothing.
 ///
@@ -40,12 +41,11 @@ pub(crate) async fn run(loaded: &Loaded, json: bool) -> anyhow::Result<ExitCode>
 async fn look(loaded: &Loaded) -> anyhow::Result<Vec<Check>> {
     let settings = &loaded.settings;
     let dir = &settings.data_dir;
-    let tools: Vec<String> = Registry::builtin()
+    let tools = Registry::builtin()
         .all()
         .map(|tool| tool.name.clone())
         .collect();
-    let mut found = profiles::load(&settings.profiles_dir, &tools);
-    profiles::persona(&settings.persona, &mut found.warnings);
+    let found = ProfileFiles::new(settings, tools).read();
     let ids: Vec<String> = found.profiles.iter().map(|p| p.id.clone()).collect();
     let backends = backends::build(settings)?;
     Ok(vec![

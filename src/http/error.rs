@@ -91,9 +91,12 @@ pub(crate) fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::SessionNotFound
         | ErrorCode::MessageNotFound
         | ErrorCode::ApprovalNotFound
+        | ErrorCode::FactNotFound
         | ErrorCode::ModelUnknown => StatusCode::NOT_FOUND,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-        ErrorCode::SessionBusy | ErrorCode::NothingToContinue => StatusCode::CONFLICT,
+        ErrorCode::SessionBusy | ErrorCode::NothingToContinue | ErrorCode::MemoryFull => {
+            StatusCode::CONFLICT
+        }
         ErrorCode::FrameTooLarge
         | ErrorCode::BodyTooLarge
         | ErrorCode::MessageTooLarge
@@ -145,6 +148,8 @@ fn close_code(code: ErrorCode) -> CloseCode {
         | ErrorCode::FileNotFound
         | ErrorCode::MessageNotFound
         | ErrorCode::ApprovalNotFound
+        | ErrorCode::FactNotFound
+        | ErrorCode::MemoryFull
         | ErrorCode::ModelUnknown
         | ErrorCode::NothingToContinue
         | ErrorCode::QueueFull

@@ -13,18 +13,22 @@ use navi_actors::protocol::chat::ChatRequest;
 use navi_actors::protocol::command::{ClientFrame, UserInput};
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::event::Envelope;
+use navi_actors::protocol::memory::{Fact, FormerFact, MemoryExport, MemoryOverview};
 use navi_actors::protocol::profile::Profile;
 use navi_actors::protocol::session::{SessionSnapshot, SessionSummary};
 use navi_actors::protocol::status::SystemStatus;
 use navi_actors::protocol::tool::ToolSpec;
-use navi_actors::session::messages::PlainAnswer;
+use navi_actors::session::messages::{Branched, PlainAnswer};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
-use super::{agents, health, login, messages, models, resource, session, sessions, status, tokens};
+use super::{
+    agents, branches, health, login, memory, messages, models, resource, runs, search, session,
+    sessions, status, tokens,
+};
 
 pub(crate) fn document() -> Resource {
     resource("/api/openapi.json", "GET").route(web::get().to(|| async {
@@ -68,6 +72,17 @@ fn json_text(text: &'static str) -> HttpResponse {
         session::restore,
         session::stop,
         messages::send,
+        branches::start,
+        branches::show,
+        runs::events,
+        runs::stop,
+        search::search,
+        memory::read,
+        memory::forget_all,
+        memory::export,
+        memory::history,
+        memory::correct,
+        memory::forget,
         status::status,
         models::fetch,
         tokens::list,
@@ -92,7 +107,7 @@ impl utoipa::IntoResponses for Failures {
                 "The request came under another name, or from another page.",
             ),
             ("404", "There is no such thing, or it is another user's."),
-            ("409", "Not in the state that the session is in."),
+            ("409", "Not in the state that this needs."),
             ("413", "Too large."),
             ("415", "The body does not say that it is JSON."),
             (
@@ -141,6 +156,16 @@ fn openapi() -> Value {
     schemas.add::<ChatRequest>("ChatRequest");
     schemas.add::<UserInput>("UserInput");
     schemas.add::<PlainAnswer>("PlainAnswer");
+    schemas.add::<Branched>("Branched");
+    schemas.add::<branches::NewBranch>("NewBranch");
+    schemas.add::<branches::ShownBranch>("ShownBranch");
+    schemas.add::<runs::SubagentStopped>("SubagentStopped");
+    schemas.add::<search::SearchResult>("SearchResult");
+    schemas.add::<MemoryOverview>("MemoryOverview");
+    schemas.add::<MemoryExport>("MemoryExport");
+    schemas.add::<Fact>("Fact");
+    schemas.add::<Vec<FormerFact>>("FactHistory");
+    schemas.add::<memory::FactChange>("FactChange");
     schemas.add::<SystemStatus>("SystemStatus");
     schemas.add::<models::FetchRequest>("FetchRequest");
     schemas.add::<Vec<tokens::TokenInfo>>("TokenList");

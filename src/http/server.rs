@@ -6,14 +6,17 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use actix_web::dev::{Extensions, ServerHandle};
+use actix_web::error::QueryPayloadError;
 use actix_web::middleware::from_fn;
 use actix_web::rt::net::TcpStream;
-use actix_web::web::PayloadConfig;
+use actix_web::web::{PayloadConfig, QueryConfig};
 use actix_web::{App as WebApp, HttpServer, web};
+use navi_actors::protocol::error::ErrorCode;
 use socket2::SockRef;
 use tokio::task::JoinHandle;
 use tracing::debug;
 
+use super::error::ApiError;
 use super::{App, gate, routes};
 
 /// The largest body of a request that carries no message.
@@ -44,6 +47,7 @@ pub(crate) fn open(app: App, listener: TcpListener) -> io::Result<HttpDoor> {
         WebApp::new()
             .app_data(data.clone())
             .app_data(PayloadConfig::new(MAX_BODY_BYTES))
+            .app_data(queries())
             .wrap(from_fn(gate::front))
             .configure(routes)
     })
@@ -69,6 +73,17 @@ impl HttpDoor {
     pub(crate) async fn close(self) {
         self.handle.stop(true).await;
     }
+}
+
+/// What is wrong with a query is told as every other error is.
+fn queries() -> QueryConfig {
+    QueryConfig::default().error_handler(|error, _| {
+        let reason = match &error {
+            QueryPayloadError::Deserialize(reason) => reason.to_string(),
+            other => other.to_string(),
+        };
+        ApiError::new(ErrorCode::InvalidField, format!("query: {reason}")).into()
+    })
 }
 
 fn tune(connection: &dyn Any, _: &mut Extensions) {

@@ -47,6 +47,15 @@ pub(crate) const OPENAI_URL: Key = key("openai.base_url", "OPENAI_BASE_URL");
 pub(crate) const OPENAI_KEY: Key = secret("openai.api_key", "OPENAI_API_KEY");
 pub(crate) const OPENAI_MODEL: Key = key("openai.default_model", "OPENAI_DEFAULT_MODEL");
 pub(crate) const STARTER_MODEL: Key = key("starter.model", "STARTER_MODEL");
+pub(crate) const RUN_TIME: Key = key("runs.time_limit_minutes", "NAVI_RUN_TIME_LIMIT_MINUTES");
+pub(crate) const RUN_TOKENS: Key = key("runs.token_limit", "NAVI_RUN_TOKEN_LIMIT");
+pub(crate) const SUBAGENT_TIME: Key = key(
+    "runs.subagent_time_limit_minutes",
+    "NAVI_SUBAGENT_TIME_LIMIT_MINUTES",
+);
+pub(crate) const SUBAGENT_DEPTH: Key = key("runs.subagent_depth", "NAVI_SUBAGENT_DEPTH");
+pub(crate) const SUBAGENTS_AT_ONCE: Key = key("runs.subagents_at_once", "NAVI_SUBAGENTS_AT_ONCE");
+pub(crate) const SUBAGENTS_PER_RUN: Key = key("runs.subagents_per_run", "NAVI_SUBAGENTS_PER_RUN");
 pub(crate) const COMPRESSION: Key =
     key("context.compression_enabled", "CONTEXT_COMPRESSION_ENABLED");
 pub(crate) const THRESHOLD: Key = key(
@@ -72,7 +81,7 @@ pub(crate) const FILES_MAX: Key = key("session_files.max_size_mb", "SESSION_FILE
 pub(crate) const FILES_TTL: Key = key("session_files.ttl_hours", "SESSION_FILES_TTL_HOURS");
 
 /// All of them, in the order of `default.toml`.
-pub(crate) const ALL: [&Key; 32] = [
+pub(crate) const ALL: [&Key; 38] = [
     &BIND,
     &DATA_DIR,
     &API_TOKEN,
@@ -90,6 +99,12 @@ pub(crate) const ALL: [&Key; 32] = [
     &OPENAI_KEY,
     &OPENAI_MODEL,
     &STARTER_MODEL,
+    &RUN_TIME,
+    &RUN_TOKENS,
+    &SUBAGENT_TIME,
+    &SUBAGENT_DEPTH,
+    &SUBAGENTS_AT_ONCE,
+    &SUBAGENTS_PER_RUN,
     &COMPRESSION,
     &THRESHOLD,
     &KEEP_RECENT,

@@ -44,6 +44,12 @@ fn the_defaults_are_those_of_the_contract() {
         ("CONTEXT_COMPRESSION_THRESHOLD", "0.8"),
         ("CONTEXT_KEEP_RECENT", "10"),
         ("CONTEXT_SUMMARY_TEMPERATURE", "0.3"),
+        ("NAVI_RUN_TIME_LIMIT_MINUTES", "120"),
+        ("NAVI_RUN_TOKEN_LIMIT", "20000000"),
+        ("NAVI_SUBAGENT_TIME_LIMIT_MINUTES", "20"),
+        ("NAVI_SUBAGENT_DEPTH", "2"),
+        ("NAVI_SUBAGENTS_AT_ONCE", "4"),
+        ("NAVI_SUBAGENTS_PER_RUN", "50"),
         ("SSH_HOSTS_FILE", "ssh_hosts.json"),
         ("NAVI_BIND", "127.0.0.1:8000"),
         ("NAVI_API_TOKEN", ""),
@@ -59,6 +65,42 @@ fn the_defaults_are_those_of_the_contract() {
     ] {
         assert_eq!(value(variable), expected, "{variable}");
     }
+}
+
+#[test]
+fn limits_reach_the_engine_as_they_were_set() {
+    let settings = load_with(&[]).unwrap().settings;
+    assert_eq!(settings.runs, RunLimits::default());
+    assert_eq!(settings.compression, CompressionPolicy::default());
+    let settings = load_with(&[
+        ("NAVI_RUN_TIME_LIMIT_MINUTES", "3"),
+        ("NAVI_SUBAGENT_TIME_LIMIT_MINUTES", "2"),
+        ("NAVI_RUN_TOKEN_LIMIT", "5000"),
+        ("NAVI_SUBAGENT_DEPTH", "0"),
+        ("NAVI_SUBAGENTS_AT_ONCE", "7"),
+        ("NAVI_SUBAGENTS_PER_RUN", "9"),
+        ("CONTEXT_COMPRESSION_ENABLED", "no"),
+        ("CONTEXT_COMPRESSION_THRESHOLD", "0.5"),
+        ("CONTEXT_KEEP_RECENT", "4"),
+        ("CONTEXT_SUMMARY_TEMPERATURE", "1"),
+    ]);
+    let settings = settings.unwrap().settings;
+    let expected = RunLimits {
+        time: Duration::from_secs(180),
+        child_time: Duration::from_secs(120),
+        tokens: 5000,
+        child_depth: 0,
+        parallel_children: 7,
+        children: 9,
+    };
+    assert_eq!(settings.runs, expected);
+    let expected = CompressionPolicy {
+        enabled: false,
+        threshold: 0.5,
+        keep_recent: 4,
+        temperature: 1.0,
+    };
+    assert_eq!(settings.compression, expected);
 }
 
 #[test]
@@ -80,6 +122,16 @@ fn each_wrong_value_is_told_with_its_name_itself_and_what_is_allowed() {
         ("CONTEXT_COMPRESSION_ENABLED", "x", "true or false"),
         ("CONTEXT_KEEP_RECENT", "-3", "a number from 0"),
         ("CONTEXT_SUMMARY_TEMPERATURE", "9", "a number from 0 to 2"),
+        (
+            "NAVI_RUN_TIME_LIMIT_MINUTES",
+            "0",
+            "minutes: a number from 1",
+        ),
+        ("NAVI_RUN_TOKEN_LIMIT", "lots", "a number from 1000"),
+        ("NAVI_SUBAGENT_TIME_LIMIT_MINUTES", "1.5", "a number from 1"),
+        ("NAVI_SUBAGENT_DEPTH", "-1", "a number from 0 to 8"),
+        ("NAVI_SUBAGENTS_AT_ONCE", "0", "a number from 1"),
+        ("NAVI_SUBAGENTS_PER_RUN", "x", "a number from 1"),
         ("LOG_LEVEL", "LOUD", "error, warn"),
         ("NAVI_BIND", "8000", "an address and a port"),
         ("NAVI_BIND", "0.0.0.0:8000", "a loopback address"),

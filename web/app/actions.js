@@ -13,7 +13,7 @@ import { loadPrefs, saveDraft } from './prefs.js';
 import { onRefused, openSession, postMessage } from './session.js';
 import {
   chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, openId, profiles, sessions, signedOut,
-  status, toasts,
+  status, target, toasts,
 } from './signals.js';
 
 const TOAST_MS = 6_000;
@@ -95,7 +95,10 @@ function listFrame(frame) {
 
 /** @param {SystemStatus} next */
 function setStatus(next) {
+  const before = status.get()?.warnings.join('\n') ?? '';
   status.set(next);
+  // A profile's file that was refused, or is good again, says so here first.
+  if (next.warnings.join('\n') !== before) void loadProfiles();
   const asked = fetchAsked.get();
   const here = next.fetchable.some((model) => model.name === asked && model.present);
   if (here || fetching(next) !== null) fetchAsked.set(null);
@@ -108,15 +111,29 @@ function forget(id) {
 }
 
 function followHash() {
-  const match = /^#\/s\/([\w-]+)$/.exec(location.hash);
+  const match = /^#\/s\/([\w-]+)(?:\/m\/([\w-]+))?$/.exec(location.hash);
   drawerOpen.set(false);
+  if (match?.[2] !== undefined) target.set({ session_id: match[1], message_id: match[2] });
   openSession(match === null ? null : match[1]);
 }
 
-/** @param {string} id */
-export const sessionHref = (id) => `#/s/${id}`;
+/** @param {string} id @param {string} [message_id] */
+export const sessionHref = (id, message_id) => (message_id === undefined ? `#/s/${id}` : `#/s/${id}/m/${message_id}`);
+
+/**
+ * Opens a session at one of its messages. A link to where one is already leads there again.
+ * @param {string} id
+ * @param {string} [message_id]
+ */
+export function goTo(id, message_id) {
+  const href = sessionHref(id, message_id);
+  if (location.hash !== href) location.hash = href;
+  else if (message_id !== undefined) target.set({ session_id: id, message_id });
+  drawerOpen.set(false);
+}
 
 export function showNew() {
+  void loadProfiles();
   createError.set(null);
   drawerOpen.set(false);
   if (location.hash === '' || location.hash === '#/') openSession(null);
@@ -216,8 +233,8 @@ export async function fetchModel(name) {
   }
 }
 
-/** @param {unknown} error */
-function pageError(error) {
+/** @param {unknown} error @returns {{ code: string, message: string }} */
+export function pageError(error) {
   return error instanceof ApiError
     ? { code: error.code, message: error.message }
     : { code: 'internal', message: String(error) };
@@ -244,6 +261,6 @@ export function closeToast(id) {
 }
 
 /** @param {{ code: string, message: string }} error */
-function showError(error) {
+export function showError(error) {
   showToast(`${t(`error.${errorGroup(error.code)}.title`)}${error.message === '' ? '' : `: ${error.message}`}`, null, TOAST_MS, true);
 }

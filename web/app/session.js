@@ -1,13 +1,15 @@
 // The open session: its link to the service, and what a person does in it.
 
-/** @import { Frame } from '../state/wire.js' */
+/** @import { Frame, SendMode } from '../state/wire.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
 
 import { t } from '../i18n/index.js';
+import { api, ApiError } from '../net/api.js';
 import { SessionLink } from '../net/session_link.js';
+import { isChild } from '../state/children.js';
 import { parseOutbox, toSend, withItem, withoutConfirmed, withRefusal } from '../state/outbox.js';
 import { storage } from './prefs.js';
-import { announcement, connection, openId, outbox, session, sessionError, signedOut, stopping } from './signals.js';
+import { announcement, connection, openId, outbox, session, sessionError, signedOut, steered, stopping } from './signals.js';
 
 /** @type {SessionLink | null} */
 let link = null;
@@ -82,7 +84,8 @@ function setOutbox(id, items) {
 
 /** @param {OutboxItem} item */
 function transmit(item) {
-  link?.send({ type: 'message', client_id: item.client_id, content: item.content, images: item.images });
+  const mode = item.mode === undefined ? {} : { mode: item.mode };
+  link?.send({ type: 'message', client_id: item.client_id, content: item.content, images: item.images, ...mode });
 }
 
 /**
@@ -90,10 +93,14 @@ function transmit(item) {
  * @param {string} id
  * @param {string} content
  * @param {string[]} images
+ * @param {SendMode} [mode]
  */
-export function postMessage(id, content, images) {
+export function postMessage(id, content, images, mode = 'queue') {
   /** @type {OutboxItem} */
-  const item = { client_id: newId(), content, images, created_ms: Date.now(), refused: null, held: false };
+  const item = {
+    client_id: newId(), content, images, created_ms: Date.now(), refused: null, held: false, ...(mode === 'steer' ? { mode } : {}),
+  };
+  if (mode === 'steer') steered.set(new Set([...steered.get(), item.client_id]));
   if (id !== openId.get()) {
     const kept = parseOutbox(storage.get(outboxKey(id)), Date.now());
     storage.set(outboxKey(id), JSON.stringify(withItem(kept, item)));
@@ -141,12 +148,46 @@ export const withdraw = (message_id) => link?.send({ type: 'withdraw', message_i
 /** @param {string} message_id @param {string} content */
 export const editQueued = (message_id, content) => link?.send({ type: 'edit_queued', message_id, content });
 
+/** Shows the subagents of a run that this page did not watch. @param {string} run_id */
+export const loadRun = (run_id) => link?.loadRun(run_id);
+
+/**
+ * A request about the open session; a refusal is shown as a toast.
+ * @param {(id: string) => Promise<unknown>} request
+ * @returns {Promise<boolean>} whether the service took it
+ */
+async function ask(request) {
+  const id = openId.get();
+  if (id === null) return false;
+  try {
+    await request(id);
+    return true;
+  } catch (error) {
+    refusedHandler(error instanceof ApiError ? error : { code: 'internal', message: String(error) });
+    return false;
+  }
+}
+
+/** Sends a message in other words, on a branch of its own. @param {string} message_id @param {string} content */
+export const editMessage = (message_id, content) => ask((id) => api.branch(id, message_id, content));
+
+/** Has a message answered once more, on a branch of its own. @param {string} message_id */
+export const regenerate = (message_id) => ask((id) => api.branch(id, message_id, null));
+
+/** @param {number} branch_id */
+export const showBranch = (branch_id) => ask((id) => api.showBranch(id, branch_id));
+
+/** @param {string} run_id */
+export const stopChild = (run_id) => ask((id) => api.stopChild(id, run_id));
+
 /** How much of an answer is read out; the rest is in the page. */
 const ANNOUNCED_CHARS = 400;
 
 /** @param {Frame} frame */
 function announce(frame) {
-  if (frame.seq === undefined || frame.parent_run_id !== undefined) return;
+  if (frame.seq === undefined || isChild(frame)) return;
+  if (frame.type === 'plan_ready') announcement.set(t('announce.plan', { n: frame.steps.length }));
+  if (frame.type === 'profile_switched') announcement.set(t('announce.profile', { name: frame.profile_name }));
   if (frame.type === 'stream_start') announcement.set(t('announce.started'));
   if (frame.type === 'tool_started') announcement.set(t('announce.tool', { tool: frame.tool }));
   if (frame.type === 'stream_end') announcement.set(t('announce.finished', { text: frame.content.slice(0, ANNOUNCED_CHARS) }));

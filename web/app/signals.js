@@ -31,6 +31,12 @@ export const chosenProfile = signal(/** @type {string | null} */ (null));
 export const creating = signal(false);
 export const createError = signal(/** @type {PageError | null} */ (null));
 
+/** The message that a link led to: shown once its session is there. */
+export const target = signal(/** @type {{ session_id: string, message_id: string } | null} */ (null));
+export const memoryOpen = signal(false);
+/** What of this tab was sent into a run that goes, by `client_id`. */
+export const steered = signal(/** @type {ReadonlySet<string>} */ (new Set()));
+
 export const signedOut = signal(false);
 export const toasts = signal(/** @type {Toast[]} */ ([]));
 export const drawerOpen = signal(false);

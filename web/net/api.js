@@ -1,7 +1,7 @@
 // REST calls. Every failure is an `ApiError` with the service's code, or one of ours:
 // `unreachable` when nobody answered.
 
-/** @import { NaviError, ProfileInfo, SessionSnapshot, SessionSummary, SystemStatus } from '../state/wire.js' */
+/** @import { Fact, FormerFact, Frame, Memory, NaviError, ProfileInfo, SearchHit, SessionSnapshot, SessionSummary, SystemStatus } from '../state/wire.js' */
 
 export class ApiError extends Error {
   /** @param {NaviError} error @param {number} status */
@@ -16,9 +16,10 @@ export class ApiError extends Error {
  * @param {string} method
  * @param {string} path
  * @param {unknown} [body]
+ * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
-async function call(method, path, body) {
+async function call(method, path, body, signal) {
   /** @type {Response} */
   let response;
   try {
@@ -27,6 +28,7 @@ async function call(method, path, body) {
       headers: body === undefined ? {} : { 'content-type': 'application/json' },
       body: body === undefined ? undefined : JSON.stringify(body),
       credentials: 'same-origin',
+      signal,
     });
   } catch {
     throw new ApiError({ code: 'unreachable', message: '' }, 0);
@@ -50,6 +52,12 @@ async function call(method, path, body) {
 /** @param {string} id */
 const session = (id) => `/sessions/${encodeURIComponent(id)}`;
 
+/** @param {Fact} fact */
+const factPath = ({ category, key }) => `/memory/facts/${encodeURIComponent(category)}/${encodeURIComponent(key)}`;
+
+/** A run's log has an end; a service that never says so is not followed forever. */
+const MAX_LOG_PAGES = 500;
+
 export const api = {
   /** @returns {Promise<SessionSummary[]>} */
   async sessions() {
@@ -68,6 +76,56 @@ export const api = {
   remove: (id) => call('DELETE', session(id)),
   /** @param {string} id */
   restore: (id) => call('POST', `${session(id)}/restore`),
+  /**
+   * All that a run and its subagents told, pieces of a text joined.
+   * @param {string} id
+   * @param {string} run_id
+   * @returns {Promise<Frame[]>}
+   */
+  async runEvents(id, run_id) {
+    const path = `${session(id)}/runs/${encodeURIComponent(run_id)}/events`;
+    /** @type {Frame[]} */
+    const frames = [];
+    let cursor = '';
+    for (let page = 0; page < MAX_LOG_PAGES; page += 1) {
+      const { events, next } = await call('GET', cursor === '' ? path : `${path}?cursor=${encodeURIComponent(cursor)}`);
+      frames.push(...events);
+      if (next === null || next === undefined) break;
+      cursor = String(next);
+    }
+    return frames;
+  },
+  /** @param {string} id @param {string} run_id */
+  stopChild: (id, run_id) => call('POST', `${session(id)}/subagents/${encodeURIComponent(run_id)}/stop`),
+  /**
+   * @param {string} id
+   * @param {string} message_id the user's message that is edited, or answered anew
+   * @param {string | null} content its new text; null to keep it
+   * @returns {Promise<{ branch_id: number, run_id: string, message_id: string }>}
+   */
+  branch: (id, message_id, content) => call('POST', `${session(id)}/branches`, content === null ? { message_id } : { message_id, content }),
+  /** @param {string} id @param {number} branch_id */
+  showBranch: (id, branch_id) => call('PUT', `${session(id)}/branch`, { branch_id }),
+  /** @param {string} query @param {number} limit @param {AbortSignal} signal @returns {Promise<SearchHit[]>} */
+  async search(query, limit, signal) {
+    const answer = await call('GET', `/search?q=${encodeURIComponent(query)}&limit=${limit}`, undefined, signal);
+    return answer?.hits ?? [];
+  },
+  /** @returns {Promise<Memory>} */
+  async memory() {
+    const answer = await call('GET', '/memory');
+    return { facts: answer?.facts ?? [], summary: answer?.summary ?? null, updated_at: answer?.updated_at ?? null };
+  },
+  /** @param {Fact} fact @param {string} value */
+  saveFact: (fact, value) => call('PUT', factPath(fact), { value }),
+  /** @param {Fact} fact */
+  forgetFact: (fact) => call('DELETE', factPath(fact)),
+  /** @param {Fact} fact @returns {Promise<FormerFact[]>} */
+  async factHistory(fact) {
+    const answer = await call('GET', `${factPath(fact)}/history`);
+    return Array.isArray(answer) ? answer : answer?.history ?? [];
+  },
+  forgetAll: () => call('DELETE', '/memory'),
   /** @returns {Promise<SystemStatus>} */
   status: () => call('GET', '/api/status'),
   /** @param {string} name */

@@ -1,9 +1,10 @@
 // One open session: loads its snapshot, attaches, applies what comes, and heals itself.
 // Frames are applied once per animation frame, however many come.
 
-/** @import { SessionState, } from '../state/model.js' */
-/** @import { Frame } from '../state/wire.js' */
+/** @import { History, SessionState } from '../state/model.js' */
+/** @import { Frame, SessionSnapshot } from '../state/wire.js' */
 
+import { hasChildren, withHistory } from '../state/children.js';
 import { fromSnapshot } from '../state/model.js';
 import { applyFrame } from '../state/session.js';
 import { api, ApiError } from './api.js';
@@ -35,6 +36,8 @@ export class SessionLink {
   #flush_planned = false;
   #holes = 0;
   #closed = false;
+  /** Whether the run that goes answers a message anew: where its branch begins is known at its end. */
+  #anew = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
@@ -64,6 +67,7 @@ export class SessionLink {
     try {
       const snapshot = await api.session(this.id);
       if (this.#closed) return;
+      this.#anew = answersAnew(snapshot);
       this.#show(fromSnapshot(snapshot));
     } catch (error) {
       if (this.#closed) return;
@@ -75,7 +79,56 @@ export class SessionLink {
       this.#timer = setTimeout(() => void this.#load(), RELOAD_DELAY_MS);
       return;
     }
-    this.#attach();
+    await this.#loadChildren();
+    if (!this.#closed) this.#attach();
+  }
+
+  /** Reads the session again and goes on from there: what was shown stays until it is here. */
+  #reload() {
+    this.#socket?.close();
+    this.#inbox = [];
+    void this.#load();
+  }
+
+  /** What the subagents of the run that goes have told so far: no snapshot holds it. */
+  async #loadChildren() {
+    const state = this.#state;
+    if (state?.run == null || !hasChildren(state)) return;
+    await this.#readLog(state.run.run_id);
+  }
+
+  /**
+   * Fills in the subagents of a run that this page did not watch.
+   * @param {string} run_id
+   */
+  async loadRun(run_id) {
+    const state = this.#state;
+    const known = state?.histories[run_id]?.state;
+    if (state === null || known === 'loading' || known === 'ready') return;
+    // The log of a run that goes on has to be joined with what the socket tells.
+    if (state.run?.run_id === run_id) this.#reload();
+    else await this.#readLog(run_id);
+  }
+
+  /** @param {string} run_id */
+  async #readLog(run_id) {
+    /** @param {History} history */
+    const note = (history) => this.#change((state) => ({ ...state, histories: { ...state.histories, [run_id]: history } }));
+    note({ state: 'loading' });
+    try {
+      const frames = await api.runEvents(this.id, run_id);
+      this.#change((state) => withHistory(state, run_id, frames));
+    } catch (error) {
+      const { code, message } = error instanceof ApiError ? error : { code: 'internal', message: String(error) };
+      note({ state: 'failed', code, message });
+    }
+  }
+
+  /** @param {(state: SessionState) => SessionState} change */
+  #change(change) {
+    if (this.#closed || this.#state === null) return;
+    this.#state = change(this.#state);
+    this.handlers.onstate(this.#state);
   }
 
   /** @param {SessionState} state */
@@ -147,6 +200,13 @@ export class SessionLink {
       if (step.confirmed !== null) confirmed.push(step.confirmed);
       if (step.refused !== null) this.handlers.onrefused(step.refused);
       this.handlers.onevent(frame);
+      // A snapshot knows nothing of the subagents of the run that goes.
+      const branched = this.#anew && state.run === null;
+      if (step.reload || branched || (frame.type === 'resync' && hasChildren(state))) {
+        this.#state = state;
+        this.#reload();
+        break;
+      }
     }
     if (confirmed.length > 0) this.handlers.onconfirmed(confirmed);
     if (state !== this.#state) {
@@ -181,4 +241,13 @@ function clientIds(state) {
     if (item.client_id !== undefined) ids.push(item.client_id);
   }
   return ids;
+}
+
+/**
+ * Whether the run that goes answers a message that an earlier run has answered.
+ * @param {SessionSnapshot} snapshot
+ */
+function answersAnew({ run, messages }) {
+  const asked = messages.find(({ id }) => id === run?.message_id);
+  return run != null && asked !== undefined && asked.run_id !== run.run_id;
 }

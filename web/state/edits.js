@@ -1,8 +1,8 @@
-// Changes to a session's entries that the events have in common. Each gives back the very
-// same state where nothing changed, so that nothing is drawn again.
+// Changes to a thread's entries that the events have in common. Each gives back the very
+// same thread where nothing changed, so that nothing is drawn again.
 
-/** @import { Frame, QueuedMessage } from './wire.js' */
-/** @import { AssistantEntry, Call, Entry, SessionState, UserEntry } from './model.js' */
+/** @import { Frame, MessageState, QueuedMessage, ToolOutcome } from './wire.js' */
+/** @import { AssistantEntry, Call, Entry, SessionState, Thread, UserEntry } from './model.js' */
 
 import { newAssistant } from './model.js';
 
@@ -28,8 +28,9 @@ export function withoutQueued(queue, message_id) {
 }
 
 /**
- * @param {SessionState} state
- * @returns {SessionState}
+ * @template {Thread} T
+ * @param {T} state
+ * @returns {T}
  */
 export function withoutWaiting(state) {
   return state.waiting === null ? state : { ...state, waiting: null };
@@ -47,10 +48,11 @@ export function freshPart(have, delta) {
 }
 
 /**
- * @param {SessionState} state
+ * @template {Thread} T
+ * @param {T} state
  * @param {Extract<Frame, { type: 'thinking_delta' | 'stream_delta' }>} frame
  * @param {'thinking' | 'text'} part
- * @returns {SessionState | null}
+ * @returns {T | null}
  */
 export function withDelta(state, frame, part) {
   const message_id = frame.part_id.slice(0, frame.part_id.lastIndexOf('.'));
@@ -70,9 +72,10 @@ export function withDelta(state, frame, part) {
 }
 
 /**
- * @param {SessionState} state
+ * @template {Thread} T
+ * @param {T} state
  * @param {Extract<Frame, { type: 'tool_output' }>} frame
- * @returns {SessionState | null}
+ * @returns {T | null}
  */
 export function withOutput(state, frame) {
   let hole = false;
@@ -96,7 +99,7 @@ export function closeThinking(entry, at) {
 }
 
 /**
- * @param {SessionState} state
+ * @param {Thread} state
  * @param {string} message_id
  * @returns {AssistantEntry | null}
  */
@@ -110,7 +113,7 @@ function findAssistant(state, message_id) {
 
 /**
  * The newest message of the frame's run.
- * @param {SessionState} state
+ * @param {Thread} state
  * @param {Frame} frame
  * @returns {AssistantEntry | null}
  */
@@ -124,11 +127,12 @@ export function lastAssistant(state, frame) {
 
 /**
  * Changes the model's message with this id; makes it where it is new.
- * @param {SessionState} state
+ * @template {Thread} T
+ * @param {T} state
  * @param {string} message_id
  * @param {Frame} frame
  * @param {(entry: AssistantEntry) => AssistantEntry} change
- * @returns {SessionState}
+ * @returns {T}
  */
 export function mapAssistant(state, message_id, frame, change) {
   const known = findAssistant(state, message_id);
@@ -144,10 +148,11 @@ export function mapAssistant(state, message_id, frame, change) {
 }
 
 /**
- * @param {SessionState} state
+ * @template {Thread} T
+ * @param {T} state
  * @param {Frame} frame
  * @param {(entry: AssistantEntry) => AssistantEntry} change
- * @returns {SessionState}
+ * @returns {T}
  */
 export function mapLastAssistant(state, frame, change) {
   const entry = lastAssistant(state, frame);
@@ -155,10 +160,11 @@ export function mapLastAssistant(state, frame, change) {
 }
 
 /**
- * @param {SessionState} state
+ * @template {Thread} T
+ * @param {T} state
  * @param {string} call_id
  * @param {(call: Call) => Call} change
- * @returns {SessionState}
+ * @returns {T}
  */
 export function mapCall(state, call_id, change) {
   for (let i = state.entries.length - 1; i >= 0; i -= 1) {
@@ -168,6 +174,33 @@ export function mapCall(state, call_id, change) {
     return { ...state, entries: replaced(state.entries, entry, { ...entry, calls }) };
   }
   return state;
+}
+
+/**
+ * Closes what a run has open and gives every call of it that has no result its state.
+ * @template {Thread} T
+ * @param {T} state
+ * @param {string | null} run_id
+ * @param {string} at
+ * @param {MessageState} message_state of the message that was being written
+ * @param {ToolOutcome} call_state
+ * @returns {T}
+ */
+export function closeRun(state, run_id, at, message_state, call_state) {
+  const entries = state.entries.map((entry) => {
+    if (entry.kind !== 'assistant' || entry.run_id !== run_id) return entry;
+    const running = entry.calls.some((call) => call.state === 'running');
+    if (!entry.open && !running && !entry.thinking_open) return entry;
+    return {
+      ...closeThinking(entry, at),
+      open: false,
+      state: entry.open ? message_state : entry.state,
+      calls: running
+        ? entry.calls.map((call) => (call.state === 'running' ? { ...call, state: call_state } : call))
+        : entry.calls,
+    };
+  });
+  return { ...state, entries, waiting: null, loose_thinking: null };
 }
 
 /**

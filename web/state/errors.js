@@ -26,6 +26,8 @@ export const ERROR_GROUPS = {
   session_not_found: 'gone',
   message_not_found: 'gone',
   approval_not_found: 'gone',
+  fact_not_found: 'gone',
+  memory_full: 'input',
   session_busy: 'busy_session',
   queue_full: 'busy_session',
   nothing_to_continue: 'gone',

@@ -1,6 +1,6 @@
 // What the page knows of one session, and how it comes from a snapshot.
 
-/** @import { ActiveRun, MessageState, QueuedMessage, SessionSnapshot, TodoItem, ToolOutcome, WaitReason, WireMessage } from './wire.js' */
+/** @import { ActiveRun, Fork, MessageState, Plan, QueuedMessage, SessionSnapshot, TodoItem, ToolOutcome, WaitReason, WireMessage } from './wire.js' */
 
 /**
  * A tool call with its result. `running` also stands for one that was asked for and waits its turn.
@@ -13,9 +13,13 @@
  * @property {string | null} result
  * @property {number | null} duration_ms
  * @property {string | null} started_at
+ * @property {string | null} result_id the message that holds the result, where a snapshot told it
  */
 
-/** @typedef {{ kind: 'user', id: string, content: string, images: string[], client_id: string | null, created_at: string }} UserEntry */
+/**
+ * What a person said. `steered` is true where it was handed to a run that went on.
+ * @typedef {{ kind: 'user', id: string, content: string, images: string[], client_id: string | null, steered: boolean, created_at: string }} UserEntry
+ */
 
 /**
  * One message of the model: reasoning, text and the calls it asked for, with their results.
@@ -37,7 +41,40 @@
 
 /** @typedef {{ kind: 'notice', id: string, code: string, message: string, tone: 'notice' | 'error', created_at: string }} NoticeEntry */
 
-/** @typedef {UserEntry | AssistantEntry | NoticeEntry} Entry */
+/**
+ * From here on another profile answers. The name is empty where only a snapshot told of it.
+ * @typedef {{ kind: 'switch', id: string, profile_id: string, profile_name: string, created_at: string }} SwitchEntry
+ */
+
+/** @typedef {UserEntry | AssistantEntry | NoticeEntry | SwitchEntry} Entry */
+
+/** @typedef {{ reason: WaitReason, detail: string, since: string }} Waiting */
+
+/**
+ * What one run says and does, in order: the session's own runs share one thread, each subagent
+ * has its own.
+ * @typedef {object} Thread
+ * @property {Entry[]} entries
+ * @property {Waiting | null} waiting
+ * @property {{ run_id: string | null, thinking: string } | null} loose_thinking told before its message was known
+ */
+
+/**
+ * A subagent's run. Its card is the call of `spawn_agent` that started it.
+ * @typedef {Thread & {
+ *   run_id: string, parent_run_id: string | null, call_id: string | null, profile_id: string, task: string,
+ *   state: 'running' | 'completed' | 'limited', last_seq: number,
+ * }} Child
+ */
+
+/** What is known of the past events of a run whose subagents a snapshot leaves out.
+ * @typedef {{ state: 'loading' | 'ready' } | { state: 'failed', code: string, message: string }} History */
+
+/**
+ * Where the old part of the conversation was replaced by a summary for the model. The divider
+ * stands before the entry `before`; where that is null, after the entry `after`.
+ * @typedef {{ before: string | null, after: string | null, summary: string | null }} CompressionMark
+ */
 
 /**
  * How the last run ended, where that is worth a card.
@@ -50,21 +87,27 @@
  */
 
 /**
- * @typedef {object} SessionState
+ * @typedef {Thread & SessionPart} SessionState
+ */
+
+/**
+ * @typedef {object} SessionPart
  * @property {string} id
  * @property {string} title
  * @property {string} profile_id
- * @property {Entry[]} entries
  * @property {QueuedMessage[]} queue
  * @property {TodoItem[]} todo
+ * @property {Plan | null} plan the newest one
+ * @property {CompressionMark | null} compression
+ * @property {Fork[]} forks
+ * @property {Record<string, Child>} children by run id
+ * @property {Record<string, History>} histories by run id
  * @property {ActiveRun | null} run
  * @property {string | null} model of the newest run
- * @property {{ reason: WaitReason, detail: string, since: string } | null} waiting
  * @property {Ending | null} ending
  * @property {boolean} can_continue
  * @property {number} context_tokens
  * @property {number} max_context_tokens
- * @property {{ run_id: string | null, thinking: string } | null} loose_thinking told before its message was known
  * @property {number} last_seq
  * @property {number} epoch
  */
@@ -75,13 +118,19 @@
  */
 export function fromSnapshot(snapshot) {
   const running = snapshot.run !== null && snapshot.run !== undefined;
+  const entries = entriesOf(snapshot.messages, snapshot.run ?? null);
   return {
     id: snapshot.id,
     title: snapshot.title,
     profile_id: snapshot.profile_id,
-    entries: entriesOf(snapshot.messages, snapshot.run ?? null),
+    entries,
     queue: snapshot.queue,
     todo: snapshot.todo,
+    plan: snapshot.plan ?? null,
+    compression: compressionOf(snapshot, entries),
+    forks: snapshot.forks ?? [],
+    children: {},
+    histories: {},
     run: snapshot.run ?? null,
     model: snapshot.run?.model || null,
     waiting: null,
@@ -107,6 +156,17 @@ function endingOf(snapshot) {
 }
 
 /**
+ * @param {SessionSnapshot} snapshot
+ * @param {Entry[]} entries
+ * @returns {CompressionMark | null}
+ */
+function compressionOf(snapshot, entries) {
+  const known = snapshot.compression ?? null;
+  if (known === null) return null;
+  return { before: known.first_kept, after: entries[entries.length - 1]?.id ?? null, summary: known.summary };
+}
+
+/**
  * Messages as the page shows them: results folded into the calls that asked for them.
  * @param {WireMessage[]} messages
  * @param {ActiveRun | null} run
@@ -117,6 +177,8 @@ function entriesOf(messages, run) {
   const entries = [];
   /** @type {Map<string, Call>} */
   const calls = new Map();
+  /** @type {Set<string>} */
+  const begun = new Set();
   for (const message of messages) {
     if (message.role === 'user') {
       entries.push({
@@ -125,9 +187,12 @@ function entriesOf(messages, run) {
         content: message.content ?? '',
         images: message.images ?? [],
         client_id: message.client_id ?? null,
+        // What a run is told after it has begun to speak was said into it.
+        steered: begun.has(message.run_id),
         created_at: message.created_at,
       });
     } else if (message.role === 'assistant') {
+      begun.add(message.run_id);
       const entry = newAssistant(message.id, message.run_id, message.created_at);
       entry.content = message.content ?? '';
       entry.thinking = message.thinking ?? '';
@@ -149,6 +214,11 @@ function entriesOf(messages, run) {
       call.result = message.content ?? '';
       call.state = message.outcome ?? 'success';
       call.duration_ms = message.duration_ms ?? null;
+      call.result_id = message.id;
+      if (call.name === 'switch_profile' && call.state === 'success') {
+        const asked = entries.findLast((entry) => entry.kind === 'assistant' && entry.calls.includes(call));
+        entries.push(newSwitch(asked?.id ?? message.id, profileOf(call.args), '', message.created_at));
+      }
     }
   }
   return entries;
@@ -168,6 +238,23 @@ export function newAssistant(id, run_id, created_at) {
 }
 
 /**
+ * @param {string} after the message that asked for it
+ * @param {string} profile_id
+ * @param {string} profile_name
+ * @param {string} created_at
+ * @returns {SwitchEntry}
+ */
+export function newSwitch(after, profile_id, profile_name, created_at) {
+  return { kind: 'switch', id: `switch-${after}`, profile_id, profile_name, created_at };
+}
+
+/** The profile that a call names. @param {unknown} args @returns {string} */
+export function profileOf(args) {
+  const named = args !== null && typeof args === 'object' && 'profile_id' in args ? args.profile_id : '';
+  return typeof named === 'string' ? named : '';
+}
+
+/**
  * @param {string} id
  * @param {string} name
  * @param {unknown} args
@@ -176,5 +263,5 @@ export function newAssistant(id, run_id, created_at) {
  * @returns {Call}
  */
 export function newCall(id, name, args, state, started_at = null) {
-  return { id, name, args, state, output: '', result: null, duration_ms: null, started_at };
+  return { id, name, args, state, output: '', result: null, duration_ms: null, started_at, result_id: null };
 }

@@ -1,11 +1,14 @@
 // Messages that were sent and not yet acknowledged. They outlive a reload and are sent again
 // with the same `client_id` after every reconnect, so that none is lost and none counts twice.
 
+/** @import { SendMode } from './wire.js' */
+
 /**
  * @typedef {object} OutboxItem
  * @property {string} client_id
  * @property {string} content
  * @property {string[]} images base64
+ * @property {SendMode} [mode] what becomes of it while a run goes
  * @property {number} created_ms
  * @property {{ code: string, message: string } | null} refused why the service did not take it
  * @property {boolean} held too old to be sent without asking
@@ -71,6 +74,7 @@ export function parseOutbox(text, now_ms) {
       client_id: item.client_id,
       content: item.content,
       images: Array.isArray(item.images) ? item.images.filter((/** @type {unknown} */ i) => typeof i === 'string') : [],
+      ...(item.mode === 'steer' ? { mode: 'steer' } : {}),
       created_ms,
       refused: item.refused ?? null,
       held: now_ms - created_ms > HOLD_AFTER_MS,

@@ -7,16 +7,19 @@
 // A hole changes nothing; the caller attaches again with `last_seq`.
 
 /** @import { Frame, MessageState, QueuedMessage, ToolOutcome } from './wire.js' */
-/** @import { NoticeEntry, SessionState } from './model.js' */
+/** @import { SessionState, UserEntry } from './model.js' */
 
-import { fromSnapshot, newCall } from './model.js';
-import {
-  closeThinking, lastAssistant, mapAssistant, mapCall, mapLastAssistant, withDelta, withOutput, withUser,
-  withoutQueued, withoutWaiting,
-} from './edits.js';
+import { applyToChild, ended, isChild } from './children.js';
+import { closeRun, closeThinking, mapAssistant, withUser, withoutQueued } from './edits.js';
+import { fromSnapshot } from './model.js';
+import { applyToThread, withNotice } from './thread.js';
 
-/** What the caller has to do beside showing the new state.
- * @typedef {{ state: SessionState, hole: boolean, confirmed: string | null, refused: { client_id: string | null, code: string, message: string } | null }} Step */
+/**
+ * What the caller has to do beside showing the new state. `reload`: the conversation is another
+ * one now and has to be read again.
+ * @typedef {{ state: SessionState, hole: boolean, reload: boolean, confirmed: string | null,
+ *   refused: { client_id: string | null, code: string, message: string } | null }} Step
+ */
 
 /**
  * One frame further.
@@ -26,7 +29,7 @@ import {
  */
 export function applyFrame(state, frame) {
   /** @type {Step} */
-  const step = { state, hole: false, confirmed: null, refused: null };
+  const step = { state, hole: false, reload: false, confirmed: null, refused: null };
   if (frame.type === 'resync') {
     step.state = fromSnapshot(frame.session);
     return step;
@@ -35,9 +38,9 @@ export function applyFrame(state, frame) {
     if (frame.seq <= state.last_seq) return step;
     if (frame.seq > state.last_seq + 1) return { ...step, hole: true };
   }
-  // A subagent's events are its own run's; the parent's call shows what came of it.
-  const foreign = frame.parent_run_id !== undefined || ('is_subagent' in frame && frame.is_subagent === true);
-  const next = foreign ? state : applyEvent(state, frame, step);
+  // A subagent's steps are the session's: that list is shared.
+  const foreign = isChild(frame) && frame.type !== 'todo_updated';
+  const next = foreign ? applyToChild(state, frame) : applyEvent(state, frame, step);
   if (next === null) return { ...step, hole: true };
   step.state = frame.seq === undefined ? next : { ...next, last_seq: frame.seq };
   return step;
@@ -45,9 +48,10 @@ export function applyFrame(state, frame) {
 
 /** The event types that `applyEvent` knows, for the test that compares them with the protocol. */
 export const EVENT_TYPES = /** @type {const} */ ([
-  'message_accepted', 'queue_changed', 'stream_start', 'run_waiting', 'thinking_delta', 'thinking_end',
-  'turn_thinking', 'stream_delta', 'tool_started', 'tool_output', 'tool_call', 'todo_updated', 'stream_end',
-  'stream_stopped', 'run_interrupted', 'notice', 'error', 'resync',
+  'message_accepted', 'queue_changed', 'message_steered', 'branch_changed', 'stream_start', 'run_waiting',
+  'thinking_delta', 'thinking_end', 'turn_thinking', 'plan_ready', 'subagent_started', 'subagent_finished',
+  'profile_switched', 'context_compressed', 'stream_delta', 'tool_started', 'tool_output', 'tool_call',
+  'todo_updated', 'stream_end', 'stream_stopped', 'run_interrupted', 'notice', 'error', 'resync',
 ]);
 
 /**
@@ -66,13 +70,13 @@ function applyEvent(state, frame, step) {
         /** @type {QueuedMessage} */
         const queued = {
           message_id: frame.message_id, content: frame.content, images: frame.images ?? [],
-          client_id: frame.client_id, created_at: frame.at,
+          client_id: frame.client_id, mode: frame.mode, created_at: frame.at,
         };
         return { ...state, queue: [...withoutQueued(state.queue, frame.message_id), queued] };
       }
       const accepted = withUser(state, {
         kind: 'user', id: frame.message_id, content: frame.content, images: frame.images ?? [],
-        client_id: frame.client_id ?? null, created_at: frame.at,
+        client_id: frame.client_id ?? null, steered: false, created_at: frame.at,
       });
       return withRun(accepted, frame, frame.message_id);
     }
@@ -85,13 +89,8 @@ function applyEvent(state, frame, step) {
     }
     case 'stream_start': {
       // A message that waited joins the conversation when its run begins.
-      const queued = state.queue.find((item) => item.message_id === frame.message_id);
-      const base = queued === undefined ? state : withUser(state, {
-        kind: 'user', id: queued.message_id, content: queued.content, images: queued.images ?? [],
-        client_id: queued.client_id ?? null, created_at: frame.at,
-      });
       return {
-        ...base,
+        ...withQueued(state, frame, false),
         run: { run_id: frame.run_id ?? '', message_id: frame.message_id, model: frame.model, started_at: frame.at },
         model: frame.model,
         profile_id: frame.profile_id,
@@ -101,43 +100,26 @@ function applyEvent(state, frame, step) {
         loose_thinking: null,
       };
     }
+    case 'message_steered':
+      return withQueued(state, frame, true);
+    case 'branch_changed':
+      step.reload = true;
+      return state;
     case 'run_waiting':
-      return { ...withRun(state, frame, ''), waiting: { reason: frame.reason, detail: frame.detail, since: frame.at } };
-    case 'thinking_delta':
-      return withDelta(state, frame, 'thinking');
-    case 'thinking_end':
-      return withoutWaiting(mapLastAssistant(state, frame, (entry) => closeThinking(entry, frame.at)));
-    case 'turn_thinking': {
-      const entry = lastAssistant(state, frame);
-      // It belongs to the message whose calls come next; one that has calls is an earlier one.
-      if (entry === null || entry.calls.length > 0) {
-        return { ...state, loose_thinking: { run_id: frame.run_id ?? null, thinking: frame.thinking } };
-      }
-      return mapLastAssistant(state, frame, (last) => ({ ...closeThinking(last, frame.at), thinking: frame.thinking }));
+      return applyToThread(withRun(state, frame, ''), frame);
+    case 'plan_ready': {
+      const plan = { run_id: frame.run_id ?? '', message_id: frame.message_id, text: frame.plan, steps: frame.steps };
+      const next = applyToThread(state, frame);
+      return next === null ? null : { ...next, plan };
     }
-    case 'stream_delta':
-      return withDelta(state, frame, 'text');
-    case 'tool_started':
-      return mapAssistant(withoutWaiting(state), frame.message_id, frame, (entry) => {
-        const call = newCall(frame.call_id, frame.tool, frame.args, 'running', frame.at);
-        const known = entry.calls.some((item) => item.id === frame.call_id);
-        return {
-          ...closeThinking(entry, frame.at),
-          open: false,
-          calls: known
-            ? entry.calls.map((item) => (item.id === frame.call_id ? { ...item, started_at: frame.at } : item))
-            : [...entry.calls, call],
-        };
-      });
-    case 'tool_output':
-      return withOutput(state, frame);
-    case 'tool_call':
-      return mapCall(withCall(withoutWaiting(state), frame), frame.call_id, (call) => ({
-        ...call,
-        result: frame.result,
-        state: frame.outcome ?? (frame.success ? 'success' : 'failed'),
-        duration_ms: frame.duration_ms,
-      }));
+    case 'profile_switched': {
+      const next = applyToThread(state, frame);
+      return next === null ? null : { ...next, profile_id: frame.profile_id };
+    }
+    case 'context_compressed': {
+      const after = state.entries[state.entries.length - 1]?.id ?? null;
+      return { ...state, compression: { before: frame.first_kept, after, summary: null }, context_tokens: 0 };
+    }
     case 'todo_updated':
       return { ...state, todo: frame.items };
     case 'stream_end': {
@@ -160,13 +142,11 @@ function applyEvent(state, frame, step) {
         ending: { kind: 'interrupted', reason: frame.reason },
         can_continue: frame.can_continue,
       };
-    case 'notice':
-      return withNotice(state, frame, 'notice', frame.code, frame.message);
     case 'error':
       return withError(state, frame, step);
     default:
-      // An event that a newer service tells: its number counts, its content is not for us.
-      return state;
+      // Of an event that a newer service tells only the number counts.
+      return applyToThread(state, frame);
   }
 }
 
@@ -205,35 +185,25 @@ function withRun(state, frame, message_id) {
 }
 
 /**
- * The call of a result whose start was not told belongs to the run's newest message.
+ * A message that waited joins the conversation: its run begins, or the run that goes takes it in.
  * @param {SessionState} state
- * @param {Extract<Frame, { type: 'tool_call' }>} frame
+ * @param {Extract<Frame, { type: 'stream_start' | 'message_steered' }>} frame
+ * @param {boolean} steered
  * @returns {SessionState}
  */
-function withCall(state, frame) {
-  const known = state.entries.some((entry) => entry.kind === 'assistant' && entry.calls.some((call) => call.id === frame.call_id));
-  if (known) return state;
-  return mapLastAssistant(state, frame, (entry) => ({
-    ...entry, open: false, calls: [...entry.calls, newCall(frame.call_id, frame.tool, frame.args, 'running')],
-  }));
+function withQueued(state, frame, steered) {
+  const queued = state.queue.find((item) => item.message_id === frame.message_id);
+  if (queued === undefined) return state;
+  /** @type {UserEntry} */
+  const entry = {
+    kind: 'user', id: queued.message_id, content: queued.content, images: queued.images ?? [],
+    client_id: queued.client_id ?? null, steered, created_at: frame.at,
+  };
+  return withUser(state, entry);
 }
 
 /**
- * @param {SessionState} state
- * @param {Frame} frame
- * @param {'notice' | 'error'} tone
- * @param {string} code
- * @param {string} message
- * @returns {SessionState}
- */
-function withNotice(state, frame, tone, code, message) {
-  /** @type {NoticeEntry} */
-  const entry = { kind: 'notice', id: `notice-${frame.seq ?? frame.at}`, code, message, tone, created_at: frame.at };
-  return { ...state, entries: [...state.entries, entry] };
-}
-
-/**
- * Ends the run: closes what is open and gives every open call its state.
+ * Ends the run, and with it every subagent of it.
  * @param {SessionState} state
  * @param {Frame} frame
  * @param {MessageState} message_state of the message that was being written
@@ -242,18 +212,9 @@ function withNotice(state, frame, tone, code, message) {
  */
 function endRun(state, frame, message_state, call_state) {
   const run_id = frame.run_id ?? state.run?.run_id ?? null;
-  const entries = state.entries.map((entry) => {
-    if (entry.kind !== 'assistant' || entry.run_id !== run_id) return entry;
-    const running = entry.calls.some((call) => call.state === 'running');
-    if (!entry.open && !running && !entry.thinking_open) return entry;
-    return {
-      ...closeThinking(entry, frame.at),
-      open: false,
-      state: entry.open ? message_state : entry.state,
-      calls: running
-        ? entry.calls.map((call) => (call.state === 'running' ? { ...call, state: call_state } : call))
-        : entry.calls,
-    };
-  });
-  return { ...state, entries, run: null, waiting: null, loose_thinking: null };
+  const going = Object.values(state.children).some((child) => child.state === 'running');
+  const children = going
+    ? Object.fromEntries(Object.values(state.children).map((child) => [child.run_id, ended(child)]))
+    : state.children;
+  return { ...closeRun(state, run_id, frame.at, message_state, call_state), children, run: null };
 }

@@ -5,6 +5,7 @@
 /** @typedef {'success' | 'failed' | 'stopped' | 'outcome_unknown'} ToolOutcome */
 /** @typedef {'pending' | 'in_progress' | 'done' | 'failed' | 'skipped'} TodoStatus */
 /** @typedef {'lane' | 'prefill' | 'approval' | 'retry'} WaitReason */
+/** @typedef {'queue' | 'steer'} SendMode */
 
 /**
  * @typedef {object} SessionSummary
@@ -61,7 +62,37 @@
  * @property {string} content
  * @property {string[]} [images]
  * @property {string} [client_id]
+ * @property {SendMode} [mode]
  * @property {string} created_at
+ */
+
+/**
+ * @typedef {({ number: number, text: string, milestone?: string } & (
+ *   | { executor: 'tool', tool: string }
+ *   | { executor: 'agent', profile_id: string }
+ *   | { executor: 'self' }
+ * ))} PlanStep
+ */
+
+/**
+ * @typedef {object} Plan
+ * @property {string} run_id
+ * @property {string} message_id
+ * @property {string} text
+ * @property {PlanStep[]} steps
+ */
+
+/**
+ * @typedef {object} Fork
+ * @property {string} message_id
+ * @property {number[]} branch_ids
+ * @property {number} shown
+ */
+
+/**
+ * @typedef {object} Compression
+ * @property {string} summary
+ * @property {string | null} first_kept
  */
 
 /**
@@ -74,7 +105,8 @@
 
 /**
  * @typedef {SessionSummary & {
- *   messages: WireMessage[], todo: TodoItem[], queue: QueuedMessage[], run: ActiveRun | null,
+ *   messages: WireMessage[], todo: TodoItem[], plan: Plan | null, compression: Compression | null,
+ *   forks: Fork[], queue: QueuedMessage[], run: ActiveRun | null,
  *   can_continue: boolean, max_context_tokens: number, last_seq: number, epoch: number,
  * }} SessionSnapshot
  */
@@ -91,12 +123,19 @@
 
 /**
  * @typedef {(
- *   | { type: 'message_accepted', client_id?: string, message_id: string, queued: boolean, content: string, images?: string[] }
+ *   | { type: 'message_accepted', client_id?: string, message_id: string, queued: boolean, mode: 'queue' | 'steer', content: string, images?: string[] }
  *   | { type: 'queue_changed', message_id: string, content: string | null }
+ *   | { type: 'message_steered', message_id: string }
+ *   | { type: 'branch_changed', branch_id: number }
  *   | { type: 'stream_start', message_id: string, model: string, profile_id: string }
  *   | { type: 'run_waiting', reason: WaitReason, detail: string }
  *   | ({ type: 'thinking_delta' } & Delta)
  *   | { type: 'thinking_end', is_subagent?: boolean }
+ *   | { type: 'plan_ready', plan: string, message_id: string, steps: PlanStep[], is_subagent?: boolean }
+ *   | { type: 'subagent_started', call_id: string, profile_id: string, task: string }
+ *   | { type: 'subagent_finished', call_id: string, completed_normally: boolean }
+ *   | { type: 'profile_switched', profile_id: string, profile_name: string }
+ *   | { type: 'context_compressed', messages_before: number, messages_after: number, first_kept: string | null }
  *   | { type: 'turn_thinking', thinking: string, is_subagent: boolean }
  *   | ({ type: 'stream_delta' } & Delta)
  *   | { type: 'tool_started', tool: string, args: unknown, is_subagent: boolean, call_id: string, message_id: string }
@@ -161,6 +200,43 @@
  */
 
 /** @typedef {{ id: string, name: string, description: string, model?: string | null }} ProfileInfo */
+
+/**
+ * @typedef {object} Fact
+ * @property {string} category
+ * @property {string} key
+ * @property {string} value
+ * @property {string} [session_id]
+ * @property {string} [message_id]
+ * @property {number} confidence
+ * @property {string} created_at
+ * @property {string} updated_at
+ */
+
+/**
+ * @typedef {object} FormerFact
+ * @property {string} value
+ * @property {string} [session_id]
+ * @property {string} [message_id]
+ * @property {number} confidence
+ * @property {string} replaced_at
+ */
+
+/** @typedef {{ facts: Fact[], summary: string | null, updated_at: string | null }} Memory */
+
+/** @typedef {{ text: string, marks: { start: number, end: number }[] }} Snippet marks in UTF-16 units */
+
+/**
+ * A place in a conversation where the words of a search stand.
+ * @typedef {object} SearchHit
+ * @property {string} session_id
+ * @property {string} session_title
+ * @property {string} [message_id] none where the title matches
+ * @property {number} [branch_id]
+ * @property {string} [role]
+ * @property {Snippet} snippet
+ * @property {string} at
+ */
 
 /** @typedef {{ code: string, message: string }} NaviError */
 

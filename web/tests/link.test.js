@@ -3,7 +3,9 @@ import { afterEach, beforeEach, mock, test } from 'node:test';
 
 import { SessionLink } from '../net/session_link.js';
 import { conversationText } from '../state/text.js';
+import { childOf } from '../state/children.js';
 import { at, story } from './fake_service.js';
+import { logOf, wholeRun } from './whole_run.js';
 
 /** @import { SessionState } from '../state/model.js' */
 
@@ -14,6 +16,10 @@ let sockets = [];
 /** @type {any} what `GET /sessions/{id}` answers */
 let answer;
 let requests = 0;
+/** What `GET /sessions/{id}/runs/{run_id}/events` answers, page by page. @type {any[] | null} */
+let log = [];
+/** @type {string[]} */
+let asked = [];
 
 class FakeSocket {
   static OPEN = 1;
@@ -55,14 +61,21 @@ class FakeSocket {
 beforeEach(() => {
   sockets = [];
   requests = 0;
+  log = [];
+  asked = [];
   answer = { status: 200, body: moments[0].snapshot };
   mock.timers.enable({ apis: ['setTimeout', 'Date'] });
   Object.assign(globalThis, {
     WebSocket: FakeSocket,
     location: { protocol: 'http:', host: 'navi.test' },
     requestAnimationFrame: () => 0,
-    fetch: async () => {
+    fetch: async (/** @type {string} */ path) => {
       requests += 1;
+      if (path.includes('/runs/')) {
+        asked.push(path);
+        if (log === null) throw new TypeError('refused');
+        return { ok: true, status: 200, text: async () => JSON.stringify(log?.shift()) };
+      }
       if (answer === null) throw new TypeError('refused');
       return { ok: answer.status < 300, status: answer.status, text: async () => JSON.stringify(answer.body) };
     },
@@ -199,4 +212,70 @@ test('a closed link opens nothing any more', async () => {
   mock.timers.tick(60_000);
   assert.equal(sockets.length, 1);
   assert.equal(seen.fatal, null);
+});
+
+const whole = wholeRun();
+/** In the middle, while two subagents are at work. */
+const middle = whole.moments.find(({ told }) => whole.frames[told - 1]?.type === 'tool_output');
+
+test('a page that is loaded in mid-run reads what the subagents did before it attaches', async () => {
+  assert.ok(middle !== undefined);
+  answer = { status: 200, body: middle.snapshot };
+  const told = logOf(whole.frames.slice(0, middle.told));
+  log = [{ events: told.slice(0, 4), next: '4' }, { events: told.slice(4), next: null }];
+  const { link, seen } = await linked();
+  await settle();
+  assert.deepEqual(asked, ['/sessions/s1/runs/r1/events', '/sessions/s1/runs/r1/events?cursor=4']);
+  assert.equal(socket().url.searchParams.get('after'), String(middle.snapshot.last_seq));
+  assert.ok(seen.state !== null && childOf(seen.state, 'ka')?.entries.length === 1);
+  socket().open();
+  for (const frame of [...middle.open, ...whole.frames.slice(middle.told)]) socket().tell(frame);
+  flush();
+  assert.equal(childOf(seen.state, 'ka')?.state, 'limited');
+  assert.equal(childOf(seen.state, 'kd')?.entries.length, 1);
+  link.close();
+});
+
+test('a log that cannot be read keeps nobody from the conversation, and can be asked for again', async () => {
+  assert.ok(middle !== undefined);
+  answer = { status: 200, body: whole.snapshot };
+  log = null;
+  const { link, seen } = await linked();
+  await link.loadRun('r1');
+  assert.deepEqual(seen.state?.histories.r1, { state: 'failed', code: 'unreachable', message: '' });
+  log = [{ events: logOf(whole.frames), next: null }];
+  await link.loadRun('r1');
+  assert.equal(seen.state?.histories.r1?.state, 'ready');
+  assert.equal(childOf(/** @type {SessionState} */ (seen.state), 'kb')?.state, 'completed');
+  await link.loadRun('r1');
+  assert.equal(asked.length, 2, 'what is here was asked for again');
+  link.close();
+
+  answer = { status: 200, body: middle.snapshot };
+  log = null;
+  const going = await linked();
+  await settle();
+  assert.equal(going.seen.state?.histories.r1?.state, 'failed');
+  assert.equal(socket().url.searchParams.get('after'), String(middle.snapshot.last_seq));
+  log = [{ events: logOf(whole.frames.slice(0, middle.told)), next: null }];
+  await going.link.loadRun('r1');
+  await settle();
+  await settle();
+  assert.equal(going.seen.state?.histories.r1?.state, 'ready');
+  going.link.close();
+});
+
+test('another branch is read anew, and followed from there', async () => {
+  const { link, seen } = await linked();
+  socket().open();
+  const { last_seq } = moments[0].snapshot;
+  answer = { status: 200, body: { ...snapshot, last_seq: 40, forks: [{ message_id: 'm1', branch_ids: [1, 2], shown: 2 }] } };
+  socket().tell({ seq: last_seq + 1, at: at(0), type: 'branch_changed', branch_id: 2 });
+  flush();
+  await settle();
+  assert.equal(requests, 2);
+  assert.equal(seen.state?.forks[0]?.shown, 2);
+  assert.equal(sockets.length, 2);
+  assert.equal(socket().url.searchParams.get('after'), '40');
+  link.close();
 });

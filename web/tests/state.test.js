@@ -4,11 +4,13 @@ import { test } from 'node:test';
 import { delayMs } from '../net/socket.js';
 import { highlight } from '../markdown/highlight.js';
 import { HOLD_AFTER_MS, parseOutbox, toSend, withItem, withoutConfirmed, withRefusal } from '../state/outbox.js';
+import { byCategory, isUnconfirmed, plainName } from '../state/memory.js';
+import { pieces } from '../state/search.js';
 import { activeBackend, defaultProfile, expectedModel, fetching, modelTrouble, worthFetching } from '../state/service.js';
 import { groupOf, matching, withoutSession, withSession } from '../state/sessions.js';
 
 /** @import { OutboxItem } from '../state/outbox.js' */
-/** @import { SessionSummary, SystemStatus } from '../state/wire.js' */
+/** @import { Fact, SessionSummary, SystemStatus } from '../state/wire.js' */
 
 /** @param {string} id @param {Partial<SessionSummary>} [more] @returns {SessionSummary} */
 const summary = (id, more = {}) => ({
@@ -114,4 +116,31 @@ test('colouring code loses and adds nothing', () => {
       assert.equal(highlight(code.slice(0, i), language).map((piece) => piece.text).join(''), code.slice(0, i));
     }
   }
+});
+
+/** @param {string} category @param {string} key @param {string} value @param {number} [confidence] @returns {Fact} */
+const fact = (category, key, value, confidence = 1) => ({ category, key, value, confidence, created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:00:00Z' });
+
+test('facts stand by category and are found by any of their words', () => {
+  const facts = [fact('work', 'job_title', 'Nurse'), fact('home', 'city', 'Lviv'), fact('home', 'cat', 'Murka', 0.5)];
+  assert.deepEqual(byCategory(facts, '').map(({ category, facts: own }) => [category, own.map(({ key }) => key)]), [['home', ['cat', 'city']], ['work', ['job_title']]]);
+  assert.deepEqual(byCategory(facts, 'job nurse').map(({ category }) => category), ['work']);
+  assert.deepEqual(byCategory(facts, 'HOME lviv').flatMap(({ facts: own }) => own.map(({ key }) => key)), ['city']);
+  assert.deepEqual(byCategory(facts, 'dog'), []);
+  assert.deepEqual(facts.map(isUnconfirmed), [false, false, true]);
+  assert.deepEqual([plainName('job_title'), plainName('місто'), plainName('__')], ['Job title', 'Місто', '__']);
+});
+
+test('a snippet shows its matches and loses nothing, whatever ranges it comes with', () => {
+  assert.deepEqual(pieces({ text: '🙂 the cat sat', marks: [{ start: 7, end: 10 }] }), [{ text: '🙂 the ', match: false }, { text: 'cat', match: true }, { text: ' sat', match: false }]);
+  assert.deepEqual(pieces({ text: 'ab', marks: [{ start: 0, end: 2 }] }), [{ text: 'ab', match: true }]);
+  /** @type {[number, number][][]} */
+  const odd = [[], [[0, 0]], [[3, 1]], [[-1, 2]], [[0, 99]], [[2, 4], [0, 3]], [[1, 2], [1, 2]]];
+  const marksOf = (/** @type {[number, number][]} */ ranges) => ranges.map(([start, end]) => ({ start, end }));
+  for (const ranges of odd) assert.equal(pieces({ text: 'a snippet', marks: marksOf(ranges) }).map(({ text }) => text).join(''), 'a snippet');
+});
+
+test('a message that was meant to steer still does after a reload', () => {
+  const kept = parseOutbox(JSON.stringify([{ ...item('a'), mode: 'steer' }, { ...item('b'), mode: 'nonsense' }]), 2000);
+  assert.deepEqual(kept.map(({ mode }) => mode), ['steer', undefined]);
 });

@@ -1,6 +1,6 @@
 import { boot, closeToast, showNew } from '../app/actions.js';
 import { stop } from '../app/session.js';
-import { announcement, drawerOpen, openId, openTitle, sessionError, signedOut, toasts } from '../app/signals.js';
+import { announcement, drawerOpen, memoryOpen, openId, openTitle, sessionError, signedOut, toasts } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
@@ -67,7 +67,8 @@ export class NaviApp extends NaviElement {
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    if (event.defaultPrevented) return;
+    // A dialog has the keyboard for itself.
+    if (event.defaultPrevented || this.querySelector('dialog[open]') !== null) return;
     if (event.key === 'Escape') {
       // In a field, Escape means the field.
       if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
@@ -108,6 +109,7 @@ export class NaviApp extends NaviElement {
           </div></footer>
         </main>
       </div>
+      ${memoryOpen.get() ? html`<navi-memory></navi-memory>` : nothing}
       <div class="toasts">${repeat(toasts.get(), (toast) => toast.id, (toast) => html`<div class="toast ${toast.error ? 'error' : ''}" role=${toast.error ? 'alert' : 'status'} data-testid="toast">
         <span>${toast.text}</span>
         ${toast.action === null ? nothing : html`<button type="button" class="link-button" data-testid="undo" @click=${() => {

@@ -20,6 +20,13 @@ export class NaviBanner extends NaviElement {
     this._hidden = [];
   }
 
+  willUpdate() {
+    const warnings = status.get()?.warnings ?? [];
+    if (this._hidden.some((what) => what !== 'demo' && !warnings.includes(what))) {
+      this._hidden = this._hidden.filter((what) => what === 'demo' || warnings.includes(what));
+    }
+  }
+
   render() {
     const system = status.get();
     if (system === null) return nothing;

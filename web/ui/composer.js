@@ -11,8 +11,14 @@ import { formatBytes } from './format.js';
 import { icons } from './icons.js';
 import { imageSource } from './image.js';
 
+/** @import { SendMode } from '../state/wire.js' */
+
 /** The service refuses more; said here first, so that nothing is lost on the way. */
 const MAX_BYTES = 256 * 1024;
+
+/** What sending does while a run goes. */
+const ACTIONS = /** @type {const} */ ({ queue: 'composer.queue', steer: 'composer.steer' });
+const COMMAND = /Mac|iP/.test(navigator.platform) ? '⌘' : 'Ctrl';
 
 /** @param {string} text */
 function bytesOver(text) {
@@ -22,7 +28,7 @@ function bytesOver(text) {
 
 /** Where one writes. Keeps a draft per session. */
 export class NaviComposer extends NaviElement {
-  static properties = { _text: { state: true }, _images: { state: true }, _problem: { state: true }, _dragging: { state: true } };
+  static properties = { _text: { state: true }, _images: { state: true }, _problem: { state: true }, _dragging: { state: true }, _mode: { state: true } };
 
   constructor() {
     super();
@@ -31,12 +37,15 @@ export class NaviComposer extends NaviElement {
     this._images = [];
     this._problem = '';
     this._dragging = false;
+    /** What becomes of a message while a run goes. @type {SendMode} */
+    this._mode = 'queue';
     /** The session whose draft this is. @type {string | null | undefined} */
     this._for = undefined;
   }
 
   willUpdate() {
     const id = openId.get();
+    if (session.get()?.run == null) this._mode = 'queue';
     if (id === this._for) return;
     this._for = id;
     this._text = loadDraft(id);
@@ -70,10 +79,11 @@ export class NaviComposer extends NaviElement {
     const blocked = id !== null && (sessionError.get() !== null || session.get() === null);
     const over = bytesOver(this._text);
     const problem = over > 0 ? t('composer.too_long', { over: formatBytes(over), max: formatBytes(MAX_BYTES) }) : this._problem || this.#visionProblem();
+    const action = running ? ACTIONS[this._mode] : 'composer.send';
     const sendable = !blocked && !creating.get() && over === 0 && this._text.trim() !== '';
     return html`<form class="composer ${this._dragging ? 'dragging' : ''}" @submit=${(/** @type {Event} */ event) => {
       event.preventDefault();
-      void this.#send();
+      void this.#send(this._mode);
     }} @dragover=${(/** @type {DragEvent} */ event) => this.#drag(event, true)} @dragleave=${(/** @type {DragEvent} */ event) => this.#drag(event, false)}
       @drop=${(/** @type {DragEvent} */ event) => this.#drop(event)} data-drop=${t('composer.drop')}>
       ${this._images.length === 0 ? nothing : html`<ul class="previews">${this._images.map((image, i) => html`<li data-testid="preview">
@@ -81,7 +91,7 @@ export class NaviComposer extends NaviElement {
         <button type="button" class="icon-button" aria-label=${t('composer.remove_image', { n: i + 1 })}
           @click=${() => { this._images = this._images.filter((_, at) => at !== i); }}>${icons.close}</button></li>`)}</ul>`}
       <textarea id="composer" data-testid="composer" rows="1" dir="auto" aria-label=${t('composer.label')} aria-describedby="composer-hint"
-        placeholder=${t(running ? 'composer.placeholder_running' : 'composer.placeholder')} enterkeyhint="send"
+        placeholder=${t(!running ? 'composer.placeholder' : `composer.placeholder.${this._mode}`)} enterkeyhint="send"
         .value=${live(this._text)} @input=${(/** @type {InputEvent} */ event) => this.#input(event)}
         @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}
         @paste=${(/** @type {ClipboardEvent} */ event) => this.#paste(event)}></textarea>
@@ -91,13 +101,21 @@ export class NaviComposer extends NaviElement {
         <button type="button" class="icon-button" title=${t('composer.attach')} aria-label=${t('composer.attach')} data-testid="attach"
           @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#composer-file'))?.click()}>${icons.image}</button>
         <span id="composer-hint" class="composer-hint ${problem === '' ? '' : 'problem'}" role=${problem === '' ? nothing : 'status'}
-          >${problem || t('composer.hint')}</span>
+          >${problem || (running ? t('composer.hint_running', { key: COMMAND }) : t('composer.hint'))}</span>
+        ${running ? this.#modes() : nothing}
         ${running ? html`<button type="button" class="round stop" data-testid="stop" ?disabled=${stopping.get()} @click=${stop}
           title=${`${t(stopping.get() ? 'composer.stopping' : 'composer.stop')} (Esc)`} aria-label=${t(stopping.get() ? 'composer.stopping' : 'composer.stop')}>${icons.stop}</button>` : nothing}
         ${running && this._text.trim() === '' ? nothing : html`<button type="submit" class="round send" data-testid="send" ?disabled=${!sendable}
-          title=${t(running ? 'composer.queue' : 'composer.send')} aria-label=${t(running ? 'composer.queue' : 'composer.send')}>${icons.send}</button>`}
+          title=${t(action)} aria-label=${t(action)}>${icons.send}</button>`}
       </div>
     </form>`;
+  }
+
+  #modes() {
+    return html`<fieldset class="segments modes"><legend class="off-screen">${t('composer.mode')}</legend>${
+      /** @type {const} */ (['queue', 'steer']).map((mode) => html`<label title=${t(ACTIONS[mode])}><input type="radio" name="send-mode" class="cover"
+        data-testid=${`mode-${mode}`} value=${mode} .checked=${live(this._mode === mode)} aria-label=${t(ACTIONS[mode])}
+        @change=${() => { this._mode = mode; }}><span>${t(`composer.mode.${mode}`)}</span></label>`)}</fieldset>`;
   }
 
   #visionProblem() {
@@ -119,10 +137,11 @@ export class NaviComposer extends NaviElement {
     // Enter that ends an input method's composition belongs to the input method.
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     event.preventDefault();
-    void this.#send();
+    void this.#send(event.ctrlKey || event.metaKey ? 'steer' : this._mode);
   }
 
-  async #send() {
+  /** @param {SendMode} mode */
+  async #send(mode) {
     const id = openId.get();
     const text = this._text;
     const images = this._images;
@@ -131,7 +150,7 @@ export class NaviComposer extends NaviElement {
       if (!(await startSession(text, images))) return;
     } else {
       if (session.get() === null) return;
-      postMessage(id, text, images);
+      postMessage(id, text, images, session.get()?.run == null ? 'queue' : mode);
       saveDraft(id, '');
     }
     this._text = '';

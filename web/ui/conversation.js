@@ -1,10 +1,12 @@
 /** @import { OutboxItem } from '../state/outbox.js' */
-/** @import { Entry, SessionState } from '../state/model.js' */
+/** @import { SessionState } from '../state/model.js' */
 
-import { outbox, session } from '../app/signals.js';
+import { showToast } from '../app/actions.js';
 import { discard, resend } from '../app/session.js';
+import { outbox, session, target } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { errorGroup } from '../state/errors.js';
+import { answers, begins, compressedAt, forkAt, holds } from '../state/turns.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
 import { endingCard } from './cards.js';
 import { NaviElement } from './element.js';
@@ -12,10 +14,14 @@ import { icons } from './icons.js';
 import { imageRow } from './image.js';
 import { ScrollKeeper } from './scroll.js';
 import { isQuiet } from './status_line.js';
+import './dividers.js';
 import './message.js';
 
 /** How many entries are drawn at first, and how many more on demand. */
 const PAGE = 200;
+const LAID_OUT_MS = 60;
+/** How long a message that was looked for stands out. */
+const FOUND_MS = 2_500;
 
 /** The open conversation, newest at the bottom. */
 export class NaviConversation extends NaviElement {
@@ -47,6 +53,33 @@ export class NaviConversation extends NaviElement {
     if (id !== this._session_id) this._shown = PAGE;
     this._session_id = id;
     this._outbox_length = waiting;
+    void this.#follow();
+  }
+
+  /** Goes to the message that a link led to. */
+  async #follow() {
+    const wanted = target.get();
+    const state = session.get();
+    if (wanted === null || state === null || wanted.session_id !== state.id) return;
+    target.set(null);
+    const index = state.entries.findIndex((entry) => holds(entry, wanted.message_id));
+    if (index < 0) {
+      showToast(t('search.elsewhere'));
+      return;
+    }
+    this._keeper.leave();
+    this._shown = Math.max(this._shown, state.entries.length - index);
+    await this.updateComplete;
+    const messages = /** @type {NaviElement[]} */ ([...this.querySelectorAll('navi-message')]);
+    await Promise.all(messages.map((message) => message.updateComplete));
+    // Texts are laid out a moment after their messages.
+    await new Promise((resolve) => { setTimeout(resolve, LAID_OUT_MS); });
+    const found = this.querySelector(`article[data-message-id="${CSS.escape(state.entries[index].id)}"]`);
+    if (!(found instanceof HTMLElement)) return;
+    found.scrollIntoView({ block: 'start' });
+    found.focus({ preventScroll: true });
+    found.classList.add('found');
+    setTimeout(() => found.classList.remove('found'), FOUND_MS);
   }
 
   render() {
@@ -54,14 +87,17 @@ export class NaviConversation extends NaviElement {
     if (state === null) return skeleton();
     const hidden = Math.max(0, state.entries.length - this._shown);
     const entries = hidden === 0 ? state.entries : state.entries.slice(hidden);
+    const asked = answers(state.entries);
+    const compressed = compressedAt(state.compression, state.entries);
     return html`
       <div class="scroll" role="log" aria-live="off" aria-label=${t('conversation.label')} tabindex="0" data-testid="conversation"
         data-last-seq=${state.last_seq} data-running=${String(state.run !== null)}>
         <div class="column">
           ${hidden === 0 ? nothing : html`<button type="button" class="link-button earlier" data-testid="show-earlier"
             @click=${() => this.#earlier()}>${t('conversation.earlier', { n: Math.min(hidden, PAGE) })}</button>`}
-          ${repeat(entries, (entry) => entry.id, (entry, i) => html`<navi-message .entry=${entry}
-            ?first=${begins(state.entries, hidden + i)}></navi-message>`)}
+          ${repeat(entries, (entry) => entry.id, (entry, i) => html`${hidden + i === compressed ? compression(state) : nothing}<navi-message .entry=${entry}
+            ?first=${begins(state.entries, hidden + i)} .fork=${forkAt(state.forks, entry)} .asked=${asked.get(entry.id) ?? null}></navi-message>`)}
+          ${compressed === state.entries.length ? compression(state) : nothing}
           ${repeat(outbox.get(), (item) => item.client_id, pending)}
           ${ending(state)}
         </div>
@@ -76,18 +112,8 @@ export class NaviConversation extends NaviElement {
   }
 }
 
-/**
- * Whether the entry begins an answer.
- * @param {Entry[]} entries
- * @param {number} index
- */
-function begins(entries, index) {
-  if (entries[index].kind !== 'assistant') return false;
-  for (let i = index - 1; i >= 0; i -= 1) {
-    if (entries[i].kind !== 'notice') return entries[i].kind === 'user';
-  }
-  return true;
-}
+/** @param {SessionState} state */
+const compression = (state) => html`<navi-compression .mark=${state.compression}></navi-compression>`;
 
 /** @param {SessionState} state */
 function ending(state) {

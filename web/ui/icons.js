@@ -33,6 +33,10 @@ export const icons = {
   moon: icon(svg`<path d="M19.5 14.5A8 8 0 0 1 9.5 4.5a8 8 0 1 0 10 10Z"/>`),
   auto: icon(svg`<rect x="3.5" y="5" width="17" height="11.5" rx="2"/><path d="M9 20h6M12 16.5V20"/>`),
   download: icon(svg`<path d="M12 4.5v10M7.5 10.5l4.5 4.5 4.5-4.5M5 19.5h14"/>`),
+  agent: icon(svg`<circle cx="12" cy="5" r="2.2"/><circle cx="6" cy="18.5" r="2.2"/><circle cx="18" cy="18.5" r="2.2"/><path d="M12 7.2v4.3M6 16.3v-2.2c0-1.5 1-2.6 2.6-2.6h6.8c1.6 0 2.6 1.1 2.6 2.6v2.2"/>`),
+  again: icon(svg`<path d="M19 12a7 7 0 1 1-2.2-5.1M17.5 3.5v4h-4"/>`),
+  memory: icon(svg`<path d="M6.5 4.5h11a1.5 1.5 0 0 1 1.5 1.5v14l-7-4.2L5 20V6a1.5 1.5 0 0 1 1.5-1.5Z"/><path d="M9 9h6"/>`),
+  history: icon(svg`<path d="M5 12a7 7 0 1 0 2.2-5.1M6.5 3.5v4h4M12 8.5V12l2.5 2"/>`),
   resume: icon(svg`<path d="M8 5.5v13l10-6.5Z" class="solid"/>`),
 };
 
@@ -44,7 +48,7 @@ export const mark = html`<svg class="mark" viewBox="0 0 32 32" aria-hidden="true
 /** @type {Record<string, keyof typeof icons>} */
 const TOOL_ICONS = {
   filesystem: 'folder', todo: 'steps', scratchpad: 'note', terminal: 'terminal', ssh: 'terminal',
-  web_search: 'globe', web_fetch: 'globe', view_image: 'image',
+  web_search: 'globe', web_fetch: 'globe', view_image: 'image', spawn_agent: 'agent', memory_search: 'memory', memory_save: 'memory', memory_forget: 'memory', switch_profile: 'again',
 };
 
 /** @param {string} tool */

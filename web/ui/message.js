@@ -1,32 +1,44 @@
-/** @import { AssistantEntry, Entry, NoticeEntry, UserEntry } from '../state/model.js' */
+/** @import { Fork } from '../state/wire.js' */
+/** @import { AssistantEntry, Call, Entry, NoticeEntry } from '../state/model.js' */
 
+import { regenerate } from '../app/session.js';
+import { session } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
+import { branchPager } from './branch_pager.js';
 import { withCode } from './cards.js';
 import { copyButton } from './copy.js';
+import { switchDivider } from './dividers.js';
 import { NaviElement } from './element.js';
 import { formatTime, sentence } from './format.js';
 import { icons, mark } from './icons.js';
-import { imageRow } from './image.js';
 import './code.js';
 import './markdown.js';
+import './plan.js';
+import './subagent.js';
 import './thinking.js';
 import './tool_card.js';
+import './user_message.js';
 
 /** One entry of the conversation. It is drawn again only when its entry is another object. */
 export class NaviMessage extends NaviElement {
-  static properties = { entry: { attribute: false }, first: { type: Boolean } };
+  static properties = { entry: { attribute: false }, first: { type: Boolean }, fork: { attribute: false }, asked: { attribute: false } };
 
   constructor() {
     super();
     this.entry = /** @type {Entry} */ (/** @type {unknown} */ (null));
     /** Whether it begins an answer: then it carries Navi's mark. */
     this.first = false;
+    /** The branches that begin here. @type {Fork | null} */
+    this.fork = null;
+    /** The user's message that it answers, where it ends an answer. @type {string | null} */
+    this.asked = null;
   }
 
   render() {
     const { entry } = this;
-    if (entry.kind === 'user') return userMessage(entry);
+    if (entry.kind === 'user') return html`<navi-user-message .entry=${entry} .fork=${this.fork}></navi-user-message>`;
+    if (entry.kind === 'switch') return switchDivider(entry);
     return entry.kind === 'notice' ? notice(entry) : this.#assistant(entry);
   }
 
@@ -34,32 +46,49 @@ export class NaviMessage extends NaviElement {
   #assistant(entry) {
     const streaming = entry.open && entry.content !== '';
     // A message that called tools is the middle of an answer; its foot would only part it.
-    const isLast = entry.content !== '' && entry.calls.length === 0;
+    const isLast = entry.content !== '' && entry.calls.length === 0 && !entry.is_plan;
     return html`<article class="message assistant ${this.first ? 'first' : ''}" data-testid="message" data-role="assistant"
-      data-message-id=${entry.id} data-state=${entry.open ? 'streaming' : entry.state} aria-label=${t('conversation.navi')}>
+      data-message-id=${entry.id} tabindex="-1" data-state=${entry.open ? 'streaming' : entry.state} aria-label=${t('conversation.navi')}>
       ${this.first ? html`<span class="avatar">${mark}</span>` : nothing}
-      ${entry.is_plan ? html`<p class="tag">${t('message.plan')}</p>` : nothing}
       ${entry.thinking === '' ? nothing : html`<navi-thinking .entry=${entry}></navi-thinking>`}
-      ${entry.content === '' ? nothing : html`<navi-markdown class="prose ${streaming ? 'streaming' : ''}" dir="auto"
+      ${entry.is_plan ? html`<navi-plan .entry=${entry}></navi-plan>` : entry.content === '' ? nothing : html`<navi-markdown class="prose ${streaming ? 'streaming' : ''}" dir="auto"
         .text=${entry.content} .complete=${!entry.open}></navi-markdown>`}
-      ${repeat(entry.calls, (call) => call.id, (call) => html`<navi-tool-card .call=${call}></navi-tool-card>`)}
-      ${entry.open || !isLast ? nothing : html`<div class="message-foot">
-        ${entry.state === 'complete' ? nothing : html`<span class="tag ${entry.state}">${t(`message.state.${entry.state}`)}</span>`}
-        <span class="message-actions">${copyButton(() => entry.content, 'message.copy')}<time datetime=${entry.created_at}
-          >${formatTime(entry.created_at)}</time></span></div>`}
+      ${repeat(sideBySide(entry.calls), (group) => group[0].id, (group) => (group[0].name === AGENT
+        ? html`<div class="agents">${repeat(group, (call) => call.id, (call) => html`<navi-subagent .call=${call} .run=${entry.run_id}></navi-subagent>`)}</div>`
+        : html`<navi-tool-card .call=${group[0]}></navi-tool-card>`))}
+      ${entry.open || !(isLast || this.asked !== null || this.fork !== null) ? nothing : this.#foot(entry, isLast)}
     </article>`;
+  }
+
+  /** @param {AssistantEntry} entry @param {boolean} isLast */
+  #foot(entry, isLast) {
+    const { asked } = this;
+    return html`<div class="message-foot">
+      ${entry.state === 'complete' ? nothing : html`<span class="tag ${entry.state}">${t(`message.state.${entry.state}`)}</span>`}
+      ${this.fork === null ? nothing : branchPager(this.fork)}
+      <span class="message-actions">${isLast ? copyButton(() => entry.content, 'message.copy') : nothing}
+        ${asked === null || session.get()?.run != null ? nothing : html`<button type="button" class="icon-button" data-testid="regenerate"
+          title=${t('message.regenerate')} aria-label=${t('message.regenerate')} @click=${() => void regenerate(asked)}>${icons.again}</button>`}
+        ${isLast ? html`<time datetime=${entry.created_at}>${formatTime(entry.created_at)}</time>` : nothing}</span></div>`;
   }
 }
 
-/** @param {UserEntry} entry */
-function userMessage(entry) {
-  return html`<article class="message user" data-testid="message" data-role="user" data-message-id=${entry.id}
-    aria-label=${t('conversation.you')}>
-    ${entry.images.length === 0 ? nothing : imageRow(entry.images, (n) => t('conversation.image', { n }))}
-    <div class="bubble" dir="auto">${entry.content}</div>
-    <div class="message-foot"><span class="message-actions"><time datetime=${entry.created_at}>${formatTime(entry.created_at)}</time>${
-      copyButton(() => entry.content, 'message.copy')}</span></div>
-  </article>`;
+const AGENT = 'spawn_agent';
+
+/**
+ * Subagents that were started together stand together; every other call stands alone.
+ * @param {Call[]} calls
+ * @returns {Call[][]}
+ */
+function sideBySide(calls) {
+  /** @type {Call[][]} */
+  const groups = [];
+  for (const call of calls) {
+    const last = groups[groups.length - 1];
+    if (call.name === AGENT && last?.[0].name === AGENT) last.push(call);
+    else groups.push([call]);
+  }
+  return groups;
 }
 
 /** @param {NoticeEntry} entry */

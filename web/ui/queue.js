@@ -1,7 +1,7 @@
 /** @import { QueuedMessage } from '../state/wire.js' */
 
 import { editQueued, withdraw } from '../app/session.js';
-import { session } from '../app/signals.js';
+import { session, steered } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
@@ -26,9 +26,11 @@ export class NaviQueue extends NaviElement {
   /** @param {QueuedMessage} item */
   #item(item) {
     const editing = this._editing === item.message_id;
-    return html`<li class="queued" data-testid="queued-message" data-message-id=${item.message_id}>
+    // The event that tells of a new one does not say its mode; whoever sent it knows.
+    const mode = item.mode ?? (item.client_id !== undefined && steered.get().has(item.client_id) ? 'steer' : 'queue');
+    return html`<li class="queued" data-testid="queued-message" data-message-id=${item.message_id} data-mode=${mode}>
       ${editing ? this.#form(item) : html`
-        <span class="queued-tag">${t('queue.next')}</span>
+        <span class="queued-tag">${t(`queue.mode.${mode}`)}</span>
         <span class="queued-text" dir="auto">${item.content}</span>
         <button type="button" class="icon-button" data-testid="queued-edit" title=${t('queue.edit')} aria-label=${t('queue.edit')}
           @click=${() => this.#edit(item.message_id)}>${icons.pencil}</button>

@@ -54,6 +54,11 @@ export class ScrollKeeper {
     this.#tell(false);
   }
 
+  /** The reader was led elsewhere: text that grows moves nobody to the end. */
+  leave() {
+    this.#at_end = false;
+  }
+
   /** The reader's place stays while earlier text is put in above it. */
   hold() {
     const scroller = this.#scroller;

@@ -1,7 +1,7 @@
 /** @import { SessionSummary } from '../state/wire.js' */
 
-import { showNew } from '../app/actions.js';
-import { drawerOpen, openId, sessions } from '../app/signals.js';
+import { showError, showNew } from '../app/actions.js';
+import { drawerOpen, memoryOpen, openId, sessions } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { groupOf, matching } from '../state/sessions.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
@@ -15,11 +15,13 @@ const ROWS = 300;
 
 /** The session list with its search, and the settings below it. */
 export class NaviSidebar extends NaviElement {
-  static properties = { _query: { state: true } };
+  static properties = { _query: { state: true }, _can_search: { state: true } };
 
   constructor() {
     super();
     this._query = '';
+    /** Whether the search in conversations is loaded: the first load goes without it. */
+    this._can_search = false;
   }
 
   render() {
@@ -34,17 +36,26 @@ export class NaviSidebar extends NaviElement {
       <button type="button" class="new-session" data-testid="new-session" @click=${() => this.#new()}>
         ${icons.plus}<span>${t('sidebar.new')}</span><kbd>${/Mac|iP/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'}</kbd></button>
       <label class="search">${icons.search}<input type="search" data-testid="session-search" placeholder=${t('sidebar.search')} aria-label=${t('sidebar.search')}
-        .value=${this._query} @input=${(/** @type {InputEvent} */ event) => { this._query = /** @type {HTMLInputElement} */ (event.target).value; }}
+        .value=${this._query} @input=${(/** @type {InputEvent} */ event) => this.#search(/** @type {HTMLInputElement} */ (event.target).value)}
         @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}></label>
       <nav class="session-list" aria-label=${t('sidebar.label')} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
         ${!loaded ? html`<div class="skeleton"><div class="bone"></div><div class="bone"></div><div class="bone short"></div></div>` : nothing}
         ${loaded && list.length === 0 ? html`<p class="quiet">${t('sidebar.empty')}</p>` : nothing}
-        ${loaded && list.length > 0 && found.length === 0 ? html`<p class="quiet">${t('sidebar.no_match')}</p>` : nothing}
+        ${loaded && list.length > 0 && found.length === 0 && !this._can_search ? html`<p class="quiet">${t('sidebar.no_match')}</p>` : nothing}
         ${groups(found).map(([group, items]) => html`<h2>${t(`sidebar.group.${group}`)}</h2>
           <ul>${repeat(items, (item) => item.id, (item) => html`<li><navi-session-item .session=${item}
             ?current=${item.id === openId.get()}></navi-session-item></li>`)}</ul>`)}
+        ${this._can_search && this._query.trim() !== '' ? html`<navi-search .query=${this._query.trim()}></navi-search>` : nothing}
       </nav>
+      <button type="button" class="open-memory" data-testid="open-memory" aria-haspopup="dialog" @click=${() => void openMemory()}>${icons.memory}<span>${t('memory.open')}</span></button>
       <navi-settings></navi-settings>`;
+  }
+
+  /** @param {string} query */
+  #search(query) {
+    this._query = query;
+    // Where it cannot be loaded, titles are searched all the same.
+    if (!this._can_search && query !== '') import('./search.js').then(() => { this._can_search = true; }, () => {});
   }
 
   #new() {
@@ -84,6 +95,16 @@ function groups(list) {
     found.set(group, [...(found.get(group) ?? []), item]);
   }
   return [...found];
+}
+
+async function openMemory() {
+  try {
+    await import('./memory.js');
+    drawerOpen.set(false);
+    memoryOpen.set(true);
+  } catch {
+    showError({ code: 'unreachable', message: '' });
+  }
 }
 
 customElements.define('navi-sidebar', NaviSidebar);

@@ -1,6 +1,7 @@
 /** @import { TodoItem } from '../state/wire.js' */
 
 import { session } from '../app/signals.js';
+import { besidePlan, isOver } from '../state/plan.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
@@ -17,9 +18,10 @@ export class NaviTodo extends NaviElement {
 
   render() {
     const state = session.get();
-    const items = state?.todo ?? [];
+    // The plan's steps stand in the conversation, where the plan was made.
+    const items = besidePlan(state?.plan ?? null, state?.todo ?? []);
     if (items.length === 0) return nothing;
-    const done = items.filter((item) => item.status === 'done' || item.status === 'skipped').length;
+    const done = items.filter(isOver).length;
     const current = items.find((item) => item.status === 'in_progress') ?? items.find((item) => item.status === 'pending');
     return html`<section class="todo ${state?.run == null ? '' : 'running'}" data-testid="todo" aria-label=${t('todo.label')}>
       <button type="button" class="fold todo-head" aria-expanded=${String(this._open)} aria-controls="todo-list"

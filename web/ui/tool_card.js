@@ -42,7 +42,7 @@ export class NaviToolCard extends NaviElement {
         <span class="tool-brief">${brief(call.args)}</span>
         <span class="tool-end">
           ${call.duration_ms === null ? nothing : html`<span class="tool-time">${formatDuration(call.duration_ms)}</span>`}
-          <span class="tool-state" title=${state}>${stateIcon(call.state)}<span class="tool-state-text">${state}</span></span>
+          ${callState(call.state)}
           <span class="turn">${icons.chevron}</span>
         </span>
       </button>
@@ -83,6 +83,12 @@ export class NaviToolCard extends NaviElement {
  */
 function excerpt(lines, growing) {
   return growing ? lines.slice(-LINES).join('\n').slice(-CHARS) : lines.slice(0, LINES).join('\n').slice(0, CHARS);
+}
+
+/** @param {Call['state']} state */
+export function callState(state) {
+  const text = t(`tool.state.${state}`);
+  return html`<span class="tool-state" title=${text}>${stateIcon(state)}<span class="tool-state-text">${text}</span></span>`;
 }
 
 /** @param {Call['state']} state */

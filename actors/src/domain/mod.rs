@@ -1,15 +1,30 @@
 //! Decisions as pure functions: no runtime, no I/O, no clock in sight.
 
+pub mod breaker;
+pub mod compression;
 pub mod context;
+pub mod cut;
+pub mod first_chunk;
+pub mod guards;
+pub mod history;
 pub mod input;
+pub mod lanes;
+pub mod leaked_calls;
+pub mod memory;
 pub mod model_choice;
+pub mod planning;
 pub mod recovery;
 pub mod run_loop;
 pub mod scratchpad;
+pub mod search;
+pub mod shorten;
 pub mod title;
 pub mod todo;
+pub mod turns;
 
 #[cfg(test)]
 mod recovery_tests;
 #[cfg(test)]
 mod run_loop_tests;
+#[cfg(test)]
+mod talk;

@@ -87,6 +87,8 @@ pub fn close<M: AsRef<Message>>(
     }));
     records.push(Record::Ended(RunSummary {
         end,
+        text: String::new(),
+        leaked_calls: 0,
         // What a wreck had used is not known.
         iterations: 0,
         prompt_tokens: 0,

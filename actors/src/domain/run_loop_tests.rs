@@ -6,20 +6,45 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::run_loop::{
-    CallPlan, CallResult, Cut, PlannedCall, Record, Reply, RunEnd, RunLoop, Step, ToolUse,
+    CallBook, CallPlan, CallResult, Cut, PlannedCall, Record, Reply, RunEnd, RunLoop, RunStart,
+    Step, ToolUse,
 };
 use crate::protocol::chat::{RequestedCall, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
-use crate::protocol::ids::{MessageId, RunId};
-use crate::protocol::message::{MessageState, Role, ToolOutcome};
+use crate::protocol::ids::{MessageId, Origin, RunId};
+use crate::protocol::message::{MessageState, Role, ToolCall, ToolOutcome};
+use crate::protocol::profile::Profile;
 use crate::protocol::tool::Effect;
 
 fn now() -> DateTime<Utc> {
     DateTime::UNIX_EPOCH
 }
 
+fn profile(max_iterations: u32) -> Profile {
+    Profile {
+        max_iterations,
+        ..serde_json::from_value(json!({
+            "id": "test", "name": "Test", "description": "", "system_prompt": "",
+            "enabled_tools": [], "temperature": 0.5,
+        }))
+        .unwrap()
+    }
+}
+
+fn start_with(profile: &Profile) -> RunLoop {
+    RunLoop::new(RunStart {
+        origin: Origin::foreground(RunId::new()),
+        profile,
+        goal: "do it".into(),
+        plans: false,
+        max_tokens: u64::MAX,
+        context_tokens: 0,
+        window: 100,
+    })
+}
+
 fn start(max_iterations: u32) -> RunLoop {
-    RunLoop::new(RunId::new(), max_iterations, 0, 100)
+    start_with(&profile(max_iterations))
 }
 
 fn says(text: &str, calls: &[&str]) -> Reply {
@@ -41,11 +66,23 @@ fn says(text: &str, calls: &[&str]) -> Reply {
 }
 
 /// `read…` reads, `bad…` is refused, anything else changes things.
-fn plan(call: &crate::protocol::message::ToolCall) -> CallPlan {
-    match call.name.as_str() {
-        name if name.starts_with("read") => CallPlan::Run(Effect::Read),
-        name if name.starts_with("bad") => CallPlan::Refuse("no such tool".into()),
-        _ => CallPlan::Run(Effect::Write),
+struct Tools;
+
+impl CallBook for Tools {
+    fn is_known(&self, tool: &str) -> bool {
+        !tool.starts_with("bad")
+    }
+
+    fn plan(&mut self, call: &ToolCall) -> CallPlan {
+        let effect = match call.name.as_str() {
+            name if name.starts_with("bad") => return CallPlan::Refuse("no such tool".into()),
+            name if name.starts_with("read") => Effect::Read,
+            _ => Effect::Write,
+        };
+        CallPlan::Run {
+            effect,
+            side_by_side: effect == Effect::Read,
+        }
     }
 }
 
@@ -76,6 +113,8 @@ fn told(records: &[Record]) -> Vec<String> {
             Record::Event(event) => event.name().to_owned(),
             Record::Message(message) => format!("+{:?}", message.role).to_lowercase(),
             Record::ContextTokens(tokens) => format!("tokens={tokens}"),
+            Record::Plan(plan) => format!("plan:{}", plan.steps.len()),
+            Record::Context(_) => "context".to_owned(),
             Record::Began { .. } => "began".to_owned(),
             Record::Ended(summary) => format!("ended:{:?}", summary.end.state()).to_lowercase(),
         })
@@ -91,7 +130,7 @@ fn an_answer_ends_the_run() {
             tools: ToolUse::Offered
         }
     );
-    let records = run.on_reply(says("hello", &[]), plan, now());
+    let records = run.on_reply(says("hello", &[]), &mut Tools, now());
     assert_eq!(
         told(&records),
         ["tokens=10", "+assistant", "stream_end", "ended:completed"]
@@ -104,7 +143,7 @@ fn reads_go_side_by_side_and_changes_alone_in_order() {
     let mut run = start(5);
     run.on_reply(
         says("", &["read1", "bad", "read2", "write1", "write2", "read3"]),
-        plan,
+        &mut Tools,
         now(),
     );
     let mut seen = Vec::new();
@@ -122,7 +161,7 @@ fn reads_go_side_by_side_and_changes_alone_in_order() {
 #[test]
 fn results_are_recorded_in_the_order_of_the_calls() {
     let mut run = start(5);
-    run.on_reply(says("", &["read1", "read2"]), plan, now());
+    run.on_reply(says("", &["read1", "read2"]), &mut Tools, now());
     let calls = group(&run);
     assert_eq!(
         told(&run.on_tools_started(&calls)),
@@ -143,7 +182,7 @@ fn results_are_recorded_in_the_order_of_the_calls() {
 #[test]
 fn the_limit_asks_once_without_tools_and_ignores_further_calls() {
     let mut run = start(1);
-    run.on_reply(says("", &["read"]), plan, now());
+    run.on_reply(says("", &["read"]), &mut Tools, now());
     let calls = group(&run);
     run.on_tools_started(&calls);
     run.on_tool_result(&calls[0].call.id, result("x"), now());
@@ -153,7 +192,7 @@ fn the_limit_asks_once_without_tools_and_ignores_further_calls() {
             tools: ToolUse::Withheld
         }
     );
-    let records = run.on_reply(says("so far", &["write"]), plan, now());
+    let records = run.on_reply(says("so far", &["write"]), &mut Tools, now());
     assert_eq!(
         told(&records),
         ["tokens=10", "+assistant", "stream_end", "ended:limited"]
@@ -164,7 +203,7 @@ fn the_limit_asks_once_without_tools_and_ignores_further_calls() {
 fn silence_twice_is_an_error() {
     let mut run = start(5);
     assert_eq!(
-        told(&run.on_reply(says(" \n", &[]), plan, now())),
+        told(&run.on_reply(says(" \n", &[]), &mut Tools, now())),
         ["tokens=10"]
     );
     assert_eq!(
@@ -173,7 +212,7 @@ fn silence_twice_is_an_error() {
             tools: ToolUse::Offered
         }
     );
-    let records = run.on_reply(says("", &[]), plan, now());
+    let records = run.on_reply(says("", &[]), &mut Tools, now());
     assert_eq!(told(&records), ["tokens=10", "error", "ended:failed"]);
 }
 
@@ -195,7 +234,7 @@ fn stop_keeps_the_text_and_closes_the_calls() {
     );
 
     let mut run = start(5);
-    run.on_reply(says("", &["write1", "write2"]), plan, now());
+    run.on_reply(says("", &["write1", "write2"]), &mut Tools, now());
     let calls = group(&run);
     run.on_tools_started(&calls);
     let records = run.cut(&Cut::Stopped, None, now());
@@ -216,7 +255,7 @@ fn stop_keeps_the_text_and_closes_the_calls() {
 #[test]
 fn a_shutdown_leaves_the_outcome_of_a_running_call_open() {
     let mut run = start(5);
-    run.on_reply(says("", &["write1", "write2"]), plan, now());
+    run.on_reply(says("", &["write1", "write2"]), &mut Tools, now());
     let calls = group(&run);
     run.on_tools_started(&calls);
     let cut = Cut::Interrupted {
@@ -236,7 +275,7 @@ fn a_shutdown_leaves_the_outcome_of_a_running_call_open() {
 #[test]
 fn a_loop_can_be_stored_at_any_step() {
     let mut run = start(5);
-    run.on_reply(says("", &["read", "write"]), plan, now());
+    run.on_reply(says("", &["read", "write"]), &mut Tools, now());
     let calls = group(&run);
     run.on_tools_started(&calls);
     let stored = serde_json::to_string(&run).unwrap();
@@ -250,6 +289,8 @@ enum Happening {
     /// The results of the group come, the last first, but only so many.
     Results(usize),
     Cut(bool),
+    /// The time is up, perhaps in the middle of a reply.
+    TimeUp(&'static str),
 }
 
 fn happening() -> impl Strategy<Value = Happening> {
@@ -260,6 +301,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => text.prop_map(Happening::Fail),
         6 => (1_usize..4).prop_map(Happening::Results),
         1 => any::<bool>().prop_map(Happening::Cut),
+        1 => prop::sample::select(vec!["", "half"]).prop_map(Happening::TimeUp),
     ]
 }
 
@@ -277,8 +319,12 @@ proptest! {
                     let cut = if stopped { Cut::Stopped } else { Cut::Interrupted { reason: String::new() } };
                     records.extend(run.cut(&cut, None, now()));
                 }
+                (Happening::TimeUp(text), step) => {
+                    let partial = matches!(step, Step::CallModel { .. }).then(|| says(text, &[]));
+                    records.extend(run.on_time_up(partial, now()));
+                }
                 (Happening::Reply(text, calls), Step::CallModel { .. }) => {
-                    records.extend(run.on_reply(says(text, &calls), plan, now()));
+                    records.extend(run.on_reply(says(text, &calls), &mut Tools, now()));
                 }
                 (Happening::Fail(text), Step::CallModel { .. }) => {
                     let error = NaviError::new(ErrorCode::BackendError, "no");

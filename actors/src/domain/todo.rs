@@ -19,11 +19,17 @@ pub enum TodoCommand {
     Add {
         texts: Vec<String>,
     },
+    /// Fills the list anew, as a plan does: what stood there goes, and ids count from 1 again.
+    Replace {
+        texts: Vec<String>,
+    },
     /// Moves steps to a status. A note replaces the one that stood there; none leaves it.
+    /// For steps that are done, what shows it (`validation`) is the note.
     Mark {
         ids: Vec<u32>,
         status: TodoStatus,
         note: Option<String>,
+        validation: Option<String>,
     },
 }
 
@@ -32,15 +38,45 @@ pub enum TodoCommand {
 ///
 /// Several steps may be in progress at once: subagents work on them side by side.
 ///
+/// With `step_validation` (a profile's `step_validation_enabled`), no step is done without a
+/// text that shows it.
+///
 /// A full list makes room by itself: steps that are done, failed or skipped leave it, oldest
 /// first. Ids stay unique all the same, since a new id is one more than the highest of the list,
-/// and the highest never leaves before a higher one has come.
-pub fn apply(items: &[TodoItem], command: TodoCommand) -> Result<Vec<TodoItem>, String> {
+/// and the highest never leaves before a higher one has come, unless the whole list is replaced.
+pub fn apply(
+    items: &[TodoItem],
+    command: TodoCommand,
+    step_validation: bool,
+) -> Result<Vec<TodoItem>, String> {
     match command {
         TodoCommand::List => Ok(items.to_vec()),
         TodoCommand::Add { texts } => add(items, &texts),
-        TodoCommand::Mark { ids, status, note } => mark(items, &ids, status, note.as_deref()),
+        TodoCommand::Replace { texts } => add(&[], &texts),
+        TodoCommand::Mark {
+            ids,
+            status,
+            note,
+            validation,
+        } => {
+            let validation = given(validation.as_deref());
+            let is_done = status == TodoStatus::Done;
+            if is_done && step_validation && validation.is_none() {
+                return Err(
+                    "a step is only done when it is shown: give `validation`, a sentence on what you checked and what came of it, for example \"the file report.md is there and has 3 sections\"; if nothing shows it, leave the step in_progress or mark it failed"
+                        .to_owned(),
+                );
+            }
+            let note = given(note.as_deref());
+            let note = if is_done { validation.or(note) } else { note };
+            mark(items, &ids, status, note)
+        }
     }
+}
+
+/// Models fill in fields that they have nothing to say in.
+fn given(text: Option<&str>) -> Option<&str> {
+    text.map(str::trim).filter(|text| !text.is_empty())
 }
 
 fn add(items: &[TodoItem], texts: &[String]) -> Result<Vec<TodoItem>, String> {
@@ -94,10 +130,9 @@ fn mark(
     if let Some(id) = ids.iter().find(|id| items.iter().all(|i| i.id != **id)) {
         return Err(format!("there is no step {id}; {}", known(items)));
     }
-    let note = match note.map(str::trim) {
-        None | Some("") => None,
-        Some(note) => Some(checked(note, "a note", MAX_NOTE_CHARS)?),
-    };
+    let note = note
+        .map(|note| checked(note, "a note", MAX_NOTE_CHARS))
+        .transpose()?;
     let mut items = items.to_vec();
     for item in items.iter_mut().filter(|item| ids.contains(&item.id)) {
         item.status = status;

@@ -11,7 +11,7 @@ use super::*;
 
 fn add_texts(items: &[TodoItem], texts: &[&str]) -> Result<Vec<TodoItem>, String> {
     let texts = texts.iter().map(|&text| text.to_owned()).collect();
-    apply(items, TodoCommand::Add { texts })
+    apply(items, TodoCommand::Add { texts }, false)
 }
 
 fn mark_all(
@@ -24,8 +24,24 @@ fn mark_all(
         ids: ids.to_vec(),
         status,
         note: note.map(str::to_owned),
+        validation: None,
     };
-    apply(items, command)
+    apply(items, command, false)
+}
+
+fn done(
+    items: &[TodoItem],
+    note: Option<&str>,
+    validation: Option<&str>,
+    step_validation: bool,
+) -> Result<Vec<TodoItem>, String> {
+    let command = TodoCommand::Mark {
+        ids: vec![1],
+        status: TodoStatus::Done,
+        note: note.map(str::to_owned),
+        validation: validation.map(str::to_owned),
+    };
+    apply(items, command, step_validation)
 }
 
 #[test]
@@ -42,7 +58,7 @@ fn steps_are_added_in_order_and_counted_from_one() {
             (2, "write the report", TodoStatus::Pending),
         ]
     );
-    assert_eq!(apply(&items, TodoCommand::List).unwrap(), items);
+    assert_eq!(apply(&items, TodoCommand::List, false).unwrap(), items);
 }
 
 #[test]
@@ -112,6 +128,56 @@ fn the_last_id_is_an_error_and_no_overflow() {
     assert!(add_texts(&[last], &["y"]).is_err());
 }
 
+#[test]
+fn a_plan_fills_the_list_anew_and_counts_from_one() {
+    let old = add_texts(&[], &["a", "b", "c"]).unwrap();
+    let old = mark_all(&old, &[1], TodoStatus::Failed, Some("no network")).unwrap();
+    let replace = |texts: &[&str]| {
+        let texts = texts.iter().map(|&text| text.to_owned()).collect();
+        apply(&old, TodoCommand::Replace { texts }, true)
+    };
+    assert_eq!(
+        replace(&["x", "y"]).unwrap(),
+        add_texts(&[], &["x", "y"]).unwrap()
+    );
+    assert!(replace(&[]).is_err());
+    assert!(replace(&vec!["x"; MAX_ITEMS + 1]).is_err());
+}
+
+#[test]
+fn step_validation_enabled_a_step_is_only_done_with_a_validation_text() {
+    let items = add_texts(&[], &["a"]).unwrap();
+    for missing in [None, Some(" \n ")] {
+        let error = done(&items, Some("all fine"), missing, true).unwrap_err();
+        assert!(error.contains("give `validation`"), "{error}");
+    }
+    let shown = done(&items, Some("all fine"), Some(" 3 files  there "), true).unwrap();
+    assert_eq!(shown[0].status, TodoStatus::Done);
+    assert_eq!(shown[0].note.as_deref(), Some("3 files there"));
+    let long = "x".repeat(MAX_NOTE_CHARS + 1);
+    assert!(done(&items, None, Some(&long), true).is_err());
+
+    // Other statuses need none, and a text in the wrong field is no reason for a failure.
+    let failed = TodoCommand::Mark {
+        ids: vec![1],
+        status: TodoStatus::Failed,
+        note: Some("no network".to_owned()),
+        validation: Some("none".to_owned()),
+    };
+    let failed = apply(&items, failed, true).unwrap();
+    assert_eq!(failed[0].note.as_deref(), Some("no network"));
+}
+
+#[test]
+fn without_step_validation_a_validation_text_may_be_given() {
+    let items = add_texts(&[], &["a"]).unwrap();
+    assert_eq!(done(&items, None, None, false).unwrap()[0].note, None);
+    let noted = done(&items, Some("why"), None, false).unwrap();
+    assert_eq!(noted[0].note.as_deref(), Some("why"));
+    let shown = done(&items, Some("why"), Some("seen"), false).unwrap();
+    assert_eq!(shown[0].note.as_deref(), Some("seen"));
+}
+
 /// A command whose ids are chosen when the list is known.
 #[derive(Clone, Debug)]
 enum Step {
@@ -133,6 +199,7 @@ impl Step {
                     .collect(),
                 status: *status,
                 note: None,
+                validation: None,
             },
         }
     }
@@ -165,7 +232,7 @@ proptest! {
         let mut ever = BTreeSet::new();
         for step in steps {
             let before: BTreeSet<u32> = items.iter().map(|item| item.id).collect();
-            let Ok(next) = apply(&items, step.command(&items)) else { continue };
+            let Ok(next) = apply(&items, step.command(&items), false) else { continue };
             for item in &next {
                 if !before.contains(&item.id) {
                     prop_assert!(ever.insert(item.id), "id {} came back", item.id);

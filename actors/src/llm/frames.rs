@@ -1,5 +1,9 @@
 //! From a response's bytes to whole frames: one JSON text each, however the network cut them.
 //!
+//! A server that was asked for a stream may answer with one document, and the other way
+//! round; some send events where lines are the rule. The first byte tells which it is, since
+//! the `Content-Type` is wrong too often.
+//!
 //! Lines are cut here, once, for both protocols, so that everything after sees whole lines
 //! only. That also keeps eventsource-stream on the paths where it is sound: fed with raw
 //! bytes it panics on a byte order mark, waits for ever behind a byte that is no UTF-8, and
@@ -15,7 +19,7 @@ use serde::de::IgnoredAny;
 
 use super::LlmError;
 
-/// The longest line, and the longest event of several lines, that is taken.
+/// The longest line of an event stream, and the longest event of several lines, that is taken.
 pub(super) const MAX_FRAME_BYTES: usize = 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -34,37 +38,18 @@ pub(super) enum Frame {
     Error(String),
 }
 
-/// Frames of `application/x-ndjson`: a line each.
-pub(super) fn ndjson(bytes: ByteStream) -> FrameStream {
-    Box::pin(lines(bytes).filter_map(|line| async move {
-        match line {
-            Ok(Line { text, whole }) => {
-                let text = text.trim();
-                let counts = !text.is_empty() && (whole || is_json(text));
-                counts.then(|| Ok(Frame::Data(text.to_owned())))
-            }
-            Err(error) => Some(Err(error)),
-        }
-    }))
-}
-
-/// Frames of what should be an event stream. A server that does not stream answers with one
-/// JSON document all the same: that is one frame. The first byte tells which it is, since
-/// the `Content-Type` is wrong too often.
-pub(super) fn sse_or_json(mut bytes: ByteStream, max_json_bytes: usize) -> FrameStream {
+/// Frames of an answer: events, JSON documents a line each, or one document over any number
+/// of lines. A document is no longer than `max_document_bytes`.
+pub(super) fn answer(mut bytes: ByteStream, max_document_bytes: usize) -> FrameStream {
     let choose = async move {
         let mut head = Vec::new();
         loop {
             match first_meaningful(&head) {
-                Some(b'{' | b'[') => {
-                    let rest = replay(head, bytes);
-                    return Box::pin(stream::once(whole_body(rest, max_json_bytes))) as FrameStream;
-                }
+                Some(b'{' | b'[') => return documents(replay(head, bytes), max_document_bytes),
                 Some(b'<') => {
-                    let error = LlmError::Malformed {
+                    return failed(LlmError::Malformed {
                         message: "a web page; check the server's URL".to_owned(),
-                    };
-                    return Box::pin(stream::iter([Err(error)])) as FrameStream;
+                    });
                 }
                 Some(_) => return sse(replay(head, bytes)),
                 None if head.len() > MAX_FRAME_BYTES => return failed(too_long()),
@@ -80,11 +65,112 @@ pub(super) fn sse_or_json(mut bytes: ByteStream, max_json_bytes: usize) -> Frame
     Box::pin(stream::once(choose).flatten())
 }
 
+/// Frames of JSON documents: `application/x-ndjson`, or a whole answer.
+fn documents(bytes: ByteStream, max_bytes: usize) -> FrameStream {
+    let limit = LineLimit {
+        bytes: max_bytes,
+        error: LlmError::ReplyTooLong {
+            limit_bytes: max_bytes,
+        },
+    };
+    let reader = DocumentReader {
+        lines: Box::pin(lines(bytes, limit)),
+        layout: Layout::Unknown,
+        max_bytes,
+    };
+    Box::pin(stream::unfold(reader, |mut reader| async move {
+        let frame = reader.next().await?;
+        Some((frame, reader))
+    }))
+}
+
+/// How the documents of a body are laid out.
+#[derive(Debug)]
+enum Layout {
+    /// No line came yet.
+    Unknown,
+    OneALine,
+    /// One document, of which these lines are here.
+    OverLines(String),
+    Ended,
+}
+
+struct DocumentReader {
+    lines: Pin<Box<dyn Stream<Item = Result<Line, LlmError>> + Send>>,
+    layout: Layout,
+    max_bytes: usize,
+}
+
+impl DocumentReader {
+    async fn next(&mut self) -> Option<Result<Frame, LlmError>> {
+        loop {
+            if matches!(self.layout, Layout::Ended) {
+                return None;
+            }
+            let line = match self.lines.next().await {
+                Some(Ok(line)) => line,
+                Some(Err(error)) => {
+                    self.layout = Layout::Ended;
+                    return Some(Err(error));
+                }
+                None => {
+                    return match std::mem::replace(&mut self.layout, Layout::Ended) {
+                        Layout::OverLines(text) => Some(document(&text)),
+                        Layout::Unknown | Layout::OneALine | Layout::Ended => None,
+                    };
+                }
+            };
+            let text = line.text.trim();
+            match &mut self.layout {
+                Layout::OverLines(document) => {
+                    if document.len() + text.len() >= self.max_bytes {
+                        self.layout = Layout::Ended;
+                        return Some(Err(LlmError::ReplyTooLong {
+                            limit_bytes: self.max_bytes,
+                        }));
+                    }
+                    document.push('\n');
+                    document.push_str(&line.text);
+                }
+                _ if text.is_empty() => {}
+                layout @ Layout::Unknown if line.whole && is_cut_off(text) => {
+                    *layout = Layout::OverLines(text.to_owned());
+                }
+                layout @ Layout::Unknown => {
+                    *layout = if line.whole {
+                        Layout::OneALine
+                    } else {
+                        Layout::Ended
+                    };
+                    return Some(document(text));
+                }
+                Layout::OneALine if line.whole || is_json(text) => {
+                    return Some(Ok(Frame::Data(text.to_owned())));
+                }
+                // The end of the body cut it off.
+                Layout::OneALine | Layout::Ended => {}
+            }
+        }
+    }
+}
+
+fn document(text: &str) -> Result<Frame, LlmError> {
+    let text = text.trim();
+    if is_cut_off(text) {
+        return Err(LlmError::EndedEarly);
+    }
+    Ok(Frame::Data(text.to_owned()))
+}
+
 /// Frames of `text/event-stream`. Comments and empty events are no frames. An event that
 /// the end of the body leaves without its blank line still counts: some servers omit it.
 fn sse(bytes: ByteStream) -> FrameStream {
     let mut event_bytes = 0;
-    let whole_lines = lines(bytes)
+    let limit = LineLimit {
+        bytes: MAX_FRAME_BYTES,
+        error: too_long(),
+    };
+    let whole_lines = lines(bytes, limit)
         .filter_map(|line| async move {
             match line {
                 Ok(Line { text, whole }) => {
@@ -126,25 +212,6 @@ fn failed(error: LlmError) -> FrameStream {
 
 fn replay(head: Vec<u8>, rest: ByteStream) -> ByteStream {
     Box::pin(stream::iter([Ok(Bytes::from(head))]).chain(rest))
-}
-
-async fn whole_body(mut bytes: ByteStream, max_bytes: usize) -> Result<Frame, LlmError> {
-    let mut body = Vec::new();
-    while let Some(chunk) = bytes.next().await {
-        let chunk = chunk?;
-        if body.len() + chunk.len() > max_bytes {
-            return Err(LlmError::ReplyTooLong {
-                limit_bytes: max_bytes,
-            });
-        }
-        body.extend_from_slice(&chunk);
-    }
-    let text = String::from_utf8_lossy(&body);
-    let text = text.trim_start_matches('\u{feff}').trim();
-    if is_cut_off(text) {
-        return Err(LlmError::EndedEarly);
-    }
-    Ok(Frame::Data(text.to_owned()))
 }
 
 fn first_meaningful(head: &[u8]) -> Option<u8> {
@@ -195,10 +262,17 @@ struct LineReader {
     ended: bool,
 }
 
-fn lines(bytes: ByteStream) -> impl Stream<Item = Result<Line, LlmError>> + Send {
+/// The longest line that is taken, and what a longer one means.
+#[derive(Clone, Debug)]
+struct LineLimit {
+    bytes: usize,
+    error: LlmError,
+}
+
+fn lines(bytes: ByteStream, limit: LineLimit) -> impl Stream<Item = Result<Line, LlmError>> + Send {
     let reader = LineReader {
         bytes,
-        splitter: LineSplitter::default(),
+        splitter: LineSplitter::new(limit),
         ready: VecDeque::new(),
         failure: None,
         ended: false,
@@ -237,14 +311,24 @@ fn lines(bytes: ByteStream) -> impl Stream<Item = Result<Line, LlmError>> + Send
 
 /// Cuts bytes at LF, CR and CRLF. Bytes that are no UTF-8 become U+FFFD: a broken
 /// character must not cost the whole answer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct LineSplitter {
+    limit: LineLimit,
     partial: Vec<u8>,
     after_cr: bool,
     past_first_line: bool,
 }
 
 impl LineSplitter {
+    fn new(limit: LineLimit) -> Self {
+        Self {
+            limit,
+            partial: Vec::new(),
+            after_cr: false,
+            past_first_line: false,
+        }
+    }
+
     fn push(&mut self, chunk: &[u8], lines: &mut VecDeque<String>) -> Result<(), LlmError> {
         let mut rest = chunk;
         if self.after_cr && !rest.is_empty() {
@@ -272,8 +356,8 @@ impl LineSplitter {
     }
 
     fn extend(&mut self, bytes: &[u8]) -> Result<(), LlmError> {
-        if self.partial.len() + bytes.len() > MAX_FRAME_BYTES {
-            return Err(too_long());
+        if self.partial.len() + bytes.len() > self.limit.bytes {
+            return Err(self.limit.error.clone());
         }
         self.partial.extend_from_slice(bytes);
         Ok(())

@@ -11,20 +11,19 @@ fn block_on<F: Future>(future: F) -> F::Output {
 
 type Outcome = Result<Frame, LlmError>;
 
-fn frames(cut: fn(ByteStream) -> FrameStream, pieces: &[&[u8]]) -> Vec<Outcome> {
+/// The longest document that these tests take.
+const LIMIT: usize = 1000;
+
+fn frames(pieces: &[&[u8]]) -> Vec<Outcome> {
     let pieces: Vec<_> = pieces
         .iter()
         .map(|piece| Ok(Bytes::copy_from_slice(piece)))
         .collect();
-    block_on(cut(Box::pin(stream::iter(pieces))).collect())
+    block_on(answer(Box::pin(stream::iter(pieces)), LIMIT).collect())
 }
 
 fn data(text: &str) -> Outcome {
     Ok(Frame::Data(text.to_owned()))
-}
-
-fn event_stream(bytes: ByteStream) -> FrameStream {
-    sse_or_json(bytes, 1000)
 }
 
 #[test]
@@ -38,28 +37,19 @@ fn lines_end_in_every_known_way() {
     ];
     for at in 0..body.len() {
         let (left, right) = body.split_at(at);
-        assert_eq!(frames(ndjson, &[left, right]), expected, "cut at {at}");
+        assert_eq!(frames(&[left, right]), expected, "cut at {at}");
     }
 }
 
 #[test]
 fn a_last_line_counts_only_when_it_is_whole() {
+    assert_eq!(frames(&[b"{\"a\":1}\n{\"b\":"]), [data("{\"a\":1}")]);
+    assert_eq!(frames(&[b"data: {\"a\":1}"]), [data("{\"a\":1}")]);
     assert_eq!(
-        frames(ndjson, &[b"{\"a\":1}\n{\"b\":"]),
-        [data("{\"a\":1}")]
-    );
-    assert_eq!(
-        frames(event_stream, &[b"data: {\"a\":1}"]),
-        [data("{\"a\":1}")]
-    );
-    assert_eq!(
-        frames(event_stream, &[b"data: 1\n\ndata: [DONE]"]),
+        frames(&[b"data: 1\n\ndata: [DONE]"]),
         [data("1"), data("[DONE]")]
     );
-    assert_eq!(
-        frames(event_stream, &[b"data: 1\n\ndata: {\"a\""]),
-        [data("1")]
-    );
+    assert_eq!(frames(&[b"data: 1\n\ndata: {\"a\""]), [data("1")]);
 }
 
 #[test]
@@ -85,11 +75,7 @@ fn events_are_read_by_the_specification() {
         for at in 0..=body.len() {
             let (left, right) = body.split_at(at);
             let shown = String::from_utf8_lossy(body);
-            assert_eq!(
-                frames(event_stream, &[left, right]),
-                expected,
-                "{shown:?}, cut at {at}"
-            );
+            assert_eq!(frames(&[left, right]), expected, "{shown:?}, cut at {at}");
         }
     }
 }
@@ -97,10 +83,7 @@ fn events_are_read_by_the_specification() {
 #[test]
 fn a_byte_that_is_no_text_costs_one_character() {
     let body = b"data: a\xffb\n\ndata: c\n\n";
-    assert_eq!(
-        frames(event_stream, &[body]),
-        [data("a\u{fffd}b"), data("c")]
-    );
+    assert_eq!(frames(&[body]), [data("a\u{fffd}b"), data("c")]);
 }
 
 #[test]
@@ -108,21 +91,43 @@ fn a_document_in_place_of_a_stream_is_one_frame() {
     let document = b"\xef\xbb\xbf \n{\n \"a\": 1\n}\n";
     for at in 0..document.len() {
         let (left, right) = document.split_at(at);
-        let found = frames(event_stream, &[left, right]);
+        let found = frames(&[left, right]);
         assert_eq!(found, [data("{\n \"a\": 1\n}")], "cut at {at}");
     }
-    assert_eq!(
-        frames(event_stream, &[b"{\"a\": "]),
-        [Err(LlmError::EndedEarly)]
-    );
+    assert_eq!(frames(&[b"{\"a\": "]), [Err(LlmError::EndedEarly)]);
     let long = [b"{\"a\":\"".as_slice(), &[b'x'; 2000]];
     let limit = LlmError::ReplyTooLong { limit_bytes: 1000 };
-    assert_eq!(frames(event_stream, &long), [Err(limit)]);
+    assert_eq!(frames(&long), [Err(limit)]);
+}
+
+#[test]
+fn documents_are_told_from_lines_by_the_first_of_them() {
+    let cases: [(&[u8], &[Outcome]); 6] = [
+        (b"{\"a\":1}", &[data("{\"a\":1}")]),
+        (b"\n\r\n  {\"a\":1}\n", &[data("{\"a\":1}")]),
+        (
+            b"{\"a\":1}\n{\"b\":\n",
+            &[data("{\"a\":1}"), data("{\"b\":")],
+        ),
+        (b"{\n\"a\":\"\n{\"", &[data("{\n\"a\":\"\n{\"")]),
+        (b"{\n\"a\":1\n}\n", &[data("{\n\"a\":1\n}")]),
+        (b"{\n\"a\":1\n", &[Err(LlmError::EndedEarly)]),
+    ];
+    for (body, expected) in cases {
+        for at in 0..=body.len() {
+            let (left, right) = body.split_at(at);
+            let shown = String::from_utf8_lossy(body);
+            assert_eq!(frames(&[left, right]), expected, "{shown:?}, cut at {at}");
+        }
+    }
+    let lines = vec![b"{\n \"a\": 1,\n".as_slice(); 100];
+    let limit = LlmError::ReplyTooLong { limit_bytes: LIMIT };
+    assert_eq!(frames(&lines), [Err(limit)]);
 }
 
 #[test]
 fn a_web_page_is_named_as_one() {
-    let found = frames(event_stream, &[b"  <!doctype html>"]);
+    let found = frames(&[b"  <!doctype html>"]);
     assert!(
         matches!(found.as_slice(), [Err(LlmError::Malformed { message })] if message.contains("web page"))
     );
@@ -132,10 +137,7 @@ fn a_web_page_is_named_as_one() {
 fn an_event_of_endless_lines_is_refused() {
     let line = [b"data: ".as_slice(), &[b'x'; 64 * 1024], b"\n"].concat();
     let pieces = vec![line.as_slice(); 17];
-    assert_eq!(
-        frames(event_stream, &pieces).first(),
-        Some(&Err(too_long()))
-    );
+    assert_eq!(frames(&pieces).first(), Some(&Err(too_long())));
 }
 
 #[test]
@@ -144,6 +146,6 @@ fn what_came_before_a_broken_connection_is_still_told() {
         Ok(Bytes::from_static(b"{\"a\":1}\n{\"b")),
         Err(LlmError::EndedEarly),
     ];
-    let found: Vec<_> = block_on(ndjson(Box::pin(stream::iter(pieces))).collect());
+    let found: Vec<_> = block_on(answer(Box::pin(stream::iter(pieces)), LIMIT).collect());
     assert_eq!(found, [data("{\"a\":1}"), Err(LlmError::EndedEarly)]);
 }

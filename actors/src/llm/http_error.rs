@@ -6,6 +6,7 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use serde_json::Value;
 
 use super::LlmError;
+use super::roles::refuses_roles;
 
 /// A message that people read is no longer than this.
 const MAX_MESSAGE_CHARS: usize = 500;
@@ -40,6 +41,9 @@ impl Refusal<'_> {
                 model: self.model.to_owned(),
                 message,
             };
+        }
+        if matches!(status, 400 | 422 | 500) && refuses_roles(&sentence(self.body)) {
+            return LlmError::RolesRefused { status, message };
         }
         match status {
             401 | 403 => LlmError::Unauthorized { status, message },
@@ -129,13 +133,17 @@ pub(super) fn is_overflow(body: &str) -> bool {
 /// The sentence for a person in an error's body: JSON of any of the usual shapes (also
 /// JSON inside a JSON string), HTML, or plain text. Empty where there is none.
 pub(super) fn message_of(body: &str) -> String {
+    shortened(&sentence(body))
+}
+
+/// [`message_of`] at its full length: a template's error quotes its source first.
+fn sentence(body: &str) -> String {
     let body = body.trim();
-    let text = match serde_json::from_str::<Value>(body) {
+    match serde_json::from_str::<Value>(body) {
         Ok(value) => message_in(&value, MAX_NESTING).unwrap_or_else(|| body.to_owned()),
         Err(_) if body.starts_with('<') => html_title(body),
         Err(_) => body.to_owned(),
-    };
-    shortened(&text)
+    }
 }
 
 /// The sentence for a person in an error that came inside a stream.

@@ -11,11 +11,14 @@ mod frames;
 mod http;
 mod http_error;
 mod reply;
+mod roles;
 mod think_tags;
 mod wire;
 
 #[cfg(test)]
 mod fixture_tests;
+#[cfg(test)]
+mod whole_tests;
 
 #[cfg(test)]
 #[path = "../../../tests/support/fake_model/mod.rs"]
@@ -85,6 +88,10 @@ pub enum LlmError {
     /// The request was refused for another reason. Asking again would not help.
     #[error("the model server refused the request (HTTP {status}): {message}")]
     Rejected { status: u16, message: String },
+    /// The model's chat template takes no such order of roles. The backends ask again with
+    /// another (`roles.rs`); this is what is left when no order helped.
+    #[error("the model's chat template refuses the conversation (HTTP {status}): {message}")]
+    RolesRefused { status: u16, message: String },
     /// The server failed before it said anything. Asking again may help.
     #[error("the model server failed (HTTP {status}): {message}")]
     Server { status: u16, message: String },
@@ -120,6 +127,7 @@ impl LlmError {
             | Self::ModelNotFound { .. }
             | Self::ContextOverflow { .. }
             | Self::Rejected { .. }
+            | Self::RolesRefused { .. }
             | Self::Malformed { .. }
             | Self::FirstChunkTimeout { .. }
             | Self::ChunkTimeout { .. }
@@ -137,7 +145,9 @@ impl LlmError {
             Self::Unauthorized { .. } => ErrorCode::BackendUnauthorized,
             Self::ModelNotFound { .. } => ErrorCode::ModelNotFound,
             Self::ContextOverflow { .. } => ErrorCode::ContextOverflow,
-            Self::Rejected { .. } | Self::Server { .. } => ErrorCode::BackendError,
+            Self::Rejected { .. } | Self::RolesRefused { .. } | Self::Server { .. } => {
+                ErrorCode::BackendError
+            }
             Self::MidStream { .. } | Self::EndedEarly | Self::Malformed { .. } => {
                 ErrorCode::BackendStreamBroken
             }

@@ -22,6 +22,8 @@ pub struct ChatRequest {
     pub context_window: u32,
     /// A limit on the answer, in tokens.
     pub max_output_tokens: Option<u32>,
+    /// Whether the answer is wanted as it comes. Otherwise the backend sends it in one piece.
+    pub streamed: bool,
 }
 
 /// One message as the model sees it.

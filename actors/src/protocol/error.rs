@@ -33,6 +33,8 @@ pub enum ErrorCode {
     SessionNotFound,
     MessageNotFound,
     ApprovalNotFound,
+    FactNotFound,
+    MemoryFull,
     SessionBusy,
     QueueFull,
     NothingToContinue,

@@ -5,9 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::command::SendMode;
 use super::error::ErrorCode;
 use super::ids::{CallId, MessageId, PartId, RunId};
 use super::message::ToolOutcome;
+use super::plan::PlanStep;
 use super::session::SessionSnapshot;
 use super::todo::TodoItem;
 
@@ -64,6 +66,9 @@ pub enum Event {
         message_id: MessageId,
         /// It waits for the run that goes now.
         queued: bool,
+        /// How it waits, where it does.
+        #[serde(default)]
+        mode: SendMode,
         content: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<String>,
@@ -72,6 +77,15 @@ pub enum Event {
     QueueChanged {
         message_id: MessageId,
         content: Option<String>,
+    },
+    /// A waiting message was handed to the run that goes (`mode: steer`): it is part of the
+    /// conversation from here on.
+    MessageSteered {
+        message_id: MessageId,
+    },
+    /// The session shows another branch of its conversation now: read it again.
+    BranchChanged {
+        branch_id: u32,
     },
     /// Work began; the client blocks input.
     StreamStart {
@@ -89,6 +103,42 @@ pub enum Event {
     ThinkingEnd {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_subagent: bool,
+    },
+    /// The plan, before it is executed. It is a message of the conversation too.
+    PlanReady {
+        /// As the model wrote it.
+        plan: String,
+        /// The message that holds it (`is_plan`).
+        message_id: MessageId,
+        steps: Vec<PlanStep>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_subagent: bool,
+    },
+    /// A child run began. Its id and its parent's stand in the envelope.
+    SubagentStarted {
+        /// The `spawn_agent` call that it answers.
+        call_id: CallId,
+        profile_id: String,
+        task: String,
+    },
+    /// It ended. The result of its call follows.
+    SubagentFinished {
+        call_id: CallId,
+        /// False where the iteration limit, the time limit, a stop or a fault ended it.
+        completed_normally: bool,
+    },
+    /// From the next iteration on.
+    ProfileSwitched {
+        profile_id: String,
+        profile_name: String,
+    },
+    /// The old part of `context` was replaced by a summary; `messages` is as it was.
+    ContextCompressed {
+        /// How many messages the model saw before, and sees now.
+        messages_before: u32,
+        messages_after: u32,
+        /// The first message that stands word for word; none where no message does.
+        first_kept: Option<MessageId>,
     },
     /// The whole reasoning of a turn that called tools.
     TurnThinking {
@@ -110,6 +160,8 @@ pub enum Event {
         part_id: PartId,
         offset: u64,
         delta: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_subagent: bool,
     },
     ToolCall {
         tool: String,
@@ -184,7 +236,14 @@ impl Event {
             | Self::Resync { .. } => false,
             Self::MessageAccepted { .. }
             | Self::QueueChanged { .. }
+            | Self::MessageSteered { .. }
+            | Self::BranchChanged { .. }
             | Self::StreamStart { .. }
+            | Self::PlanReady { .. }
+            | Self::SubagentStarted { .. }
+            | Self::SubagentFinished { .. }
+            | Self::ProfileSwitched { .. }
+            | Self::ContextCompressed { .. }
             | Self::RunWaiting { .. }
             | Self::ThinkingEnd { .. }
             | Self::TurnThinking { .. }
@@ -207,7 +266,14 @@ impl Event {
         match self {
             Self::MessageAccepted { .. } => "message_accepted",
             Self::QueueChanged { .. } => "queue_changed",
+            Self::MessageSteered { .. } => "message_steered",
+            Self::BranchChanged { .. } => "branch_changed",
             Self::StreamStart { .. } => "stream_start",
+            Self::PlanReady { .. } => "plan_ready",
+            Self::SubagentStarted { .. } => "subagent_started",
+            Self::SubagentFinished { .. } => "subagent_finished",
+            Self::ProfileSwitched { .. } => "profile_switched",
+            Self::ContextCompressed { .. } => "context_compressed",
             Self::RunWaiting { .. } => "run_waiting",
             Self::ThinkingDelta(_) => "thinking_delta",
             Self::ThinkingEnd { .. } => "thinking_end",

@@ -134,3 +134,28 @@ impl PartId {
             .map(|call| CallId(call.to_owned()))
     }
 }
+
+/// The run that something comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    pub run_id: RunId,
+    /// The run that started this one; subagents only.
+    pub parent_run_id: Option<RunId>,
+}
+
+impl Origin {
+    /// The session's own run.
+    #[must_use]
+    pub fn foreground(run_id: RunId) -> Self {
+        Self {
+            run_id,
+            parent_run_id: None,
+        }
+    }
+
+    /// Whether it is a child run.
+    #[must_use]
+    pub fn is_subagent(&self) -> bool {
+        self.parent_run_id.is_some()
+    }
+}

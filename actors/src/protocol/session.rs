@@ -4,8 +4,10 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::command::SendMode;
 use super::ids::{MessageId, RunId, SessionId, UserId};
 use super::message::Message;
+use super::plan::Plan;
 use super::todo::TodoItem;
 
 /// What the session's foreground run is doing, or how the last one ended.
@@ -59,7 +61,22 @@ pub struct QueuedMessage {
     pub images: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
+    /// Whether the run that goes takes it in before its next model call.
+    #[serde(default)]
+    pub mode: SendMode,
     pub created_at: DateTime<Utc>,
+}
+
+/// A place where the conversation was edited or an answer made anew: the message that stands
+/// there now is one of several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fork {
+    /// The first message of the branch that is shown, at this place.
+    pub message_id: MessageId,
+    /// The branches that go on from here, oldest first; the one that is shown is one of them.
+    pub branch_ids: Vec<u32>,
+    /// The one that is shown.
+    pub shown: u32,
 }
 
 /// The run that goes now.
@@ -79,6 +96,12 @@ pub struct SessionSnapshot {
     pub summary: SessionSummary,
     pub messages: Vec<Message>,
     pub todo: Vec<TodoItem>,
+    /// The newest plan; the status of its steps stands in `todo`.
+    pub plan: Option<Plan>,
+    /// What the model sees instead of the messages before `first_kept`.
+    pub compression: Option<Compression>,
+    /// Where the conversation has other branches.
+    pub forks: Vec<Fork>,
     pub queue: Vec<QueuedMessage>,
     pub run: Option<ActiveRun>,
     /// Whether `{"type":"continue"}` would do something.
@@ -86,4 +109,12 @@ pub struct SessionSnapshot {
     pub max_context_tokens: u32,
     pub last_seq: u64,
     pub epoch: i64,
+}
+
+/// What stands in `context` for the old part of `messages`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Compression {
+    pub summary: String,
+    /// The first message that the model still sees word for word; none where no message does.
+    pub first_kept: Option<MessageId>,
 }

@@ -20,7 +20,7 @@ pub enum TodoStatus {
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TodoItem {
-    /// Counts from 1 within the list and is never reused.
+    /// Counts from 1 within the list; another step gets it only when a plan replaces the list.
     pub id: u32,
     pub text: String,
     pub status: TodoStatus,

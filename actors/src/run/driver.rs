@@ -2,26 +2,31 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use actix::Addr;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
-use super::RunSetup;
-use crate::domain::context;
-use crate::domain::model_choice::{self, Choice};
-use crate::domain::run_loop::{CallPlan, Cut, Record, Reply, RunLoop, Step};
-use crate::protocol::chat::ChatRequest;
-use crate::protocol::error::NaviError;
+use super::begin::{find_way, notices};
+use super::context::RunContext;
+use super::{ChildReport, Ends, RunActor, RunSetup, Work};
+use crate::domain::model_choice::Choice;
+use crate::domain::run_loop::{
+    CallBook, CallPlan, Cut, Record, Reply, RunEnd, RunLoop, RunSummary, Step,
+};
 use crate::protocol::event::Event;
-use crate::protocol::ids::{CallId, MessageId, RunId, SessionId};
-use crate::protocol::message::Message;
+use crate::protocol::ids::{CallId, MessageId, Origin, SessionId, UserId};
+use crate::protocol::message::ToolCall;
 use crate::protocol::profile::Profile;
-use crate::root::store_error;
-use crate::services::Services;
-use crate::services::now;
+use crate::services::{Services, now};
 use crate::session::SessionActor;
-use crate::session::messages::{Commit, RunGone};
-use crate::tools::registry::PreparedCall;
+use crate::session::messages::{Checkpoint, Commit, RunGone};
+use crate::tools::registry::{PreparedCall, Registry};
+
+/// How long a run whose time is up may take to say how things stand.
+const CLOSING_TIME: Duration = Duration::from_secs(60);
 
 /// One run on its way.
 #[derive(Debug)]
@@ -29,26 +34,37 @@ pub(super) struct Driver {
     pub(super) services: Arc<Services>,
     pub(super) session: Addr<SessionActor>,
     pub(super) session_id: SessionId,
-    pub(super) run_id: RunId,
-    pub(super) stop: CancellationToken,
-    /// The run is to end at its next safe point.
-    wind_down: CancellationToken,
-    /// The run is to end now.
-    pub(super) interrupt: CancellationToken,
+    pub(super) user_id: UserId,
+    pub(super) origin: Origin,
+    pub(super) ends: Ends,
+    pub(super) deadline: Instant,
     pub(super) run_loop: RunLoop,
-    /// What the model sees of the conversation; grows only at its end.
-    conversation: Vec<Arc<Message>>,
+    pub(super) context: RunContext,
+    pub(super) work: Work,
+    /// The session's, as this run knows it.
     profile_id: String,
-    message_id: MessageId,
-    context_tokens: u32,
+    /// The actor that drives this: it starts child runs.
+    pub(super) own: Addr<RunActor>,
     /// Calls of the last reply that may be run.
     pub(super) prepared: HashMap<CallId, PreparedCall>,
+    /// How many child runs may go at once, and how many more there may be at all.
+    pub(super) child_slots: Arc<Semaphore>,
+    pub(super) children_left: Arc<AtomicU64>,
+    /// Tokens that children used and that the loop was not told of yet.
+    pub(super) children_tokens: Arc<AtomicU64>,
+    /// How many turns the last call had to do without.
+    pub(super) told_left_out: usize,
+    pub(super) told_cut_prompt: bool,
+    /// How the run ended.
+    over: Option<RunSummary>,
 }
 
-/// What one model call needs that stays the same for the whole run.
-#[derive(Debug)]
+/// What the next model call goes by. Looked up anew where the profile changes.
+#[derive(Clone, Debug)]
 pub(super) struct Way {
     pub(super) profile: Arc<Profile>,
+    /// What its watchers are to know of it.
+    pub(super) notice: Option<Event>,
     pub(super) choice: Choice,
     /// The model's window, in tokens.
     pub(super) window: u32,
@@ -57,112 +73,124 @@ pub(super) struct Way {
 impl Driver {
     pub(super) fn new(
         setup: RunSetup,
-        wind_down: CancellationToken,
-        interrupt: CancellationToken,
+        own: Addr<RunActor>,
+        run_loop: RunLoop,
+        context: RunContext,
     ) -> Self {
+        let limits = setup.services.runs;
         Self {
-            // Its limits are set once the profile and the model are known.
-            run_loop: RunLoop::new(setup.run_id, 1, setup.context_tokens, 0),
             services: setup.services,
             session: setup.session,
             session_id: setup.session_id,
-            run_id: setup.run_id,
-            stop: setup.stop,
-            wind_down,
-            interrupt,
-            conversation: Vec::new(),
+            user_id: setup.user_id,
+            origin: setup.origin,
+            ends: setup.ends,
+            deadline: setup.deadline,
+            run_loop,
+            context,
+            work: setup.work,
             profile_id: setup.profile_id,
-            message_id: setup.message_id,
-            context_tokens: setup.context_tokens,
+            own,
             prepared: HashMap::new(),
+            child_slots: Arc::new(Semaphore::new(limits.parallel_children)),
+            children_left: Arc::new(AtomicU64::new(limits.children)),
+            children_tokens: Arc::default(),
+            told_left_out: 0,
+            told_cut_prompt: false,
+            over: None,
         }
     }
 
-    pub(super) fn span(&self) -> tracing::Span {
-        tracing::info_span!("run", session = %self.session_id, run = %self.run_id)
-    }
-
     /// Drives the run to its end.
-    pub(super) async fn drive(mut self) {
-        match self.run().await {
+    pub(super) async fn drive(mut self, way: Way, first: Vec<Record>) {
+        match self.run(way, first).await {
             Ok(()) => {}
             // The session has taken the run's end into its own hands.
             Err(RunGone) => tracing::info!("run left to its session"),
         }
+        let tokens = self.run_loop.tokens_used();
+        if let (Work::Child(task), Some(over)) = (self.work, self.over) {
+            // The parent may be gone too.
+            let _ = task.finished.send(ChildReport {
+                problem: problem(&over.end),
+                text: over.text,
+                tokens,
+            });
+        }
     }
 
-    async fn run(&mut self) -> Result<(), RunGone> {
-        let way = match self.begin().await {
-            Ok(way) => way,
-            Err(error) => {
-                let nothing = Reply::empty(MessageId::new());
-                let records = self.run_loop.on_model_failed(nothing, error, now());
-                return self.commit(records).await;
-            }
-        };
-        self.run_loop = RunLoop::new(
-            self.run_id,
-            way.profile.max_iterations,
-            self.context_tokens,
-            way.window,
-        );
-        let mut records = vec![Record::Began {
-            backend: way.choice.kind.as_str().to_owned(),
-            model: way.choice.model.name.clone(),
-        }];
-        if let Some(missing) = &way.choice.instead_of
-            && self.services.tells_missing(missing)
-        {
-            records.push(Record::Event(Event::Notice {
-                code: "model_missing".to_owned(),
-                message: format!(
-                    "the profile's model {missing} is not there; {} answers instead",
-                    way.choice.model.name
-                ),
-            }));
-        }
-        self.commit(records).await?;
-        loop {
+    async fn run(&mut self, mut way: Way, first: Vec<Record>) -> Result<(), RunGone> {
+        self.commit(first).await?;
+        self.compress_if_due(&way).await?;
+        while !self.run_loop.is_over() {
             fail::fail_point!("run::step");
             if let Some(cut) = self.cut_now(true) {
                 self.end_cut(&cut, None).await?;
             }
+            if self.is_time_up() {
+                self.time_up(None).await?;
+            }
             match self.run_loop.next_step() {
-                Step::CallModel { tools } => self.call_model(&way, tools).await?,
-                Step::RunTools(group) => self.run_tools(&group).await?,
-                Step::Finish(_) => return Ok(()),
+                Step::Plan(planner) => self.plan(&way, &planner).await?,
+                Step::CallModel { tools } => {
+                    way = self.look_around(way).await?;
+                    self.call_model(&way, tools).await?;
+                }
+                Step::RunTools(group) => self.run_tools(&way, &group).await?,
+                Step::Finish(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in what happened beside the run: steered messages, the todo list, another
+    /// profile, tokens that children used.
+    async fn look_around(&mut self, way: Way) -> Result<Way, RunGone> {
+        let checkpoint = Checkpoint(self.origin.run_id);
+        let around = self
+            .session
+            .send(checkpoint)
+            .await
+            .unwrap_or(Err(RunGone))?;
+        self.run_loop
+            .on_children(self.children_tokens.swap(0, Ordering::Relaxed));
+        for message in around.steered {
+            self.run_loop
+                .on_steered(message.content.as_deref().unwrap_or_default());
+            self.context.push(message);
+        }
+        self.run_loop.on_todo(&around.todo);
+        if self.origin.is_subagent() || around.profile_id == self.profile_id {
+            // The same profile may have been edited: that holds at once too.
+            let profile = self.services.profiles.find(&way.profile.id);
+            return Ok(Way {
+                profile: profile.unwrap_or_else(|_| Arc::clone(&way.profile)),
+                ..way
+            });
+        }
+        match find_way(&self.services, &around.profile_id).await {
+            Ok(other) => {
+                self.profile_id = around.profile_id;
+                self.run_loop.on_switch(&other.profile, other.window);
+                let mut records = notices(&self.services, &other);
+                records.extend(self.context.take_memory(&self.services, self.user_id).await);
+                self.commit(records).await?;
+                Ok(other)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the profile that was switched to cannot be used");
+                Ok(way)
             }
         }
     }
 
-    /// Reads the conversation and finds the run's profile and model.
-    async fn begin(&mut self) -> Result<Way, NaviError> {
-        let messages = self.services.store.messages(self.session_id).await;
-        let messages = messages.map_err(|error| store_error(&error))?;
-        self.conversation = messages.into_iter().map(Arc::new).collect();
-        let profile = self.services.profiles.find(&self.profile_id)?;
-        let wanted = model_choice::wanted(&profile);
-        let choice = self.services.models.choose(wanted).await?;
-        let window = context::window(&choice.model, self.services.context_window);
-        tracing::info!(
-            backend = choice.kind.as_str(),
-            model = choice.model.name,
-            message = %self.message_id,
-            "run begins"
-        );
-        Ok(Way {
-            profile,
-            choice,
-            window,
-        })
-    }
-
     /// Whether the run is to be cut off here. A safe point also heeds a shutdown's first word.
     pub(super) fn cut_now(&self, safe_point: bool) -> Option<Cut> {
-        if self.stop.is_cancelled() {
+        if self.ends.stop.is_cancelled() {
             return Some(Cut::Stopped);
         }
-        let down = self.interrupt.is_cancelled() || (safe_point && self.wind_down.is_cancelled());
+        let down = self.ends.interrupt.is_cancelled()
+            || (safe_point && self.ends.wind_down.is_cancelled());
         down.then(|| Cut::Interrupted {
             reason: "Navi was shut down while this ran".to_owned(),
         })
@@ -178,70 +206,122 @@ impl Driver {
         self.commit(records).await
     }
 
+    pub(super) fn is_time_up(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    /// The run's time is up: it may say how things stand, within a limit of its own.
+    pub(super) async fn time_up(&mut self, partial: Option<Reply>) -> Result<(), RunGone> {
+        self.deadline = Instant::now() + CLOSING_TIME;
+        let records = self.run_loop.on_time_up(partial, now());
+        self.commit(records).await
+    }
+
     /// Has records committed, and takes their messages into the context.
     pub(super) async fn commit(&mut self, records: Vec<Record>) -> Result<(), RunGone> {
         if records.is_empty() {
             return Ok(());
         }
         for record in &records {
-            if let Record::Message(message) = record {
-                self.conversation.push(Arc::new(message.clone()));
+            match record {
+                Record::Message(message) => self.context.push(message.clone()),
+                Record::Ended(summary) => self.over = Some(summary.clone()),
+                Record::Event(_)
+                | Record::Plan(_)
+                | Record::ContextTokens(_)
+                | Record::Began { .. }
+                | Record::Context(_) => {}
             }
         }
         self.session
             .send(Commit {
-                run_id: self.run_id,
+                run_id: self.origin.run_id,
                 records,
             })
             .await
             .unwrap_or(Err(RunGone))
     }
 
-    /// The request of the next model call.
-    pub(super) fn request(&self, way: &Way, offer_tools: bool) -> ChatRequest {
-        let tools = if offer_tools {
-            self.services
-                .registry
-                .enabled(&way.profile.enabled_tools, &way.profile)
-                .specs
-        } else {
-            Vec::new()
-        };
-        context::request(
-            &way.profile,
-            &self.services.persona,
-            &self.conversation,
-            &way.choice.model,
-            &context::Offer {
-                tools,
-                notes: self.notes(offer_tools),
-                context_window: way.window,
-                think: self.services.think,
-            },
-        )
+    /// The message that it works for; a child's is its parent's.
+    pub(super) fn asked_in(&self) -> Option<MessageId> {
+        match &self.work {
+            Work::Turn(turn) => Some(turn.message_id),
+            Work::Child(child) => child.asked_in,
+        }
     }
 
-    fn notes(&self, offer_tools: bool) -> Vec<String> {
-        context::notes(&self.conversation, offer_tools)
+    /// The tools that this run's model may call with this profile.
+    pub(super) fn allowed(&self, profile: &Profile) -> Vec<String> {
+        let Work::Child(child) = &self.work else {
+            return profile.enabled_tools.clone();
+        };
+        let named = if profile.subagent_tools.is_empty() {
+            &profile.enabled_tools
+        } else {
+            &profile.subagent_tools
+        };
+        named
+            .iter()
+            // A child changes nothing of what its parent is, and depth has its limit.
+            .filter(|tool| *tool != crate::tools::switch_profile::NAME)
+            .filter(|tool| {
+                *tool != crate::tools::spawn_agent::NAME
+                    || child.depth < self.services.runs.child_depth
+            })
+            .cloned()
+            .collect()
     }
 
     /// The model's whole reply is here: has it recorded, with its calls looked up.
     pub(super) async fn take_reply(&mut self, way: &Way, reply: Reply) -> Result<(), RunGone> {
-        let registry = &self.services.registry;
-        let prepared = std::cell::RefCell::new(HashMap::new());
-        let records = self.run_loop.on_reply(
-            reply,
-            |call| match registry.prepare(&call.name, &call.arguments, &way.profile.enabled_tools) {
-                Ok(ready) => {
-                    let effect = ready.effect;
-                    prepared.borrow_mut().insert(call.id.clone(), ready);
-                    CallPlan::Run(effect)
-                }
-                Err(refusal) => CallPlan::Refuse(refusal.0),
-            },
-            now(),
-        );
-        self.prepared = prepared.into_inner();
+        let mut book = Book {
+            registry: &self.services.registry,
+            allowed: self.allowed(&way.profile),
+            prepared: HashMap::new(),
+        };
+        let records = self.run_loop.on_reply(reply, &mut book, now());
+        self.prepared = book.prepared;
         self.commit(records).await
+    }
+}
+
+/// Looks calls up in the registry and keeps those that may be run.
+struct Book<'a> {
+    registry: &'a Registry,
+    allowed: Vec<String>,
+    prepared: HashMap<CallId, PreparedCall>,
+}
+
+impl CallBook for Book<'_> {
+    fn is_known(&self, tool: &str) -> bool {
+        self.allowed.iter().any(|allowed| allowed == tool)
+    }
+
+    fn plan(&mut self, call: &ToolCall) -> CallPlan {
+        match self
+            .registry
+            .prepare(&call.name, &call.arguments, &self.allowed)
+        {
+            Ok(ready) => {
+                let plan = CallPlan::Run {
+                    effect: ready.effect,
+                    side_by_side: ready.side_by_side,
+                };
+                self.prepared.insert(call.id.clone(), ready);
+                plan
+            }
+            Err(refusal) => CallPlan::Refuse(refusal.0),
+        }
+    }
+}
+
+/// What kept a child from its answer.
+fn problem(end: &RunEnd) -> Option<String> {
+    match end {
+        RunEnd::Answered => None,
+        RunEnd::Limited => Some("a limit of iterations, time or tokens ended it".to_owned()),
+        RunEnd::Stopped => Some("it was stopped".to_owned()),
+        RunEnd::Failed(error) => Some(error.message.clone()),
+        RunEnd::Interrupted { reason } => Some(reason.clone()),
     }
 }

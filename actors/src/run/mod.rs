@@ -1,14 +1,21 @@
-//! [`RunActor`]: one run.
+//! [`RunActor`]: one run, a session's own or a child.
 //!
-//! Started by its session; stopped by its end, by its stop token or by a shutdown. It owns
-//! the driver of the run's loop: the model's stream, the tool tasks, the budget. It must
-//! not know tabs, the log or SQL, and decides nothing: the loop in `domain` does. When it
-//! dies, its session records a failed run and stays usable.
+//! Started by its session; a child by its parent's `RunActor`. Stopped by its end, by its stop
+//! token or by a shutdown. It owns the driver of the run's loop: the model's stream, the tool
+//! tasks, the budget. It must not know tabs, the log or SQL, and decides nothing: the loop in
+//! `domain` does. When it dies, its session records a failed run and stays usable; a parent
+//! gets a failed tool result.
 
+mod begin;
+mod context;
 mod driver;
 mod model_call;
 mod pace;
+mod planning;
+mod subagents;
 mod tool_calls;
+
+pub(crate) use self::context::would_send;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,14 +23,16 @@ use std::time::Duration;
 use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, Message, WrapFuture,
 };
+use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use self::driver::Driver;
-use crate::protocol::ids::{MessageId, RunId, SessionId};
+use crate::domain::history::{ContextState, Segment};
+use crate::protocol::ids::{MessageId, Origin, SessionId, UserId};
 use crate::services::Services;
 use crate::session::SessionActor;
-use crate::supervision::Guard;
+use crate::supervision::{Ending, Guard};
 
 /// What a run starts from.
 #[derive(Debug)]
@@ -31,14 +40,91 @@ pub struct RunSetup {
     pub services: Arc<Services>,
     pub session: Addr<SessionActor>,
     pub session_id: SessionId,
-    pub run_id: RunId,
+    pub user_id: UserId,
+    pub origin: Origin,
+    pub profile_id: String,
+    pub work: Work,
+    pub ends: Ends,
+    /// When its time is up.
+    pub deadline: Instant,
+    /// The most tokens that it may use.
+    pub max_tokens: u64,
+}
+
+/// What a run is about.
+#[derive(Debug)]
+pub enum Work {
+    Turn(Box<Turn>),
+    Child(ChildTask),
+}
+
+/// A turn of the conversation.
+#[derive(Debug)]
+pub struct Turn {
     /// The user message that it answers.
     pub message_id: MessageId,
-    pub profile_id: String,
     /// The last prompt size that is known.
     pub context_tokens: u32,
+    /// Whether it may plan.
+    pub plans: bool,
+    pub context: ContextState,
+    /// Where the conversation's messages are.
+    pub path: Vec<Segment>,
+}
+
+/// A bounded task for a child.
+#[derive(Debug)]
+pub struct ChildTask {
+    pub task: String,
+    /// What the parent wants it to know beside.
+    pub context: String,
+    /// The message of the user's that its parent works for.
+    pub asked_in: Option<MessageId>,
+    /// 1 for a child of the foreground run.
+    pub depth: u32,
+    pub finished: oneshot::Sender<ChildReport>,
+}
+
+/// How a child ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChildReport {
+    /// None where it answered; else what kept it from that.
+    pub problem: Option<String>,
+    pub text: String,
+    pub tokens: u64,
+}
+
+/// What ends a run before its own end.
+#[derive(Clone, Debug)]
+pub struct Ends {
     /// Cancelled when the user stops the run, and when the session goes.
     pub stop: CancellationToken,
+    /// Cancelled when the run is to end at its next safe point.
+    pub wind_down: CancellationToken,
+    /// Cancelled when it is to end now.
+    pub interrupt: CancellationToken,
+}
+
+impl Ends {
+    /// Of a foreground run with this stop token.
+    #[must_use]
+    pub fn new(stop: CancellationToken) -> Self {
+        Self {
+            stop,
+            wind_down: CancellationToken::new(),
+            interrupt: CancellationToken::new(),
+        }
+    }
+
+    /// Those of a child: what ends its parent ends it too.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self {
+            stop: self.stop.child_token(),
+            wind_down: self.wind_down.child_token(),
+            interrupt: self.interrupt.child_token(),
+        }
+    }
 }
 
 /// The service shuts down: the run ends at its next safe point, or after `grace` wherever it is.
@@ -48,14 +134,16 @@ pub struct Interrupt {
     pub grace: Duration,
 }
 
+/// A tool of this run asks for a child run.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+struct RunChild(RunSetup);
+
 /// See the module.
 #[derive(Debug)]
 pub struct RunActor {
-    driver: Option<Driver>,
-    /// Cancelled when the run is to end at its next safe point.
-    wind_down: CancellationToken,
-    /// Cancelled when it is to end now.
-    interrupt: CancellationToken,
+    setup: Option<RunSetup>,
+    ends: Ends,
     guard: Guard,
 }
 
@@ -63,11 +151,9 @@ impl RunActor {
     /// An actor that drives this run as soon as it is started.
     #[must_use]
     pub fn new(setup: RunSetup, guard: Guard) -> Self {
-        let (wind_down, interrupt) = (CancellationToken::new(), CancellationToken::new());
         Self {
-            driver: Some(Driver::new(setup, wind_down.clone(), interrupt.clone())),
-            wind_down,
-            interrupt,
+            ends: setup.ends.clone(),
+            setup: Some(setup),
             guard,
         }
     }
@@ -77,13 +163,13 @@ impl Actor for RunActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let Some(driver) = self.driver.take() else {
+        let Some(setup) = self.setup.take() else {
             return;
         };
-        let span = driver.span();
+        let span =
+            tracing::info_span!("run", session = %setup.session_id, run = %setup.origin.run_id);
         ctx.spawn(
-            driver
-                .drive()
+            begin::drive(setup, ctx.address())
                 .instrument(span)
                 .into_actor(self)
                 .map(|(), actor, ctx| {
@@ -98,7 +184,22 @@ impl Handler<Interrupt> for RunActor {
     type Result = ();
 
     fn handle(&mut self, Interrupt { grace }: Interrupt, ctx: &mut Self::Context) {
-        self.wind_down.cancel();
-        ctx.run_later(grace, |actor, _| actor.interrupt.cancel());
+        self.ends.wind_down.cancel();
+        ctx.run_later(grace, |actor, _| actor.ends.interrupt.cancel());
+    }
+}
+
+impl Handler<RunChild> for RunActor {
+    type Result = ();
+
+    fn handle(&mut self, RunChild(setup): RunChild, _: &mut Self::Context) {
+        let run_id = setup.origin.run_id;
+        // Who waits for the report sees its end in any case: the sender goes with the actor.
+        let guard = Guard::new(move |ending| {
+            if ending != Ending::Clean {
+                tracing::error!(run = %run_id, "subagent died");
+            }
+        });
+        Self::new(setup, guard).start();
     }
 }

@@ -8,10 +8,11 @@ use tokio::time::Instant;
 
 use super::driver::{Driver, Way};
 use super::pace::Pace;
+use crate::domain::lanes::waiting_detail;
 use crate::domain::run_loop::{Record, Reply, ToolUse};
+use crate::domain::{context, leaked_calls};
 use crate::llm::LlmError;
-use crate::llm::guard::guarded;
-use crate::llm_actor::{Lease, Priority};
+use crate::llm_actor::{Lease, Priority, Ticket};
 use crate::protocol::chat::{ChatDelta, ChatRequest, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Event, PartKind, WaitReason};
@@ -33,6 +34,8 @@ enum Attempt {
     Whole,
     /// The stop token or a shutdown cut it off.
     Cut,
+    /// The run's time is up.
+    TimeUp,
     Failed(NaviError),
     /// It failed before it said anything, and may do better.
     Again(LlmError),
@@ -41,7 +44,9 @@ enum Attempt {
 impl Driver {
     /// Calls the model and has what comes of it recorded.
     pub(super) async fn call_model(&mut self, way: &Way, tools: ToolUse) -> Result<(), RunGone> {
-        let request = self.request(way, tools == ToolUse::Offered);
+        let built = self.request(way, tools);
+        self.tell_left_out(built.left_out_turns).await?;
+        let request = built.request;
         let mut reply = Reply::empty(MessageId::new());
         let mut pauses = ExponentialBuilder::default()
             .with_min_delay(Duration::from_millis(500))
@@ -52,8 +57,18 @@ impl Driver {
         loop {
             match self.attempt(way, &request, &mut reply).await? {
                 Attempt::Whole => {
-                    if reply.usage.is_none() {
-                        reply.usage = Some(estimate(&request, &reply));
+                    match reply.usage {
+                        Some(usage) => {
+                            self.tell_cut_prompt(built.estimated_tokens, usage, way)
+                                .await?;
+                        }
+                        None => {
+                            let said = format!("{}{}", reply.thinking, reply.text);
+                            reply.usage = Some(Usage {
+                                prompt_tokens: built.estimated_tokens,
+                                completion_tokens: context::text_tokens(&said),
+                            });
+                        }
                     }
                     return self.take_reply(way, reply).await;
                 }
@@ -64,6 +79,7 @@ impl Driver {
                         None => Err(RunGone),
                     };
                 }
+                Attempt::TimeUp => return self.time_up(Some(reply)).await,
                 Attempt::Failed(error) => return self.model_failed(reply, error).await,
                 Attempt::Again(error) => {
                     let Some(pause) = pauses.next() else {
@@ -74,6 +90,44 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Turns that did not fit into a call are told once each time that it gets worse.
+    async fn tell_left_out(&mut self, left_out: usize) -> Result<(), RunGone> {
+        if left_out <= std::mem::replace(&mut self.told_left_out, left_out) {
+            return Ok(());
+        }
+        let turns = if left_out == 1 { "turn" } else { "turns" };
+        self.notice(
+            "context_left_out",
+            format!("the model's window is full: the oldest {left_out} {turns} of this conversation were left out of this call"),
+        )
+        .await
+    }
+
+    /// A backend that read clearly less than it was sent has cut the prompt in silence.
+    async fn tell_cut_prompt(
+        &mut self,
+        estimated: u32,
+        usage: Usage,
+        way: &Way,
+    ) -> Result<(), RunGone> {
+        let read = usage.prompt_tokens;
+        if self.told_cut_prompt || !context::prompt_was_cut(estimated, read, way.window) {
+            return Ok(());
+        }
+        self.told_cut_prompt = true;
+        self.notice(
+            "prompt_cut",
+            format!("the model server read only {read} of about {estimated} tokens: it cut the prompt to its own window; give it a larger context window, or Navi a smaller one (OLLAMA_NUM_CTX)"),
+        )
+        .await
+    }
+
+    pub(super) async fn notice(&mut self, code: &str, message: String) -> Result<(), RunGone> {
+        let code = code.to_owned();
+        self.commit(vec![Record::Event(Event::Notice { code, message })])
+            .await
     }
 
     async fn model_failed(&mut self, reply: Reply, error: NaviError) -> Result<(), RunGone> {
@@ -96,13 +150,17 @@ impl Driver {
         self.waiting(WaitReason::Retry, detail).await?;
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = self.stop.cancelled() => {}
-            () = self.interrupt.cancelled() => {}
+            () = self.ends.stop.cancelled() => {}
+            () = self.ends.interrupt.cancelled() => {}
         }
         Ok(())
     }
 
-    async fn waiting(&mut self, reason: WaitReason, detail: String) -> Result<(), RunGone> {
+    pub(super) async fn waiting(
+        &mut self,
+        reason: WaitReason,
+        detail: String,
+    ) -> Result<(), RunGone> {
         self.commit(vec![Record::Event(Event::RunWaiting { reason, detail })])
             .await
     }
@@ -110,18 +168,26 @@ impl Driver {
     /// Waits for a slot of the backend. None where the run was cut off meanwhile.
     async fn slot(&mut self, way: &Way) -> Result<Option<Result<Lease, NaviError>>, RunGone> {
         let models = self.services.models.clone();
-        let acquire = models.acquire(way.choice.kind, Priority::Interactive);
+        let priority = if self.origin.is_subagent() {
+            Priority::Subagent
+        } else {
+            Priority::Interactive
+        };
+        let ticket = Ticket::new();
+        let acquire = models.acquire_as(ticket, way.choice.kind, priority);
         tokio::pin!(acquire);
         let mut quiet = Some(Box::pin(tokio::time::sleep(QUIET)));
         loop {
             tokio::select! {
                 biased;
-                () = self.stop.cancelled() => return Ok(None),
-                () = self.interrupt.cancelled() => return Ok(None),
+                () = self.ends.stop.cancelled() => return Ok(None),
+                () = self.ends.interrupt.cancelled() => return Ok(None),
                 lease = &mut acquire => return Ok(Some(lease)),
                 () = async { if let Some(q) = &mut quiet { q.await } }, if quiet.is_some() => {
                     quiet = None;
-                    self.waiting(WaitReason::Lane, "another run has the model; this one is next in line".to_owned()).await?;
+                    if let Some(view) = models.queue(way.choice.kind, ticket).await {
+                        self.waiting(WaitReason::Lane, waiting_detail(&view)).await?;
+                    }
                 }
             }
         }
@@ -148,21 +214,23 @@ impl Driver {
             Some(Err(error)) => return Ok(Attempt::Failed(error)),
             Some(Ok(lease)) => lease,
         };
-        let stop = self.stop.clone();
-        let interrupt = self.interrupt.clone();
-        let mut stream = guarded(
-            lease.backend().chat(request.clone()),
-            self.services.limits,
-            stop,
-        );
-        let mut pace = Pace::new(self.run_id, reply.message_id);
+        let stop = self.ends.stop.clone();
+        let interrupt = self.ends.interrupt.clone();
+        let deadline = self.deadline;
+        let mut stream = lease.call(request.clone(), self.services.limits, stop);
+        let mut pace = Pace::new(self.origin, reply.message_id);
         let mut quiet = Some(Instant::now() + QUIET);
+        let hides = !request.tools.is_empty();
         loop {
             let tick = pace.due();
             let told_quiet = quiet;
             let item = tokio::select! {
                 biased;
                 () = interrupt.cancelled() => return Ok(Attempt::Cut),
+                () = tokio::time::sleep_until(deadline) => {
+                    self.stream(pace.release()).await?;
+                    return Ok(Attempt::TimeUp);
+                }
                 () = until(tick) => {
                     self.stream(pace.flush()).await?;
                     continue;
@@ -177,11 +245,11 @@ impl Driver {
             // What a tab is told must not wait behind what is decided next.
             match item {
                 None => {
-                    self.stream(pace.flush()).await?;
+                    self.stream(pace.release()).await?;
                     return Ok(Attempt::Cut);
                 }
                 Some(Err(error)) => {
-                    self.stream(pace.flush()).await?;
+                    self.stream(pace.release()).await?;
                     let nothing_said = reply.text.is_empty()
                         && reply.thinking.is_empty()
                         && reply.calls.is_empty();
@@ -204,6 +272,8 @@ impl Driver {
                         self.end_thinking(&mut pace).await?;
                     }
                     reply.text.push_str(&text);
+                    // What may be a call in disguise is not shown before it is plain.
+                    pace.holds = hides && leaked_calls::may_be_call(&reply.text);
                     let pieces = pace.take(PartKind::Text, &text);
                     self.stream(pieces).await?;
                 }
@@ -212,7 +282,12 @@ impl Driver {
                     reply.calls.push(call);
                 }
                 Some(Ok(ChatDelta::Done { usage, .. })) => {
-                    self.stream(pace.flush()).await?;
+                    let allowed = self.allowed(&way.profile);
+                    let is_known = |tool: &str| allowed.iter().any(|known| known == tool);
+                    if hides && leaked_calls::parse(&reply.text, is_known).is_some() {
+                        pace.forget();
+                    }
+                    self.stream(pace.release()).await?;
                     if pace.ends_thinking() {
                         self.end_thinking(&mut pace).await?;
                     }
@@ -227,7 +302,7 @@ impl Driver {
         self.stream(pace.flush()).await?;
         pace.thinking_ended();
         self.commit(vec![Record::Event(Event::ThinkingEnd {
-            is_subagent: false,
+            is_subagent: self.origin.is_subagent(),
         })])
         .await
     }
@@ -249,13 +324,5 @@ async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
-    }
-}
-
-fn estimate(request: &ChatRequest, reply: &Reply) -> Usage {
-    let said = reply.text.len() + reply.thinking.len();
-    Usage {
-        prompt_tokens: crate::domain::context::estimate_tokens(&request.messages),
-        completion_tokens: u32::try_from(said / 4).unwrap_or(u32::MAX),
     }
 }

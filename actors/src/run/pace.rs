@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::protocol::event::{PartKind, utf16_len};
-use crate::protocol::ids::{MessageId, PartId, RunId};
+use crate::protocol::ids::{MessageId, Origin, PartId};
 use crate::session::sequencer::Piece;
 
 /// The time between two pieces of a fast stream.
@@ -17,25 +17,28 @@ const PIECE_BYTES: usize = 4096;
 /// Text of one reply on its way out.
 #[derive(Debug)]
 pub(super) struct Pace {
-    run_id: RunId,
+    origin: Origin,
     message_id: MessageId,
     held: Option<(PartKind, String)>,
     thinking_units: u64,
     text_units: u64,
     last: Option<Instant>,
     thinking_open: bool,
+    /// Whether text is kept back for now.
+    pub(super) holds: bool,
 }
 
 impl Pace {
-    pub(super) fn new(run_id: RunId, message_id: MessageId) -> Self {
+    pub(super) fn new(origin: Origin, message_id: MessageId) -> Self {
         Self {
-            run_id,
+            origin,
             message_id,
             held: None,
             thinking_units: 0,
             text_units: 0,
             last: None,
             thinking_open: false,
+            holds: false,
         }
     }
 
@@ -60,12 +63,28 @@ impl Pace {
 
     /// When what is held is to be told at the latest.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.held.as_ref()?;
+        self.held.as_ref().filter(|_| !self.holds)?;
         self.last.map(|last| last + TICK)
     }
 
-    /// What is held.
+    /// What was kept back is not to be told at all.
+    pub(super) fn forget(&mut self) {
+        if self.holds {
+            self.held = None;
+        }
+    }
+
+    /// What is held, kept back or not.
+    pub(super) fn release(&mut self) -> Vec<Piece> {
+        self.holds = false;
+        self.flush()
+    }
+
+    /// What is held, unless it is kept back.
     pub(super) fn flush(&mut self) -> Vec<Piece> {
+        if self.holds {
+            return Vec::new();
+        }
         let Some((kind, text)) = self.held.take() else {
             return Vec::new();
         };
@@ -81,7 +100,7 @@ impl Pace {
         while !rest.is_empty() {
             let (head, tail) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
             pieces.push(Piece {
-                run_id: self.run_id,
+                origin: self.origin,
                 part_id: part_id.clone(),
                 kind,
                 message_id: self.message_id,

@@ -9,31 +9,46 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::driver::Driver;
+use super::driver::{Driver, Way};
 use crate::domain::run_loop::{CallPlan, CallResult, PlannedCall};
 use crate::domain::scratchpad::ScratchpadCommand;
 use crate::domain::todo::TodoCommand;
+use crate::memory::MemoryOf;
 use crate::protocol::ids::{CallId, RunId};
+use crate::protocol::memory::FactSource;
 use crate::protocol::message::ToolOutcome;
 use crate::protocol::todo::{Scratchpad, TodoItem};
 use crate::services::now;
 use crate::session::SessionActor;
-use crate::session::messages::{ChangeScratchpad, ChangeTodo, RunGone};
+use crate::session::messages::{ChangeScratchpad, ChangeTodo, RunGone, SwitchProfile};
 use crate::tools::registry::PreparedCall;
-use crate::tools::{SessionState, ToolContext, ToolError};
+use crate::tools::{Agents, SessionState, ToolContext, ToolError, spawn_agent};
 
 impl Driver {
     /// Runs calls side by side; each one's start is committed before it begins.
-    pub(super) async fn run_tools(&mut self, group: &[PlannedCall]) -> Result<(), RunGone> {
+    pub(super) async fn run_tools(
+        &mut self,
+        way: &Way,
+        group: &[PlannedCall],
+    ) -> Result<(), RunGone> {
         let records = self.run_loop.on_tools_started(group);
         self.commit(records).await?;
-        let mut running: FuturesUnordered<_> =
-            group.iter().map(|planned| self.run_call(planned)).collect();
+        let spawning = group
+            .iter()
+            .filter(|planned| planned.call.name == spawn_agent::NAME);
+        let spawning = spawning.count() as u64;
+        let agents: Arc<dyn Agents> = Arc::new(self.spawner(&way.profile.id, spawning));
+        let mut running: FuturesUnordered<_> = group
+            .iter()
+            .map(|planned| self.run_call(planned, &agents))
+            .collect();
+        let deadline = self.deadline;
         loop {
             let ended = tokio::select! {
                 biased;
-                () = self.stop.cancelled() => break,
-                () = self.interrupt.cancelled() => break,
+                () = self.ends.stop.cancelled() => break,
+                () = self.ends.interrupt.cancelled() => break,
+                () = tokio::time::sleep_until(deadline) => break,
                 ended = running.next() => ended,
             };
             let Some((call_id, result)) = ended else {
@@ -46,7 +61,7 @@ impl Driver {
         drop(running);
         match self.cut_now(false) {
             Some(cut) => self.end_cut(&cut, None).await,
-            None => Ok(()),
+            None => self.time_up(None).await,
         }
     }
 
@@ -54,22 +69,33 @@ impl Driver {
     fn run_call(
         &self,
         planned: &PlannedCall,
+        agents: &Arc<dyn Agents>,
     ) -> impl Future<Output = (CallId, CallResult)> + use<> {
         let call_id = planned.call.id.clone();
         let refusal = match &planned.plan {
             CallPlan::Refuse(reason) => Some(reason.clone()),
-            CallPlan::Run(_) => None,
+            CallPlan::Run { .. } => None,
         };
         let prepared = self.prepared.get(&call_id).cloned();
         let context = ToolContext {
             session_id: self.session_id,
             call_id: call_id.clone(),
             workspace: self.services.sessions_dir.join(self.session_id.to_string()),
-            stop: self.stop.child_token(),
+            stop: self.ends.stop.child_token(),
             session: Arc::new(SessionOf {
                 session: self.session.clone(),
-                run_id: self.run_id,
+                run_id: self.origin.run_id,
             }),
+            agents: Arc::clone(agents),
+            memory: Arc::new(MemoryOf {
+                memory: self.services.memory.clone(),
+                user: self.user_id,
+                source: FactSource {
+                    session_id: Some(self.session_id),
+                    message_id: self.asked_in(),
+                },
+            }),
+            untrusted: false,
         };
         async move {
             let began = Instant::now();
@@ -137,6 +163,15 @@ impl SessionState for SessionOf {
             command,
         };
         self.session.send(change).await.map_err(gone)?
+    }
+
+    async fn switch_profile(&self, profile_id: String) -> Result<String, ToolError> {
+        let switch = SwitchProfile {
+            run_id: self.run_id,
+            profile_id,
+        };
+        let profile = self.session.send(switch).await.map_err(gone)??;
+        Ok(profile.name.clone())
     }
 
     async fn scratchpad(&self, command: ScratchpadCommand) -> Result<Scratchpad, ToolError> {

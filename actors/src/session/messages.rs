@@ -1,10 +1,14 @@
 //! What a session can be asked and told.
 
+use std::sync::Arc;
+
 use actix::Message as ActixMessage;
 use serde::Serialize;
 use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
 
 use super::sequencer::{Frame, Piece};
+use crate::domain::history::{self, Branch};
 use crate::domain::run_loop::Record;
 use crate::domain::scratchpad::ScratchpadCommand;
 use crate::domain::todo::TodoCommand;
@@ -12,8 +16,11 @@ use crate::protocol::chat::ChatRequest;
 use crate::protocol::command::UserInput;
 use crate::protocol::error::NaviError;
 use crate::protocol::event::ResyncReason;
-use crate::protocol::ids::{MessageId, RunId};
-use crate::protocol::session::{SessionSnapshot, SessionSummary};
+use crate::protocol::ids::{CallId, MessageId, Origin, RunId};
+use crate::protocol::message::Message;
+use crate::protocol::plan::Plan;
+use crate::protocol::profile::Profile;
+use crate::protocol::session::{Compression, SessionSnapshot, SessionSummary};
 use crate::protocol::todo::{Scratchpad, TodoItem};
 use crate::store::{Store, StoreError};
 use crate::supervision::Ending;
@@ -80,23 +87,45 @@ pub struct EditQueued {
 #[rtype(result = "Outline")]
 pub struct GetSnapshot;
 
-/// A snapshot whose messages are still in the store: the first `message_count` of them.
+/// A snapshot whose messages are still in the store: those of the branch that is shown with
+/// an ordinal below `message_count`.
 #[derive(Debug)]
 pub struct Outline {
     pub session: SessionSnapshot,
-    pub message_count: usize,
+    pub message_count: u64,
+    pub branches: Vec<Branch>,
+    /// The branch that is shown.
+    pub branch_id: u32,
 }
 
 impl Outline {
-    /// Reads the messages in.
+    /// Reads the messages in, and tells what only they can tell: where the conversation
+    /// forks, and where the part begins that the model sees word for word.
     ///
     /// # Errors
-    /// As [`Store::messages`].
+    /// As [`Store::conversation`].
     pub async fn fill(mut self, store: &Store) -> Result<SessionSnapshot, StoreError> {
-        let mut messages = store.messages(self.session.summary.id).await?;
+        let id = self.session.summary.id;
+        let mut messages = store.conversation(id, self.branch_id).await?;
         // What was committed since and not told yet is for the events to tell.
-        messages.truncate(self.message_count);
-        self.session.messages = messages;
+        messages.retain(|(ordinal, _)| *ordinal < self.message_count);
+        let first_from = |from: u64| {
+            let index = messages.partition_point(|(ordinal, _)| *ordinal < from);
+            messages.get(index).map(|(_, message)| message.id)
+        };
+        self.session.forks = history::forks(&self.branches, self.branch_id, first_from);
+        self.session.compression = self
+            .branches
+            .iter()
+            .find(|branch| branch.id == self.branch_id)
+            .and_then(|branch| {
+                let summary = branch.context.summary.as_ref()?;
+                Some(Compression {
+                    summary: summary.content.clone().unwrap_or_default(),
+                    first_kept: first_from(branch.context.start),
+                })
+            });
+        self.session.messages = messages.into_iter().map(|(_, message)| message).collect();
         Ok(self.session)
     }
 }
@@ -148,6 +177,85 @@ pub enum Start {
         reason: ResyncReason,
         outline: Box<Outline>,
     },
+}
+
+/// Starts a branch of the conversation: with another text in place of a message of the user's,
+/// or with another answer to it. `content` is validated already. Refused while a run goes.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "Result<Branched, NaviError>")]
+pub struct StartBranch {
+    /// A message of the user's that is shown.
+    pub message_id: MessageId,
+    /// None where it is to be answered anew.
+    pub content: Option<String>,
+}
+
+/// A branch and its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Branched {
+    pub branch_id: u32,
+    /// The run that answers on it.
+    pub run_id: RunId,
+    /// The message that it answers.
+    pub message_id: MessageId,
+}
+
+/// Shows another branch. Refused while a run goes.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "Result<(), NaviError>")]
+pub struct ShowBranch(pub u32);
+
+/// A run is about to call its model: what happened beside it is told.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "Result<Surroundings, RunGone>")]
+pub struct Checkpoint(pub RunId);
+
+/// What a run has to know before each model call.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    pub todo: Vec<TodoItem>,
+    pub profile_id: String,
+    /// Messages that were steered to this run: part of the conversation from here on.
+    pub steered: Vec<Message>,
+}
+
+/// What the session keeps in typed form.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "Notes")]
+pub struct GetNotes;
+
+/// What no compression may eat.
+#[derive(Clone, Debug, actix::dev::MessageResponse)]
+pub struct Notes {
+    pub plan: Option<Plan>,
+    pub todo: Vec<TodoItem>,
+    pub scratchpad: Scratchpad,
+}
+
+/// A child run begins. Answered when that is committed and told.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "Result<(), RunGone>")]
+pub struct StartChild {
+    pub origin: Origin,
+    /// The `spawn_agent` call that it answers.
+    pub call_id: CallId,
+    pub profile_id: String,
+    pub task: String,
+    /// Cancelled to stop it.
+    pub stop: CancellationToken,
+}
+
+/// Asks one child run to stop. Says whether there was one.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "bool")]
+pub struct StopChild(pub RunId);
+
+/// A tool's wish for another profile. It holds from the run's next iteration on.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "Result<Arc<Profile>, ToolError>")]
+pub struct SwitchProfile {
+    pub run_id: RunId,
+    pub profile_id: String,
 }
 
 /// A run's records, committed together. Answered when they are.

@@ -14,12 +14,15 @@ pub mod state;
 #[cfg(test)]
 mod sequencer_tests;
 
+mod after_turn;
+mod branches;
+mod children;
 mod commands;
 mod recording;
 mod tabs;
 mod turns;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,14 +35,15 @@ use tokio::sync::{broadcast, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use self::children::Children;
 use self::messages::PlainAnswer;
-use self::sequencer::{Frame, Sequencer, Told};
+use self::sequencer::{Frame, Sequencer, Submission, Told};
 use self::state::State;
 use self::turns::Wreckage;
 use crate::journal::Append;
 use crate::protocol::error::NaviError;
 use crate::protocol::event::Event;
-use crate::protocol::ids::{MessageId, RunId, SessionId};
+use crate::protocol::ids::{MessageId, Origin, RunId, SessionId};
 use crate::protocol::session::SessionSummary;
 use crate::run::RunActor;
 use crate::services::Services;
@@ -75,6 +79,8 @@ struct Foreground {
     run_id: RunId,
     /// The user message that it answers.
     message_id: MessageId,
+    /// Whether it may plan.
+    plans: bool,
     model: String,
     started_at: chrono::DateTime<Utc>,
     /// The last event before the run's first.
@@ -101,8 +107,14 @@ pub struct SessionActor {
     is_telling: bool,
     live: broadcast::Sender<Frame>,
     phase: Phase,
+    /// The `client_id` of each message that is being committed.
+    accepting: HashSet<String>,
+    /// The runs that the foreground run started, and those that they started.
+    children: Children,
     /// What a crash left open, to be recorded before anything else.
     recovery: Option<Wreckage>,
+    /// Ends the summary that is under way; none where there is none.
+    compressing: Option<DropGuard>,
     /// The window of the model that the last run used, in tokens.
     window: u32,
     log_timer: Option<SpawnHandle>,
@@ -144,7 +156,10 @@ impl SessionActor {
             is_telling: false,
             live: broadcast::channel(BROADCAST).0,
             phase: Phase::Idle,
+            accepting: HashSet::new(),
+            children: Children::default(),
             recovery,
+            compressing: None,
             window,
             log_timer: None,
             leaving: Vec::new(),
@@ -154,7 +169,8 @@ impl SessionActor {
         }
     }
 
-    /// Numbers, commits and tells; `then` runs after that.
+    /// Numbers, commits and tells; `then` runs after that. The events are of the run
+    /// `run_id`, where one is meant.
     fn submit(
         &mut self,
         ctx: &mut Context<Self>,
@@ -163,9 +179,26 @@ impl SessionActor {
         writes: Vec<Write>,
         then: impl FnOnce(&mut Self, &mut Context<Self>) + 'static,
     ) {
+        let origin = run_id.map(|run_id| {
+            self.origin_of(run_id)
+                .unwrap_or_else(|| Origin::foreground(run_id))
+        });
+        let submission = Submission {
+            events: events.into_iter().map(|event| (origin, event)).collect(),
+            writes,
+            closed: Vec::new(),
+        };
+        self.submit_all(ctx, submission, then);
+    }
+
+    fn submit_all(
+        &mut self,
+        ctx: &mut Context<Self>,
+        submission: Submission,
+        then: impl FnOnce(&mut Self, &mut Context<Self>) + 'static,
+    ) {
         self.last_used = Instant::now();
-        self.sequencer
-            .submit(run_id, events, writes, now(), Box::new(then));
+        self.sequencer.submit(submission, now(), Box::new(then));
         self.advance(ctx);
     }
 

@@ -1,15 +1,27 @@
 //! What a run hands to its session: records to commit, text to stream, commands of its tools.
 
+use std::sync::Arc;
+
 use actix::{AsyncContext, Context, Handler, ResponseFuture};
+use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
-use super::messages::{ChangeScratchpad, ChangeTodo, Commit, RunGone, Stream};
+use super::messages::{
+    ChangeScratchpad, ChangeTodo, Checkpoint, Commit, RunGone, Stream, Surroundings, SwitchProfile,
+};
+use super::sequencer::{Closed, Submission};
 use super::{LOG_EVERY, SessionActor};
-use crate::domain::run_loop::{Record, RunSummary};
+use crate::domain::run_loop::{Record, RunEnd, RunSummary};
+use crate::domain::todo::TodoCommand;
 use crate::domain::{scratchpad, todo};
+use crate::protocol::command::SendMode;
 use crate::protocol::event::Event;
-use crate::protocol::ids::{CallId, RunId};
+use crate::protocol::ids::{CallId, Origin, RunId};
+use crate::protocol::message::Message;
+use crate::protocol::plan::Plan;
+use crate::protocol::profile::Profile;
+use crate::protocol::session::QueuedMessage;
 use crate::protocol::todo::{Scratchpad, TodoItem};
 use crate::services::now;
 use crate::store::Write;
@@ -18,8 +30,7 @@ use crate::tools::ToolError;
 /// What records come to in the session's terms.
 #[derive(Debug, Default)]
 struct Step {
-    events: Vec<Event>,
-    writes: Vec<Write>,
+    submission: Submission,
     started: Vec<CallId>,
     model: Option<String>,
     over: Option<RunSummary>,
@@ -34,65 +45,66 @@ impl SessionActor {
         records: Vec<Record>,
         then: impl FnOnce() + 'static,
     ) {
-        let step = self.step(run_id, records);
+        let step = match self.children.origin_of(run_id) {
+            Some(origin) => self.child_step(origin, records),
+            None => self.step(run_id, records),
+        };
         let (started, model, over) = (step.started, step.model, step.over);
-        self.submit(
-            ctx,
-            Some(run_id),
-            step.events,
-            step.writes,
-            move |actor, ctx| {
-                actor.state.started_calls.extend(started);
-                if let (Some(model), Some(run)) = (model, actor.foreground_mut()) {
-                    run.model = model;
-                }
-                then();
-                if let Some(summary) = over {
-                    actor.run_over(ctx, run_id, &summary);
-                }
-            },
-        );
+        self.submit_all(ctx, step.submission, move |actor, ctx| {
+            actor.state.started_calls.extend(started);
+            if let (Some(model), Some(run)) = (model, actor.foreground_mut()) {
+                run.model = model;
+            }
+            then();
+            if let Some(summary) = over {
+                actor.run_over(ctx, run_id, &summary);
+            }
+        });
     }
 
-    fn step(&self, run_id: RunId, records: Vec<Record>) -> Step {
+    /// Records of the foreground run.
+    fn step(&mut self, run_id: RunId, records: Vec<Record>) -> Step {
         let now = now();
+        let origin = Origin::foreground(run_id);
         let mut step = Step::default();
         for record in records {
+            let into = &mut step.submission;
             match record {
                 Record::Event(event) => {
-                    if let Event::ToolStarted { call_id, .. } = &event {
-                        step.started.push(call_id.clone());
+                    match &event {
+                        Event::ToolStarted { call_id, .. } => step.started.push(call_id.clone()),
+                        Event::ToolCall { call_id, .. } => self.children.close_for(call_id, into),
+                        _ => {}
                     }
-                    step.events.push(event);
+                    into.events.push((Some(origin), event));
                 }
-                Record::Message(message) => step.writes.push(Write::Message(message)),
-                Record::ContextTokens(tokens) => step.writes.push(Write::ContextTokens(tokens)),
+                Record::Message(message) => {
+                    into.closed.push(closed_by(&message));
+                    into.writes.push(Write::Message(message));
+                }
+                Record::Plan(plan) => self.take_plan(origin, plan, into),
+                Record::ContextTokens(tokens) => into.writes.push(Write::ContextTokens(tokens)),
+                Record::Context(context) => into.writes.push(Write::Context(context)),
                 Record::Began { backend, model } => {
                     if let Some(run) = self.foreground() {
-                        step.events.push(Event::StreamStart {
+                        let event = Event::StreamStart {
                             message_id: run.message_id,
                             model: model.clone(),
                             profile_id: self.state.summary.profile_id.clone(),
-                        });
+                        };
+                        into.events.push((Some(origin), event));
                     }
                     step.model = Some(model.clone());
-                    step.writes.push(Write::RunModel {
+                    into.writes.push(Write::RunModel {
                         run_id,
                         backend,
                         model,
                     });
                 }
                 Record::Ended(summary) => {
-                    step.writes.push(Write::RunEnded {
-                        run_id,
-                        state: summary.end.state(),
-                        reason: summary.end.reason(),
-                        iterations: summary.iterations,
-                        prompt_tokens: summary.prompt_tokens,
-                        completion_tokens: summary.completion_tokens,
-                        at: now,
-                    });
-                    step.writes.push(Write::Active(now));
+                    self.children.close_all(into);
+                    into.writes.push(ended(run_id, &summary, now));
+                    into.writes.push(Write::Active(now));
                     step.over = Some(summary);
                 }
             }
@@ -100,8 +112,49 @@ impl SessionActor {
         step
     }
 
-    fn is_foreground(&self, run_id: RunId) -> bool {
-        self.foreground().is_some_and(|run| run.run_id == run_id)
+    /// Records of a child: its events are the session's, its conversation is not.
+    fn child_step(&mut self, origin: Origin, records: Vec<Record>) -> Step {
+        let mut step = Step::default();
+        let into = &mut step.submission;
+        for record in records {
+            match record {
+                Record::Event(event) => {
+                    if let Event::ToolCall { call_id, .. } = &event {
+                        self.children.close_for(call_id, into);
+                    }
+                    self.children.heard(origin.run_id, &event);
+                    into.events.push((Some(origin), event));
+                }
+                Record::Message(message) => into.closed.push(closed_by(&message)),
+                Record::Began { backend, model } => into.writes.push(Write::RunModel {
+                    run_id: origin.run_id,
+                    backend,
+                    model,
+                }),
+                Record::Ended(summary) => {
+                    into.writes.push(ended(origin.run_id, &summary, now()));
+                    let completed = summary.end == RunEnd::Answered;
+                    self.children.ended(origin.run_id, completed, into);
+                }
+                Record::Plan(_) | Record::ContextTokens(_) | Record::Context(_) => {}
+            }
+        }
+        step
+    }
+
+    /// A plan becomes the todo list, a step an item.
+    fn take_plan(&mut self, origin: Origin, plan: Plan, into: &mut Submission) {
+        let texts = plan.steps.iter().map(|step| step.text.clone()).collect();
+        match todo::apply(&self.draft.todo, TodoCommand::Replace { texts }, false) {
+            Ok(items) => {
+                self.draft.todo.clone_from(&items);
+                into.writes.push(Write::Todo(items.clone()));
+                let event = Event::TodoUpdated { items };
+                into.events.push((Some(origin), event));
+            }
+            Err(problem) => tracing::warn!(problem, "a plan did not fit the todo list"),
+        }
+        into.writes.push(Write::Plan(Some(plan)));
     }
 
     /// Sees to it that streamed text reaches the log before long.
@@ -136,7 +189,7 @@ impl Handler<Commit> for SessionActor {
     type Result = ResponseFuture<Result<(), RunGone>>;
 
     fn handle(&mut self, commit: Commit, ctx: &mut Self::Context) -> Self::Result {
-        if !self.is_foreground(commit.run_id) {
+        if self.origin_of(commit.run_id).is_none() {
             return Box::pin(async { Err(RunGone) });
         }
         let (tx, rx) = oneshot::channel();
@@ -155,7 +208,7 @@ impl Handler<Stream> for SessionActor {
         fail::fail_point!("session::stream");
         let now = now();
         for piece in pieces {
-            if !self.is_foreground(piece.run_id) {
+            if self.origin_of(piece.origin.run_id).is_none() {
                 return Box::pin(async { Err(RunGone) });
             }
             let told = self.sequencer.delta(piece, now);
@@ -181,10 +234,13 @@ impl Handler<ChangeTodo> for SessionActor {
     type Result = ResponseFuture<Result<Vec<TodoItem>, ToolError>>;
 
     fn handle(&mut self, change: ChangeTodo, ctx: &mut Self::Context) -> Self::Result {
-        if !self.is_foreground(change.run_id) {
+        if self.origin_of(change.run_id).is_none() {
             return Box::pin(async { Err(lost()) });
         }
-        match todo::apply(&self.draft.todo, change.command) {
+        let profile = &self.state.summary.profile_id;
+        let profile = self.services.profiles.of_session(profile).profile;
+        let step_validation = profile.flags.step_validation_enabled;
+        match todo::apply(&self.draft.todo, change.command, step_validation) {
             Err(problem) => Box::pin(async { Err(ToolError(problem)) }),
             Ok(items) if items == self.draft.todo => Box::pin(async { Ok(items) }),
             Ok(items) => {
@@ -203,16 +259,13 @@ impl Handler<ChangeScratchpad> for SessionActor {
     type Result = ResponseFuture<Result<Scratchpad, ToolError>>;
 
     fn handle(&mut self, change: ChangeScratchpad, ctx: &mut Self::Context) -> Self::Result {
-        if !self.is_foreground(change.run_id) {
+        if self.origin_of(change.run_id).is_none() {
             return Box::pin(async { Err(lost()) });
         }
-        let sections = self
-            .services
-            .profiles
-            .find(&self.state.summary.profile_id)
-            .map(|profile| profile.scratchpad_sections.clone())
-            .unwrap_or_default();
-        match scratchpad::apply(&self.draft.scratchpad, change.command, &sections) {
+        let id = &self.state.summary.profile_id;
+        let profile = self.services.profiles.of_session(id).profile;
+        let sections = &profile.scratchpad_sections;
+        match scratchpad::apply(&self.draft.scratchpad, change.command, sections) {
             Err(problem) => Box::pin(async { Err(ToolError(problem)) }),
             Ok(notes) if notes == self.draft.scratchpad => Box::pin(async { Ok(notes) }),
             Ok(notes) => {
@@ -221,6 +274,107 @@ impl Handler<ChangeScratchpad> for SessionActor {
                 self.change(ctx, change.run_id, Vec::new(), write, notes)
             }
         }
+    }
+}
+
+impl Handler<SwitchProfile> for SessionActor {
+    type Result = ResponseFuture<Result<Arc<Profile>, ToolError>>;
+
+    fn handle(&mut self, switch: SwitchProfile, ctx: &mut Self::Context) -> Self::Result {
+        if self
+            .foreground()
+            .is_none_or(|run| run.run_id != switch.run_id)
+        {
+            return Box::pin(async {
+                Err(ToolError(
+                    "only the conversation itself can change its profile".to_owned(),
+                ))
+            });
+        }
+        let profile = match self.services.profiles.find(&switch.profile_id) {
+            Ok(profile) => profile,
+            Err(error) => return Box::pin(async { Err(ToolError(error.message)) }),
+        };
+        if self.state.summary.profile_id == profile.id {
+            let name = profile.name.clone();
+            return Box::pin(async move {
+                Err(ToolError(format!(
+                    "you are {name} already; go on with the task"
+                )))
+            });
+        }
+        let event = Event::ProfileSwitched {
+            profile_id: profile.id.clone(),
+            profile_name: profile.name.clone(),
+        };
+        let write = Write::Profile(profile.id.clone());
+        self.change(ctx, switch.run_id, vec![event], write, profile)
+    }
+}
+
+impl Handler<Checkpoint> for SessionActor {
+    type Result = ResponseFuture<Result<Surroundings, RunGone>>;
+
+    fn handle(&mut self, Checkpoint(run_id): Checkpoint, ctx: &mut Self::Context) -> Self::Result {
+        let Some(origin) = self.origin_of(run_id) else {
+            return Box::pin(async { Err(RunGone) });
+        };
+        let mut submission = Submission::default();
+        let mut steered = Vec::new();
+        if !origin.is_subagent() {
+            let waiting = self.state.queue.iter();
+            for queued in waiting.filter(|queued| queued.mode == SendMode::Steer) {
+                let message = queued_message(queued, run_id);
+                submission.events.push((
+                    Some(origin),
+                    Event::MessageSteered {
+                        message_id: queued.message_id,
+                    },
+                ));
+                submission.writes.push(Write::Dequeue(queued.message_id));
+                submission.writes.push(Write::Message(message.clone()));
+                steered.push(message);
+            }
+        }
+        let (tx, rx) = oneshot::channel();
+        self.submit_all(ctx, submission, move |actor, _| {
+            // The run may have died meanwhile.
+            let _ = tx.send(Surroundings {
+                todo: actor.draft.todo.clone(),
+                profile_id: actor.state.summary.profile_id.clone(),
+                steered,
+            });
+        });
+        Box::pin(rx.map(|done| done.map_err(|_| RunGone)))
+    }
+}
+
+/// The message that a waiting one becomes.
+pub(super) fn queued_message(queued: &QueuedMessage, run_id: RunId) -> Message {
+    let mut message = Message::user(queued.message_id, run_id, queued.content.clone(), now());
+    message.images.clone_from(&queued.images);
+    message.client_id.clone_from(&queued.client_id);
+    message
+}
+
+/// The streamed text that a message puts an end to.
+fn closed_by(message: &Message) -> Closed {
+    match &message.tool_call_id {
+        Some(call_id) => Closed::Output(call_id.clone()),
+        None => Closed::Message(message.id),
+    }
+}
+
+fn ended(run_id: RunId, summary: &RunSummary, at: DateTime<Utc>) -> Write {
+    Write::RunEnded {
+        run_id,
+        state: summary.end.state(),
+        reason: summary.end.reason(),
+        iterations: summary.iterations,
+        prompt_tokens: summary.prompt_tokens,
+        completion_tokens: summary.completion_tokens,
+        leaked_calls: summary.leaked_calls,
+        at,
     }
 }
 

@@ -12,7 +12,7 @@ use bytestring::ByteString;
 use chrono::{DateTime, Utc};
 
 use crate::protocol::event::{Delta, Envelope, Event, PartKind, utf16_len};
-use crate::protocol::ids::{MessageId, PartId, RunId};
+use crate::protocol::ids::{CallId, MessageId, Origin, PartId, RunId};
 use crate::store::{ChunkRow, EventRow, Write};
 
 /// How much streamed text may wait for the log.
@@ -48,7 +48,7 @@ pub enum At {
 /// A piece of streamed text with its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    pub run_id: RunId,
+    pub origin: Origin,
     pub part_id: PartId,
     pub kind: PartKind,
     /// The assistant message whose text this is, or whose call made the output.
@@ -66,7 +66,7 @@ impl Piece {
             part_id: self.part_id.clone(),
             offset: self.offset,
             delta: self.text.clone(),
-            is_subagent: false,
+            is_subagent: self.origin.is_subagent(),
         };
         let event = match (self.kind, self.part_id.call()) {
             (PartKind::Thinking, _) => Event::ThinkingDelta(delta()),
@@ -75,13 +75,14 @@ impl Piece {
                 part_id: self.part_id.clone(),
                 offset: self.offset,
                 delta: self.text.clone(),
+                is_subagent: self.origin.is_subagent(),
             },
             (PartKind::Text | PartKind::ToolOutput, _) => Event::StreamDelta(delta()),
         };
         let json = encode(&Envelope {
             seq: None,
-            run_id: Some(self.run_id),
-            parent_run_id: None,
+            run_id: Some(self.origin.run_id),
+            parent_run_id: self.origin.parent_run_id,
             at,
             event,
         });
@@ -128,6 +129,26 @@ pub fn encode(envelope: &Envelope) -> ByteString {
     serde_json::to_string(envelope).unwrap_or_default().into()
 }
 
+/// One step of a session's history, to be committed and told whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Submission {
+    pub events: Vec<(Option<Origin>, Event)>,
+    pub writes: Vec<Write>,
+    /// What is over with it, of the text that was streamed.
+    pub closed: Vec<Closed>,
+}
+
+/// Streamed text that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// The message that holds it is there.
+    Message(MessageId),
+    /// The result of the call is there.
+    Output(CallId),
+    /// Everything that the run had still open.
+    Run(RunId),
+}
+
 /// Something that is now committed and may be told.
 #[derive(Debug, PartialEq)]
 pub enum Told<T> {
@@ -146,6 +167,7 @@ enum Entry<T> {
         commit: u64,
         frames: Vec<Frame>,
         writes: Vec<Write>,
+        closed: Vec<Closed>,
         then: T,
     },
     Delta(Piece, DateTime<Utc>),
@@ -214,27 +236,26 @@ impl<T> Sequencer<T> {
 
     /// Numbers the events and queues them with their writes: one step, committed whole.
     /// Text that was streamed before them is logged with them.
-    pub fn submit(
-        &mut self,
-        run_id: Option<RunId>,
-        events: Vec<Event>,
-        writes: Vec<Write>,
-        at: DateTime<Utc>,
-        then: T,
-    ) {
+    pub fn submit(&mut self, submission: Submission, at: DateTime<Utc>, then: T) {
+        let Submission {
+            events,
+            writes,
+            closed,
+        } = submission;
         if !events.is_empty() {
             self.log_chunks();
         }
         let mut frames = Vec::with_capacity(events.len());
         self.backlog.extend(writes.iter().cloned());
-        for event in events {
+        for (origin, event) in events {
+            let run_id = origin.map(|origin| origin.run_id);
             let seq = self.next_seq;
             self.next_seq += 1;
             let kind = event.name();
             let json = encode(&Envelope {
                 seq: Some(seq),
                 run_id,
-                parent_run_id: None,
+                parent_run_id: origin.and_then(|origin| origin.parent_run_id),
                 at,
                 event,
             });
@@ -254,6 +275,7 @@ impl<T> Sequencer<T> {
             commit: self.next_commit,
             frames,
             writes,
+            closed,
             then,
         });
     }
@@ -283,12 +305,13 @@ impl<T> Sequencer<T> {
         self.backlog.extend(self.unlogged.drain(..).map(|piece| {
             Write::Chunk(ChunkRow {
                 after_seq,
-                run_id: piece.run_id,
+                run_id: piece.origin.run_id,
                 part_id: piece.part_id,
                 kind: piece.kind,
                 message_id: piece.message_id,
                 offset: piece.offset,
                 text: piece.text,
+                parent_run_id: piece.origin.parent_run_id,
             })
         }));
     }
@@ -337,12 +360,13 @@ impl<T> Sequencer<T> {
                     commit,
                     frames,
                     writes,
+                    closed,
                     then,
                 } if commit < durable || nothing_to_write => {
                     if let Some(At::Event(seq)) = frames.last().map(|frame| &frame.place) {
                         self.told_seq = *seq;
                     }
-                    self.close_parts(&writes);
+                    self.close_parts(&closed);
                     told.push(Told::Submission {
                         frames,
                         writes,
@@ -370,16 +394,12 @@ impl<T> Sequencer<T> {
         Told::Delta(piece.frame(at))
     }
 
-    /// A part is over once the message that holds its text, or the result of its call, is there.
-    fn close_parts(&mut self, writes: &[Write]) {
-        for write in writes {
-            let Write::Message(message) = write else {
-                continue;
-            };
-            let output = message.tool_call_id.as_ref().map(PartId::output);
-            self.open.retain(|part| match part.kind {
-                PartKind::Text | PartKind::Thinking => part.message_id != message.id,
-                PartKind::ToolOutput => output.as_ref() != Some(&part.part_id),
+    fn close_parts(&mut self, closed: &[Closed]) {
+        for closed in closed {
+            self.open.retain(|part| match closed {
+                Closed::Message(id) => part.kind == PartKind::ToolOutput || part.message_id != *id,
+                Closed::Output(call) => part.part_id != PartId::output(call),
+                Closed::Run(run_id) => part.origin.run_id != *run_id,
             });
         }
     }

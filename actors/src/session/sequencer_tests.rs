@@ -4,9 +4,9 @@
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 
-use super::sequencer::{At, Frame, Piece, Sequencer, Told};
+use super::sequencer::{At, Closed, Frame, Piece, Sequencer, Submission, Told};
 use crate::protocol::event::{Event, PartKind, utf16_len};
-use crate::protocol::ids::{MessageId, PartId, RunId};
+use crate::protocol::ids::{MessageId, Origin, PartId, RunId};
 use crate::protocol::message::Message;
 use crate::store::Write;
 
@@ -16,7 +16,7 @@ fn at() -> DateTime<Utc> {
 
 fn piece(message: MessageId, offset: u64, text: &str) -> Piece {
     Piece {
-        run_id: RunId(uuid::Uuid::nil()),
+        origin: Origin::foreground(RunId(uuid::Uuid::nil())),
         part_id: PartId::text(message),
         kind: PartKind::Text,
         message_id: message,
@@ -38,8 +38,14 @@ fn delta_of(frame: &Frame) -> String {
 }
 
 fn submit(sequencer: &mut Sequencer<u32>, events: usize, then: u32) {
-    let events = (0..events).map(|_| Event::StreamStopped {}).collect();
-    sequencer.submit(None, events, vec![Write::Pinned(true)], at(), then);
+    let submission = Submission {
+        events: (0..events)
+            .map(|_| (None, Event::StreamStopped {}))
+            .collect(),
+        writes: vec![Write::Pinned(true)],
+        closed: Vec::new(),
+    };
+    sequencer.submit(submission, at(), then);
 }
 
 #[test]
@@ -105,13 +111,12 @@ fn a_part_is_open_until_its_message_is_told() {
     sequencer.delta(piece(message, 0, "half"), at());
     assert_eq!(sequencer.open_parts().len(), 1);
     let whole = Message::assistant(message, RunId::new(), at());
-    sequencer.submit(
-        None,
-        vec![Event::StreamStopped {}],
-        vec![Write::Message(whole)],
-        at(),
-        1,
-    );
+    let submission = Submission {
+        events: vec![(None, Event::StreamStopped {})],
+        closed: vec![Closed::Message(whole.id)],
+        writes: vec![Write::Message(whole)],
+    };
+    sequencer.submit(submission, at(), 1);
     sequencer.next_commit().unwrap();
     assert_eq!(sequencer.open_parts()[0].text, "half", "not told yet");
     sequencer.committed();

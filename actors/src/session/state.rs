@@ -1,17 +1,30 @@
 //! A session as it is committed: what clients see, and what commits change.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use crate::domain::history::{self, Branch, ContextState, Segment};
 use crate::protocol::ids::{CallId, MessageId, RunId};
 use crate::protocol::message::Message;
+use crate::protocol::plan::Plan;
 use crate::protocol::session::{
     QueuedMessage, RunState, SessionState as ListState, SessionSummary,
 };
 use crate::protocol::todo::{Scratchpad, TodoItem};
 use crate::store::{LoadedSession, Write};
 
-/// The newest run.
+/// How many accepted `client_id`s a session remembers. The store knows the others.
+const CLIENT_IDS: usize = 256;
+
+/// A context in which nothing was replaced.
+static WHOLE: ContextState = ContextState {
+    start: 0,
+    summary: None,
+    plan: None,
+    memory: None,
+};
+
+/// The newest run in the foreground.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastRun {
     pub run_id: RunId,
@@ -24,46 +37,60 @@ pub struct LastRun {
 #[derive(Clone, Debug)]
 pub struct State {
     pub summary: SessionSummary,
-    /// How many messages the conversation has. They themselves stay in the store: a session
-    /// costs the same memory however long its conversation is.
-    pub message_count: usize,
-    /// Those of the newest run.
+    /// How many messages there are on all branches: the next one's ordinal. They themselves
+    /// stay in the store: a session costs the same memory however long its conversation is.
+    pub message_count: u64,
+    /// Those of the newest foreground run. Its children's are in the log alone.
     pub run_messages: Vec<Arc<Message>>,
+    pub branches: Vec<Branch>,
+    /// The branch that is shown.
+    pub branch_id: u32,
+    /// The newest plan.
+    pub plan: Option<Plan>,
     pub queue: VecDeque<QueuedMessage>,
     pub todo: Vec<TodoItem>,
     pub scratchpad: Scratchpad,
     pub last_run: Option<LastRun>,
     /// Calls of the running run whose start was committed and which have no result.
     pub started_calls: HashSet<CallId>,
-    /// Every `client_id` that was accepted, with its message and run.
-    client_ids: HashMap<String, (MessageId, RunId)>,
+    /// The newest [`CLIENT_IDS`] that were accepted, oldest first.
+    accepted: VecDeque<Accepted>,
+}
+
+/// What was accepted under a `client_id`.
+#[derive(Clone, Debug)]
+struct Accepted {
+    client_id: String,
+    message_id: MessageId,
+    run_id: RunId,
 }
 
 impl State {
     /// The state that the store holds.
     #[must_use]
     pub fn from_loaded(loaded: LoadedSession) -> Self {
-        let mut client_ids = HashMap::new();
-        for message in &loaded.messages {
-            if let Some(client_id) = &message.client_id {
-                client_ids.insert(client_id.clone(), (message.id, message.run_id));
-            }
-        }
-        for queued in &loaded.queue {
-            if let Some(client_id) = &queued.client_id {
-                client_ids.insert(client_id.clone(), (queued.message_id, queued.run_id));
-            }
-        }
+        let sent = loaded
+            .messages
+            .iter()
+            .map(|message| (message.client_id.clone(), message.id, message.run_id));
+        let waiting = loaded
+            .queue
+            .iter()
+            .map(|queued| (queued.client_id.clone(), queued.message_id, queued.run_id));
+        let known: Vec<_> = sent.chain(waiting).collect();
         let last_run_id = loaded.last_run.as_ref().map(|run| run.row.run_id);
-        Self {
+        let mut state = Self {
             summary: loaded.summary,
-            message_count: loaded.messages.len(),
+            message_count: loaded.message_count,
             run_messages: loaded
                 .messages
                 .into_iter()
                 .filter(|message| Some(message.run_id) == last_run_id)
                 .map(Arc::new)
                 .collect(),
+            branches: loaded.branches,
+            branch_id: loaded.branch_id,
+            plan: loaded.plan,
             queue: loaded.queue.into(),
             todo: loaded.todo,
             scratchpad: loaded.scratchpad,
@@ -73,14 +100,38 @@ impl State {
                 state: run.state,
             }),
             started_calls: loaded.started_calls.into_iter().collect(),
-            client_ids,
+            accepted: VecDeque::new(),
+        };
+        for (client_id, message_id, run_id) in known {
+            state.remember(client_id.as_ref(), message_id, run_id);
         }
+        state
     }
 
     /// The message that was accepted under this `client_id`, and the run that answers it.
+    /// Only the newest are known here; for the others ask
+    /// [`Store::message_by_client_id`](crate::store::Store::message_by_client_id).
     #[must_use]
     pub fn accepted(&self, client_id: &str) -> Option<(MessageId, RunId)> {
-        self.client_ids.get(client_id).copied()
+        self.accepted
+            .iter()
+            .find(|known| known.client_id == client_id)
+            .map(|known| (known.message_id, known.run_id))
+    }
+
+    /// The stretches that make up the conversation as it is shown.
+    #[must_use]
+    pub fn path(&self) -> Vec<Segment> {
+        history::path(&self.branches, self.branch_id)
+    }
+
+    /// How the context of the branch that is shown differs from its messages.
+    #[must_use]
+    pub fn context(&self) -> &ContextState {
+        self.branches
+            .iter()
+            .find(|branch| branch.id == self.branch_id)
+            .map_or(&WHOLE, |branch| &branch.context)
     }
 
     /// Whether `continue` would do something.
@@ -111,9 +162,15 @@ impl State {
                 }
                 self.run_messages.push(Arc::new(message.clone()));
             }
-            Write::RunStarted(row) => {
+            Write::RunStarted(row) if row.parent_run_id.is_none() => {
                 self.started_calls.clear();
-                self.set_last_run(row.run_id, row.message_id, RunState::Running);
+                self.run_messages
+                    .retain(|message| message.run_id == row.run_id);
+                self.last_run = Some(LastRun {
+                    run_id: row.run_id,
+                    message_id: row.message_id,
+                    state: RunState::Running,
+                });
             }
             Write::RunEnded { run_id, state, .. } => {
                 if let Some(run) = self.last_run.as_mut().filter(|run| run.run_id == *run_id) {
@@ -144,22 +201,40 @@ impl State {
             Write::Todo(items) => self.todo.clone_from(items),
             Write::Scratchpad(notes) => self.scratchpad.clone_from(notes),
             Write::Active(at) => self.summary.last_active = *at,
+            Write::Plan(plan) => self.plan.clone_from(plan),
+            Write::Context(context) => {
+                if let Some(branch) = self
+                    .branches
+                    .iter_mut()
+                    .find(|branch| branch.id == self.branch_id)
+                {
+                    branch.context.clone_from(context);
+                }
+            }
+            Write::Fork(branch) => {
+                self.branch_id = branch.id;
+                self.branches.push(branch.clone());
+            }
+            Write::ShowBranch(id) => self.branch_id = *id,
+            // A child's.
+            Write::RunStarted(_) => {}
             Write::Event(_) | Write::Chunk(_) | Write::RunModel { .. } | Write::Deleted(_) => {}
         }
         self.summary.state = self.list_state();
     }
 
-    fn remember(&mut self, client_id: Option<&String>, message: MessageId, run: RunId) {
-        if let Some(client_id) = client_id {
-            self.client_ids.insert(client_id.clone(), (message, run));
+    fn remember(&mut self, client_id: Option<&String>, message_id: MessageId, run_id: RunId) {
+        let Some(client_id) = client_id else {
+            return;
+        };
+        self.accepted.retain(|known| known.client_id != *client_id);
+        if self.accepted.len() == CLIENT_IDS {
+            self.accepted.pop_front();
         }
-    }
-
-    fn set_last_run(&mut self, run_id: RunId, message_id: MessageId, state: RunState) {
-        self.last_run = Some(LastRun {
-            run_id,
+        self.accepted.push_back(Accepted {
+            client_id: client_id.clone(),
             message_id,
-            state,
+            run_id,
         });
     }
 
@@ -174,3 +249,8 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#[path = "state_tests.rs"]
+mod tests;

@@ -6,17 +6,15 @@ use actix::{Context, Handler, ResponseFuture};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
-use super::messages::{Attach, Attached, GetContext, GetSnapshot, Outline, Start};
+use super::messages::{Attach, Attached, GetContext, GetNotes, GetSnapshot, Notes, Outline, Start};
 use super::{Phase, SessionActor};
-use crate::domain::context;
-use crate::domain::model_choice;
+use crate::domain::context::Conversation;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::error::NaviError;
 use crate::protocol::event::ResyncReason;
-use crate::protocol::ids::SessionId;
 use crate::protocol::session::{ActiveRun, SessionSnapshot};
 use crate::root::store_error;
-use crate::services::Services;
+use crate::run;
 
 impl SessionActor {
     fn outline(&self) -> Outline {
@@ -24,6 +22,9 @@ impl SessionActor {
             summary: self.state.summary.clone(),
             messages: Vec::new(),
             todo: self.state.todo.clone(),
+            plan: self.state.plan.clone(),
+            compression: None,
+            forks: Vec::new(),
             queue: self.state.queue.iter().cloned().collect(),
             run: self.foreground().map(|run| ActiveRun {
                 run_id: run.run_id,
@@ -39,6 +40,8 @@ impl SessionActor {
         Outline {
             session,
             message_count: self.state.message_count,
+            branches: self.state.branches.clone(),
+            branch_id: self.state.branch_id,
         }
     }
 
@@ -64,18 +67,36 @@ impl SessionActor {
     }
 }
 
-impl Handler<Attach> for SessionActor {
-    type Result = actix::MessageResult<Attach>;
-
-    /// One turn of the actor: what was told until now, and the receiver of what comes.
-    fn handle(&mut self, attach: Attach, _: &mut Self::Context) -> Self::Result {
-        self.last_used = tokio::time::Instant::now();
-        actix::MessageResult(Attached {
-            start: self.start_of(&attach),
+impl SessionActor {
+    /// What was told until now, and the receiver of what comes.
+    fn attached(&self, attach: &Attach) -> Attached {
+        Attached {
+            start: self.start_of(attach),
             epoch: self.epoch,
             open: self.sequencer.open_parts().to_vec(),
             live: self.live.subscribe(),
-        })
+        }
+    }
+}
+
+impl Handler<Attach> for SessionActor {
+    type Result = ResponseFuture<Attached>;
+
+    /// All of it is of one turn of the actor. Where that is a snapshot, it waits for what was
+    /// submitted before: a session that was just read closes the run that it found open, and
+    /// the event that tells of this does not tell what the run had said.
+    fn handle(&mut self, attach: Attach, ctx: &mut Context<Self>) -> Self::Result {
+        self.last_used = tokio::time::Instant::now();
+        let now = self.attached(&attach);
+        if matches!(now.start, Start::Log { .. }) {
+            return Box::pin(std::future::ready(now));
+        }
+        let (tx, rx) = oneshot::channel();
+        self.when_settled(ctx, move |actor, _| {
+            // The one who asked may have gone.
+            let _ = tx.send(actor.attached(&attach));
+        });
+        Box::pin(rx.map(|settled| settled.unwrap_or(now)))
     }
 }
 
@@ -99,37 +120,43 @@ impl Handler<GetContext> for SessionActor {
 
     fn handle(&mut self, _: GetContext, _: &mut Context<Self>) -> Self::Result {
         let services = Arc::clone(&self.services);
-        let (id, profile_id) = (self.id, self.state.summary.profile_id.clone());
-        Box::pin(async move { would_send(&services, id, &profile_id).await })
+        let profile_id = self.state.summary.profile_id.clone();
+        let mut context = self.state.context().clone();
+        let store = self.services.store.clone();
+        let (id, path) = (self.id, self.state.path());
+        let user = self.state.summary.user_id;
+        Box::pin(async move {
+            if context.memory.is_none() {
+                // The first run takes it in.
+                let memory = store.memory_summary(user).await;
+                context.memory = memory.map_err(|error| store_error(&error))?;
+            }
+            let read = store.context_messages(id, &path, context.start).await;
+            let messages: Vec<_> = read
+                .map_err(|error| store_error(&error))?
+                .into_iter()
+                .map(|(_, message)| Arc::new(message))
+                .collect();
+            let conversation = Conversation::of(&context, &messages);
+            run::would_send(&services, &profile_id, &conversation)
+        })
     }
 }
 
-async fn would_send(
-    services: &Services,
-    id: SessionId,
-    profile_id: &str,
-) -> Result<ChatRequest, NaviError> {
-    let profile = services.profiles.find(profile_id)?;
-    let messages = services.store.messages(id).await;
-    let messages = messages.map_err(|error| store_error(&error))?;
-    let conversation: Vec<_> = messages.into_iter().map(Arc::new).collect();
-    let wanted = model_choice::wanted(&profile);
-    let choice = model_choice::choose(&services.models.statuses(), wanted);
-    let model = choice.map(|choice| choice.model).unwrap_or_default();
-    let offer = context::Offer {
-        tools: services
-            .registry
-            .enabled(&profile.enabled_tools, &profile)
-            .specs,
-        notes: context::notes(&conversation, true),
-        context_window: context::window(&model, services.context_window),
-        think: services.think,
-    };
-    Ok(context::request(
-        &profile,
-        &services.persona,
-        &conversation,
-        &model,
-        &offer,
-    ))
+impl Handler<GetNotes> for SessionActor {
+    type Result = Notes;
+
+    fn handle(&mut self, _: GetNotes, _: &mut Context<Self>) -> Notes {
+        self.notes()
+    }
+}
+
+impl SessionActor {
+    pub(super) fn notes(&self) -> Notes {
+        Notes {
+            plan: self.state.plan.clone(),
+            todo: self.draft.todo.clone(),
+            scratchpad: self.draft.scratchpad.clone(),
+        }
+    }
 }

@@ -1,14 +1,19 @@
 //! Turns: a message comes, its run starts, its run ends, the next one starts.
 
-use actix::{Actor, ActorContext, Addr, AsyncContext, Context, Handler, ResponseFuture};
+use actix::{
+    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseFuture,
+    WrapFuture,
+};
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::messages::{
     Accepted, Close, ContinueRun, PlainAnswer, RunActorEnded, RunPlain, Send, StopRun,
 };
+use super::recording::queued_message;
 use super::state::State;
 use super::{Foreground, Phase, SessionActor};
 use crate::domain::recovery::{self, UnfinishedPart, Wreck};
@@ -17,24 +22,50 @@ use crate::domain::title;
 use crate::protocol::command::UserInput;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
-use crate::protocol::ids::{MessageId, RunId};
+use crate::protocol::ids::{MessageId, Origin, RunId};
 use crate::protocol::message::{Message, Role};
 use crate::protocol::session::{QueuedMessage, RunState};
-use crate::run::{Interrupt, RunActor, RunSetup};
+use crate::root::store_error;
+use crate::run::{Ends, Interrupt, RunActor, RunSetup, Turn, Work};
 use crate::services::now;
-use crate::store::{LoadedSession, RunRow, Write};
+use crate::store::{ChildCall, KnownMessage, LoadedSession, RunRow, Write};
 use crate::supervision::{Ending, Guard};
 
 /// The most messages that may wait in one session.
 const QUEUE: usize = 50;
 
-type Reply<T> = oneshot::Sender<Result<T, NaviError>>;
+pub(super) type Reply<T> = oneshot::Sender<Result<T, NaviError>>;
+
+/// A run that is about to begin.
+pub(super) struct NewRun {
+    pub(super) run_id: RunId,
+    /// The user message that it answers.
+    pub(super) message_id: MessageId,
+    /// Whether it may plan: a plain run does not.
+    pub(super) plans: bool,
+    /// Who waits for its answer.
+    pub(super) plain: Option<Reply<PlainAnswer>>,
+}
+
+impl NewRun {
+    /// The streamed run of a turn.
+    pub(super) fn turn(run_id: RunId, message_id: MessageId) -> Self {
+        Self {
+            run_id,
+            message_id,
+            plans: true,
+            plain: None,
+        }
+    }
+}
 
 /// A run that the store still has as running when its session is loaded.
 #[derive(Debug)]
 pub(super) struct Wreckage {
     run_id: RunId,
     unfinished: Vec<UnfinishedPart>,
+    children: Vec<RunRow>,
+    child_calls: Vec<ChildCall>,
 }
 
 impl Wreckage {
@@ -45,9 +76,13 @@ impl Wreckage {
             .filter(|run| run.state == RunState::Running)?;
         Some(Self {
             run_id: run.row.run_id,
+            children: loaded.running_children.clone(),
+            child_calls: loaded.child_calls.clone(),
             unfinished: loaded
                 .unfinished_parts
                 .iter()
+                // What a child had said is no message.
+                .filter(|part| part.parent_run_id.is_none())
                 .map(|part| UnfinishedPart {
                     message_id: part.message_id,
                     kind: part.kind,
@@ -61,7 +96,14 @@ impl Wreckage {
 impl SessionActor {
     /// Gives a run that a crash cut off its end, and goes on with what waits.
     pub(super) fn recover(&mut self, ctx: &mut Context<Self>) {
-        if let Some(Wreckage { run_id, unfinished }) = self.recovery.take() {
+        if let Some(Wreckage {
+            run_id,
+            unfinished,
+            children,
+            child_calls,
+        }) = self.recovery.take()
+        {
+            self.close_lost_children(ctx, children, &child_calls);
             let end = RunEnd::Interrupted {
                 reason: "Navi went down while this ran".to_owned(),
             };
@@ -106,11 +148,14 @@ impl SessionActor {
         }
         let now = now();
         let (message_id, run_id) = (MessageId::new(), RunId::new());
+        let client_id = input.client_id.clone();
+        self.accepting.extend(client_id.clone());
         let queued = matches!(self.phase, Phase::Running(_));
         let event = Event::MessageAccepted {
             client_id: input.client_id.clone(),
             message_id,
             queued,
+            mode: input.mode,
             content: input.content.clone(),
             images: input.images.clone(),
         };
@@ -125,6 +170,7 @@ impl SessionActor {
                 content: input.content,
                 images: input.images,
                 client_id: input.client_id,
+                mode: input.mode,
                 created_at: now,
             }));
         } else {
@@ -132,7 +178,13 @@ impl SessionActor {
             message.images = input.images;
             message.client_id = input.client_id;
             writes.push(Write::Message(message));
-            self.begin(run_id, message_id, now, &mut writes, plain);
+            let new = NewRun {
+                run_id,
+                message_id,
+                plans: plain.is_none(),
+                plain,
+            };
+            self.begin(new, now, &mut writes);
         }
         let accepted = Accepted {
             message_id,
@@ -141,6 +193,9 @@ impl SessionActor {
             duplicate: false,
         };
         self.submit(ctx, Some(run_id), vec![event], writes, move |actor, ctx| {
+            if let Some(client_id) = client_id {
+                actor.accepting.remove(&client_id);
+            }
             answer(reply, Ok(accepted));
             actor.launch(ctx, run_id);
         });
@@ -161,18 +216,20 @@ impl SessionActor {
     }
 
     /// Moves the phase: from here on the session has a run, though nothing of it is told yet.
-    fn begin(
-        &mut self,
-        run_id: RunId,
-        message_id: MessageId,
-        now: DateTime<Utc>,
-        writes: &mut Vec<Write>,
-        plain: Option<Reply<PlainAnswer>>,
-    ) {
+    pub(super) fn begin(&mut self, new: NewRun, now: DateTime<Utc>, writes: &mut Vec<Write>) {
+        let NewRun {
+            run_id,
+            message_id,
+            plans,
+            plain,
+        } = new;
+        // What it would summarise, the new run looks at itself.
+        self.compressing = None;
         let stop = CancellationToken::new();
         writes.push(Write::RunStarted(RunRow {
             run_id,
             parent_run_id: None,
+            call_id: None,
             message_id,
             profile_id: self.state.summary.profile_id.clone(),
             backend: String::new(),
@@ -182,6 +239,7 @@ impl SessionActor {
         self.phase = Phase::Running(Foreground {
             run_id,
             message_id,
+            plans,
             model: String::new(),
             started_at: now,
             before_seq: self.sequencer.last_seq(),
@@ -193,11 +251,19 @@ impl SessionActor {
     }
 
     /// Starts the actor of a run whose start is committed.
-    fn launch(&mut self, ctx: &mut Context<Self>, run_id: RunId) {
-        let Some(run) = self.foreground_mut().filter(|run| run.run_id == run_id) else {
+    pub(super) fn launch(&mut self, ctx: &mut Context<Self>, run_id: RunId) {
+        let Some(run) = self.foreground().filter(|run| run.run_id == run_id) else {
             return;
         };
-        let (message_id, stop) = (run.message_id, run.stop.clone());
+        let ends = Ends::new(run.stop.clone());
+        let turn = Turn {
+            message_id: run.message_id,
+            context_tokens: self.state.summary.context_token_count,
+            plans: run.plans,
+            context: self.state.context().clone(),
+            path: self.state.path(),
+        };
+        let limits = self.services.runs;
         let session = ctx.address();
         let guard = {
             let session: Addr<Self> = session.clone();
@@ -209,11 +275,13 @@ impl SessionActor {
                 services: self.services.clone(),
                 session,
                 session_id: self.id,
-                run_id,
-                message_id,
+                user_id: self.state.summary.user_id,
+                origin: Origin::foreground(run_id),
                 profile_id: self.state.summary.profile_id.clone(),
-                context_tokens: self.state.summary.context_token_count,
-                stop,
+                work: Work::Turn(Box::new(turn)),
+                ends,
+                deadline: Instant::now() + limits.time,
+                max_tokens: limits.tokens,
             },
             guard,
         )
@@ -263,6 +331,7 @@ impl SessionActor {
                 let _ = waiting.send(plain_answer(&self.state, run_id, &summary.end));
             }
         }
+        self.after_turn(ctx, run_id, &summary.end);
         self.state.run_messages.clear();
         self.start_next(ctx);
         self.leave_when_done(ctx);
@@ -278,26 +347,64 @@ impl SessionActor {
         };
         let now = now();
         let run_id = queued.run_id;
-        let mut message = Message::user(queued.message_id, run_id, queued.content, now);
-        message.images = queued.images;
-        message.client_id = queued.client_id;
         let mut writes = vec![
             Write::Dequeue(queued.message_id),
-            Write::Message(message),
+            Write::Message(queued_message(&queued, run_id)),
             Write::Active(now),
         ];
-        self.begin(run_id, queued.message_id, now, &mut writes, None);
+        let new = NewRun::turn(run_id, queued.message_id);
+        self.begin(new, now, &mut writes);
         self.submit(ctx, Some(run_id), Vec::new(), writes, move |actor, ctx| {
             actor.launch(ctx, run_id);
         });
     }
 
-    /// Sends a message once, however often it comes under the same `client_id`.
-    fn accept_once(&mut self, ctx: &mut Context<Self>, input: UserInput, reply: Reply<Accepted>) {
-        let known = input
-            .client_id
-            .as_deref()
-            .and_then(|client_id| self.state.accepted(client_id));
+    /// Sends a message once, however often it comes under the same `client_id`. The newest
+    /// ids are known here, older ones to the store.
+    fn look_up(
+        &mut self,
+        ctx: &mut Context<Self>,
+        client_id: String,
+        input: UserInput,
+        reply: Reply<Accepted>,
+    ) {
+        if self.state.accepted(&client_id).is_some() {
+            self.accept_once(ctx, None, input, reply);
+            return;
+        }
+        let (store, id) = (self.services.store.clone(), self.id);
+        ctx.spawn(
+            async move { store.message_by_client_id(id, &client_id).await }
+                .into_actor(self)
+                .map(move |known, actor, ctx| match known {
+                    Ok(known) => {
+                        let known = known.map(|known| match known {
+                            KnownMessage::Sent(message) => (message.id, message.run_id),
+                            KnownMessage::Queued(queued) => (queued.message_id, queued.run_id),
+                        });
+                        actor.accept_once(ctx, known, input, reply);
+                    }
+                    Err(error) => answer(Some(reply), Err(store_error(&error))),
+                }),
+        );
+    }
+
+    fn accept_once(
+        &mut self,
+        ctx: &mut Context<Self>,
+        stored: Option<(MessageId, RunId)>,
+        input: UserInput,
+        reply: Reply<Accepted>,
+    ) {
+        let client_id = input.client_id.as_deref().unwrap_or_default();
+        if self.accepting.contains(client_id) {
+            // The same message is on its way to the store just now.
+            self.when_settled(ctx, move |actor, ctx| {
+                actor.accept_once(ctx, stored, input, reply);
+            });
+            return;
+        }
+        let known = self.state.accepted(client_id).or(stored);
         match known {
             Some((message_id, run_id)) => {
                 let queued = self
@@ -324,11 +431,9 @@ impl Handler<Send> for SessionActor {
     fn handle(&mut self, Send(input): Send, ctx: &mut Self::Context) -> Self::Result {
         fail::fail_point!("session::send");
         let (tx, rx) = oneshot::channel();
-        if input.client_id.is_some() && !self.sequencer.is_settled() {
-            // The same message may be on its way to the store just now.
-            self.when_settled(ctx, move |actor, ctx| actor.accept_once(ctx, input, tx));
-        } else {
-            self.accept_once(ctx, input, tx);
+        match input.client_id.clone() {
+            None => self.accept(ctx, input, None, Some(tx)),
+            Some(client_id) => self.look_up(ctx, client_id, input, tx),
         }
         Box::pin(committed(rx))
     }
@@ -365,7 +470,12 @@ impl Handler<ContinueRun> for SessionActor {
         let run_id = RunId::new();
         let now = now();
         let mut writes = vec![Write::Active(now)];
-        self.begin(run_id, last.message_id, now, &mut writes, None);
+        // It goes on from the plan that there is.
+        let new = NewRun {
+            plans: false,
+            ..NewRun::turn(run_id, last.message_id)
+        };
+        self.begin(new, now, &mut writes);
         self.submit(ctx, Some(run_id), Vec::new(), writes, move |actor, ctx| {
             answer(Some(tx), Ok(run_id));
             actor.launch(ctx, run_id);
@@ -404,6 +514,7 @@ impl Handler<RunActorEnded> for SessionActor {
                 .sequencer
                 .open_parts()
                 .iter()
+                .filter(|part| part.origin.run_id == run_id)
                 .map(|part| UnfinishedPart {
                     message_id: part.message_id,
                     kind: part.kind,
@@ -468,7 +579,7 @@ fn shutting_down() -> NaviError {
     )
 }
 
-fn answer<T>(reply: Option<Reply<T>>, result: Result<T, NaviError>) {
+pub(super) fn answer<T>(reply: Option<Reply<T>>, result: Result<T, NaviError>) {
     if let Some(reply) = reply {
         // The one who asked may have gone.
         let _ = reply.send(result);
@@ -476,7 +587,9 @@ fn answer<T>(reply: Option<Reply<T>>, result: Result<T, NaviError>) {
 }
 
 /// Waits for what a session promised; a session that went over a failed commit promised in vain.
-async fn committed<T>(rx: oneshot::Receiver<Result<T, NaviError>>) -> Result<T, NaviError> {
+pub(super) async fn committed<T>(
+    rx: oneshot::Receiver<Result<T, NaviError>>,
+) -> Result<T, NaviError> {
     rx.await.unwrap_or_else(|_| {
         Err(NaviError::new(
             ErrorCode::StoreUnavailable,

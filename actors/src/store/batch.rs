@@ -6,9 +6,9 @@ use sea_orm::{
     IntoActiveModel, QueryFilter,
 };
 
-use super::entities::{chunk, event, message, queued_message, run};
+use super::entities::{branch, chunk, event, message, queued_message, run};
 use super::error::{Failure, classify};
-use super::prepare::{Prepared, QueueChange, RunChange};
+use super::prepare::{BranchChange, Prepared, QueueChange, RunChange};
 use crate::protocol::ids::SessionId;
 
 /// Keeps a statement's parameters well under what either database takes (32,766 and 65,535).
@@ -31,30 +31,49 @@ impl From<DbErr> for WriteError {
     }
 }
 
+/// Where a commit's messages begin.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FirstPlace {
+    pub(super) ordinal: i64,
+    /// The branch that was shown before this commit.
+    pub(super) branch_id: i64,
+}
+
 /// Rows of commits that were let through.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     events: Vec<event::ActiveModel>,
     chunks: Vec<chunk::ActiveModel>,
     messages: Vec<message::ActiveModel>,
+    branches: Vec<(SessionId, BranchChange, FirstPlace)>,
     runs: Vec<run::ActiveModel>,
     run_changes: Vec<(SessionId, RunChange)>,
     queue: Vec<(SessionId, QueueChange)>,
 }
 
 impl Batch {
-    /// Takes a commit in. Its first message gets `first_ordinal`.
-    pub(super) fn add(&mut self, commit: &Prepared, first_ordinal: i64) {
+    /// Takes a commit in.
+    pub(super) fn add(&mut self, commit: &Prepared, first: FirstPlace) {
         let session_id = commit.session_id;
         self.events.extend(commit.events.iter().cloned());
         self.chunks.extend(commit.chunks.iter().cloned());
         self.messages.extend(
-            (first_ordinal..)
+            (first.ordinal..)
                 .zip(&commit.messages)
                 .map(|(ordinal, row)| message::ActiveModel {
                     ordinal: ActiveValue::Set(ordinal),
+                    branch_id: match row.branch_id {
+                        ActiveValue::NotSet => ActiveValue::Set(first.branch_id),
+                        ref given => given.clone(),
+                    },
                     ..row.clone()
                 }),
+        );
+        self.branches.extend(
+            commit
+                .branches
+                .iter()
+                .map(|change| (session_id, change.clone(), first)),
         );
         self.runs.extend(commit.runs.iter().cloned());
         self.run_changes.extend(
@@ -83,6 +102,9 @@ impl Batch {
         .to_owned();
         insert(transaction, self.chunks, Some(same_piece)).await?;
         insert(transaction, self.messages, None).await?;
+        for (session_id, change, first) in self.branches {
+            write_branch_change(transaction, session_id, change, first).await?;
+        }
         insert(transaction, self.runs, None).await?;
         for (session_id, change) in self.run_changes {
             let changed = run::Entity::update_many()
@@ -99,6 +121,38 @@ impl Batch {
             write_queue_change(transaction, session_id, change).await?;
         }
         Ok(())
+    }
+}
+
+async fn write_branch_change(
+    transaction: &DatabaseTransaction,
+    session_id: SessionId,
+    change: BranchChange,
+    first: FirstPlace,
+) -> Result<(), WriteError> {
+    match change {
+        BranchChange::Add(row) => insert(transaction, vec![*row], None).await,
+        BranchChange::Show(id) => {
+            let there = branch::Entity::find_by_id((session_id.0, id.into()))
+                .one(transaction)
+                .await?;
+            found(there.is_some().into(), || {
+                format!("there is no branch {id}")
+            })
+        }
+        BranchChange::Context(id, context) => {
+            let id = id.map_or(first.branch_id, i64::from);
+            let changed = branch::Entity::update_many()
+                .set(branch::ActiveModel {
+                    context: ActiveValue::Set(context),
+                    ..Default::default()
+                })
+                .filter(branch::Column::SessionId.eq(session_id.0))
+                .filter(branch::Column::Id.eq(id))
+                .exec(transaction)
+                .await?;
+            found(changed.rows_affected, || format!("there is no branch {id}"))
+        }
     }
 }
 

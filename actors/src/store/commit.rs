@@ -9,13 +9,14 @@ use sea_orm::{
     TransactionTrait,
 };
 
-use super::batch::{Batch, WriteError};
+use super::batch::{Batch, FirstPlace, WriteError};
 use super::entities::{event, session};
 use super::error::{Failure, classify};
 use super::prepare::Prepared;
 use super::types::Commit;
 use super::values::DbText;
 use super::{Store, StoreError};
+use crate::protocol::ids::SessionId;
 
 /// What became of each commit of a group, in order.
 type Fates = Vec<Result<(), StoreError>>;
@@ -71,8 +72,8 @@ impl Store {
         for commit in commits {
             fates.push(match commit {
                 Ok(commit) => match claim(&transaction, commit).await? {
-                    Ok(Claim::Granted { first_ordinal }) => {
-                        batch.add(commit, first_ordinal);
+                    Ok(Claim::Granted(place)) => {
+                        batch.add(commit, place);
                         Ok(())
                     }
                     Ok(Claim::WrittenBefore) => Ok(()),
@@ -117,9 +118,9 @@ async fn write_one(
     commit: &Prepared,
 ) -> Result<Result<(), StoreError>, WriteError> {
     match claim(savepoint, commit).await? {
-        Ok(Claim::Granted { first_ordinal }) => {
+        Ok(Claim::Granted(place)) => {
             let mut batch = Batch::default();
-            batch.add(commit, first_ordinal);
+            batch.add(commit, place);
             batch.write(savepoint).await?;
             Ok(Ok(()))
         }
@@ -130,8 +131,8 @@ async fn write_one(
 
 /// What a commit may do.
 enum Claim {
-    /// It may write; its first message gets this ordinal.
-    Granted { first_ordinal: i64 },
+    /// It may write, from this place on.
+    Granted(FirstPlace),
     /// Its acknowledgement was lost, not its rows.
     WrittenBefore,
 }
@@ -153,7 +154,9 @@ async fn claim(
         .and_where(session::Column::Id.eq(commit.session_id.0))
         .and_where(session::Column::Owner.eq(DbText::from(commit.owner.0.as_str())))
         .and_where(session::Column::Epoch.eq(commit.epoch))
-        .returning_col(session::Column::MessageCount);
+        .returning(
+            Query::returning().columns([session::Column::MessageCount, session::Column::BranchId]),
+        );
     if let Some((first, last)) = commit.seqs {
         update
             .value(session::Column::LastSeq, last)
@@ -167,11 +170,31 @@ async fn claim(
     }
     if let Some(row) = transaction.query_one(&update).await? {
         let message_count: i64 = row.try_get_by(0)?;
-        return Ok(Ok(Claim::Granted {
-            first_ordinal: message_count - commit.message_count(),
-        }));
+        let place = FirstPlace {
+            ordinal: message_count - commit.message_count(),
+            branch_id: row.try_get_by(1)?,
+        };
+        if let Some(shows) = commit.shows {
+            show_branch(transaction, commit.session_id, shows).await?;
+        }
+        return Ok(Ok(Claim::Granted(place)));
     }
     refusal(transaction, commit).await
+}
+
+/// Done apart from the claim, which is to tell what was shown before; and before the next
+/// commit of the group, which goes on from there.
+async fn show_branch(
+    transaction: &DatabaseTransaction,
+    id: SessionId,
+    branch_id: u32,
+) -> Result<(), DbErr> {
+    session::Entity::update_many()
+        .col_expr(session::Column::BranchId, Expr::value(i64::from(branch_id)))
+        .filter(session::Column::Id.eq(id.0))
+        .exec(transaction)
+        .await?;
+    Ok(())
 }
 
 /// Why a commit found no row to claim.

@@ -3,8 +3,10 @@
 use super::testing::{Part, TestDb, Writer, at, ended, event, on_both, run, user_message};
 use super::types::{LogRange, PageLimits, Write};
 use super::{KnownMessage, LogItem, StoreError};
+use crate::protocol::command::SendMode;
 use crate::protocol::ids::{CallId, MessageId, OwnerId, RunId, SessionId};
 use crate::protocol::message::{Message, MessageState, ToolCall, ToolOutcome};
+use crate::protocol::plan::{Executor, Plan, PlanStep};
 use crate::protocol::session::{QueuedMessage, RunState, SessionState};
 use crate::protocol::todo::{Scratchpad, TodoItem, TodoStatus};
 
@@ -31,6 +33,7 @@ async fn everything_comes_back(db: TestDb) {
     let user = Message {
         images: vec!["aGk=".to_owned()],
         client_id: Some("c1".to_owned()),
+        run_id: run.run_id,
         ..user_message("Hello")
     };
     let call = ToolCall {
@@ -61,6 +64,7 @@ async fn everything_comes_back(db: TestDb) {
         content: "and then".to_owned(),
         images: vec!["eA==".to_owned()],
         client_id: Some("c2".to_owned()),
+        mode: SendMode::Steer,
         created_at: at(5),
     };
     let todo = vec![TodoItem {
@@ -70,6 +74,19 @@ async fn everything_comes_back(db: TestDb) {
         note: Some("could not".to_owned()),
     }];
     let notes = Scratchpad::from([("findings".to_owned(), "none".to_owned())]);
+    let plan = Plan {
+        run_id: run.run_id,
+        message_id: assistant.id,
+        text: "1. look".to_owned(),
+        steps: vec![PlanStep {
+            number: 1,
+            text: "look".to_owned(),
+            executor: Executor::Tool {
+                tool: "todo".to_owned(),
+            },
+            milestone: None,
+        }],
+    };
     let first = writer.event();
     writer
         .write(vec![
@@ -88,6 +105,8 @@ async fn everything_comes_back(db: TestDb) {
             Write::Pinned(true),
             Write::Profile("server_admin".to_owned()),
             Write::ContextTokens(321),
+            Write::Plan(None),
+            Write::Plan(Some(plan.clone())),
             Write::Todo(todo.clone()),
             Write::Scratchpad(notes.clone()),
             Write::Active(at(6)),
@@ -104,6 +123,8 @@ async fn everything_comes_back(db: TestDb) {
             ..queued.clone()
         }]
     );
+    assert_eq!(loaded.message_count, 3);
+    assert_eq!(loaded.plan, Some(plan));
     assert_eq!((loaded.todo, loaded.scratchpad), (todo, notes));
     assert_eq!((loaded.last_seq, loaded.epoch), (1, 1));
     let last_run = loaded.last_run.unwrap();
@@ -119,11 +140,12 @@ async fn everything_comes_back(db: TestDb) {
         .write(vec![
             ended(&run, RunState::Completed),
             Write::Dequeue(queued.message_id),
+            Write::Plan(None),
         ])
         .await
         .unwrap();
     let loaded = writer.load().await;
-    assert_eq!(loaded.queue, []);
+    assert_eq!((loaded.queue, loaded.plan), (Vec::new(), None));
     assert_eq!(loaded.last_run.unwrap().state, RunState::Completed);
     assert_eq!(loaded.summary.state, SessionState::Idle);
 }
@@ -187,7 +209,7 @@ async fn one_bad_commit_does_not_cost_the_others(db: TestDb) {
     );
     for (writer, messages, seq) in [(&a, 1, 1), (&b, 0, 0), (&c, 1, 1)] {
         let loaded = writer.load().await;
-        assert_eq!((loaded.messages.len(), loaded.last_seq), (messages, seq));
+        assert_eq!((loaded.message_count, loaded.last_seq), (messages, seq));
     }
     assert_eq!(store.commit_group(Vec::new()).await, []);
 }
@@ -215,7 +237,7 @@ async fn seq_goes_on_from_the_last(db: TestDb) {
         );
     }
     let loaded = writer.load().await;
-    assert_eq!((loaded.last_seq, loaded.messages), (4, Vec::new()));
+    assert_eq!((loaded.last_seq, loaded.message_count), (4, 0));
 }
 
 async fn text_cannot_stand_after_an_event_to_come(db: TestDb) {
@@ -252,7 +274,7 @@ async fn the_same_commit_twice_is_once(db: TestDb) {
     let end = writer.event();
     writer.write(vec![end]).await.unwrap();
 
-    assert_eq!(writer.load().await.messages.len(), 1);
+    assert_eq!(store.messages(writer.id).await.unwrap().len(), 1);
     let range = LogRange {
         from: Default::default(),
         to_seq: 2,
@@ -294,8 +316,8 @@ async fn a_broken_rule_costs_its_own_commit(db: TestDb) {
     assert_eq!((&fates[0], &fates[2]), (&Ok(()), &Ok(())));
     assert!(matches!(fates[1], Err(StoreError::Corrupt(_))), "{fates:?}");
     let (a, b) = (a.load().await, b.load().await);
-    assert_eq!((a.messages.len(), a.last_seq), (1, 0));
-    assert_eq!((b.messages.len(), b.last_seq), (1, 2));
+    assert_eq!((a.message_count, a.last_seq), (1, 0));
+    assert_eq!((b.message_count, b.last_seq), (1, 2));
 }
 
 async fn what_is_not_there_cannot_change(db: TestDb) {
@@ -377,6 +399,7 @@ async fn a_client_id_is_found_in_queue_and_conversation(db: TestDb) {
         content: "later".to_owned(),
         images: Vec::new(),
         client_id: Some("c\0".to_owned()),
+        mode: SendMode::Queue,
         created_at: at(1),
     };
     writer
@@ -436,7 +459,8 @@ async fn any_text_survives(db: TestDb) {
         .unwrap();
     let loaded = writer.load().await;
     assert_eq!(loaded.summary.title, text);
-    assert_eq!(loaded.messages[0].content.as_deref(), Some(text));
+    let messages = store.messages(writer.id).await.unwrap();
+    assert_eq!(messages[0].content.as_deref(), Some(text));
     assert_eq!(loaded.unfinished_parts[0].text, text);
     assert_eq!(loaded.todo[0].text, text);
 }

@@ -1,4 +1,5 @@
-//! A session read whole, as its actor starts from it.
+//! A session as its actor starts from it. What is read does not grow with the conversation:
+//! the newest run, what waits, and what is open.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -9,26 +10,19 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::entities::{chunk, event, message, queued_message, run, session};
+use super::entities::{branch, chunk, event, message, queued_message, run, session};
 use super::rows::{
-    SummaryRow, chunk_from_row, message_from_row, queued_from_row, run_from_row, summary_from_row,
+    SummaryRow, branch_from_row, chunk_from_row, message_from_row, queued_from_row, run_from_row,
+    summary_from_row,
 };
-use super::sessions::require_session;
-use super::types::{ChunkRow, LoadedSession};
+use super::types::{ChildCall, ChunkRow, LoadedSession};
 use super::values::{DbText, from_db, from_json, name_of, named};
 use super::{Store, StoreError};
+use crate::domain::history::Branch;
 use crate::protocol::event::PartKind;
-use crate::protocol::ids::{CallId, MessageId, OwnerId, PartId, SessionId};
+use crate::protocol::ids::{CallId, MessageId, OwnerId, PartId, RunId, SessionId};
 use crate::protocol::message::Message;
-use crate::protocol::session::{QueuedMessage, RunState};
-
-/// A message that a client sent before under the same id.
-#[derive(Clone, Debug, PartialEq)]
-pub enum KnownMessage {
-    Sent(Message),
-    /// It still waits for the run before it.
-    Queued(QueuedMessage),
-}
+use crate::protocol::session::RunState;
 
 impl Store {
     /// Makes `owner` the session's owner and gives it all that the session's actor starts
@@ -64,46 +58,6 @@ impl Store {
         moment.commit().await?;
         Ok(loaded)
     }
-
-    /// The whole conversation, in order.
-    ///
-    /// # Errors
-    /// [`StoreError::SessionNotFound`], and as the store's other reads.
-    pub async fn messages(&self, id: SessionId) -> Result<Vec<Message>, StoreError> {
-        let moment = self.begin_read().await?;
-        require_session(&moment, id).await?;
-        let messages = messages(&moment, id).await?;
-        moment.commit().await?;
-        Ok(messages)
-    }
-
-    /// The message that a client sent under this id, wherever it is now.
-    ///
-    /// # Errors
-    /// As the store's other reads.
-    pub async fn message_by_client_id(
-        &self,
-        id: SessionId,
-        client_id: &str,
-    ) -> Result<Option<KnownMessage>, StoreError> {
-        let moment = self.begin_read().await?;
-        let sent = message::Entity::find()
-            .filter(message::Column::SessionId.eq(id.0))
-            .filter(message::Column::ClientId.eq(DbText::from(client_id)))
-            .one(&moment)
-            .await?;
-        if let Some(row) = sent {
-            return message_from_row(row).map(KnownMessage::Sent).map(Some);
-        }
-        let queued = queued_message::Entity::find()
-            .filter(queued_message::Column::SessionId.eq(id.0))
-            .filter(queued_message::Column::ClientId.eq(DbText::from(client_id)))
-            .one(&moment)
-            .await?;
-        queued
-            .map(|row| queued_from_row(row).map(KnownMessage::Queued))
-            .transpose()
-    }
 }
 
 async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSession, StoreError> {
@@ -115,7 +69,10 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         Some(run_id) => run::Entity::find_by_id(run_id).one(moment).await?,
         None => None,
     };
-    let messages = messages(moment, id).await?;
+    let messages = match &last_run {
+        Some(run) => run_messages(moment, id, run).await?,
+        None => Vec::new(),
+    };
     let queue = queued_message::Entity::find()
         .filter(queued_message::Column::SessionId.eq(id.0))
         .order_by_asc(queued_message::Column::Id)
@@ -124,10 +81,12 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         .into_iter()
         .map(queued_from_row)
         .collect::<Result<_, _>>()?;
-    let unfinished_parts = unfinished_parts(moment, id, &messages).await?;
+    let running = running(moment, id).await?;
+    let unfinished_parts = unfinished_parts(moment, &running, &messages).await?;
+    let child_calls = child_calls(moment, &running).await?;
     let started_calls = match &last_run {
         Some(run) if run.state == name_of(&RunState::Running)? => {
-            started_calls(moment, id, run.id).await?
+            started_calls(moment, run.id).await?
         }
         _ => Vec::new(),
     };
@@ -147,18 +106,30 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
             last_active: row.last_active,
             run_state: last_run.as_ref().map(|run| run.state.clone()),
         })?,
+        message_count: from_db("sessions.message_count", row.message_count)?,
+        branches: branches(moment, id).await?,
+        branch_id: from_db("sessions.branch_id", row.branch_id)?,
+        plan: row
+            .plan
+            .map(|json| from_json("sessions.plan", &json))
+            .transpose()?,
+        running_children: running
+            .into_iter()
+            .filter(|run| run.parent_run_id.is_some())
+            .map(|run| run_from_row(run).map(|run| run.row))
+            .collect::<Result<_, _>>()?,
         messages,
         queue,
         last_run: last_run.map(run_from_row).transpose()?,
         unfinished_parts,
         started_calls,
+        child_calls,
     })
 }
 
 /// The calls of a run whose start was told, whether or not they have a result.
 async fn started_calls(
     moment: &DatabaseTransaction,
-    id: SessionId,
     run_id: Uuid,
 ) -> Result<Vec<CallId>, StoreError> {
     #[derive(serde::Deserialize)]
@@ -168,7 +139,6 @@ async fn started_calls(
     let events: Vec<DbText> = event::Entity::find()
         .select_only()
         .column(event::Column::Json)
-        .filter(event::Column::SessionId.eq(id.0))
         .filter(event::Column::RunId.eq(run_id))
         .filter(event::Column::Kind.eq("tool_started"))
         .into_tuple()
@@ -180,34 +150,117 @@ async fn started_calls(
         .collect()
 }
 
-async fn messages(moment: &DatabaseTransaction, id: SessionId) -> Result<Vec<Message>, StoreError> {
-    message::Entity::find()
-        .filter(message::Column::SessionId.eq(id.0))
-        .order_by_asc(message::Column::Ordinal)
-        .all(moment)
-        .await?
-        .into_iter()
-        .map(message_from_row)
-        .collect()
-}
-
-/// The text that runs which are still marked as running streamed, and that no message holds.
-async fn unfinished_parts(
+/// The calls of these runs' children that began and did not end, in order. Those of the
+/// foreground run are messages.
+async fn child_calls(
     moment: &DatabaseTransaction,
-    id: SessionId,
-    messages: &[Message],
-) -> Result<Vec<ChunkRow>, StoreError> {
-    let running: Vec<Uuid> = run::Entity::find()
+    running: &[run::Model],
+) -> Result<Vec<ChildCall>, StoreError> {
+    let children = running.iter().filter(|run| run.parent_run_id.is_some());
+    let children: Vec<Uuid> = children.map(|run| run.id).collect();
+    if children.is_empty() {
+        return Ok(Vec::new());
+    }
+    #[derive(serde::Deserialize)]
+    struct Told {
+        call_id: CallId,
+        #[serde(default)]
+        tool: String,
+        #[serde(default)]
+        args: serde_json::Value,
+    }
+    let events: Vec<(String, Uuid, DbText)> = event::Entity::find()
         .select_only()
-        .column(run::Column::Id)
-        .filter(run::Column::SessionId.eq(id.0))
-        .filter(run::Column::State.eq(name_of(&RunState::Running)?))
+        .columns([
+            event::Column::Kind,
+            event::Column::RunId,
+            event::Column::Json,
+        ])
+        .filter(event::Column::RunId.is_in(children))
+        .filter(event::Column::Kind.is_in(["tool_started", "tool_call"]))
+        .order_by_asc(event::Column::Seq)
         .into_tuple()
         .all(moment)
         .await?;
+    let mut open: Vec<ChildCall> = Vec::new();
+    for (kind, run_id, json) in events {
+        let told: Told = from_json("events.json", &json.0)?;
+        if kind == "tool_started" {
+            open.push(ChildCall {
+                run_id: RunId(run_id),
+                call_id: told.call_id,
+                tool: told.tool,
+                args: told.args,
+            });
+        } else {
+            open.retain(|known| known.call_id != told.call_id);
+        }
+    }
+    Ok(open)
+}
+
+/// What the run said, after the message that it answers.
+async fn run_messages(
+    moment: &DatabaseTransaction,
+    id: SessionId,
+    run: &run::Model,
+) -> Result<Vec<Message>, StoreError> {
+    let mut rows = message::Entity::find()
+        .filter(message::Column::SessionId.eq(id.0))
+        .filter(message::Column::RunId.eq(run.id))
+        .order_by_asc(message::Column::Ordinal)
+        .all(moment)
+        .await?;
+    // A run that goes on from another one answers that one's message.
+    if rows.iter().all(|row| row.id != run.message_id)
+        && let Some(answered) = message::Entity::find_by_id(run.message_id)
+            .filter(message::Column::SessionId.eq(id.0))
+            .one(moment)
+            .await?
+    {
+        rows.insert(0, answered);
+    }
+    rows.into_iter().map(message_from_row).collect()
+}
+
+/// The runs that are still marked as running, oldest first.
+async fn running(
+    moment: &DatabaseTransaction,
+    id: SessionId,
+) -> Result<Vec<run::Model>, StoreError> {
+    Ok(run::Entity::find()
+        .filter(run::Column::SessionId.eq(id.0))
+        .filter(run::Column::State.eq(name_of(&RunState::Running)?))
+        .order_by_asc(run::Column::Id)
+        .all(moment)
+        .await?)
+}
+
+/// A session's branches, oldest first.
+pub(super) async fn branches(
+    moment: &DatabaseTransaction,
+    id: SessionId,
+) -> Result<Vec<Branch>, StoreError> {
+    branch::Entity::find()
+        .filter(branch::Column::SessionId.eq(id.0))
+        .order_by_asc(branch::Column::Id)
+        .all(moment)
+        .await?
+        .iter()
+        .map(branch_from_row)
+        .collect()
+}
+
+/// The text that these runs streamed, and that no message holds.
+async fn unfinished_parts(
+    moment: &DatabaseTransaction,
+    running: &[run::Model],
+    messages: &[Message],
+) -> Result<Vec<ChunkRow>, StoreError> {
     if running.is_empty() {
         return Ok(Vec::new());
     }
+    let running: Vec<Uuid> = running.iter().map(|run| run.id).collect();
     // First which parts there are, so that the output of tools that ended is not read.
     let parts: Vec<(DbText, Uuid, String)> = chunk::Entity::find()
         .select_only()

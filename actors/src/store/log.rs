@@ -4,6 +4,7 @@ use sea_orm::sea_query::{Expr, Func, FunctionCall, IntoColumnRef};
 use sea_orm::{
     ColumnTrait, Condition, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
 };
+use uuid::Uuid;
 
 use super::entities::{chunk, event};
 use super::rows::{chunk_from_row, event_from_row};
@@ -36,21 +37,39 @@ impl Store {
     ) -> Result<LogPage, StoreError> {
         let moment = self.begin_read().await?;
         require_session(&moment, id).await?;
-        let (entries, is_all) = outline(&moment, id, range).await?;
-        let taken = fitting(&entries, limits);
-        let page = match entries[..taken].last() {
-            Some(last) => LogPage {
-                items: items(&moment, id, range.from, last.at).await?,
-                next: (!is_all || taken < entries.len()).then_some(last.at),
-            },
-            None => LogPage {
-                items: Vec::new(),
-                next: None,
-            },
-        };
+        let page = page(&moment, &Scope { id, runs: None }, range, limits).await?;
         moment.commit().await?;
         Ok(page)
     }
+}
+
+/// Whose log is read.
+#[derive(Debug)]
+pub(super) struct Scope<'a> {
+    pub(super) id: SessionId,
+    /// These runs' alone; none for the whole session's.
+    pub(super) runs: Option<&'a [Uuid]>,
+}
+
+/// See [`Store::log_page`].
+pub(super) async fn page(
+    moment: &DatabaseTransaction,
+    scope: &Scope<'_>,
+    range: LogRange,
+    limits: PageLimits,
+) -> Result<LogPage, StoreError> {
+    let (entries, is_all) = outline(moment, scope, range).await?;
+    let taken = fitting(&entries, limits);
+    Ok(match entries[..taken].last() {
+        Some(last) => LogPage {
+            items: items(moment, scope, range.from, last.at).await?,
+            next: (!is_all || taken < entries.len()).then_some(last.at),
+        },
+        None => LogPage {
+            items: Vec::new(),
+            next: None,
+        },
+    })
 }
 
 /// A row of the log without its text. Rows stand in the order of their cursors: event `n`
@@ -66,7 +85,7 @@ struct Entry {
 /// What the range holds, in order, up to [`ROWS_PER_PAGE`]; and whether that is all.
 async fn outline(
     moment: &DatabaseTransaction,
-    id: SessionId,
+    scope: &Scope<'_>,
     range: LogRange,
 ) -> Result<(Vec<Entry>, bool), StoreError> {
     let end = LogCursor {
@@ -77,7 +96,7 @@ async fn outline(
         .select_only()
         .column(event::Column::Seq)
         .expr(octet_length(event::Column::Json))
-        .filter(events_between(id, range.from, end)?)
+        .filter(scope.events(range.from, end)?)
         .order_by_asc(event::Column::Seq)
         .limit(ROWS_PER_PAGE as u64)
         .into_tuple()
@@ -91,7 +110,7 @@ async fn outline(
             chunk::Column::PartId,
         ])
         .expr(octet_length(chunk::Column::Text))
-        .filter(chunks_between(id, range.from, end)?)
+        .filter(scope.chunks(range.from, end)?)
         .order_by_asc(chunk::Column::AfterSeq)
         .order_by_asc(chunk::Column::Id)
         .limit(ROWS_PER_PAGE as u64)
@@ -153,17 +172,17 @@ fn fitting(entries: &[Entry], limits: PageLimits) -> usize {
 
 async fn items(
     moment: &DatabaseTransaction,
-    id: SessionId,
+    scope: &Scope<'_>,
     after: LogCursor,
     end: LogCursor,
 ) -> Result<Vec<LogItem>, StoreError> {
     let events = event::Entity::find()
-        .filter(events_between(id, after, end)?)
+        .filter(scope.events(after, end)?)
         .order_by_asc(event::Column::Seq)
         .all(moment)
         .await?;
     let chunks = chunk::Entity::find()
-        .filter(chunks_between(id, after, end)?)
+        .filter(scope.chunks(after, end)?)
         .order_by_asc(chunk::Column::AfterSeq)
         .order_by_asc(chunk::Column::Id)
         .all(moment)
@@ -210,38 +229,38 @@ impl Items {
     }
 }
 
-/// Events after one place and up to another.
-fn events_between(
-    id: SessionId,
-    after: LogCursor,
-    end: LogCursor,
-) -> Result<Condition, StoreError> {
-    Ok(Condition::all()
-        .add(event::Column::SessionId.eq(id.0))
-        .add(event::Column::Seq.gt(to_db(after.seq)?))
-        .add(event::Column::Seq.lte(to_db(end.seq)?)))
-}
+impl Scope<'_> {
+    /// Events after one place and up to another.
+    fn events(&self, after: LogCursor, end: LogCursor) -> Result<Condition, StoreError> {
+        Ok(Condition::all()
+            .add(event::Column::SessionId.eq(self.id.0))
+            .add(event::Column::Seq.gt(to_db(after.seq)?))
+            .add(event::Column::Seq.lte(to_db(end.seq)?))
+            .add_option(self.of_runs(event::Column::RunId)))
+    }
 
-/// Pieces after one place and up to another. The outer bounds are for the index.
-fn chunks_between(
-    id: SessionId,
-    after: LogCursor,
-    end: LogCursor,
-) -> Result<Condition, StoreError> {
-    let (after_seq, end_seq) = (to_db(after.seq)?, to_db(end.seq)?);
-    Ok(Condition::all()
-        .add(chunk::Column::SessionId.eq(id.0))
-        .add(chunk::Column::AfterSeq.between(after_seq, end_seq))
-        .add(
-            Condition::any()
-                .add(chunk::Column::AfterSeq.gt(after_seq))
-                .add(chunk::Column::Id.gt(after.chunk)),
-        )
-        .add(
-            Condition::any()
-                .add(chunk::Column::AfterSeq.lt(end_seq))
-                .add(chunk::Column::Id.lte(end.chunk)),
-        ))
+    /// Pieces after one place and up to another. The outer bounds are for the index.
+    fn chunks(&self, after: LogCursor, end: LogCursor) -> Result<Condition, StoreError> {
+        let (after_seq, end_seq) = (to_db(after.seq)?, to_db(end.seq)?);
+        Ok(Condition::all()
+            .add(chunk::Column::SessionId.eq(self.id.0))
+            .add(chunk::Column::AfterSeq.between(after_seq, end_seq))
+            .add(
+                Condition::any()
+                    .add(chunk::Column::AfterSeq.gt(after_seq))
+                    .add(chunk::Column::Id.gt(after.chunk)),
+            )
+            .add(
+                Condition::any()
+                    .add(chunk::Column::AfterSeq.lt(end_seq))
+                    .add(chunk::Column::Id.lte(end.chunk)),
+            )
+            .add_option(self.of_runs(chunk::Column::RunId)))
+    }
+
+    fn of_runs(&self, column: impl ColumnTrait) -> Option<Expr> {
+        self.runs.map(|runs| column.is_in(runs.iter().copied()))
+    }
 }
 
 /// The size of a text, without reading it.

@@ -6,26 +6,36 @@
 
 mod batch;
 mod commit;
+mod conversation;
 mod entities;
 mod error;
 mod load;
 mod log;
 mod logins;
+mod memory;
+mod memory_facts;
+mod memory_reading;
 mod open;
 mod prepare;
 mod rows;
+mod run_log;
+mod search;
 mod sessions;
 mod types;
 mod upkeep;
 mod users;
 mod values;
 
+pub use conversation::KnownMessage;
 pub use error::{OpenError, StoreError};
-pub use load::KnownMessage;
+pub use memory::{Memory, NamedFormerFact, SavedFact, StoredSummary};
+pub use memory_reading::{Finished, Reading, UnreadMessages, UnreadSession};
 pub use open::{Location, StoreConfig};
+pub use search::MAX_HITS;
 pub use types::{
-    ApiToken, ChunkRow, Commit, EventRow, LoadedSession, LogCursor, LogItem, LogPage, LogRange,
-    NewSession, PageLimits, RunRow, SecretHash, StoredRun, User, UserRole, WebLogin, Write,
+    ApiToken, ChildCall, ChunkRow, Commit, EventRow, LoadedSession, LogCursor, LogItem, LogPage,
+    LogRange, NewSession, PageLimits, RunRow, SecretHash, StoredRun, User, UserRole, WebLogin,
+    Write,
 };
 pub use upkeep::AppliedMigration;
 
@@ -45,6 +55,15 @@ pub struct Store {
 }
 
 impl Store {
+    /// Tells each statement's SQL from here on, of this store and of clones made after: so that
+    /// what something costs can be measured.
+    pub fn on_statement(&mut self, tell: impl Fn(&str) + Send + Sync + Clone + 'static) {
+        for connection in [&mut self.write, &mut self.read] {
+            let tell = tell.clone();
+            connection.set_metric_callback(move |info| tell(&info.statement.sql));
+        }
+    }
+
     /// Asks the database for an answer.
     ///
     /// # Errors
@@ -92,6 +111,12 @@ impl Store {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod branch_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod child_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod commit_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -104,7 +129,16 @@ mod log_tests;
 mod login_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod memory_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod migration_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod open_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod search_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod session_tests;

@@ -117,7 +117,7 @@ async fn a_migration_that_fails_leaves_the_schema_as_it_was(db: TestDb) {
 }
 
 /// Everything that the schema is made of, in words.
-async fn schema(db: &DatabaseConnection) -> Vec<String> {
+pub(super) async fn schema(db: &DatabaseConnection) -> Vec<String> {
     let sql = match db.get_database_backend() {
         DbBackend::Sqlite => {
             "SELECT coalesce(sql, name) FROM sqlite_master

@@ -1,15 +1,19 @@
 //! A commit as rows, before the database is asked anything. What is wrong with a commit by
 //! itself is found here.
 
+use chrono::Utc;
 use sea_orm::ActiveValue;
 use sea_orm::sea_query::{Expr, IntoIden};
 use sea_orm::{DynIden, Value};
 
 use super::StoreError;
-use super::entities::{chunk, event, message, queued_message, run, session};
-use super::rows::{chunk_to_row, event_to_row, message_to_row, queued_to_row, run_to_row};
+use super::entities::{branch, chunk, event, message, queued_message, run, session};
+use super::rows::{
+    branch_to_row, chunk_to_row, event_to_row, message_to_row, queued_to_row, run_to_row,
+};
 use super::types::{Commit, Write};
 use super::values::{DbText, db_time, name_of, to_db, to_json};
+use crate::domain::history::Branch;
 use crate::protocol::ids::{MessageId, OwnerId, RunId, SessionId};
 
 /// A commit that makes sense by itself.
@@ -29,8 +33,14 @@ pub(super) struct Prepared {
     pub(super) may_be_deleted: bool,
     pub(super) events: Vec<event::ActiveModel>,
     pub(super) chunks: Vec<chunk::ActiveModel>,
-    /// Their ordinals are given when they are written.
+    /// Their ordinals are given when they are written, and so is the branch of those that
+    /// stand before this commit shows another one.
     pub(super) messages: Vec<message::ActiveModel>,
+    /// In the order in which they came.
+    pub(super) branches: Vec<BranchChange>,
+    /// The branch that this commit shows from its last [`Write::Fork`] or
+    /// [`Write::ShowBranch`] on; none where it leaves that as it is.
+    pub(super) shows: Option<u32>,
     pub(super) runs: Vec<run::ActiveModel>,
     pub(super) run_changes: Vec<RunChange>,
     /// In the order in which they came.
@@ -42,6 +52,15 @@ pub(super) struct Prepared {
 pub(super) struct RunChange {
     pub(super) run_id: RunId,
     pub(super) values: run::ActiveModel,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum BranchChange {
+    Add(Box<branch::ActiveModel>),
+    /// It is to be there.
+    Show(u32),
+    /// None is the branch that was shown before this commit.
+    Context(Option<u32>, String),
 }
 
 #[derive(Clone, Debug)]
@@ -64,6 +83,8 @@ impl Prepared {
             events: Vec::new(),
             chunks: Vec::new(),
             messages: Vec::new(),
+            branches: Vec::new(),
+            shows: None,
             runs: Vec::new(),
             run_changes: Vec::new(),
             queue: Vec::new(),
@@ -125,7 +146,8 @@ impl Prepared {
                 self.chunks.push(chunk_to_row(session_id, row)?);
             }
             Write::Message(message) => {
-                self.messages.push(message_to_row(session_id, message)?);
+                self.messages
+                    .push(message_to_row(session_id, message, self.shows)?);
             }
             Write::RunStarted(row) => {
                 if row.parent_run_id.is_none() {
@@ -152,6 +174,7 @@ impl Prepared {
                 iterations,
                 prompt_tokens,
                 completion_tokens,
+                leaked_calls,
                 at,
             } => self.run_changes.push(RunChange {
                 run_id,
@@ -161,6 +184,7 @@ impl Prepared {
                     iterations: ActiveValue::Set(iterations.into()),
                     prompt_tokens: ActiveValue::Set(to_db(prompt_tokens)?),
                     completion_tokens: ActiveValue::Set(to_db(completion_tokens)?),
+                    leaked_calls: ActiveValue::Set(leaked_calls.into()),
                     ended_at: ActiveValue::Set(Some(db_time(at))),
                     ..Default::default()
                 },
@@ -182,6 +206,19 @@ impl Prepared {
             Write::ContextTokens(count) => {
                 self.set(session::Column::ContextTokenCount, i64::from(count));
             }
+            Write::Plan(plan) => {
+                let json = plan.as_ref().map(to_json).transpose()?;
+                self.set(session::Column::Plan, json);
+            }
+            Write::Context(context) => {
+                let change = BranchChange::Context(self.shows, to_json(&context)?);
+                self.branches.push(change);
+            }
+            Write::Fork(branch) => self.fork(&branch)?,
+            Write::ShowBranch(id) => {
+                self.shows = Some(id);
+                self.branches.push(BranchChange::Show(id));
+            }
             Write::Todo(items) => self.set(session::Column::Todo, to_json(&items)?),
             Write::Scratchpad(notes) => self.set(session::Column::Scratchpad, to_json(&notes)?),
             Write::Active(at) => self.set(session::Column::LastActive, db_time(at)),
@@ -190,6 +227,19 @@ impl Prepared {
                 self.set(session::Column::DeletedAt, at.map(db_time));
             }
         }
+        Ok(())
+    }
+
+    fn fork(&mut self, branch: &Branch) -> Result<(), StoreError> {
+        if branch.parent_id.is_none_or(|parent| parent >= branch.id) {
+            return Err(StoreError::Corrupt(format!(
+                "branch {} forks from {:?}, which is no older branch",
+                branch.id, branch.parent_id
+            )));
+        }
+        self.shows = Some(branch.id);
+        let row = branch_to_row(self.session_id, branch, Utc::now())?;
+        self.branches.push(BranchChange::Add(Box::new(row)));
         Ok(())
     }
 

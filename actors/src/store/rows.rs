@@ -6,19 +6,22 @@ use sea_orm::FromQueryResult;
 use uuid::Uuid;
 
 use super::StoreError;
-use super::entities::{chunk, event, message, queued_message, run, user};
+use super::entities::{branch, chunk, event, message, queued_message, run, user};
 use super::types::{ChunkRow, EventRow, RunRow, StoredRun, User};
 use super::values::{
-    DbText, db_time, from_db, list_from_json, list_to_json, name_of, named, to_db,
+    DbText, db_time, from_db, from_json, list_from_json, list_to_json, name_of, named, to_db,
+    to_json,
 };
+use crate::domain::history::Branch;
 use crate::protocol::ids::{CallId, MessageId, PartId, RunId, SessionId, UserId};
 use crate::protocol::message::Message;
 use crate::protocol::session::{QueuedMessage, RunState, SessionState, SessionSummary};
 
-/// Without its ordinal, which the session's row gives out.
+/// Without its ordinal and, where it is none, its branch: the session's row gives them out.
 pub(super) fn message_to_row(
     session_id: SessionId,
     message: Message,
+    branch_id: Option<u32>,
 ) -> Result<message::ActiveModel, StoreError> {
     Ok(message::ActiveModel {
         id: Set(message.id.0),
@@ -39,7 +42,14 @@ pub(super) fn message_to_row(
         is_plan: Set(message.is_plan),
         client_id: Set(message.client_id.map(Into::into)),
         created_at: Set(db_time(message.created_at)),
+        branch_id: branch_id.map_or(NotSet, |id| Set(id.into())),
     })
+}
+
+/// With its ordinal.
+pub(super) fn numbered_message(row: message::Model) -> Result<(u64, Message), StoreError> {
+    let ordinal = from_db("messages.ordinal", row.ordinal)?;
+    message_from_row(row).map(|message| (ordinal, message))
 }
 
 pub(super) fn message_from_row(row: message::Model) -> Result<Message, StoreError> {
@@ -82,6 +92,7 @@ pub(super) fn queued_to_row(
         images: Set(list_to_json(&message.images)?),
         client_id: Set(message.client_id.map(Into::into)),
         created_at: Set(db_time(message.created_at)),
+        mode: Set(name_of(&message.mode)?),
     })
 }
 
@@ -92,7 +103,35 @@ pub(super) fn queued_from_row(row: queued_message::Model) -> Result<QueuedMessag
         content: row.content.0,
         images: list_from_json("queued_messages.images", row.images.as_deref())?,
         client_id: row.client_id.map(|text| text.0),
+        mode: named("queued_messages.mode", row.mode)?,
         created_at: row.created_at,
+    })
+}
+
+pub(super) fn branch_to_row(
+    session_id: SessionId,
+    branch: &Branch,
+    created_at: DateTime<Utc>,
+) -> Result<branch::ActiveModel, StoreError> {
+    Ok(branch::ActiveModel {
+        session_id: Set(session_id.0),
+        id: Set(branch.id.into()),
+        parent_id: Set(branch.parent_id.map(Into::into)),
+        fork_ordinal: Set(to_db(branch.fork_ordinal)?),
+        context: Set(to_json(&branch.context)?),
+        created_at: Set(db_time(created_at)),
+    })
+}
+
+pub(super) fn branch_from_row(row: &branch::Model) -> Result<Branch, StoreError> {
+    Ok(Branch {
+        id: from_db("branches.id", row.id)?,
+        parent_id: row
+            .parent_id
+            .map(|id| from_db("branches.parent_id", id))
+            .transpose()?,
+        fork_ordinal: from_db("branches.fork_ordinal", row.fork_ordinal)?,
+        context: from_json("branches.context", &row.context)?,
     })
 }
 
@@ -104,6 +143,7 @@ pub(super) fn run_to_row(
         id: Set(run.run_id.0),
         session_id: Set(session_id.0),
         parent_run_id: Set(run.parent_run_id.map(|id| id.0)),
+        call_id: Set(run.call_id.map(|id| id.0.into())),
         message_id: Set(run.message_id.0),
         profile_id: Set(run.profile_id.into()),
         backend: Set(run.backend.into()),
@@ -115,6 +155,7 @@ pub(super) fn run_to_row(
         completion_tokens: Set(0),
         started_at: Set(db_time(run.started_at)),
         ended_at: Set(None),
+        leaked_calls: Set(0),
     })
 }
 
@@ -123,6 +164,7 @@ pub(super) fn run_from_row(row: run::Model) -> Result<StoredRun, StoreError> {
         row: RunRow {
             run_id: RunId(row.id),
             parent_run_id: row.parent_run_id.map(RunId),
+            call_id: row.call_id.map(|id| CallId(id.0)),
             message_id: MessageId(row.message_id),
             profile_id: row.profile_id.0,
             backend: row.backend.0,
@@ -172,6 +214,7 @@ pub(super) fn chunk_to_row(
         kind: Set(name_of(&chunk.kind)?),
         offset: Set(to_db(chunk.offset)?),
         text: Set(chunk.text.into()),
+        parent_run_id: Set(chunk.parent_run_id.map(|id| id.0)),
     })
 }
 
@@ -184,6 +227,7 @@ pub(super) fn chunk_from_row(row: chunk::Model) -> Result<ChunkRow, StoreError> 
         message_id: MessageId(row.message_id),
         offset: from_db("chunks.offset", row.offset)?,
         text: row.text.0,
+        parent_run_id: row.parent_run_id.map(RunId),
     })
 }
 

@@ -106,7 +106,7 @@ async fn a_deleted_session_can_be_restored_until_it_is_purged(db: TestDb) {
     writer.write(delete).await.unwrap();
     store.purge_session(id).await.unwrap();
     assert_eq!(store.restore(user_id, id).await, Err(missing));
-    for table in ["messages", "runs", "events", "chunks"] {
+    for table in ["messages", "runs", "events", "chunks", "branches"] {
         assert_eq!(count(&store, table).await, 0, "{table}");
     }
 }
@@ -230,6 +230,7 @@ async fn the_last_run_is_the_newest_in_the_foreground(db: TestDb) {
     let child = RunRow {
         run_id: RunId::new(),
         parent_run_id: Some(second.run_id),
+        call_id: None,
         ..second.clone()
     };
     writer

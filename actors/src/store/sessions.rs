@@ -8,11 +8,12 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::entities::{run, session};
-use super::rows::{SummaryRow, summary_from_row};
+use super::entities::{branch, run, session};
+use super::rows::{SummaryRow, branch_to_row, summary_from_row};
 use super::types::{LoadedSession, NewSession};
 use super::values::{db_time, name_of, to_json};
 use super::{Store, StoreError};
+use crate::domain::history::{Branch, ROOT_BRANCH};
 use crate::protocol::ids::{OwnerId, SessionId, UserId};
 use crate::protocol::session::{RunState, SessionState, SessionSummary};
 use crate::protocol::todo::Scratchpad;
@@ -47,10 +48,18 @@ impl Store {
             deleted_at: Set(None),
             created_at: Set(created_at),
             last_active: Set(created_at),
+            branch_id: Set(ROOT_BRANCH.into()),
+            plan: Set(None),
         };
+        let root = branch_to_row(new.id, &Branch::root(), created_at)?;
+        let transaction = self.begin_write().await?;
         session::Entity::insert(row)
-            .exec_without_returning(&self.write)
+            .exec_without_returning(&transaction)
             .await?;
+        branch::Entity::insert(root)
+            .exec_without_returning(&transaction)
+            .await?;
+        transaction.commit().await?;
         Ok(LoadedSession {
             summary: SessionSummary {
                 id: new.id,
@@ -64,6 +73,11 @@ impl Store {
                 last_active: created_at,
             },
             messages: Vec::new(),
+            message_count: 0,
+            branches: vec![Branch::root()],
+            branch_id: ROOT_BRANCH,
+            plan: None,
+            running_children: Vec::new(),
             queue: Vec::new(),
             todo: Vec::new(),
             scratchpad: Scratchpad::new(),
@@ -72,6 +86,7 @@ impl Store {
             last_run: None,
             unfinished_parts: Vec::new(),
             started_calls: Vec::new(),
+            child_calls: Vec::new(),
         })
     }
 

@@ -171,6 +171,7 @@ pub(super) fn run() -> RunRow {
     RunRow {
         run_id: RunId::new(),
         parent_run_id: None,
+        call_id: None,
         message_id: MessageId::new(),
         profile_id: "secretary".to_owned(),
         backend: "ollama".to_owned(),
@@ -187,6 +188,7 @@ pub(super) fn ended(run: &RunRow, state: RunState) -> Write {
         iterations: 2,
         prompt_tokens: 1_000,
         completion_tokens: 20,
+        leaked_calls: 0,
         at: at(9),
     }
 }
@@ -232,6 +234,7 @@ impl Part {
             message_id: self.message_id,
             offset,
             text: text.to_owned(),
+            parent_run_id: None,
         }
     }
 }

@@ -3,9 +3,11 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use crate::domain::history::{Branch, ContextState};
 use crate::protocol::event::PartKind;
 use crate::protocol::ids::{CallId, MessageId, OwnerId, PartId, RunId, SessionId, UserId};
 use crate::protocol::message::Message;
+use crate::protocol::plan::Plan;
 use crate::protocol::session::{QueuedMessage, RunState, SessionSummary};
 use crate::protocol::todo::{Scratchpad, TodoItem};
 
@@ -42,6 +44,8 @@ pub enum Write {
         iterations: u32,
         prompt_tokens: u64,
         completion_tokens: u64,
+        /// Calls that the model wrote as text and that were taken as calls all the same.
+        leaked_calls: u32,
         at: DateTime<Utc>,
     },
     Enqueue(QueuedMessage),
@@ -55,6 +59,14 @@ pub enum Write {
     Pinned(bool),
     Profile(String),
     ContextTokens(u32),
+    Plan(Option<Plan>),
+    /// How the context of the branch that is shown differs from its messages.
+    Context(ContextState),
+    /// Starts a branch and shows it: the messages that follow stand on it, those before it
+    /// in the same commit do not. Its id is one more than the session's highest.
+    Fork(Branch),
+    /// Shows another branch: likewise.
+    ShowBranch(u32),
     Todo(Vec<TodoItem>),
     Scratchpad(Scratchpad),
     /// Moves `last_active`.
@@ -88,6 +100,8 @@ pub struct ChunkRow {
     /// Of the piece's start, in UTF-16 code units of the part.
     pub offset: u64,
     pub text: String,
+    /// The run that started this one; subagents only.
+    pub parent_run_id: Option<RunId>,
 }
 
 /// A run as it starts.
@@ -95,6 +109,8 @@ pub struct ChunkRow {
 pub struct RunRow {
     pub run_id: RunId,
     pub parent_run_id: Option<RunId>,
+    /// The `spawn_agent` call that it answers; subagents only.
+    pub call_id: Option<CallId>,
     /// The user message that it answers.
     pub message_id: MessageId,
     pub profile_id: String,
@@ -115,8 +131,18 @@ pub struct StoredRun {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadedSession {
     pub summary: SessionSummary,
-    /// In order.
+    /// Those of the newest foreground run, in order, after the message that it answers
+    /// where that is an older run's. The rest stays in the store.
     pub messages: Vec<Message>,
+    /// How many messages there are on all branches: the next one's ordinal.
+    pub message_count: u64,
+    /// At least the root branch.
+    pub branches: Vec<Branch>,
+    /// The branch that is shown.
+    pub branch_id: u32,
+    pub plan: Option<Plan>,
+    /// Child runs that the store still has as running.
+    pub running_children: Vec<RunRow>,
     /// In order of arrival.
     pub queue: Vec<QueuedMessage>,
     pub todo: Vec<TodoItem>,
@@ -125,11 +151,24 @@ pub struct LoadedSession {
     pub epoch: i64,
     /// The newest run, whatever its state.
     pub last_run: Option<StoredRun>,
-    /// Of a run that is still marked `running`: its streamed text that no message holds,
-    /// joined per part, in order of arrival. `after_seq` is that of the part's last piece.
+    /// Of the runs that are still marked `running`: their streamed text that no message
+    /// holds, joined per part, in order of arrival. `after_seq` is that of the part's last
+    /// piece. A child stores no messages, so all of its text is here, with its
+    /// `parent_run_id`.
     pub unfinished_parts: Vec<ChunkRow>,
-    /// Of the same run: the calls whose start was told.
+    /// Of the newest run, where it is still marked `running`: the calls whose start was told.
     pub started_calls: Vec<CallId>,
+    /// Of `running_children`, the calls that were told to begin and not to end.
+    pub child_calls: Vec<ChildCall>,
+}
+
+/// A call of a child run, as its events tell it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChildCall {
+    pub run_id: RunId,
+    pub call_id: CallId,
+    pub tool: String,
+    pub args: serde_json::Value,
 }
 
 /// A new session.

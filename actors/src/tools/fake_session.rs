@@ -4,21 +4,29 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use chrono::DateTime;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::registry::Registry;
-use super::{SessionState, ToolContext, ToolError, ToolResult};
+use super::{Agents, SessionState, SpawnOrder, ToolContext, ToolError, ToolResult};
+use super::{MemoryAccess, SaveFact, SavedByTool};
+use crate::domain::memory::FactName;
 use crate::domain::scratchpad::{self, ScratchpadCommand};
 use crate::domain::todo::{self, TodoCommand};
 use crate::protocol::ids::{CallId, SessionId};
+use crate::protocol::memory::{Fact, FactSource};
 use crate::protocol::todo::{Scratchpad, TodoItem};
 
 #[derive(Debug, Default)]
 pub(super) struct FakeSession {
     sections: Vec<String>,
+    step_validation: bool,
     todo: Mutex<Vec<TodoItem>>,
     scratchpad: Mutex<Scratchpad>,
+    /// What was asked of children.
+    pub(super) orders: Mutex<Vec<SpawnOrder>>,
+    facts: Mutex<Vec<Fact>>,
 }
 
 impl FakeSession {
@@ -28,13 +36,34 @@ impl FakeSession {
             ..Self::default()
         }
     }
+
+    /// With `step_validation_enabled`.
+    pub(super) fn with_step_validation() -> Self {
+        Self {
+            step_validation: true,
+            ..Self::default()
+        }
+    }
+}
+
+#[async_trait]
+impl Agents for FakeSession {
+    async fn spawn(&self, _: &CallId, order: SpawnOrder) -> ToolResult {
+        let orders = &mut self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        orders.push(order);
+        Ok("completed_normally: true\n\ndone".to_owned())
+    }
 }
 
 #[async_trait]
 impl SessionState for FakeSession {
+    async fn switch_profile(&self, profile_id: String) -> Result<String, ToolError> {
+        Ok(profile_id)
+    }
+
     async fn todo(&self, command: TodoCommand) -> Result<Vec<TodoItem>, ToolError> {
         let mut items = self.todo.lock().unwrap_or_else(PoisonError::into_inner);
-        *items = todo::apply(&items, command).map_err(ToolError)?;
+        *items = todo::apply(&items, command, self.step_validation).map_err(ToolError)?;
         Ok(items.clone())
     }
 
@@ -48,6 +77,48 @@ impl SessionState for FakeSession {
     }
 }
 
+#[async_trait]
+impl MemoryAccess for FakeSession {
+    async fn facts(&self) -> Result<Vec<Fact>, ToolError> {
+        let facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(facts.clone())
+    }
+
+    async fn save(&self, new: SaveFact) -> Result<SavedByTool, ToolError> {
+        let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = facts.iter().position(|fact| FactName::of(fact) == new.name);
+        if let Some(at) = known
+            && facts[at].confidence > new.confidence
+        {
+            return Ok(SavedByTool::Known(facts[at].value.clone()));
+        }
+        let known = known.map(|at| facts.remove(at));
+        facts.push(Fact {
+            category: new.name.category,
+            key: new.name.key,
+            value: new.value.clone(),
+            source: FactSource::default(),
+            confidence: new.confidence,
+            created_at: DateTime::UNIX_EPOCH,
+            updated_at: DateTime::UNIX_EPOCH,
+        });
+        Ok(match known {
+            None => SavedByTool::Created,
+            Some(known) if known.value == new.value => SavedByTool::Known(known.value),
+            Some(known) => SavedByTool::Replaced {
+                former: known.value,
+            },
+        })
+    }
+
+    async fn forget(&self, name: FactName) -> Result<bool, ToolError> {
+        let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = facts.len();
+        facts.retain(|fact| FactName::of(fact) != name);
+        Ok(facts.len() < before)
+    }
+}
+
 /// A call's surroundings.
 pub(super) fn context(session: &Arc<FakeSession>, workspace: &Path) -> ToolContext {
     ToolContext {
@@ -56,6 +127,9 @@ pub(super) fn context(session: &Arc<FakeSession>, workspace: &Path) -> ToolConte
         workspace: workspace.to_owned(),
         stop: CancellationToken::new(),
         session: Arc::clone(session) as Arc<dyn SessionState>,
+        agents: Arc::clone(session) as Arc<dyn Agents>,
+        memory: Arc::clone(session) as Arc<dyn MemoryAccess>,
+        untrusted: false,
     }
 }
 

@@ -1,27 +1,10 @@
 //! Results as the model gets them: never longer than a limit, and never cut in silence.
 
+// What a tool cuts and what the context cuts looks the same to the model.
+pub use crate::domain::cut::cut_middle;
+
 /// As many bytes as a tool's result has, where the tool sets no limit of its own.
 pub const RESULT_LIMIT_BYTES: usize = 32 * 1024;
-
-/// A text of at most `limit` bytes: the text itself, or its beginning and end around a note of
-/// how much is missing. The beginning gets two thirds: most output leads with what matters. With
-/// a limit that is too small for the note, the note stands alone.
-#[must_use]
-pub fn cut_middle(text: &str, limit: usize) -> String {
-    if text.len() <= limit {
-        return text.to_owned();
-    }
-    // The note's length depends on the number in it, and that on the note's length. The
-    // longest number it can hold is the text's own length, so room is kept for that.
-    let room = limit.saturating_sub(note(text.len()).len());
-    let head = text.floor_char_boundary(room - room / 3);
-    let tail = text.ceil_char_boundary(text.len() - room / 3);
-    format!("{}{}{}", &text[..head], note(tail - head), &text[tail..])
-}
-
-fn note(missing_bytes: usize) -> String {
-    format!("\n[… {missing_bytes} bytes cut here …]\n")
-}
 
 /// A text that stands in a sentence: on one line, and of no more than about `limit` bytes.
 #[must_use]
@@ -89,29 +72,7 @@ pub fn is_deceptive(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::expect_used,
-        reason = "a test that cannot go on should say so by failing"
-    )]
-
-    use proptest::prelude::*;
-
     use super::*;
-
-    #[test]
-    fn what_fits_stays_as_it_is() {
-        assert_eq!(cut_middle("", 0), "");
-        assert_eq!(cut_middle("abc", 3), "abc");
-    }
-
-    #[test]
-    fn the_middle_goes_and_says_so() {
-        let text = format!("{}{}", "a".repeat(500), "z".repeat(500));
-        let cut = cut_middle(&text, 100);
-        assert_eq!(cut.len(), 99);
-        assert!(cut.starts_with("aaa") && cut.ends_with("zzz"));
-        assert!(cut.contains("\n[… 931 bytes cut here …]\n"), "{cut}");
-    }
 
     #[test]
     fn sizes_and_counts_read_well() {
@@ -131,23 +92,5 @@ mod tests {
         assert_eq!(visible("звіт 📎.md"), "звіт 📎.md");
         assert_eq!(shortened("звіт 📎.md", 3), "з…");
         assert_eq!(shortened("a\nb", 3), "a\\nb");
-    }
-
-    proptest! {
-        #[test]
-        fn a_cut_text_keeps_its_ends_and_counts_right(text in "\\PC{0,400}", limit in 0usize..600) {
-            let cut = cut_middle(&text, limit);
-            if text.len() <= limit {
-                prop_assert_eq!(&cut, &text);
-            } else {
-                let note_bytes = note(text.len()).len();
-                prop_assert!(cut.len() <= limit.max(note_bytes));
-                let (head, rest) = cut.split_once("\n[… ").expect("a note");
-                let (missing, tail) = rest.split_once(" bytes cut here …]\n").expect("a note");
-                prop_assert!(text.starts_with(head) && text.ends_with(tail));
-                let missing: usize = missing.parse().expect("a number");
-                prop_assert_eq!(head.len() + missing + tail.len(), text.len());
-            }
-        }
     }
 }

@@ -7,11 +7,13 @@ use serde_json::Value;
 
 use super::arguments::{fit, nearest};
 use super::filesystem::Filesystem;
+use super::memory::{MemoryForget, MemorySave, MemorySearch};
 use super::output::shortened;
 use super::scratchpad::ScratchpadTool;
+use super::spawn_agent::SpawnAgent;
+use super::switch_profile::SwitchProfile;
 use super::todo::TodoTool;
-use super::{Tool, ToolError};
-use crate::protocol::profile::Profile;
+use super::{Audience, Tool, ToolError};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// As much of a wrong tool name as an error shows.
@@ -40,6 +42,8 @@ pub struct PreparedCall {
     pub args: Value,
     /// What this very call does.
     pub effect: Effect,
+    /// Whether it may run beside others that may.
+    pub side_by_side: bool,
 }
 
 impl Registry {
@@ -57,10 +61,15 @@ impl Registry {
     /// The tools that come with Navi.
     #[must_use]
     pub fn builtin() -> Self {
-        let tools: [Arc<dyn Tool>; 3] = [
+        let tools: [Arc<dyn Tool>; 8] = [
             Arc::new(Filesystem::new()),
             Arc::new(TodoTool::new()),
             Arc::new(ScratchpadTool::new()),
+            Arc::new(MemorySearch::new()),
+            Arc::new(MemorySave::new()),
+            Arc::new(MemoryForget::new()),
+            Arc::new(SpawnAgent::new()),
+            Arc::new(SwitchProfile::new()),
         ];
         Self::new(tools)
     }
@@ -73,7 +82,7 @@ impl Registry {
     /// What the model is told of the tools in `enabled`: a profile's `enabled_tools`, or its
     /// `subagent_tools`.
     #[must_use]
-    pub fn enabled(&self, enabled: &[String], profile: &Profile) -> EnabledTools {
+    pub fn enabled(&self, enabled: &[String], audience: &Audience<'_>) -> EnabledTools {
         let mut found = EnabledTools {
             specs: Vec::new(),
             unknown: Vec::new(),
@@ -83,7 +92,7 @@ impl Registry {
                 continue;
             }
             match self.tools.get(name) {
-                Some(tool) => found.specs.push(tool.spec_for(profile)),
+                Some(tool) => found.specs.push(tool.spec_for(audience)),
                 None => found.unknown.push(name.clone()),
             }
         }
@@ -108,11 +117,11 @@ impl Registry {
                 None => problem,
             })
         })?;
-        let effect = tool.effect(&args);
         Ok(PreparedCall {
+            effect: tool.effect(&args),
+            side_by_side: tool.side_by_side(&args),
             tool: Arc::clone(tool),
             args,
-            effect,
         })
     }
 

@@ -6,6 +6,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::protocol::profile::Profile;
 
 fn profile(tools: &[&str], sections: &[&str]) -> Profile {
     serde_json::from_value(json!({
@@ -48,7 +49,11 @@ fn a_profile_gets_its_tools_in_order_and_unknown_names_are_told() {
         &["scratchpad", "teleport", "todo", "scratchpad"],
         &["findings", "drafts"],
     );
-    let enabled = Registry::builtin().enabled(&profile.enabled_tools, &profile);
+    let audience = Audience {
+        profile: &profile,
+        agents: &[],
+    };
+    let enabled = Registry::builtin().enabled(&profile.enabled_tools, &audience);
     let found: Vec<&str> = enabled
         .specs
         .iter()

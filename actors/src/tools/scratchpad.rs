@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 use super::arguments::read;
 use super::output::{RESULT_LIMIT_BYTES, cut_middle, human_size};
 use super::schema::schema_of;
-use super::{Tool, ToolContext, ToolError, ToolResult};
+use super::{Audience, Tool, ToolContext, ToolError, ToolResult};
 use crate::domain::scratchpad::{ScratchpadCommand, allowed_sections};
-use crate::protocol::profile::Profile;
 use crate::protocol::todo::Scratchpad;
 use crate::protocol::tool::{Effect, ToolSpec};
 
@@ -73,7 +72,8 @@ impl Tool for ScratchpadTool {
 
     /// Names the profile's sections. The session has the last word on them, since it also knows
     /// those that an earlier profile left behind.
-    fn spec_for(&self, profile: &Profile) -> ToolSpec {
+    fn spec_for(&self, audience: &Audience<'_>) -> ToolSpec {
+        let profile = audience.profile;
         let mut spec = self.spec.clone();
         spec.parameters["properties"]["section"]["enum"] =
             json!(allowed_sections(&profile.scratchpad_sections));

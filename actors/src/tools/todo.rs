@@ -11,7 +11,8 @@ use super::arguments::read;
 use super::output::counted;
 use super::schema::schema_of;
 use super::{Tool, ToolContext, ToolError, ToolResult};
-use crate::domain::todo::TodoCommand;
+use crate::domain::shorten;
+use crate::domain::todo::{MAX_NOTE_CHARS, TodoCommand};
 use crate::protocol::todo::{TodoItem, TodoStatus};
 use crate::protocol::tool::{Effect, ToolSpec};
 
@@ -35,7 +36,9 @@ struct TodoArgs {
     ids: Vec<u32>,
     /// mark: the new status.
     status: Option<TodoStatus>,
-    /// mark: what shows that the step is done, or why it failed or was skipped.
+    /// done: what shows that the step is done.
+    validation: Option<String>,
+    /// failed or skipped: why.
     note: Option<String>,
 }
 
@@ -88,8 +91,13 @@ impl Tool for TodoTool {
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: TodoArgs = read(args)?;
+        let notes = match args.action {
+            Action::List => MAX_NOTE_CHARS,
+            // A reminder is enough there: every answer stays in the context.
+            Action::Add | Action::Mark => 120,
+        };
         let items = context.session.todo(command(args)?).await?;
-        Ok(render(&items))
+        Ok(render(&items, notes))
     }
 }
 
@@ -106,6 +114,7 @@ fn command(args: TodoArgs) -> Result<TodoCommand, ToolError> {
                 ids: args.ids,
                 status,
                 note: args.note,
+                validation: args.validation,
             }),
             _ => Err(ToolError(
                 "mark needs `ids` and `status`, for example {\"action\":\"mark\",\"ids\":[1],\"status\":\"done\"}"
@@ -115,8 +124,8 @@ fn command(args: TodoArgs) -> Result<TodoCommand, ToolError> {
     }
 }
 
-/// The list, a step a line, as the model reads it.
-fn render(items: &[TodoItem]) -> String {
+/// The list, a step a line, as the model reads it, with so many characters of each note.
+fn render(items: &[TodoItem], note_chars: usize) -> String {
     if items.is_empty() {
         return "the todo list is empty".to_owned();
     }
@@ -136,7 +145,7 @@ fn render(items: &[TodoItem]) -> String {
         // Writing to a string cannot fail.
         let _ = write!(text, "\n{}. [{status}] {}", item.id, item.text);
         if let Some(note) = &item.note {
-            let _ = write!(text, " ({note})");
+            let _ = write!(text, " ({})", shorten::cut(note, note_chars));
         }
     }
     text

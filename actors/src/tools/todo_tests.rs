@@ -10,7 +10,11 @@ use super::*;
 use crate::tools::fake_session::{FakeSession, call, context};
 
 async fn answers(calls: &[Value]) -> String {
-    let session = Arc::new(FakeSession::default());
+    answers_of(FakeSession::default(), calls).await
+}
+
+async fn answers_of(session: FakeSession, calls: &[Value]) -> String {
+    let session = Arc::new(session);
     let mut answers = Vec::new();
     for arguments in calls {
         let context = context(&session, Path::new("/"));
@@ -35,6 +39,30 @@ async fn a_list_is_kept() {
         json!({"action": "list", "texts": [], "ids": [], "status": null, "note": ""}),
     ];
     insta::assert_snapshot!(answers(&calls).await);
+}
+
+#[tokio::test]
+async fn a_step_is_done_when_it_is_shown() {
+    let calls = [
+        json!({"action": "add", "texts": ["write the report"]}),
+        json!({"action": "mark", "ids": [1], "note": "written", "status": "done"}),
+        json!({"action": "mark", "ids": [1], "status": "done", "validation": "report.md has 3 sections"}),
+    ];
+    let session = FakeSession::with_step_validation();
+    insta::assert_snapshot!(answers_of(session, &calls).await);
+}
+
+#[tokio::test]
+async fn long_notes_are_whole_in_the_list_alone() {
+    let note = "x".repeat(200);
+    let answers = answers(&[
+        json!({"action": "add", "texts": ["write the report"]}),
+        json!({"action": "mark", "ids": [1], "status": "failed", "note": note}),
+        json!({"action": "list"}),
+    ])
+    .await;
+    assert_eq!(answers.matches(&format!("({note})")).count(), 1);
+    assert!(answers.ends_with(&format!("({note})")), "{answers}");
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use actix_web_actors::ws::{self, CloseCode, CloseReason, ProtocolError, Websocke
 use bytestring::ByteString;
 use chrono::Utc;
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
-use navi_actors::protocol::command::ClientFrame;
+use navi_actors::protocol::command::{ClientFrame, SendMode};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::{SessionId, UserId};
@@ -291,6 +291,7 @@ fn again(accepted: Accepted, client_id: Option<String>, content: String) -> Opti
             client_id,
             message_id: accepted.message_id,
             queued: accepted.queued,
+            mode: SendMode::Queue,
             content,
             images: Vec::new(),
         },

@@ -21,6 +21,8 @@ use self::stream::OllamaDecoder;
 use super::decode::decoded;
 use super::frames::{self, ByteStream};
 use super::http::{self, Ask};
+use super::reply::MAX_REPLY_BYTES;
+use super::roles::RoleMemory;
 use super::{Backend, ChatStream, LlmError, Probe};
 
 const VERSION_TIMEOUT: Duration = Duration::from_secs(2);
@@ -57,6 +59,7 @@ pub struct OllamaBackend {
     base: Url,
     client: Client,
     catalog: ModelCatalog,
+    roles: RoleMemory,
 }
 
 impl OllamaBackend {
@@ -75,6 +78,7 @@ impl OllamaBackend {
             base,
             client,
             catalog: ModelCatalog::default(),
+            roles: RoleMemory::default(),
         })
     }
 
@@ -87,6 +91,26 @@ impl OllamaBackend {
             model: &request.model,
         };
         ask.send().await
+    }
+
+    /// Asks with reasoning where that is wanted and the model can.
+    async fn ask_thinking(&self, request: &ChatRequest) -> Result<Response, LlmError> {
+        let think = if request.think && self.catalog.thinking(&request.model) != Some(false) {
+            Think::On
+        } else {
+            Think::Off
+        };
+        match self.ask(request, think).await {
+            Err(LlmError::Rejected { message, .. }) if refuses_thinking(&message) => {
+                tracing::debug!(
+                    model = request.model,
+                    "the model cannot think; asking it without"
+                );
+                self.catalog.deny_thinking(&request.model);
+                self.ask(request, Think::Unsaid).await
+            }
+            outcome => outcome,
+        }
     }
 
     async fn get(&self, path: &str, limit: Duration) -> Result<Value, LlmError> {
@@ -162,22 +186,15 @@ impl Backend for OllamaBackend {
     }
 
     async fn chat(&self, request: ChatRequest) -> Result<ChatStream, LlmError> {
-        let think = if request.think && self.catalog.thinking(&request.model) != Some(false) {
-            Think::On
-        } else {
-            Think::Off
-        };
-        let response = match self.ask(&request, think).await {
-            Err(LlmError::Rejected { message, .. }) if refuses_thinking(&message) => {
-                tracing::debug!(
-                    model = request.model,
-                    "the model cannot think; asking it without"
-                );
-                self.catalog.deny_thinking(&request.model);
-                self.ask(&request, Think::Unsaid).await?
+        let mut roles = self.roles.of(&request.model);
+        let response = loop {
+            let outcome = self.ask_thinking(&roles.arranged(&request)).await;
+            match roles.after(&request, &outcome) {
+                Some(next) => roles = next,
+                None => break outcome?,
             }
-            outcome => outcome?,
         };
+        self.roles.learn(&request.model, roles);
         Ok(read(http::body(response)))
     }
 }
@@ -193,7 +210,7 @@ impl fmt::Debug for OllamaBackend {
 
 /// The body of an answer as the deltas that it means.
 pub(super) fn read(body: ByteStream) -> ChatStream {
-    decoded(frames::ndjson(body), OllamaDecoder)
+    decoded(frames::answer(body, MAX_REPLY_BYTES), OllamaDecoder)
 }
 
 fn refuses_thinking(message: &str) -> bool {

@@ -24,7 +24,7 @@ pub(super) fn body(request: &ChatRequest, think: Think, keep_alive: &str) -> Val
     let mut body = json!({
         "model": request.model,
         "messages": request.messages.iter().map(message).collect::<Vec<_>>(),
-        "stream": true,
+        "stream": request.streamed,
         "keep_alive": keep_alive,
         "options": options,
     });

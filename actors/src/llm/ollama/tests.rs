@@ -35,6 +35,7 @@ pub(crate) fn request(content: &str) -> ChatRequest {
         think: true,
         context_window: 8192,
         max_output_tokens: None,
+        streamed: true,
     }
 }
 
@@ -81,6 +82,7 @@ pub(crate) fn full_request() -> ChatRequest {
             time_limit_ms: 1000,
         }],
         max_output_tokens: Some(50),
+        streamed: true,
         ..request("")
     }
 }

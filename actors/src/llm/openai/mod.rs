@@ -25,6 +25,7 @@ use super::decode::decoded;
 use super::frames::{self, ByteStream};
 use super::http::{self, Ask};
 use super::reply::MAX_REPLY_BYTES;
+use super::roles::RoleMemory;
 use super::{Backend, ChatStream, LlmError, Probe};
 
 pub use self::found::FoundOpenAi;
@@ -63,6 +64,7 @@ pub struct OpenAiBackend {
     client: Client,
     /// The [`Flavour`] as of the last probe.
     flavour: AtomicU8,
+    roles: RoleMemory,
 }
 
 impl OpenAiBackend {
@@ -96,21 +98,54 @@ impl OpenAiBackend {
             base,
             client,
             flavour: AtomicU8::new(Flavour::Plain as u8),
+            roles: RoleMemory::default(),
         })
     }
 
     async fn ask(&self, model: &str, body: &Map<String, Value>) -> Result<Response, LlmError> {
         let url = http::under(&self.base, "chat/completions");
+        let accept = if request::is_streamed(body) {
+            "text/event-stream"
+        } else {
+            "application/json"
+        };
         let ask = Ask {
             request: self
                 .client
                 .post(url.clone())
-                .header(ACCEPT, "text/event-stream")
+                .header(ACCEPT, accept)
                 .json(body),
             url: &url,
             model,
         };
         ask.send().await.map_err(|error| self.without_key(error))
+    }
+
+    /// Asks, and leaves out what a server refuses and an answer can do without.
+    async fn ask_simply(&self, request: &ChatRequest) -> Result<Response, LlmError> {
+        let flavour = Flavour::from_u8(self.flavour.load(Ordering::Relaxed));
+        let mut body = request::body(request, flavour, &self.base);
+        loop {
+            match self.ask(&request.model, &body).await {
+                // Servers differ in what they know. Each round takes a field away, or begins
+                // to stream for good, so this ends.
+                Err(LlmError::Rejected { status, message }) if matches!(status, 400 | 422) => {
+                    if let Some(field) = request::dispensable_field(&body, &message) {
+                        tracing::debug!(
+                            field,
+                            "the model server refuses a field; asking without it"
+                        );
+                        body.remove(field);
+                    } else if request::wants_streams(&body, &message) {
+                        tracing::debug!("the model server only streams; asking for a stream");
+                        body.insert("stream".to_owned(), true.into());
+                    } else {
+                        return Err(LlmError::Rejected { status, message });
+                    }
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     /// Some servers repeat a wrong key in their answer; it must not reach a log or a page.
@@ -217,22 +252,15 @@ impl Backend for OpenAiBackend {
     }
 
     async fn chat(&self, request: ChatRequest) -> Result<ChatStream, LlmError> {
-        let flavour = Flavour::from_u8(self.flavour.load(Ordering::Relaxed));
-        let mut body = request::body(&request, flavour, &self.base);
+        let mut roles = self.roles.of(&request.model);
         let response = loop {
-            match self.ask(&request.model, &body).await {
-                // Servers differ in what they know. What only helps is left out where it
-                // is refused; each round takes a field away, so this ends.
-                Err(LlmError::Rejected { status, message }) if matches!(status, 400 | 422) => {
-                    let Some(field) = request::dispensable_field(&body, &message) else {
-                        return Err(LlmError::Rejected { status, message });
-                    };
-                    tracing::debug!(field, "the model server refuses a field; asking without it");
-                    body.remove(field);
-                }
-                outcome => break outcome?,
+            let outcome = self.ask_simply(&roles.arranged(&request)).await;
+            match roles.after(&request, &outcome) {
+                Some(next) => roles = next,
+                None => break outcome?,
             }
         };
+        self.roles.learn(&request.model, roles);
         Ok(read(http::body(response)))
     }
 }
@@ -240,7 +268,7 @@ impl Backend for OpenAiBackend {
 /// The body of an answer as the deltas that it means.
 pub(super) fn read(body: ByteStream) -> ChatStream {
     decoded(
-        frames::sse_or_json(body, MAX_REPLY_BYTES),
+        frames::answer(body, MAX_REPLY_BYTES),
         OpenAiDecoder::default(),
     )
 }

@@ -24,11 +24,14 @@ pub(super) fn body(request: &ChatRequest, flavour: Flavour, base: &Url) -> Map<S
     body.insert("model".to_owned(), request.model.clone().into());
     let messages = request.messages.iter().map(message).collect();
     body.insert("messages".to_owned(), messages);
-    body.insert("stream".to_owned(), true.into());
-    body.insert(
-        "stream_options".to_owned(),
-        json!({ "include_usage": true }),
-    );
+    body.insert("stream".to_owned(), request.streamed.into());
+    if request.streamed {
+        // Beside a whole answer it is an error; there the counts are always told.
+        body.insert(
+            "stream_options".to_owned(),
+            json!({ "include_usage": true }),
+        );
+    }
     body.insert("temperature".to_owned(), decimal(request.temperature));
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(tool).collect();
@@ -45,7 +48,9 @@ pub(super) fn body(request: &ChatRequest, flavour: Flavour, base: &Url) -> Map<S
     }
     match flavour {
         Flavour::LlamaCpp => {
-            body.insert("return_progress".to_owned(), true.into());
+            if request.streamed {
+                body.insert("return_progress".to_owned(), true.into());
+            }
             body.insert("chat_template_kwargs".to_owned(), thinking(request.think));
         }
         Flavour::Vllm => {
@@ -61,6 +66,16 @@ pub(super) fn dispensable_field(body: &Map<String, Value>, message: &str) -> Opt
     DISPENSABLE
         .into_iter()
         .find(|field| body.contains_key(*field) && message.contains(field))
+}
+
+/// Whether the request asks for a stream.
+pub(super) fn is_streamed(body: &Map<String, Value>) -> bool {
+    body.get("stream").and_then(Value::as_bool) == Some(true)
+}
+
+/// Whether a refusal says that the server only streams, to a request for a whole answer.
+pub(super) fn wants_streams(body: &Map<String, Value>, message: &str) -> bool {
+    !is_streamed(body) && message.to_lowercase().contains("stream")
 }
 
 fn thinking(think: bool) -> Value {

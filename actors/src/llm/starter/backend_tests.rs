@@ -32,6 +32,7 @@ fn request(model: &str) -> ChatRequest {
         think: false,
         context_window: 0,
         max_output_tokens: Some(4),
+        streamed: true,
     }
 }
 

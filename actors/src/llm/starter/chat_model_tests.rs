@@ -27,6 +27,7 @@ fn request(text: &str) -> ChatRequest {
         think: false,
         context_window: 0,
         max_output_tokens: Some(40),
+        streamed: true,
     }
 }
 

@@ -78,6 +78,7 @@ fn request(model: &str) -> ChatRequest {
         think: false,
         context_window: 0,
         max_output_tokens: None,
+        streamed: true,
     }
 }
 

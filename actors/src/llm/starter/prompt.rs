@@ -143,6 +143,7 @@ mod tests {
             think: false,
             context_window: 1000,
             max_output_tokens: None,
+            streamed: true,
         }
     }
 

@@ -17,6 +17,7 @@ pub struct Model {
     pub kind: String,
     pub offset: i64,
     pub text: DbText,
+    pub parent_run_id: Option<Uuid>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

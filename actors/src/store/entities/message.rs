@@ -26,6 +26,7 @@ pub struct Model {
     pub is_plan: bool,
     pub client_id: Option<DbText>,
     pub created_at: DateTimeUtc,
+    pub branch_id: i64,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -5,11 +5,17 @@
 )]
 
 pub(super) mod api_token;
+pub(super) mod branch;
 pub(super) mod chunk;
 pub(super) mod event;
+pub(super) mod memory_fact;
+pub(super) mod memory_forgotten;
+pub(super) mod memory_former;
+pub(super) mod memory_summary;
 pub(super) mod message;
 pub(super) mod queued_message;
 pub(super) mod run;
 pub(super) mod session;
+pub(super) mod session_memory;
 pub(super) mod user;
 pub(super) mod web_login;

@@ -16,6 +16,7 @@ pub struct Model {
     pub images: Option<String>,
     pub client_id: Option<DbText>,
     pub created_at: DateTimeUtc,
+    pub mode: String,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -22,6 +22,8 @@ pub struct Model {
     pub completion_tokens: i64,
     pub started_at: DateTimeUtc,
     pub ended_at: Option<DateTimeUtc>,
+    pub leaked_calls: i64,
+    pub call_id: Option<DbText>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -24,6 +24,8 @@ pub struct Model {
     pub deleted_at: Option<DateTimeUtc>,
     pub created_at: DateTimeUtc,
     pub last_active: DateTimeUtc,
+    pub branch_id: i64,
+    pub plan: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -132,7 +132,10 @@ async fn links_that_lead_out_are_refused() {
     let found = json!({"action": "search_content", "pattern": "secret"});
     assert_eq!(place.ok(found).await, "nothing in 0 files matches `secret`");
     let found = json!({"action": "search_names", "pattern": "secret"});
-    assert_eq!(place.ok(found).await, "no name matches `secret`");
+    assert_eq!(
+        place.ok(found).await,
+        "no file has a name that matches `secret`; to look inside files use search_content"
+    );
     let listed = place.ok(json!({"action": "list", "depth": 9})).await;
     assert!(listed.contains("\nup (link to ..)"), "{listed}");
     assert!(!listed.contains("up/"), "{listed}");

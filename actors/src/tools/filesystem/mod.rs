@@ -29,14 +29,14 @@ use super::{Tool, ToolContext, ToolError, ToolResult, arguments};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const DESCRIPTION: &str = "Work with the files of this conversation's workspace. \
-    Paths are relative to the workspace, such as notes/plan.md. \
-    Read a file before you edit it.";
+    Use exactly the path that the user gave; paths are relative to the workspace. \
+    Read a file before you change it, and change a part of it with edit: write replaces all of it.";
 
 /// What to do with which file. One flat object, since small models fill that in best; what
 /// an action needs of it is checked by hand.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(example = json!({"action": "read", "path": "notes/plan.md"}))]
+#[schemars(example = json!({"action": "read", "path": "plan.md"}))]
 struct FilesystemArgs {
     /// list: what a directory has. read: show a file. write: create or replace a whole file.
     /// edit: replace `old_text` by `new_text`. search_names: find files by name.
@@ -44,7 +44,7 @@ struct FilesystemArgs {
     action: Action,
     /// The file or directory. list and the searches take the whole workspace without it.
     path: Option<String>,
-    /// write: the whole content.
+    /// write: the whole content; what stood there before is gone.
     content: Option<String>,
     /// edit: the text as it stands in the file, with enough around it to stand there only once.
     old_text: Option<String>,
@@ -184,15 +184,15 @@ fn run(workspace: &Workspace, args: FilesystemArgs) -> ToolResult {
     }
 }
 
-const WRITE_EXAMPLE: &str = r##"{"action":"write","path":"notes/plan.md","content":"# Plan\n"}"##;
+const WRITE_EXAMPLE: &str = r##"{"action":"write","path":"plan.md","content":"# Plan\n"}"##;
 const EDIT_EXAMPLE: &str =
-    r#"{"action":"edit","path":"notes/plan.md","old_text":"draft","new_text":"final"}"#;
+    r#"{"action":"edit","path":"plan.md","old_text":"draft","new_text":"final"}"#;
 
 fn file(path: Option<&str>, action: &str) -> Result<WorkspacePath, ToolError> {
     match path {
         Some(path) if !path.is_empty() => WorkspacePath::parse(path),
         _ => Err(ToolError(format!(
-            "{action} needs `path`, for example {{\"action\":\"{action}\",\"path\":\"notes/plan.md\"}}; list shows which files there are"
+            "{action} needs `path`, for example {{\"action\":\"{action}\",\"path\":\"plan.md\"}}; list shows which files there are"
         ))),
     }
 }

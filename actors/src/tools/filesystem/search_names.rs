@@ -54,7 +54,10 @@ pub(super) fn search_names(
         Ok(())
     })?;
     let mut text = if total == 0 {
-        format!("no name matches `{}`", visible(pattern))
+        format!(
+            "no file has a name that matches `{}`; to look inside files use search_content",
+            visible(pattern)
+        )
     } else {
         format!("{}:{lines}", counted(total, "match"))
     };

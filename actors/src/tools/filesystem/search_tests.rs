@@ -89,7 +89,7 @@ async fn nothing_found_is_said_with_what_was_left_out() {
     let place = project();
     let arguments = json!({"action": "search_names", "pattern": "out.md"});
     insta::assert_snapshot!(place.ok(arguments).await, @r"
-    no name matches `out.md`
+    no file has a name that matches `out.md`; to look inside files use search_content
     [4 entries left out, as .gitignore says; name a path to search there]
     ");
     let arguments = json!({"action": "search_content", "pattern": "nowhere"});

@@ -32,7 +32,7 @@ pub(super) fn write(workspace: &Workspace, path: &WorkspacePath, content: &str) 
     Ok(match before {
         None => format!("created `{shown}` ({size})"),
         Some(before) => format!(
-            "overwrote `{shown}` ({size}; before: {})",
+            "replaced all of `{shown}` ({size}; before: {}); to change only a part, use edit",
             human_size(before)
         ),
     })

@@ -1,0 +1,204 @@
+//! The messages of one call, put in their order and made whole.
+
+use std::sync::Arc;
+
+use super::Conversation;
+use crate::domain::cut::cut_middle;
+use crate::domain::turns;
+use crate::protocol::chat::ChatMessage;
+use crate::protocol::message::{Message, MessageState, Role, ToolCall};
+
+/// What the model is told after a reply of its own that was cut off.
+const CUT_OFF: &str = "[cut off here]";
+
+/// What it is told of a call that nothing is known about.
+const NO_RESULT: &str =
+    "failed: no result of this call was kept; check what it did before you repeat it";
+
+/// Stands where a conversation would begin with the assistant's words: many chat templates and
+/// servers take none that doesn't begin with the user's.
+const EARLIER_LEFT_OUT: &str = "(The conversation before this is left out here.)";
+
+/// Stands last where an assistant's message would: servers take that for the beginning of the
+/// answer, and go on in mid-text or refuse it.
+const GO_ON: &str = "Go on from here: do what comes next.";
+
+/// How the memory of the user is headed.
+const MEMORY_HEADING: &str = "## What I remember about the user";
+
+/// The messages of one call, in their parts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Assembled {
+    /// What is never left out: system, memory, summary, and a plan that stands nowhere else.
+    pub(super) head: Vec<ChatMessage>,
+    /// The conversation by turns, oldest first.
+    pub(super) turns: Vec<Vec<ChatMessage>>,
+    /// The newest plan where it stands in one of the turns: which, and its message.
+    pub(super) plan: Option<(usize, ChatMessage)>,
+    pub(super) notes: Vec<ChatMessage>,
+}
+
+impl Assembled {
+    /// All of it, in order.
+    #[must_use]
+    pub fn into_messages(self) -> Vec<ChatMessage> {
+        let turns = self.turns.into_iter().flatten();
+        self.head
+            .into_iter()
+            .chain(turns)
+            .chain(self.notes)
+            .collect()
+    }
+
+    /// Puts the assistant's words into the head.
+    pub(super) fn add_to_head(&mut self, message: ChatMessage) {
+        self.begin_with_user();
+        self.head.push(message);
+    }
+
+    fn begin_with_user(&mut self) {
+        let mut head = self.head.iter();
+        if !head.any(|message| matches!(message, ChatMessage::User { .. })) {
+            self.head.push(ChatMessage::User {
+                content: EARLIER_LEFT_OUT.to_owned(),
+                images: Vec::new(),
+            });
+        }
+    }
+}
+
+/// Puts together what the model is sent, with each tool result cut to `result_limit` bytes.
+///
+/// Whatever is stored, what comes out is what every provider takes: each call has exactly one
+/// result, right after the message that made it and in the order of the calls; a result without
+/// its call, and a message that says nothing, are left away; the conversation begins with the
+/// user and doesn't end with the assistant.
+///
+/// Each message depends on itself alone, and a call's result on what follows up to the next
+/// assistant message: so all but the notes only grows while the conversation does.
+#[must_use]
+pub fn assemble(
+    system: &str,
+    conversation: &Conversation<'_>,
+    result_limit: usize,
+    notes: &[String],
+) -> Assembled {
+    let mut assembled = Assembled::default();
+    if !system.is_empty() {
+        assembled.head.push(system_note(system.to_owned()));
+    }
+    let memory = conversation.memory.map_or("", str::trim);
+    if !memory.is_empty() {
+        let content = format!("{MEMORY_HEADING}\n\n{memory}");
+        assembled.head.push(system_note(content));
+    }
+    assembled.head.extend(conversation.summary.and_then(words));
+    let messages = conversation.messages;
+    if let Some(plan) = conversation.plan
+        && messages.iter().all(|message| message.id != plan.message_id)
+    {
+        assembled.add_to_head(ChatMessage::Assistant {
+            content: plan.text.clone(),
+            tool_calls: Vec::new(),
+        });
+    }
+    add_turns(&mut assembled, messages, result_limit);
+    assembled.notes = notes.iter().cloned().map(system_note).collect();
+    let last = assembled.turns.last().and_then(|turn| turn.last());
+    let last = last.or(assembled.head.last());
+    if notes.is_empty() && matches!(last, Some(ChatMessage::Assistant { .. })) {
+        assembled.notes.push(system_note(GO_ON.to_owned()));
+    }
+    assembled
+}
+
+fn add_turns(assembled: &mut Assembled, messages: &[Arc<Message>], result_limit: usize) {
+    let mut before: Option<&Message> = None;
+    for (index, message) in messages.iter().enumerate() {
+        let begins = turns::begins(message, before);
+        before = Some(message);
+        // What says nothing begins no turn either: each begins with the user's words.
+        let Some(said) = words(message) else {
+            continue;
+        };
+        if assembled.turns.is_empty() && message.role == Role::Assistant {
+            assembled.begin_with_user();
+        }
+        if begins || assembled.turns.is_empty() {
+            assembled.turns.push(Vec::new());
+        }
+        if message.is_plan {
+            assembled.plan = Some((assembled.turns.len() - 1, said.clone()));
+        }
+        if let Some(turn) = assembled.turns.last_mut() {
+            turn.push(said);
+            turn.extend(results(message, &messages[index + 1..], result_limit));
+        }
+    }
+}
+
+/// The results of a message's calls, one each, in order. A message that came in while the tools
+/// ran may stand among them; the next assistant message was made with all of them known.
+fn results(
+    message: &Message,
+    after: &[Arc<Message>],
+    result_limit: usize,
+) -> impl Iterator<Item = ChatMessage> {
+    let mut found: Vec<&Message> = Vec::new();
+    if !message.tool_calls.is_empty() {
+        found = after
+            .iter()
+            .map(AsRef::as_ref)
+            .take_while(|message: &&Message| message.role != Role::Assistant)
+            .filter(|message| message.role == Role::Tool)
+            .collect();
+    }
+    message.tool_calls.iter().map(move |call| {
+        let at = found
+            .iter()
+            .position(|result| result.tool_call_id.as_ref() == Some(&call.id));
+        let content = at.map_or(NO_RESULT, |at| {
+            found.remove(at).content.as_deref().unwrap_or_default()
+        });
+        result(call, cut_middle(content, result_limit))
+    })
+}
+
+fn result(call: &ToolCall, content: String) -> ChatMessage {
+    ChatMessage::Tool {
+        call_id: call.id.clone(),
+        name: call.name.clone(),
+        content,
+    }
+}
+
+/// A message of the user or the assistant as the model sees it; none where it says nothing.
+/// Results come with the message that called for them.
+fn words(message: &Message) -> Option<ChatMessage> {
+    let content = message.content.clone().unwrap_or_default();
+    match message.role {
+        Role::System | Role::Tool => None,
+        Role::User if content.is_empty() && message.images.is_empty() => None,
+        Role::User => Some(ChatMessage::User {
+            content,
+            images: message.images.clone(),
+        }),
+        // Reasoning alone is nothing that the model could go on from.
+        Role::Assistant if content.is_empty() && message.tool_calls.is_empty() => None,
+        Role::Assistant => Some(ChatMessage::Assistant {
+            content: match message.state {
+                MessageState::Stopped | MessageState::Interrupted | MessageState::Failed
+                    if !content.is_empty() =>
+                {
+                    format!("{content} {CUT_OFF}")
+                }
+                _ => content,
+            },
+            tool_calls: message.tool_calls.clone(),
+        }),
+    }
+}
+
+fn system_note(content: String) -> ChatMessage {
+    ChatMessage::System { content }
+}

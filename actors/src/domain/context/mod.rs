@@ -1,0 +1,193 @@
+//! What the model is sent (SPEC section 7), and what it is sent where that is too much.
+//!
+//! In this order: one system message; what is remembered about the user; the summary of what
+//! was compressed; the plan, where its own message was compressed; the messages that stand word
+//! for word; the run's transient notes. All but the notes is the same, byte for byte, in every
+//! call of a conversation that only grows at its end: a local backend keeps what it has read.
+
+mod assembly;
+mod fit;
+mod tokens;
+
+use std::sync::Arc;
+
+use crate::protocol::chat::ChatRequest;
+use crate::protocol::message::{Message, MessageState, Role};
+use crate::protocol::plan::Plan;
+use crate::protocol::profile::Profile;
+use crate::protocol::status::ModelInfo;
+use crate::protocol::tool::ToolSpec;
+
+use super::history::ContextState;
+
+pub use assembly::{Assembled, assemble};
+pub use fit::{Fitted, fit};
+pub use tokens::{estimate_tokens, prompt_was_cut, text_tokens, tool_tokens};
+
+/// A tool's result may be this long in any window, in bytes.
+const MIN_RESULT_BYTES: usize = 4 * 1024;
+
+/// What the model is to see of a conversation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Conversation<'a> {
+    /// What is remembered about the user, as it stood when this context was first built.
+    pub memory: Option<&'a str>,
+    /// What stands for the messages that were compressed.
+    pub summary: Option<&'a Message>,
+    /// Sent after the summary where its message is not among `messages`. To keep the prefix
+    /// this is the plan of the [`ContextState`], not a newer one.
+    pub plan: Option<&'a Plan>,
+    /// The messages that stand word for word.
+    pub messages: &'a [Arc<Message>],
+}
+
+impl<'a> Conversation<'a> {
+    /// A context with the messages from its start on.
+    #[must_use]
+    pub fn of(state: &'a ContextState, messages: &'a [Arc<Message>]) -> Self {
+        Self {
+            memory: state.memory.as_deref(),
+            summary: state.summary.as_ref(),
+            plan: state.plan.as_ref(),
+            messages,
+        }
+    }
+}
+
+/// Whose work a call belongs to: which prompt of the profile leads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunKind {
+    /// A run of the session itself.
+    #[default]
+    Session,
+    /// A child run (SPEC section 6).
+    Subagent,
+}
+
+/// What a call offers beside the conversation.
+#[derive(Clone, Debug, Default)]
+pub struct Offer {
+    /// Empty where the model may not call tools.
+    pub tools: Vec<ToolSpec>,
+    /// The run's transient notes; they stand last and are not stored.
+    pub notes: Vec<String>,
+    /// The window to ask for, in tokens.
+    pub context_window: u32,
+    pub think: bool,
+    pub kind: RunKind,
+}
+
+/// A request, and what had to be done to it so that it fits its window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Built {
+    pub request: ChatRequest,
+    /// Turns that this call goes without; the user is told.
+    pub left_out_turns: usize,
+    /// Results of the newest turn that are shorter in this call than in others.
+    pub shortened_results: usize,
+    /// A guess at the whole prompt, tools included, for [`prompt_was_cut`].
+    pub estimated_tokens: u32,
+}
+
+/// The request of one model call.
+#[must_use]
+pub fn request(
+    profile: &Profile,
+    persona: &str,
+    conversation: &Conversation<'_>,
+    model: &ModelInfo,
+    offer: &Offer,
+) -> Built {
+    let tools = if model.tools == Some(false) {
+        Vec::new()
+    } else {
+        offer.tools.clone()
+    };
+    let window = window(model, offer.context_window);
+    let assembled = assemble(
+        &system_message(persona, prompt_of(profile, offer.kind)),
+        conversation,
+        result_limit(window),
+        &offer.notes,
+    );
+    let tool_tokens = tool_tokens(&tools);
+    let reserve = tool_tokens.saturating_add(answer_room(window));
+    let fitted = fit(assembled, window, reserve);
+    Built {
+        request: ChatRequest {
+            messages: fitted.messages,
+            model: model.name.clone(),
+            tools,
+            temperature: profile.temperature,
+            think: offer.think && profile.flags.think_enabled && model.thinking != Some(false),
+            context_window: window,
+            max_output_tokens: None,
+            streamed: true,
+        },
+        left_out_turns: fitted.left_out_turns,
+        shortened_results: fitted.shortened_results,
+        estimated_tokens: fitted.estimated_tokens.saturating_add(tool_tokens),
+    }
+}
+
+/// The system message: persona, a line `---`, the profile's prompt.
+#[must_use]
+pub fn system_message(persona: &str, prompt: &str) -> String {
+    let (persona, prompt) = (persona.trim(), prompt.trim());
+    match (persona.is_empty(), prompt.is_empty()) {
+        (true, _) => prompt.to_owned(),
+        (false, true) => persona.to_owned(),
+        (false, false) => format!("{persona}\n---\n{prompt}"),
+    }
+}
+
+/// The profile's prompt for a run. A profile without one for subagents gives them its own.
+#[must_use]
+pub fn prompt_of(profile: &Profile, kind: RunKind) -> &str {
+    match kind {
+        RunKind::Subagent if !profile.subagent_system_prompt.trim().is_empty() => {
+            &profile.subagent_system_prompt
+        }
+        RunKind::Session | RunKind::Subagent => &profile.system_prompt,
+    }
+}
+
+/// The run's transient notes, as far as the conversation calls for them.
+#[must_use]
+pub fn notes(conversation: &[Arc<Message>]) -> Vec<String> {
+    let cut_off = conversation
+        .last()
+        .is_some_and(|last| last.role == Role::Assistant && last.state != MessageState::Complete);
+    if cut_off {
+        vec!["Your last answer was cut off. Go on from where it stopped.".to_owned()]
+    } else {
+        Vec::new()
+    }
+}
+
+/// The window that a call gets: what is asked for, within what the model was made for.
+#[must_use]
+pub fn window(model: &ModelInfo, asked: u32) -> u32 {
+    model.context_window.map_or(asked, |most| most.min(asked))
+}
+
+/// The most bytes of one tool result that the model is sent: a quarter of its window, at four
+/// bytes a token. It depends on nothing else, so a result looks the same in every call.
+#[must_use]
+pub fn result_limit(window: u32) -> usize {
+    // A quarter of the tokens at four bytes each: as many bytes as the window has tokens.
+    usize::try_from(window)
+        .unwrap_or(usize::MAX)
+        .max(MIN_RESULT_BYTES)
+}
+
+/// The tokens of a window that are kept for the answer.
+#[must_use]
+pub fn answer_room(window: u32) -> u32 {
+    (window / 8).clamp(256, 4096)
+}
+
+#[cfg(test)]
+mod fit_tests;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,27 @@
+//! How many iterations are left (SPEC section 5, `iteration_budget_enabled`).
+
+use super::Progress;
+
+/// From so many left on, the model is told to finish.
+const FEW: u32 = 5;
+
+/// The note before the next call. None once the budget is used up: the model is then asked,
+/// in other words, to say how things stand.
+#[must_use]
+pub fn note(progress: Progress) -> Option<String> {
+    let max = progress.max_iterations;
+    let left = max.saturating_sub(progress.iterations);
+    // A short budget as a whole is not yet a hurry.
+    let few = FEW.min(max / 3);
+    match left {
+        0 => None,
+        1 => Some(
+            "[budget] This is the last iteration. Call only what you cannot do without; or answer the user now, and say what is not done."
+                .to_owned(),
+        ),
+        left if left <= few => Some(format!(
+            "[budget] Only {left} of {max} iterations left. Start nothing new: finish what matters most, then answer."
+        )),
+        left => Some(format!("[budget] {left} of {max} iterations left.")),
+    }
+}

@@ -1,0 +1,181 @@
+//! Which messages a session shows and which the model sees: branches and the context's start.
+//!
+//! Messages are appended with ever growing ordinals, each on the branch that was shown then. An
+//! edited message or an answer made anew starts a branch: the new messages share everything
+//! before the fork with the branch they came from, and nothing is lost.
+
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::ids::MessageId;
+use crate::protocol::message::Message;
+use crate::protocol::plan::Plan;
+use crate::protocol::session::Fork;
+
+/// The branch that every session starts with.
+pub const ROOT_BRANCH: u32 = 0;
+
+/// How many branches a session may have.
+pub const MAX_BRANCHES: usize = 500;
+
+/// One way that a conversation went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Branch {
+    pub id: u32,
+    /// None for [`ROOT_BRANCH`] alone.
+    pub parent_id: Option<u32>,
+    /// Of the parent's path, the messages below this ordinal are shared.
+    pub fork_ordinal: u64,
+    pub context: ContextState,
+}
+
+impl Branch {
+    /// The branch of a session in which nothing was edited yet.
+    #[must_use]
+    pub fn root() -> Self {
+        Self {
+            id: ROOT_BRANCH,
+            parent_id: None,
+            fork_ordinal: 0,
+            context: ContextState::default(),
+        }
+    }
+}
+
+/// How `context` differs from `messages`: a pointer, never a copy.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ContextState {
+    /// Messages below this ordinal are replaced by `summary`.
+    pub start: u64,
+    /// `role: user`, `is_summary: true`.
+    pub summary: Option<Message>,
+    /// The plan whose message the summary replaced: it stands after it, whole. A newer plan
+    /// leaves it where it is until the next compression, so that the prefix stays the same.
+    pub plan: Option<Plan>,
+    /// The summary of the user's facts as it stood when this context was first built: part of
+    /// the prefix, so it changes only with a compression or a switch of profile.
+    pub memory: Option<String>,
+}
+
+/// Where a message stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub branch: u32,
+    pub ordinal: u64,
+}
+
+/// A stretch of a path: the messages of `branch` below `below`; all of them where it is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    pub branch: u32,
+    pub below: Option<u64>,
+}
+
+/// The stretches that make up what `shown` shows, oldest first. Unknown branches show nothing.
+#[must_use]
+pub fn path(branches: &[Branch], shown: u32) -> Vec<Segment> {
+    let mut path = Vec::new();
+    let mut at = branches.iter().find(|branch| branch.id == shown);
+    let mut below: Option<u64> = None;
+    while let Some(branch) = at {
+        path.push(Segment {
+            branch: branch.id,
+            below,
+        });
+        below = Some(below.map_or(branch.fork_ordinal, |b| b.min(branch.fork_ordinal)));
+        // A parent is always older than its child, so this ends.
+        at = branch.parent_id.and_then(|parent| {
+            branches
+                .iter()
+                .find(|other| other.id == parent && other.id < branch.id)
+        });
+    }
+    path.reverse();
+    path
+}
+
+/// The branch that says the message at `ordinal` of the path of `shown` anew, and what came
+/// after it. `before` is the message before it on that path. None where the session has
+/// [`MAX_BRANCHES`] already.
+///
+/// It forks from the branch that holds `before`, right after it: so all that ever stood in
+/// one place forks from the same one. What the model sees of the part that is shared stays
+/// the same, unless the fork lies inside what a summary replaces.
+#[must_use]
+pub fn fork(
+    branches: &[Branch],
+    shown: u32,
+    before: Option<Place>,
+    ordinal: u64,
+) -> Option<Branch> {
+    if branches.len() >= MAX_BRANCHES {
+        return None;
+    }
+    let context = branches
+        .iter()
+        .find(|branch| branch.id == shown)
+        .map(|branch| branch.context.clone())
+        .unwrap_or_default();
+    let newest = branches.iter().map(|branch| branch.id).max();
+    Some(Branch {
+        id: newest.unwrap_or(ROOT_BRANCH) + 1,
+        parent_id: Some(before.map_or(ROOT_BRANCH, |place| place.branch)),
+        fork_ordinal: before.map_or(0, |place| place.ordinal + 1),
+        context: if context.start <= ordinal {
+            context
+        } else {
+            ContextState {
+                memory: context.memory,
+                ..ContextState::default()
+            }
+        },
+    })
+}
+
+/// The places on the path of `shown` from which other branches go on, oldest first.
+/// `first_from` gives the first message of that path at or above an ordinal.
+#[must_use]
+pub fn forks(
+    branches: &[Branch],
+    shown: u32,
+    first_from: impl Fn(u64) -> Option<MessageId>,
+) -> Vec<Fork> {
+    let path = path(branches, shown);
+    let mut forks: Vec<(u64, Fork)> = Vec::new();
+    for (index, segment) in path.iter().enumerate() {
+        let next = path.get(index + 1).map(|next| next.branch);
+        let mut children: Vec<&Branch> = branches
+            .iter()
+            .filter(|branch| branch.parent_id == Some(segment.branch))
+            .filter(|branch| {
+                segment
+                    .below
+                    .is_none_or(|below| branch.fork_ordinal <= below)
+            })
+            .collect();
+        children.sort_by_key(|branch| (branch.fork_ordinal, branch.id));
+        for place in children.chunk_by(|a, b| a.fork_ordinal == b.fork_ordinal) {
+            let ordinal = place[0].fork_ordinal;
+            let Some(message_id) = first_from(ordinal) else {
+                continue;
+            };
+            let taken = place.iter().find(|branch| Some(branch.id) == next);
+            let branch_ids = std::iter::once(segment.branch)
+                .chain(place.iter().map(|branch| branch.id))
+                .collect();
+            let fork = Fork {
+                message_id,
+                branch_ids,
+                shown: taken.map_or(segment.branch, |branch| branch.id),
+            };
+            forks.push((ordinal, fork));
+        }
+    }
+    forks.sort_by_key(|(ordinal, _)| *ordinal);
+    forks.into_iter().map(|(_, fork)| fork).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#[path = "history_tests.rs"]
+mod tests;

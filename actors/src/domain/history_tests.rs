@@ -1,0 +1,126 @@
+use super::*;
+use crate::protocol::ids::RunId;
+
+fn branch(id: u32, parent_id: u32, fork_ordinal: u64) -> Branch {
+    Branch {
+        id,
+        parent_id: Some(parent_id),
+        fork_ordinal,
+        context: ContextState::default(),
+    }
+}
+
+fn segment(branch: u32, below: impl Into<Option<u64>>) -> Segment {
+    Segment {
+        branch,
+        below: below.into(),
+    }
+}
+
+/// The root says 0 to 9; 1 forks after 4 and says 10 to 13; 2 says 10 anew as 14 and 15; 3
+/// forks after 11 of 1; 4 begins anew.
+fn tree() -> Vec<Branch> {
+    vec![
+        Branch::root(),
+        branch(1, 0, 5),
+        branch(2, 0, 5),
+        branch(3, 1, 12),
+        branch(4, 0, 0),
+    ]
+}
+
+#[test]
+fn a_path_goes_back_to_the_root() {
+    assert_eq!(path(&tree(), 0), [segment(0, None)]);
+    let third = [segment(0, 5), segment(1, 12), segment(3, None)];
+    assert_eq!(path(&tree(), 3), third);
+    assert_eq!(path(&tree(), 4), [segment(0, 0), segment(4, None)]);
+    assert_eq!(path(&tree(), 9), []);
+    // What a child shares of its parent's path ends where the parent's own share ends.
+    let early = [Branch::root(), branch(1, 0, 5), branch(2, 1, 3)];
+    let expected = [segment(0, 3), segment(1, 3), segment(2, None)];
+    assert_eq!(path(&early, 2), expected);
+}
+
+#[test]
+fn a_fork_stands_where_the_message_before_it_does() {
+    let tree = tree();
+    let after = |branch, ordinal| Some(Place { branch, ordinal });
+    // The first message of branch 1 said anew: it forks from where 1 forked from.
+    assert_eq!(fork(&tree, 1, after(0, 4), 10), Some(branch(5, 0, 5)));
+    assert_eq!(fork(&tree, 3, after(1, 11), 16), Some(branch(5, 1, 12)));
+    assert_eq!(fork(&tree, 0, None, 0), Some(branch(5, 0, 0)));
+    let full = vec![Branch::root(); MAX_BRANCHES];
+    assert_eq!(fork(&full, 0, None, 0), None);
+}
+
+#[test]
+fn a_fork_inside_the_compressed_part_sees_every_word_again() {
+    let summary = Message::user(
+        MessageId::new(),
+        RunId::new(),
+        "so far".to_owned(),
+        chrono::DateTime::UNIX_EPOCH,
+    );
+    let context = ContextState {
+        start: 10,
+        summary: Some(summary),
+        plan: None,
+        memory: Some("likes tea".to_owned()),
+    };
+    let mut tree = tree();
+    tree[1].context = context.clone();
+    let after = |branch, ordinal| Some(Place { branch, ordinal });
+    for (before, ordinal, kept) in [
+        (after(1, 11), 12, true),
+        // All of what the summary replaces stands before the fork, though 5 is below 10.
+        (after(0, 4), 10, true),
+        (after(0, 3), 4, false),
+    ] {
+        let forked = fork(&tree, 1, before, ordinal).unwrap();
+        let expected = if kept {
+            context.clone()
+        } else {
+            ContextState {
+                plan: None,
+                memory: context.memory.clone(),
+                ..ContextState::default()
+            }
+        };
+        assert_eq!(forked.context, expected, "{before:?} {ordinal}");
+    }
+}
+
+#[test]
+fn forks_stand_on_the_path_that_is_shown() {
+    let tree = tree();
+    let ids: Vec<MessageId> = (0..16).map(|_| MessageId::new()).collect();
+    let told = |shown: u32, ordinals: &[u64]| {
+        let first_from = |from| {
+            let first = ordinals.iter().find(|ordinal| **ordinal >= from)?;
+            ids.get(usize::try_from(*first).unwrap()).copied()
+        };
+        forks(&tree, shown, first_from)
+    };
+    let fork = |ordinal: usize, branch_ids: &[u32], shown| Fork {
+        message_id: ids[ordinal],
+        branch_ids: branch_ids.to_vec(),
+        shown,
+    };
+    let root: Vec<u64> = (0..10).collect();
+    let of_root = [fork(0, &[0, 4], 0), fork(5, &[0, 1, 2], 0)];
+    assert_eq!(told(0, &root), of_root);
+    let first: Vec<u64> = (0..5).chain(10..14).collect();
+    let of_first = [
+        fork(0, &[0, 4], 0),
+        fork(10, &[0, 1, 2], 1),
+        fork(12, &[1, 3], 1),
+    ];
+    assert_eq!(told(1, &first), of_first);
+    let second: Vec<u64> = (0..5).chain(14..16).collect();
+    let of_second = [fork(0, &[0, 4], 0), fork(14, &[0, 1, 2], 2)];
+    assert_eq!(told(2, &second), of_second);
+    // Begun anew, and what was said first is not told yet.
+    assert_eq!(told(4, &[]), []);
+    assert_eq!(told(4, &[14]), [fork(14, &[0, 4], 4)]);
+}

@@ -1,0 +1,226 @@
+//! Who gets a backend's slot next, who gives it back, and what those who wait are told.
+
+use std::time::Duration;
+
+/// Who goes first when several wait for a slot; of one lane, who came first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// A person waits for the answer.
+    Interactive,
+    /// A child run: a person waits for its parent.
+    Subagent,
+    /// The plan of a run that has not begun to answer.
+    Planning,
+    /// A summary of old turns.
+    Compression,
+    /// Titles and memory: nobody waits.
+    Background,
+}
+
+/// Whoever waits this long moves one lane up, and once more each time it passes again: so
+/// that the last lane is served too where the first is never empty.
+const AGEING: Duration = Duration::from_secs(60);
+
+impl Priority {
+    /// The lane that someone stands in who came with this priority and waits so long.
+    #[must_use]
+    pub fn after(self, waited: Duration) -> Self {
+        const LANES: [Priority; 5] = [
+            Priority::Interactive,
+            Priority::Subagent,
+            Priority::Planning,
+            Priority::Compression,
+            Priority::Background,
+        ];
+        let up = usize::try_from(waited.as_secs() / AGEING.as_secs()).unwrap_or(usize::MAX);
+        LANES[(self as usize).saturating_sub(up)]
+    }
+
+    /// Whether background work gives its slot back for this.
+    #[must_use]
+    pub fn presses(self) -> bool {
+        match self {
+            Self::Interactive | Self::Subagent | Self::Planning => true,
+            Self::Compression | Self::Background => false,
+        }
+    }
+
+    /// Whether a call that was let in from this lane gives its slot back to one that presses.
+    /// A call of the last lane that was let in from a higher one has waited its time.
+    #[must_use]
+    pub fn gives_way(self) -> bool {
+        self == Self::Background
+    }
+}
+
+/// One that waits: what it came with, and for how long it waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub priority: Priority,
+    pub waited: Duration,
+}
+
+impl Waiting {
+    /// The lane that it stands in by now.
+    #[must_use]
+    pub fn lane(self) -> Priority {
+        self.priority.after(self.waited)
+    }
+}
+
+/// The place of the next to be let in. `waiting` is in the order of arrival.
+#[must_use]
+pub fn next(waiting: &[Waiting]) -> Option<usize> {
+    // Of equals this is the first.
+    (0..waiting.len()).min_by_key(|at| waiting[*at].lane())
+}
+
+/// How many are let in before the one at this place.
+#[must_use]
+pub fn ahead(waiting: &[Waiting], at: usize) -> usize {
+    let Some(lane) = waiting.get(at).map(|it| it.lane()) else {
+        return 0;
+    };
+    waiting
+        .iter()
+        .enumerate()
+        .filter(|(other, it)| (it.lane(), *other) < (lane, at))
+        .count()
+}
+
+/// How a backend's queue looks to one that waits in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueView {
+    /// What holds the slots.
+    pub running: Vec<Priority>,
+    /// How many go first.
+    pub ahead: usize,
+}
+
+/// The sentence for one that waits. It names kinds of work only: whose it is, is nobody
+/// else's business.
+#[must_use]
+pub fn waiting_detail(view: &QueueView) -> String {
+    let mut kinds: Vec<String> = Vec::new();
+    for kind in [
+        Priority::Interactive,
+        Priority::Subagent,
+        Priority::Planning,
+        Priority::Compression,
+        Priority::Background,
+    ] {
+        match view.running.iter().filter(|it| **it == kind).count() {
+            0 => {}
+            1 => kinds.push(one(kind).to_owned()),
+            count => kinds.push(format!("{count} {}", several(kind))),
+        }
+    }
+    let holds = match kinds.split_last() {
+        None => return "the model is being got ready".to_owned(),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    };
+    let order = match view.ahead {
+        0 => "this is next".to_owned(),
+        1 => "1 more goes first".to_owned(),
+        more => format!("{more} more go first"),
+    };
+    format!("the model is busy with {holds}; {order}")
+}
+
+fn one(kind: Priority) -> &'static str {
+    match kind {
+        Priority::Interactive => "an answer in another conversation",
+        Priority::Subagent => "a subagent",
+        Priority::Planning => "a plan",
+        Priority::Compression => "a summary",
+        Priority::Background => "a title or memory work",
+    }
+}
+
+fn several(kind: Priority) -> &'static str {
+    match kind {
+        Priority::Interactive => "answers in other conversations",
+        Priority::Subagent => "subagents",
+        Priority::Planning => "plans",
+        Priority::Compression => "summaries",
+        Priority::Background => "titles or memory works",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Priority::*;
+    use super::*;
+
+    fn waiting(priority: Priority, seconds: u64) -> Waiting {
+        Waiting {
+            priority,
+            waited: Duration::from_secs(seconds),
+        }
+    }
+
+    #[test]
+    fn a_minute_is_a_lane() {
+        for (priority, seconds, lane) in [
+            (Background, 0, Background),
+            (Background, 59, Background),
+            (Background, 60, Compression),
+            (Background, 239, Subagent),
+            (Background, 240, Interactive),
+            (Background, u64::MAX, Interactive),
+            (Planning, 61, Subagent),
+            (Interactive, 600, Interactive),
+        ] {
+            let now = waiting(priority, seconds).lane();
+            assert_eq!(now, lane, "{priority:?} after {seconds} s");
+        }
+    }
+
+    #[test]
+    fn the_first_of_the_first_lane_is_next() {
+        let queue = [
+            waiting(Background, 70),
+            waiting(Planning, 30),
+            waiting(Interactive, 20),
+            waiting(Interactive, 10),
+        ];
+        assert_eq!(next(&queue), Some(2));
+        assert_eq!(ahead(&queue, 0), 3);
+        assert_eq!(ahead(&queue, 1), 2);
+        assert_eq!(ahead(&queue, 2), 0);
+        assert_eq!(ahead(&queue, 3), 1);
+        assert_eq!(next(&[]), None);
+    }
+
+    #[test]
+    fn who_waits_long_enough_is_let_in_before_those_that_came_later() {
+        let queue = [waiting(Background, 240), waiting(Interactive, 1)];
+        assert_eq!(next(&queue), Some(0));
+        let queue = [waiting(Background, 239), waiting(Interactive, 1)];
+        assert_eq!(next(&queue), Some(1));
+    }
+
+    #[test]
+    fn the_sentence_names_kinds_and_counts() {
+        let told = |running: &[Priority], ahead: usize| {
+            waiting_detail(&QueueView {
+                running: running.to_vec(),
+                ahead,
+            })
+        };
+        assert_eq!(
+            told(&[Interactive], 2),
+            "the model is busy with an answer in another conversation; 2 more go first"
+        );
+        assert_eq!(
+            told(&[Background], 0),
+            "the model is busy with a title or memory work; this is next"
+        );
+        assert_eq!(
+            told(&[Planning, Interactive, Interactive, Compression], 1),
+            "the model is busy with 2 answers in other conversations, a plan and a summary; 1 more goes first"
+        );
+        assert_eq!(told(&[], 0), "the model is being got ready");
+    }
+}

@@ -1,0 +1,207 @@
+//! What goes in and out of the loop: steps, replies, calls, cuts, records.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::history::ContextState;
+use crate::domain::planning::Planner;
+use crate::protocol::chat::{RequestedCall, Usage};
+use crate::protocol::error::NaviError;
+use crate::protocol::event::Event;
+use crate::protocol::ids::{MessageId, RunId};
+use crate::protocol::message::{Message, MessageState, ToolCall, ToolOutcome};
+use crate::protocol::plan::Plan;
+use crate::protocol::session::RunState;
+use crate::protocol::tool::Effect;
+
+/// What the driver does next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Ask the model for a part of the plan: no tools, no reasoning, not streamed.
+    Plan(Planner),
+    /// Call the model. Without tools where the run is at its limit and must say how things stand.
+    CallModel { tools: ToolUse },
+    /// Run these calls, side by side where there are several.
+    RunTools(Vec<PlannedCall>),
+    /// The run has ended; everything is recorded.
+    Finish(RunEnd),
+}
+
+/// Whether the model may call tools this time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToolUse {
+    Offered,
+    Withheld,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunEnd {
+    Answered,
+    Limited,
+    Stopped,
+    Failed(NaviError),
+    /// The process died or was shut down under it.
+    Interrupted {
+        reason: String,
+    },
+}
+
+impl RunEnd {
+    /// How the store marks such a run.
+    #[must_use]
+    pub fn state(&self) -> RunState {
+        match self {
+            Self::Answered => RunState::Completed,
+            Self::Limited => RunState::Limited,
+            Self::Stopped => RunState::Stopped,
+            Self::Failed(_) => RunState::Failed,
+            Self::Interrupted { .. } => RunState::Interrupted,
+        }
+    }
+
+    /// Why it ended so, where that is not plain from the state.
+    #[must_use]
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Self::Answered | Self::Limited | Self::Stopped => None,
+            Self::Failed(error) => Some(error.message.clone()),
+            Self::Interrupted { reason } => Some(reason.clone()),
+        }
+    }
+}
+
+/// Why a run is cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// By its user.
+    Stopped,
+    /// By a shutdown.
+    Interrupted { reason: String },
+}
+
+/// What the model and the user are told of a call that was under way when Navi went down.
+pub const OUTCOME_UNKNOWN: &str = "outcome unknown: Navi went down while this ran; it may or may not have taken effect, so check before doing it again";
+
+/// What they are told of one that had not begun.
+pub const NOT_RUN: &str = "not run: Navi went down before this began";
+
+/// Looks calls up where tools are known.
+pub trait CallBook {
+    /// Whether the model may call a tool of this name.
+    fn is_known(&self, tool: &str) -> bool;
+
+    /// What is to become of a call.
+    fn plan(&mut self, call: &ToolCall) -> CallPlan;
+}
+
+/// A call after the registry looked at it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedCall {
+    pub call: ToolCall,
+    pub plan: CallPlan,
+}
+
+/// What is to become of a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum CallPlan {
+    Run {
+        effect: Effect,
+        /// Whether it may run beside others of its kind.
+        side_by_side: bool,
+    },
+    /// Unknown, not allowed, or with arguments that miss the schema: the model is told why.
+    Refuse(String),
+}
+
+impl CallPlan {
+    pub(super) fn side_by_side(&self) -> bool {
+        match self {
+            Self::Run { side_by_side, .. } => *side_by_side,
+            Self::Refuse(_) => true,
+        }
+    }
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallResult {
+    pub outcome: ToolOutcome,
+    pub text: String,
+    pub duration_ms: u64,
+}
+
+/// What the model said in one call, whole or up to where it was cut off.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// The id under which its text was streamed.
+    pub message_id: MessageId,
+    pub text: String,
+    pub thinking: String,
+    pub calls: Vec<RequestedCall>,
+    pub usage: Option<Usage>,
+}
+
+impl Reply {
+    /// A reply of which nothing has come yet.
+    #[must_use]
+    pub fn empty(message_id: MessageId) -> Self {
+        Self {
+            message_id,
+            text: String::new(),
+            thinking: String::new(),
+            calls: Vec::new(),
+            usage: None,
+        }
+    }
+
+    pub(super) fn says_nothing(&self) -> bool {
+        self.text.trim().is_empty() && self.calls.is_empty()
+    }
+
+    pub(super) fn into_message(
+        self,
+        run_id: RunId,
+        state: MessageState,
+        now: DateTime<Utc>,
+    ) -> Message {
+        let mut message = Message::assistant(self.message_id, run_id, now);
+        message.content = (!self.text.is_empty()).then_some(self.text);
+        message.thinking = (!self.thinking.is_empty()).then_some(self.thinking);
+        message.state = state;
+        message
+    }
+}
+
+/// Something to be recorded. All that one transition gives is one commit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    Event(Event),
+    Message(Message),
+    /// The session's plan; its steps become the todo list.
+    Plan(Plan),
+    /// The last prompt size that is known.
+    ContextTokens(u32),
+    /// The run got its backend and its model, and begins.
+    Began {
+        backend: String,
+        model: String,
+    },
+    /// How the context differs from the messages from here on.
+    Context(ContextState),
+    /// The run is over.
+    Ended(RunSummary),
+}
+
+/// A run that is over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSummary {
+    pub end: RunEnd,
+    /// What it said last: a child's result.
+    pub text: String,
+    pub iterations: u32,
+    pub prompt_tokens: u64,
+    pub completion_tokens: u64,
+    /// Tool calls that the model wrote as text and that were taken as calls.
+    pub leaked_calls: u32,
+}

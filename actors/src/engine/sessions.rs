@@ -1,0 +1,356 @@
+//! What a door asks of sessions: the conversation, its runs, its branches, its row.
+
+use bytestring::ByteString;
+
+use super::{Engine, move_dir};
+use crate::domain::input;
+use crate::feed::{self, Feed};
+use crate::protocol::chat::ChatRequest;
+use crate::protocol::command::UserInput;
+use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::ids::{MessageId, RunId, SessionId, UserId};
+use crate::protocol::search::SearchHit;
+use crate::protocol::session::{SessionSnapshot, SessionSummary};
+use crate::services::now;
+use crate::session::messages::{
+    Accepted, Attach, Branched, ChangeSession, ContinueRun, EditQueued, GetContext, GetSnapshot,
+    PlainAnswer, RunPlain, Send as SendMessage, ShowBranch, StartBranch, StopChild, StopRun,
+    Withdraw,
+};
+use crate::store::{LogCursor, NewSession, PageLimits};
+
+/// How much of a run's log one page holds.
+const RUN_PAGE: PageLimits = PageLimits {
+    items: 500,
+    bytes: 1024 * 1024,
+};
+
+/// The most characters of a title.
+const TITLE_CHARS: usize = 200;
+
+/// A page of what was told of a run.
+#[derive(Clone, Debug)]
+pub struct RunEvents {
+    /// Each as its JSON on the wire.
+    pub events: Vec<ByteString>,
+    /// Where the next page starts; none where this was the last.
+    pub next: Option<LogCursor>,
+}
+
+impl Engine {
+    /// A new session. The default profile where none is named.
+    ///
+    /// # Errors
+    /// `unknown_profile`, or what the store says.
+    pub async fn create_session(
+        &self,
+        user: UserId,
+        profile_id: Option<String>,
+    ) -> Result<SessionSummary, NaviError> {
+        self.refuse_when_closed()?;
+        let profiles = &self.services.profiles;
+        let profile = profiles.find(profile_id.as_deref().unwrap_or(profiles.default_id()))?;
+        let session = NewSession {
+            id: SessionId::new(),
+            user_id: user,
+            title: String::new(),
+            profile_id: profile.id.clone(),
+            created_at: now(),
+        };
+        let owner = self.services.owner.clone();
+        let loaded = self
+            .stored(async move |store| store.create_session(session, &owner).await)
+            .await?;
+        self.services.hub.session_changed(loaded.summary.clone());
+        self.services.memory.read_idle(user);
+        Ok(loaded.summary)
+    }
+
+    /// The user's sessions: pinned first, then the latest activity.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn sessions(&self, user: UserId) -> Result<Vec<SessionSummary>, NaviError> {
+        self.stored(async move |store| store.list_sessions(user).await)
+            .await
+    }
+
+    /// The session with its conversation.
+    ///
+    /// # Errors
+    /// `session_not_found`; as for every call about a session, another user's is not found.
+    pub async fn snapshot(
+        &self,
+        user: UserId,
+        session: SessionId,
+    ) -> Result<SessionSnapshot, NaviError> {
+        let outline = self.ask(user, session, || GetSnapshot).await?;
+        self.stored(async move |store| outline.fill(&store).await)
+            .await
+    }
+
+    /// What the model would be sent now.
+    ///
+    /// # Errors
+    /// `session_not_found`, `unknown_profile`.
+    pub async fn context(
+        &self,
+        user: UserId,
+        session: SessionId,
+    ) -> Result<ChatRequest, NaviError> {
+        self.ask(user, session, || GetContext).await?
+    }
+
+    /// Sends a message. Answered when it is committed; its run has begun or waits.
+    ///
+    /// # Errors
+    /// What is wrong with the input; `queue_full`; what the store says. Nothing is stored then.
+    pub async fn send(
+        &self,
+        user: UserId,
+        session: SessionId,
+        input: UserInput,
+    ) -> Result<Accepted, NaviError> {
+        let input = input::validate(input)?;
+        self.tell(user, session, SendMessage(input)).await?
+    }
+
+    /// Sends a message and waits for the end of its run.
+    ///
+    /// # Errors
+    /// As [`Engine::send`]; `session_busy` while another run goes; what made the run fail.
+    pub async fn run_plain(
+        &self,
+        user: UserId,
+        session: SessionId,
+        input: UserInput,
+    ) -> Result<PlainAnswer, NaviError> {
+        let input = input::validate(input)?;
+        self.tell(user, session, RunPlain(input)).await?
+    }
+
+    /// Asks the session's run to stop. Says whether there was one.
+    ///
+    /// # Errors
+    /// `session_not_found`.
+    pub async fn stop(&self, user: UserId, session: SessionId) -> Result<bool, NaviError> {
+        self.ask(user, session, || StopRun).await
+    }
+
+    /// Goes on from an interrupted, limited or failed run.
+    ///
+    /// # Errors
+    /// `nothing_to_continue`.
+    pub async fn continue_run(&self, user: UserId, session: SessionId) -> Result<RunId, NaviError> {
+        self.tell(user, session, ContinueRun).await?
+    }
+
+    /// Takes back a message that waits.
+    ///
+    /// # Errors
+    /// `message_not_found` where it does not wait (any more).
+    pub async fn withdraw(
+        &self,
+        user: UserId,
+        session: SessionId,
+        message_id: MessageId,
+    ) -> Result<(), NaviError> {
+        self.tell(user, session, Withdraw(message_id)).await?
+    }
+
+    /// Starts a branch of the conversation: with another text in place of a message of the
+    /// user's, or, without one, with another answer to it. Answered when that is committed.
+    ///
+    /// # Errors
+    /// What is wrong with the text; `message_not_found`; `session_busy` while a run goes.
+    pub async fn start_branch(
+        &self,
+        user: UserId,
+        session: SessionId,
+        message_id: MessageId,
+        content: Option<String>,
+    ) -> Result<Branched, NaviError> {
+        if let Some(content) = &content {
+            input::validate_content(content)?;
+        }
+        let start = StartBranch {
+            message_id,
+            content,
+        };
+        self.tell(user, session, start).await?
+    }
+
+    /// Shows another branch of the conversation.
+    ///
+    /// # Errors
+    /// `not_found` where there is no such branch; `session_busy` while a run goes.
+    pub async fn show_branch(
+        &self,
+        user: UserId,
+        session: SessionId,
+        branch_id: u32,
+    ) -> Result<(), NaviError> {
+        self.tell(user, session, ShowBranch(branch_id)).await?
+    }
+
+    /// What was told of a run and of all runs under it, a page of it.
+    ///
+    /// # Errors
+    /// `session_not_found`; `not_found` where the session has no such run.
+    pub async fn run_events(
+        &self,
+        user: UserId,
+        session: SessionId,
+        run_id: RunId,
+        from: LogCursor,
+    ) -> Result<RunEvents, NaviError> {
+        let page = self.stored(async move |store| {
+            store.find_session(user, session).await?;
+            store.run_events(session, run_id, from, RUN_PAGE).await
+        });
+        let page = page
+            .await?
+            .ok_or_else(|| NaviError::new(ErrorCode::NotFound, "this session has no such run"))?;
+        Ok(RunEvents {
+            events: page.items.into_iter().filter_map(feed::json_of).collect(),
+            next: page.next,
+        })
+    }
+
+    /// Messages and titles of the user's sessions that hold these words, best first.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn search(
+        &self,
+        user: UserId,
+        query: &str,
+        limit: u32,
+    ) -> Result<Vec<SearchHit>, NaviError> {
+        let query = query.to_owned();
+        self.stored(async move |store| store.search(user, &query, limit, 0).await)
+            .await
+    }
+
+    /// Asks one child run to stop. Says whether there was one.
+    ///
+    /// # Errors
+    /// `session_not_found`.
+    pub async fn stop_subagent(
+        &self,
+        user: UserId,
+        session: SessionId,
+        run_id: RunId,
+    ) -> Result<bool, NaviError> {
+        self.ask(user, session, || StopChild(run_id)).await
+    }
+
+    /// Changes a message that waits.
+    ///
+    /// # Errors
+    /// What is wrong with the text; `message_not_found`.
+    pub async fn edit_queued(
+        &self,
+        user: UserId,
+        session: SessionId,
+        message_id: MessageId,
+        content: String,
+    ) -> Result<(), NaviError> {
+        let input = input::validate(UserInput {
+            content,
+            ..UserInput::default()
+        })?;
+        let edit = EditQueued {
+            message_id,
+            content: input.content,
+        };
+        self.tell(user, session, edit).await?
+    }
+
+    /// Gives the session another title.
+    ///
+    /// # Errors
+    /// `invalid_field` where it is empty or over 200 characters.
+    pub async fn rename(
+        &self,
+        user: UserId,
+        session: SessionId,
+        title: String,
+    ) -> Result<SessionSummary, NaviError> {
+        let title = title.trim().to_owned();
+        let chars = title.chars().count();
+        if chars == 0 || chars > TITLE_CHARS {
+            return Err(NaviError::new(
+                ErrorCode::InvalidField,
+                format!("title must have 1 to {TITLE_CHARS} characters; this one has {chars}"),
+            ));
+        }
+        self.tell(user, session, ChangeSession::Rename(title))
+            .await?
+    }
+
+    /// Pins or unpins; without a wish, the other of what it is.
+    ///
+    /// # Errors
+    /// `session_not_found`.
+    pub async fn pin(
+        &self,
+        user: UserId,
+        session: SessionId,
+        pinned: Option<bool>,
+    ) -> Result<SessionSummary, NaviError> {
+        let change = pinned.map_or(ChangeSession::TogglePin, ChangeSession::Pin);
+        self.tell(user, session, change).await?
+    }
+
+    /// Deletes the session and its files. For ten minutes [`Engine::restore`] takes that back.
+    ///
+    /// # Errors
+    /// `session_not_found`.
+    pub async fn delete(&self, user: UserId, session: SessionId) -> Result<(), NaviError> {
+        self.tell(user, session, ChangeSession::Delete).await??;
+        let (from, to) = self.workspace_and_trash(session);
+        move_dir(&from, &to).await
+    }
+
+    /// Takes a deletion back.
+    ///
+    /// # Errors
+    /// `session_not_found` where it was not deleted, or is gone for good.
+    pub async fn restore(
+        &self,
+        user: UserId,
+        session: SessionId,
+    ) -> Result<SessionSummary, NaviError> {
+        self.refuse_when_closed()?;
+        let (to, from) = self.workspace_and_trash(session);
+        let summary = self
+            .stored(async move |store| store.restore(user, session).await)
+            .await?;
+        move_dir(&from, &to).await?;
+        self.services.hub.session_changed(summary.clone());
+        Ok(summary)
+    }
+
+    /// Joins the session's events. `after` is the last event that the tab has; without it the
+    /// tab gets the run that goes from its start. `epoch` is the one that the tab knows.
+    ///
+    /// # Errors
+    /// `session_not_found`.
+    pub async fn attach(
+        &self,
+        user: UserId,
+        session: SessionId,
+        after: Option<u64>,
+        epoch: Option<i64>,
+    ) -> Result<Feed, NaviError> {
+        let attached = self.join(user, session, Attach { after, epoch }).await?;
+        feed::feed(self.clone(), user, session, attached).await
+    }
+
+    /// What a page that watches the session list is sent.
+    #[must_use]
+    pub fn watch(&self, user: UserId) -> Feed {
+        feed::watch_feed(self.clone(), user)
+    }
+}

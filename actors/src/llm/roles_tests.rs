@@ -1,0 +1,224 @@
+#![allow(clippy::unwrap_used, reason = "a test says so by failing")]
+
+use serde_json::json;
+
+use super::*;
+use crate::llm::ollama::tests::request;
+use crate::protocol::ids::CallId;
+use crate::protocol::message::ToolCall;
+
+fn system(content: &str) -> ChatMessage {
+    ChatMessage::System {
+        content: content.to_owned(),
+    }
+}
+
+fn says(content: &str) -> ChatMessage {
+    user(content.to_owned())
+}
+
+fn assistant(content: &str, calls: &[&str]) -> ChatMessage {
+    let call = |id: &&str| ToolCall {
+        id: CallId((*id).to_owned()),
+        name: "t".to_owned(),
+        arguments: json!({}),
+    };
+    ChatMessage::Assistant {
+        content: content.to_owned(),
+        tool_calls: calls.iter().map(call).collect(),
+    }
+}
+
+fn result(id: &str, content: &str) -> ChatMessage {
+    ChatMessage::Tool {
+        call_id: CallId(id.to_owned()),
+        name: "t".to_owned(),
+        content: content.to_owned(),
+    }
+}
+
+fn of(messages: &[ChatMessage]) -> ChatRequest {
+    ChatRequest {
+        messages: messages.to_vec(),
+        ..request("")
+    }
+}
+
+fn arranged(roles: Roles, messages: &[ChatMessage]) -> Vec<ChatMessage> {
+    roles.arranged(&of(messages)).messages.clone()
+}
+
+const REFUSED: Result<(), LlmError> = Err(LlmError::RolesRefused {
+    status: 500,
+    message: String::new(),
+});
+
+#[test]
+fn late_notes_become_part_of_what_stands_last() {
+    let head = [system("Be kind."), system("## What I remember")];
+    let one = system("Be kind.\n\n## What I remember");
+    let cases = [
+        (
+            vec![says("Hi"), system("3 left"), system("goal")],
+            vec![says(
+                "Hi\n\n[note from Navi, not from the user]\n3 left\n\ngoal",
+            )],
+        ),
+        (
+            vec![
+                says("Hi"),
+                assistant("", &["1"]),
+                result("1", "ok"),
+                system("3 left"),
+            ],
+            vec![
+                says("Hi"),
+                assistant("", &["1"]),
+                result(
+                    "1",
+                    "ok\n\n[note from Navi, not part of the result]\n3 left",
+                ),
+            ],
+        ),
+        (
+            vec![
+                says("Hi"),
+                assistant("Hel", &[]),
+                system("Go on from there."),
+            ],
+            vec![
+                says("Hi"),
+                assistant("Hel", &[]),
+                says("[note from Navi, not from the user]\nGo on from there."),
+            ],
+        ),
+        // A plan stands last.
+        (
+            vec![says("Hi"), assistant("1. Look", &[])],
+            vec![
+                says("Hi"),
+                assistant("1. Look", &[]),
+                says("[note from Navi, not from the user]\nGo on."),
+            ],
+        ),
+        // A summary and the turn behind it; a plan and the calls behind it.
+        (
+            vec![
+                says("Summary"),
+                says("Hi"),
+                assistant("1. Look", &[]),
+                assistant("", &["1", "2"]),
+                result("1", "a"),
+                result("2", "b"),
+            ],
+            vec![
+                says("Summary\n\nHi"),
+                assistant("1. Look", &["1", "2"]),
+                result("1", "a"),
+                result("2", "b"),
+            ],
+        ),
+    ];
+    for (turns, expected) in cases {
+        let given = [head.as_slice(), &turns].concat();
+        let wanted = [std::slice::from_ref(&one), &expected].concat();
+        assert_eq!(arranged(Roles::SystemFirst, &given), wanted);
+        assert_eq!(arranged(Roles::Any, &given), given);
+    }
+}
+
+#[test]
+fn images_survive_a_merge() {
+    let picture = |content: &str, image: &str| ChatMessage::User {
+        content: content.to_owned(),
+        images: vec![image.to_owned()],
+    };
+    let both = ChatMessage::User {
+        content: "a\n\nb".to_owned(),
+        images: vec!["1".to_owned(), "2".to_owned()],
+    };
+    let given = [picture("a", "1"), picture("b", "2")];
+    assert_eq!(arranged(Roles::SystemFirst, &given), [both]);
+}
+
+#[test]
+fn a_template_without_system_finds_it_in_the_first_user_message() {
+    assert_eq!(
+        arranged(Roles::NoSystem, &[system("Be kind."), says("Hi")]),
+        [says("Be kind.\n\nHi")]
+    );
+    assert_eq!(
+        arranged(
+            Roles::NoSystem,
+            &[system("Be kind."), assistant("", &["1"]), result("1", "ok")]
+        ),
+        [says("Be kind."), assistant("", &["1"]), result("1", "ok")]
+    );
+    assert_eq!(arranged(Roles::NoSystem, &[says("Hi")]), [says("Hi")]);
+}
+
+/// What the backend has read of one call it finds again in the next.
+#[test]
+fn the_prefix_stays_as_it_was() {
+    let mut conversation = vec![system("S"), system("M"), says("Hi")];
+    let first = arranged(Roles::SystemFirst, &conversation);
+    conversation.extend([assistant("", &["1"]), result("1", "ok")]);
+    let second = arranged(Roles::SystemFirst, &conversation);
+    assert_eq!(second[..first.len()], first);
+    let mut noted = conversation.clone();
+    noted.push(system("3 left"));
+    let with_note = arranged(Roles::SystemFirst, &noted);
+    assert_eq!(with_note[..second.len() - 1], second[..second.len() - 1]);
+}
+
+#[test]
+fn an_order_is_tried_once_and_only_where_it_differs() {
+    let noted = of(&[system("S"), says("Hi"), system("note")]);
+    assert_eq!(Roles::Any.after(&noted, &REFUSED), Some(Roles::SystemFirst));
+    assert_eq!(
+        Roles::SystemFirst.after(&noted, &REFUSED),
+        Some(Roles::NoSystem)
+    );
+    assert_eq!(Roles::NoSystem.after(&noted, &REFUSED), None);
+    let plain = of(&[system("S"), says("Hi")]);
+    assert_eq!(Roles::Any.after(&plain, &REFUSED), Some(Roles::NoSystem));
+    let bare = of(&[says("Hi")]);
+    assert_eq!(Roles::Any.after(&bare, &REFUSED), None);
+    let other = Err::<(), _>(LlmError::EndedEarly);
+    assert_eq!(Roles::Any.after(&noted, &other), None);
+    assert_eq!(Roles::Any.after(&noted, &Ok(())), None);
+}
+
+#[test]
+fn refusals_of_templates_are_known() {
+    for message in [
+        "Error: Jinja Exception: System message must be at the beginning.",
+        "Conversation roles must alternate user/assistant/user/assistant/...",
+        "After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results.",
+        "Only user and assistant roles are supported!",
+        "System role not supported",
+        "Expected last role User or Tool (or Assistant with prefix True) for serving but got system",
+        "Unexpected role 'system' after role 'tool'",
+        "Unexpected role 'user' after role 'tool'",
+        "Developer instruction is not enabled for models/gemma-3-4b-it",
+    ] {
+        assert!(refuses_roles(message), "{message}");
+    }
+    for message in [
+        "temperature must be positive",
+        "this operating system is not supported",
+        "image input is not supported",
+        "model 'x' not found",
+        "tool call ids must be unique",
+    ] {
+        assert!(!refuses_roles(message), "{message}");
+    }
+}
+
+#[test]
+fn what_a_model_takes_is_remembered_by_its_name() {
+    let memory = RoleMemory::default();
+    memory.learn("strict", Roles::SystemFirst);
+    assert_eq!(memory.of("strict"), Roles::SystemFirst);
+    assert_eq!(memory.of("other"), Roles::Any);
+}

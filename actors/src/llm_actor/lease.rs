@@ -1,0 +1,173 @@
+//! A slot of a backend, and the calls that are made with it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use actix::Addr;
+use futures_util::{Stream, StreamExt};
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+
+use super::{CallBegan, CallEnded, Holder, LlmActor, Release, Ticket};
+use crate::domain::breaker::Health;
+use crate::domain::first_chunk::{ModelPace, Prompt, Timing};
+use crate::llm::guard::{StreamLimits, guarded};
+use crate::llm::{Backend, LlmError};
+use crate::protocol::chat::{ChatDelta, ChatRequest};
+
+/// A slot of a backend: hold it while reading the stream, drop it before running tools.
+#[derive(Debug)]
+pub struct Lease {
+    backend: Arc<dyn Backend>,
+    actor: Addr<LlmActor>,
+    ticket: Ticket,
+    trial: bool,
+    asked_back: CancellationToken,
+    paces: Arc<HashMap<String, ModelPace>>,
+}
+
+impl Lease {
+    pub(super) fn new(
+        backend: Arc<dyn Backend>,
+        actor: Addr<LlmActor>,
+        holder: &Holder,
+        trial: bool,
+        paces: Arc<HashMap<String, ModelPace>>,
+    ) -> Self {
+        Self {
+            backend,
+            actor,
+            ticket: holder.ticket,
+            trial,
+            asked_back: holder.asked_back.clone(),
+            paces,
+        }
+    }
+
+    /// Resolves when a person waits and this is background work: it should end at once. A
+    /// lease of any other work is never asked back.
+    pub fn asked_back(&self) -> WaitForCancellationFuture<'_> {
+        self.asked_back.cancelled()
+    }
+
+    /// Calls the model, under limits and a stop token as [`guarded`] does it. The wait for the
+    /// first chunk is `base`'s, or longer for a long prompt by the pace that the model has
+    /// shown. What comes of the call tells the backend's guard its pace and its health.
+    pub fn call(
+        &self,
+        request: ChatRequest,
+        base: StreamLimits,
+        stop: CancellationToken,
+    ) -> impl Stream<Item = Result<ChatDelta, LlmError>> + Send + Unpin {
+        let prompt = Prompt::of(&request);
+        let seen = self.paces.get(&request.model);
+        let limits = StreamLimits {
+            first_chunk: seen.map_or(base.first_chunk, |pace| {
+                pace.first_chunk(base.first_chunk, &prompt, &request)
+            }),
+            ..base
+        };
+        let mut meter = Meter {
+            lease: self,
+            model: request.model.clone(),
+            streamed: request.streamed,
+            new_tokens: seen.map_or_else(|| prompt.tokens(), |pace| pace.new_tokens(&prompt)),
+            began: Instant::now(),
+            first: None,
+            said_bytes: 0,
+        };
+        // Once a call, as `CallEnded` is.
+        self.actor.do_send(CallBegan {
+            model: request.model.clone(),
+            prompt,
+        });
+        guarded(self.backend.chat(request), limits, stop).inspect(move |item| meter.see(item))
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // At most as many as there are slots.
+        self.actor.do_send(Release {
+            ticket: self.ticket,
+            trial: self.trial,
+        });
+    }
+}
+
+/// Watches one call.
+struct Meter<'a> {
+    lease: &'a Lease,
+    model: String,
+    streamed: bool,
+    new_tokens: u32,
+    began: Instant,
+    first: Option<Instant>,
+    said_bytes: usize,
+}
+
+impl Meter<'_> {
+    fn see(&mut self, item: &Result<ChatDelta, LlmError>) {
+        match item {
+            Ok(ChatDelta::Prefill { .. }) => {}
+            Ok(ChatDelta::Thinking(text) | ChatDelta::Text(text)) => {
+                self.first.get_or_insert_with(Instant::now);
+                self.said_bytes += text.len();
+            }
+            Ok(ChatDelta::ToolCall(_)) => {
+                self.first.get_or_insert_with(Instant::now);
+            }
+            Ok(ChatDelta::Done { usage, .. }) => {
+                let counted = usage.map_or_else(
+                    || u32::try_from(self.said_bytes / 4).unwrap_or(u32::MAX),
+                    |usage| usage.completion_tokens,
+                );
+                let timing = self.timing(counted);
+                self.tell(Health::Well, None, timing);
+            }
+            Err(error) => self.tell(health_of(error), Some(error.to_string()), None),
+        }
+    }
+
+    /// None for a whole answer: nobody knows when it began.
+    fn timing(&self, completion_tokens: u32) -> Option<Timing> {
+        let first = self.first.filter(|_| self.streamed)?;
+        Some(Timing {
+            new_tokens: self.new_tokens,
+            first_chunk: first.duration_since(self.began),
+            rest: first.elapsed(),
+            completion_tokens,
+        })
+    }
+
+    fn tell(&self, health: Health, problem: Option<String>, timing: Option<Timing>) {
+        self.lease.actor.do_send(CallEnded {
+            model: self.model.clone(),
+            health,
+            problem,
+            trial: self.lease.trial,
+            timing,
+        });
+    }
+}
+
+/// What a call's error says of the server that answered it.
+fn health_of(error: &LlmError) -> Health {
+    match error {
+        LlmError::Unreachable { .. } | LlmError::Server { .. } => Health::Ill,
+        // One that is busy or loading says so itself, and when to come again.
+        LlmError::Busy { .. }
+        | LlmError::NotReady { .. }
+        | LlmError::MidStream { .. }
+        | LlmError::EndedEarly
+        | LlmError::Malformed { .. }
+        | LlmError::FirstChunkTimeout { .. }
+        | LlmError::ChunkTimeout { .. } => Health::Unclear,
+        LlmError::Unauthorized { .. }
+        | LlmError::ModelNotFound { .. }
+        | LlmError::ContextOverflow { .. }
+        | LlmError::Rejected { .. }
+        | LlmError::RolesRefused { .. }
+        | LlmError::ReplyTooLong { .. } => Health::Well,
+    }
+}

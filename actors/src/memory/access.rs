@@ -1,0 +1,57 @@
+//! The memory as a run's tools reach it.
+
+use async_trait::async_trait;
+
+use super::MemoryHandle;
+use crate::domain::memory::{FactName, NewFact};
+use crate::protocol::error::NaviError;
+use crate::protocol::ids::UserId;
+use crate::protocol::memory::{Fact, FactSource};
+use crate::services::now;
+use crate::store::SavedFact;
+use crate::tools::{MemoryAccess, SaveFact, SavedByTool, ToolError};
+
+/// One user's memory, and where what a run adds to it comes from.
+#[derive(Clone, Debug)]
+pub struct MemoryOf {
+    pub memory: MemoryHandle,
+    pub user: UserId,
+    pub source: FactSource,
+}
+
+#[async_trait]
+impl MemoryAccess for MemoryOf {
+    async fn facts(&self) -> Result<Vec<Fact>, ToolError> {
+        self.memory.facts(self.user).await.map_err(tool_error)
+    }
+
+    async fn save(&self, fact: SaveFact) -> Result<SavedByTool, ToolError> {
+        let new = NewFact {
+            name: fact.name,
+            value: fact.value.clone(),
+            source: self.source.clone(),
+            confidence: fact.confidence,
+            at: now(),
+        };
+        let saved = self.memory.save(self.user, new).await;
+        Ok(match saved.map_err(tool_error)? {
+            SavedFact::Created(_) => SavedByTool::Created,
+            SavedFact::Replaced { former, .. } => SavedByTool::Replaced { former },
+            SavedFact::Confirmed(fact) | SavedFact::Kept(Some(fact)) => {
+                SavedByTool::Known(fact.value)
+            }
+            SavedFact::Kept(None) | SavedFact::Full => SavedByTool::Known(fact.value),
+        })
+    }
+
+    async fn forget(&self, name: FactName) -> Result<bool, ToolError> {
+        self.memory
+            .forget(self.user, name)
+            .await
+            .map_err(tool_error)
+    }
+}
+
+fn tool_error(error: NaviError) -> ToolError {
+    ToolError(error.message)
+}

@@ -1,0 +1,296 @@
+//! What a run knows of its conversation, and the requests that are made of it.
+
+use std::sync::Arc;
+
+use super::driver::{Driver, Way};
+use super::{RunSetup, Work};
+use crate::compression::{Compress, CompressionJob, event};
+use crate::domain::compression;
+use crate::domain::context::{self, Built, Conversation, RunKind};
+use crate::domain::history::ContextState;
+use crate::domain::model_choice;
+use crate::domain::planning::AgentInfo;
+use crate::domain::run_loop::{Record, ToolUse};
+use crate::protocol::chat::ChatRequest;
+use crate::protocol::error::NaviError;
+use crate::protocol::event::WaitReason;
+use crate::protocol::ids::{MessageId, UserId};
+use crate::protocol::message::{Message, Role};
+use crate::protocol::profile::Profile;
+use crate::protocol::tool::ToolSpec;
+use crate::root::store_error;
+use crate::services::{Services, now};
+use crate::session::messages::{GetNotes, RunGone};
+use crate::tools::Audience;
+
+/// How many of the last messages planning is shown, and how much of each.
+const RECENT: usize = 6;
+const RECENT_CHARS: usize = 600;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct RunContext {
+    state: ContextState,
+    /// In order; grows only at its end.
+    pub(super) messages: Vec<Arc<Message>>,
+    /// Of those that were there when the run began.
+    ordinals: Vec<u64>,
+}
+
+impl RunContext {
+    /// The conversation as the run finds it.
+    pub(super) async fn read(setup: &RunSetup) -> Result<Self, NaviError> {
+        match &setup.work {
+            Work::Turn(turn) => {
+                let store = &setup.services.store;
+                let read = store.context_messages(setup.session_id, &turn.path, turn.context.start);
+                let read = read.await.map_err(|error| store_error(&error))?;
+                let (ordinals, messages) = read
+                    .into_iter()
+                    .map(|(ordinal, message)| (ordinal, Arc::new(message)))
+                    .unzip();
+                Ok(Self {
+                    state: turn.context.clone(),
+                    messages,
+                    ordinals,
+                })
+            }
+            Work::Child(child) => {
+                let text = if child.context.trim().is_empty() {
+                    child.task.clone()
+                } else {
+                    format!("{}\n\nWhat you should know:\n{}", child.task, child.context)
+                };
+                let asked = Message::user(MessageId::new(), setup.origin.run_id, text, now());
+                Ok(Self {
+                    state: ContextState::default(),
+                    messages: vec![Arc::new(asked)],
+                    ordinals: Vec::new(),
+                })
+            }
+        }
+    }
+
+    pub(super) fn push(&mut self, message: Message) {
+        self.messages.push(Arc::new(message));
+    }
+
+    /// Takes the summary of what is remembered of the user into the prefix: when the context
+    /// is first built, and again after a switch of profile. It stands as it is otherwise, so
+    /// that the prefix does.
+    pub(super) async fn take_memory(
+        &mut self,
+        services: &Services,
+        user: UserId,
+    ) -> Option<Record> {
+        let memory = match services.store.memory_summary(user).await {
+            Ok(memory) => memory.unwrap_or_default(),
+            Err(error) => {
+                tracing::warn!(%error, "memory cannot be read, going on without");
+                return None;
+            }
+        };
+        if self.state.memory.as_ref() == Some(&memory) {
+            return None;
+        }
+        self.state.memory = Some(memory);
+        Some(Record::Context(self.state.clone()))
+    }
+
+    /// Whether the memory's summary was never taken in.
+    pub(super) fn lacks_memory(&self) -> bool {
+        self.state.memory.is_none()
+    }
+
+    /// The last text of the user's, as planning reads it.
+    pub(super) fn request_text(&self) -> String {
+        self.last_user()
+            .and_then(|at| self.messages[at].content.clone())
+            .unwrap_or_default()
+    }
+
+    /// The exchange before it, shortened.
+    pub(super) fn recent(&self) -> Vec<(Role, String)> {
+        let end = self.last_user().unwrap_or(0);
+        let mut recent: Vec<_> = self.messages[..end]
+            .iter()
+            .rev()
+            .filter(|message| matches!(message.role, Role::User | Role::Assistant))
+            .filter_map(|message| Some((message.role, message.content.as_deref()?)))
+            .map(|(role, text)| (role, text.chars().take(RECENT_CHARS).collect()))
+            .take(RECENT)
+            .collect();
+        recent.reverse();
+        recent
+    }
+
+    fn last_user(&self) -> Option<usize> {
+        self.messages
+            .iter()
+            .rposition(|message| message.role == Role::User)
+    }
+
+    fn conversation(&self) -> Conversation<'_> {
+        Conversation::of(&self.state, &self.messages)
+    }
+}
+
+impl Driver {
+    /// The tools as the model is told of them.
+    pub(super) fn specs(&self, way: &Way, agents: &[AgentInfo<'_>]) -> Vec<ToolSpec> {
+        let audience = Audience {
+            profile: &way.profile,
+            agents,
+        };
+        let allowed = self.allowed(&way.profile);
+        self.services.registry.enabled(&allowed, &audience).specs
+    }
+
+    /// The request of the next model call, within the window.
+    pub(super) fn request(&self, way: &Way, tools: ToolUse) -> Built {
+        let profiles = self.services.profiles.all();
+        let tools = match tools {
+            ToolUse::Offered => self.specs(way, &agents(&profiles)),
+            ToolUse::Withheld => Vec::new(),
+        };
+        let mut notes = context::notes(&self.context.messages);
+        notes.extend(self.run_loop.notes());
+        context::request(
+            &way.profile,
+            &self.services.persona(),
+            &self.context.conversation(),
+            &way.choice.model,
+            &context::Offer {
+                tools,
+                notes,
+                context_window: self.services.context_window,
+                think: self.services.think,
+                kind: if self.origin.is_subagent() {
+                    RunKind::Subagent
+                } else {
+                    RunKind::Session
+                },
+            },
+        )
+    }
+
+    /// Summarises the old part of the context, where the last run left it too full.
+    pub(super) async fn compress_if_due(&mut self, way: &Way) -> Result<(), RunGone> {
+        if self.origin.is_subagent() {
+            return Ok(());
+        }
+        if self.context.lacks_memory() {
+            let record = self.context.take_memory(&self.services, self.user_id).await;
+            self.commit(record.into_iter().collect()).await?;
+        }
+        let Work::Turn(turn) = &self.work else {
+            return Ok(());
+        };
+        let policy = self.services.compression;
+        if !compression::is_due(
+            turn.context_tokens,
+            way.window,
+            f64::from(policy.threshold),
+            policy.enabled,
+        ) {
+            return Ok(());
+        }
+        let notes = self.session.send(GetNotes).await.map_err(|_| RunGone)?;
+        let stop = self.ends.stop.child_token();
+        let ordinals = self.context.ordinals.iter().copied();
+        let job = CompressionJob {
+            session_id: self.session_id,
+            user_id: self.user_id,
+            run_id: self.origin.run_id,
+            choice: way.choice.clone(),
+            state: self.context.state.clone(),
+            notes,
+            messages: ordinals
+                .zip(self.context.messages.iter().cloned())
+                .collect(),
+            stop: stop.clone(),
+        };
+        self.waiting(
+            WaitReason::Prefill,
+            "the model summarises the older part of the conversation".to_owned(),
+        )
+        .await?;
+        // Dropped with this run: nobody waits for the summary then.
+        let _stop = stop.drop_guard();
+        let compressor = self.services.compressor.addr();
+        let asked = compressor.send(Compress(job));
+        let compressed = tokio::select! {
+            biased;
+            () = self.ends.stop.cancelled() => return Ok(()),
+            () = self.ends.interrupt.cancelled() => return Ok(()),
+            compressed = asked => compressed,
+        };
+        let compressed = match compressed {
+            Ok(Ok(Some(compressed))) => compressed,
+            Ok(Ok(None)) | Err(_) => return Ok(()),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "context could not be compressed, left as it was");
+                return Ok(());
+            }
+        };
+        let gone = self
+            .context
+            .ordinals
+            .iter()
+            .filter(|at| **at < compressed.state.start);
+        let gone = gone.count();
+        self.context.messages.drain(..gone);
+        self.context.ordinals.drain(..gone);
+        self.context.state = compressed.state.clone();
+        self.commit(vec![
+            Record::Event(event(&compressed)),
+            Record::Context(compressed.state),
+            Record::ContextTokens(0),
+        ])
+        .await
+    }
+}
+
+/// The profiles as those who can be spawned or switched to.
+pub(super) fn agents(profiles: &[Arc<Profile>]) -> Vec<AgentInfo<'_>> {
+    profiles
+        .iter()
+        .map(|profile| AgentInfo {
+            id: &profile.id,
+            name: &profile.name,
+            description: &profile.description,
+        })
+        .collect()
+}
+
+/// What the model would be sent now: of the session's own runs, before any note of a run.
+///
+/// # Errors
+/// Where the profile is gone.
+pub(crate) fn would_send(
+    services: &Services,
+    profile_id: &str,
+    conversation: &Conversation<'_>,
+) -> Result<ChatRequest, NaviError> {
+    let profile = services.profiles.of_session(profile_id).profile;
+    let wanted = model_choice::wanted(&profile);
+    let choice = model_choice::choose(&services.models.statuses(), wanted);
+    let model = choice.map(|choice| choice.model).unwrap_or_default();
+    let profiles = services.profiles.all();
+    let audience = Audience {
+        profile: &profile,
+        agents: &agents(&profiles),
+    };
+    let offer = context::Offer {
+        tools: services
+            .registry
+            .enabled(&profile.enabled_tools, &audience)
+            .specs,
+        notes: context::notes(conversation.messages),
+        context_window: services.context_window,
+        think: services.think,
+        kind: RunKind::Session,
+    };
+    let persona = services.persona();
+    Ok(context::request(&profile, &persona, conversation, &model, &offer).request)
+}

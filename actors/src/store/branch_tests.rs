@@ -1,0 +1,247 @@
+//! Which messages stand on which branch.
+
+use super::testing::{TestDb, Writer, at, on_both, user_message};
+use super::types::Write;
+use super::{Store, StoreError};
+use crate::domain::history::{Branch, ContextState, Place, fork, path};
+use crate::protocol::ids::{MessageId, SessionId};
+
+on_both!(
+    messages_stand_on_the_branch_that_is_shown,
+    a_context_reads_its_own_stretch,
+    a_context_belongs_to_its_branch,
+    commits_of_one_group_follow_each_other,
+    a_branch_that_makes_no_sense_is_refused,
+    a_message_is_found_with_its_place,
+);
+
+fn branch(id: u32, parent_id: u32, fork_ordinal: u64) -> Branch {
+    Branch {
+        id,
+        parent_id: Some(parent_id),
+        fork_ordinal,
+        context: ContextState::default(),
+    }
+}
+
+fn says(text: &str) -> Write {
+    Write::Message(user_message(text))
+}
+
+async fn texts(store: &Store, id: SessionId, branch_id: u32) -> Vec<(u64, String)> {
+    let messages = store.conversation(id, branch_id).await.unwrap();
+    let texts = messages.into_iter();
+    texts.map(|(n, m)| (n, m.content.unwrap())).collect()
+}
+
+fn told(expected: &[(u64, &str)]) -> Vec<(u64, String)> {
+    expected
+        .iter()
+        .map(|(n, t)| (*n, (*t).to_owned()))
+        .collect()
+}
+
+/// The root says a, b, c, d; 1 forks after b and says e, f; 2 forks after e and says g.
+async fn fill(writer: &Writer) {
+    // What was submitted before the fork stands before it, though one commit holds both.
+    let first = vec![
+        says("a"),
+        says("b"),
+        says("c"),
+        says("d"),
+        Write::Fork(branch(1, 0, 2)),
+        says("e"),
+    ];
+    writer.write(first).await.unwrap();
+    writer.write(vec![says("f")]).await.unwrap();
+    let second = vec![Write::Fork(branch(2, 1, 5)), says("g")];
+    writer.write(second).await.unwrap();
+}
+
+async fn messages_stand_on_the_branch_that_is_shown(db: TestDb) {
+    let store = db.open().await;
+    let (writer, other) = (Writer::new(&store).await, Writer::new(&store).await);
+    fill(&other).await;
+    fill(&writer).await;
+    let root = told(&[(0, "a"), (1, "b"), (2, "c"), (3, "d")]);
+    let first = told(&[(0, "a"), (1, "b"), (4, "e"), (5, "f")]);
+    let second = told(&[(0, "a"), (1, "b"), (4, "e"), (6, "g")]);
+    for (branch_id, expected) in [(0, root), (1, first), (2, second.clone()), (3, Vec::new())] {
+        assert_eq!(texts(&store, writer.id, branch_id).await, expected);
+    }
+    let shown = store.messages(writer.id).await.unwrap();
+    let shown: Vec<_> = shown.into_iter().filter_map(|m| m.content).collect();
+    assert_eq!(shown, ["a", "b", "e", "g"]);
+    let loaded = writer.load().await;
+    assert_eq!((loaded.branch_id, loaded.message_count), (2, 7));
+    let branches = vec![Branch::root(), branch(1, 0, 2), branch(2, 1, 5)];
+    assert_eq!(loaded.branches, branches);
+
+    let back = vec![
+        Write::ShowBranch(1),
+        says("h"),
+        Write::ShowBranch(0),
+        says("i"),
+    ];
+    writer.write(back).await.unwrap();
+    let first = told(&[(0, "a"), (1, "b"), (4, "e"), (5, "f"), (7, "h")]);
+    assert_eq!(texts(&store, writer.id, 1).await, first);
+    let root = told(&[(0, "a"), (1, "b"), (2, "c"), (3, "d"), (8, "i")]);
+    assert_eq!(texts(&store, writer.id, 0).await, root);
+    assert_eq!(
+        texts(&store, writer.id, 2).await,
+        second,
+        "it ends where it ended"
+    );
+    assert_eq!(writer.load().await.branch_id, 0);
+
+    let gone = vec![Write::Deleted(Some(at(1)))];
+    writer.write(gone).await.unwrap();
+    let missing = store.conversation(writer.id, 0).await;
+    assert_eq!(missing, Err(StoreError::SessionNotFound));
+}
+
+async fn a_context_reads_its_own_stretch(db: TestDb) {
+    let store = db.open().await;
+    let writer = Writer::new(&store).await;
+    fill(&writer).await;
+    let branches = writer.load().await.branches;
+    let read = async |shown: u32, from: u64| -> Vec<u64> {
+        let path = path(&branches, shown);
+        let messages = store.context_messages(writer.id, &path, from).await;
+        messages.unwrap().into_iter().map(|(n, _)| n).collect()
+    };
+    assert_eq!(read(2, 0).await, [0, 1, 4, 6]);
+    assert_eq!(read(2, 1).await, [1, 4, 6]);
+    assert_eq!(read(2, 2).await, [4, 6]);
+    assert_eq!(read(2, 5).await, [6]);
+    assert_eq!(read(2, 7).await, [0_u64; 0]);
+    assert_eq!(read(0, 3).await, [3]);
+    assert_eq!(read(9, 0).await, [0_u64; 0], "there is no such branch");
+
+    let before = async |shown: u32, ordinal: u64| {
+        let path = path(&branches, shown);
+        store
+            .message_before(writer.id, &path, ordinal)
+            .await
+            .unwrap()
+    };
+    let place = |branch, ordinal| Some(Place { branch, ordinal });
+    assert_eq!(before(2, 6).await, place(1, 4));
+    assert_eq!(before(2, 4).await, place(0, 1));
+    assert_eq!(before(1, u64::MAX >> 1).await, place(1, 5));
+    assert_eq!(before(2, 0).await, None);
+
+    // The answer to b made anew once more: beside the first and the second.
+    let anew = fork(&branches, 1, before(1, 4).await, 4).unwrap();
+    assert_eq!(anew, branch(3, 0, 2));
+    writer
+        .write(vec![Write::Fork(anew), says("j")])
+        .await
+        .unwrap();
+    let expected = told(&[(0, "a"), (1, "b"), (7, "j")]);
+    assert_eq!(texts(&store, writer.id, 3).await, expected);
+}
+
+async fn a_context_belongs_to_its_branch(db: TestDb) {
+    let store = db.open().await;
+    let writer = Writer::new(&store).await;
+    let compressed = |start, text: &str| ContextState {
+        start,
+        summary: Some(user_message(text)),
+        plan: None,
+        memory: Some("likes tea\0".to_owned()),
+    };
+    let (old, new) = (compressed(2, "old"), compressed(5, "new"));
+    let forked = Branch {
+        context: old.clone(),
+        ..branch(1, 0, 2)
+    };
+    let last = compressed(6, "last");
+    writer
+        .write(vec![
+            Write::Context(compressed(1, "first")),
+            Write::Context(old.clone()),
+            Write::Fork(forked),
+            Write::Context(new.clone()),
+        ])
+        .await
+        .unwrap();
+    let contexts = async || -> Vec<ContextState> {
+        let branches = writer.load().await.branches;
+        branches.into_iter().map(|branch| branch.context).collect()
+    };
+    assert_eq!(contexts().await, [old.clone(), new]);
+    writer
+        .write(vec![Write::Context(last.clone()), Write::ShowBranch(0)])
+        .await
+        .unwrap();
+    assert_eq!(contexts().await, [old, last.clone()]);
+    let whole = ContextState::default();
+    writer
+        .write(vec![Write::Context(whole.clone())])
+        .await
+        .unwrap();
+    assert_eq!(contexts().await, [whole, last]);
+}
+
+async fn commits_of_one_group_follow_each_other(db: TestDb) {
+    let store = db.open().await;
+    let (a, b) = (Writer::new(&store).await, Writer::new(&store).await);
+    let group = vec![
+        a.commit(vec![says("a"), Write::Fork(branch(1, 0, 0)), says("b")]),
+        b.commit(vec![says("other")]),
+        a.commit(vec![says("c"), Write::ShowBranch(0)]),
+        a.commit(vec![says("d")]),
+    ];
+    let fates = store.commit_group(group).await;
+    assert!(fates.iter().all(Result::is_ok), "{fates:?}");
+    let root = told(&[(0, "a"), (3, "d")]);
+    assert_eq!(texts(&store, a.id, 0).await, root);
+    assert_eq!(texts(&store, a.id, 1).await, told(&[(1, "b"), (2, "c")]));
+    assert_eq!(texts(&store, b.id, 0).await, told(&[(0, "other")]));
+}
+
+async fn a_branch_that_makes_no_sense_is_refused(db: TestDb) {
+    let store = db.open().await;
+    let writer = Writer::new(&store).await;
+    fill(&writer).await;
+    let before = writer.load().await;
+    for bad in [
+        Write::ShowBranch(3),
+        Write::Fork(branch(2, 0, 1)),
+        Write::Fork(branch(3, 3, 1)),
+        Write::Fork(branch(3, 4, 1)),
+        Write::Fork(Branch::root()),
+        Write::Fork(Branch {
+            parent_id: None,
+            ..branch(3, 0, 0)
+        }),
+    ] {
+        let fate = writer
+            .write(vec![says("no"), bad.clone(), says("no")])
+            .await;
+        assert!(
+            matches!(fate, Err(StoreError::Corrupt(_))),
+            "{bad:?} {fate:?}"
+        );
+    }
+    assert_eq!(writer.load().await, before);
+}
+
+async fn a_message_is_found_with_its_place(db: TestDb) {
+    let store = db.open().await;
+    let (writer, other) = (Writer::new(&store).await, Writer::new(&store).await);
+    fill(&writer).await;
+    for (ordinal, branch_id) in [(0, 0), (4, 1), (6, 2)] {
+        let path = path(&writer.load().await.branches, branch_id);
+        let stretch = store.context_messages(writer.id, &path, ordinal).await;
+        let message = stretch.unwrap().remove(0).1;
+        let found = store.message_ordinal(writer.id, message.id).await.unwrap();
+        assert_eq!(found, Some((ordinal, branch_id, message.clone())));
+        let elsewhere = store.message_ordinal(other.id, message.id).await;
+        assert_eq!(elsewhere, Ok(None));
+    }
+    let unknown = store.message_ordinal(writer.id, MessageId::new()).await;
+    assert_eq!(unknown, Ok(None));
+}

@@ -1,0 +1,211 @@
+//! The conversation: as it is shown, as the model sees it, and single messages of it.
+
+use sea_orm::{
+    ColumnTrait, Condition, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+};
+
+use super::entities::{message, queued_message, session};
+use super::load::branches;
+use super::rows::{message_from_row, numbered_message, queued_from_row};
+use super::values::{DbText, from_db, to_db};
+use super::{Store, StoreError};
+use crate::domain::history::{Place, Segment, path};
+use crate::protocol::ids::{MessageId, SessionId};
+use crate::protocol::message::Message;
+use crate::protocol::session::QueuedMessage;
+
+/// A message that a client sent before under the same id.
+#[derive(Clone, Debug, PartialEq)]
+pub enum KnownMessage {
+    Sent(Message),
+    /// It still waits for the run before it.
+    Queued(QueuedMessage),
+}
+
+impl Store {
+    /// The whole conversation as it is shown, in order.
+    ///
+    /// # Errors
+    /// [`StoreError::SessionNotFound`], and as the store's other reads.
+    pub async fn messages(&self, id: SessionId) -> Result<Vec<Message>, StoreError> {
+        let moment = self.begin_read().await?;
+        let shown = shown_branch(&moment, id).await?;
+        let messages = of_branch(&moment, id, shown).await?;
+        moment.commit().await?;
+        Ok(messages.into_iter().map(|(_, message)| message).collect())
+    }
+
+    /// The whole conversation as it goes on this branch, in order, with the messages'
+    /// ordinals. A branch that is not there has none.
+    ///
+    /// # Errors
+    /// [`StoreError::SessionNotFound`], and as the store's other reads.
+    pub async fn conversation(
+        &self,
+        id: SessionId,
+        branch_id: u32,
+    ) -> Result<Vec<(u64, Message)>, StoreError> {
+        let moment = self.begin_read().await?;
+        shown_branch(&moment, id).await?;
+        let messages = of_branch(&moment, id, branch_id).await?;
+        moment.commit().await?;
+        Ok(messages)
+    }
+
+    /// The messages of a path from this ordinal on, in order, with their ordinals. One query
+    /// that reads nothing else, however long the conversation before it is. A session that
+    /// is not there has none.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn context_messages(
+        &self,
+        id: SessionId,
+        path: &[Segment],
+        from: u64,
+    ) -> Result<Vec<(u64, Message)>, StoreError> {
+        let Some(on_path) = on_path(id, path, from)? else {
+            return Ok(Vec::new());
+        };
+        numbered(on_path.all(&self.read).await?)
+    }
+
+    /// A message of this session, where it stands: its ordinal and its branch.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn message_ordinal(
+        &self,
+        id: SessionId,
+        message_id: MessageId,
+    ) -> Result<Option<(u64, u32, Message)>, StoreError> {
+        let row = message::Entity::find_by_id(message_id.0)
+            .filter(message::Column::SessionId.eq(id.0))
+            .one(&self.read)
+            .await?;
+        row.map(|row| {
+            let branch_id = from_db("messages.branch_id", row.branch_id)?;
+            numbered_message(row).map(|(ordinal, message)| (ordinal, branch_id, message))
+        })
+        .transpose()
+    }
+
+    /// The last message of a path below this ordinal; none where the path begins there.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn message_before(
+        &self,
+        id: SessionId,
+        path: &[Segment],
+        ordinal: u64,
+    ) -> Result<Option<Place>, StoreError> {
+        for segment in path.iter().rev() {
+            let below = segment.below.unwrap_or(ordinal).min(ordinal);
+            let last: Option<i64> = message::Entity::find()
+                .select_only()
+                .column(message::Column::Ordinal)
+                .filter(message::Column::SessionId.eq(id.0))
+                .filter(message::Column::BranchId.eq(segment.branch))
+                .filter(message::Column::Ordinal.lt(to_db(below)?))
+                .order_by_desc(message::Column::Ordinal)
+                .into_tuple()
+                .one(&self.read)
+                .await?;
+            if let Some(ordinal) = last {
+                return Ok(Some(Place {
+                    branch: segment.branch,
+                    ordinal: from_db("messages.ordinal", ordinal)?,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The message that a client sent under this id, wherever it is now.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn message_by_client_id(
+        &self,
+        id: SessionId,
+        client_id: &str,
+    ) -> Result<Option<KnownMessage>, StoreError> {
+        let moment = self.begin_read().await?;
+        let sent = message::Entity::find()
+            .filter(message::Column::SessionId.eq(id.0))
+            .filter(message::Column::ClientId.eq(DbText::from(client_id)))
+            .one(&moment)
+            .await?;
+        if let Some(row) = sent {
+            return message_from_row(row).map(KnownMessage::Sent).map(Some);
+        }
+        let queued = queued_message::Entity::find()
+            .filter(queued_message::Column::SessionId.eq(id.0))
+            .filter(queued_message::Column::ClientId.eq(DbText::from(client_id)))
+            .one(&moment)
+            .await?;
+        queued
+            .map(|row| queued_from_row(row).map(KnownMessage::Queued))
+            .transpose()
+    }
+}
+
+/// The branch that a session shows. Refuses one that does not exist or is deleted.
+async fn shown_branch(moment: &DatabaseTransaction, id: SessionId) -> Result<u32, StoreError> {
+    let shown: Option<i64> = session::Entity::find_by_id(id.0)
+        .filter(session::Column::DeletedAt.is_null())
+        .select_only()
+        .column(session::Column::BranchId)
+        .into_tuple()
+        .one(moment)
+        .await?;
+    from_db(
+        "sessions.branch_id",
+        shown.ok_or(StoreError::SessionNotFound)?,
+    )
+}
+
+async fn of_branch(
+    moment: &DatabaseTransaction,
+    id: SessionId,
+    branch_id: u32,
+) -> Result<Vec<(u64, Message)>, StoreError> {
+    let path = path(&branches(moment, id).await?, branch_id);
+    match on_path(id, &path, 0)? {
+        Some(on_path) => numbered(on_path.all(moment).await?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The messages of a path from an ordinal on. None where the path has none there.
+fn on_path(
+    id: SessionId,
+    path: &[Segment],
+    from: u64,
+) -> Result<Option<sea_orm::Select<message::Entity>>, StoreError> {
+    let stretches = path
+        .iter()
+        .filter(|segment| segment.below.is_none_or(|below| below > from));
+    let mut any = Condition::any();
+    for segment in stretches {
+        // Each stretch is a range of the index by itself.
+        let mut stretch = Condition::all()
+            .add(message::Column::SessionId.eq(id.0))
+            .add(message::Column::BranchId.eq(segment.branch))
+            .add(message::Column::Ordinal.gte(to_db(from)?));
+        if let Some(below) = segment.below {
+            stretch = stretch.add(message::Column::Ordinal.lt(to_db(below)?));
+        }
+        any = any.add(stretch);
+    }
+    Ok((!any.is_empty()).then(|| {
+        message::Entity::find()
+            .filter(any)
+            .order_by_asc(message::Column::Ordinal)
+    }))
+}
+
+fn numbered(rows: Vec<message::Model>) -> Result<Vec<(u64, Message)>, StoreError> {
+    rows.into_iter().map(numbered_message).collect()
+}

@@ -1,0 +1,114 @@
+//! The log of one run and its subagents, for a page that opens them later.
+
+use sea_orm::{
+    ColumnTrait, DatabaseTransaction, EntityTrait, FromQueryResult, QueryFilter, QuerySelect,
+};
+use uuid::Uuid;
+
+use super::entities::{event, run};
+use super::log::{Scope, page};
+use super::sessions::require_session;
+use super::types::{LogCursor, LogPage, LogRange, PageLimits};
+use super::values::from_db;
+use super::{Store, StoreError};
+use crate::protocol::ids::{RunId, SessionId};
+
+impl Store {
+    /// One page of what was told of a run and of all runs under it, in the order in which it
+    /// was told, after `from` (the default for the first page). Text of the same part that
+    /// follows itself is joined, and pages end anywhere, as with [`Store::log_page`]. None
+    /// where the session has no such run.
+    ///
+    /// Of a run that still goes this is what it has told up to its last event.
+    ///
+    /// # Errors
+    /// [`StoreError::SessionNotFound`], and as the store's other reads.
+    pub async fn run_events(
+        &self,
+        id: SessionId,
+        run_id: RunId,
+        from: LogCursor,
+        limits: PageLimits,
+    ) -> Result<Option<LogPage>, StoreError> {
+        let moment = self.begin_read().await?;
+        require_session(&moment, id).await?;
+        let found = run::Entity::find_by_id(run_id.0)
+            .filter(run::Column::SessionId.eq(id.0))
+            .one(&moment)
+            .await?;
+        if found.is_none() {
+            return Ok(None);
+        }
+        let runs = with_descendants(&moment, run_id).await?;
+        let range = match told_between(&moment, &runs).await? {
+            // The rest of the session's log is not looked at.
+            Some((first, last)) => LogRange {
+                from: from.max(LogCursor {
+                    seq: first.saturating_sub(1),
+                    chunk: 0,
+                }),
+                to_seq: last,
+            },
+            None => LogRange { from, to_seq: 0 },
+        };
+        let scope = Scope {
+            id,
+            runs: Some(&runs),
+        };
+        let page = page(&moment, &scope, range, limits).await?;
+        moment.commit().await?;
+        Ok(Some(page))
+    }
+}
+
+/// The run, its children, theirs, and so on.
+async fn with_descendants(
+    moment: &DatabaseTransaction,
+    run_id: RunId,
+) -> Result<Vec<Uuid>, StoreError> {
+    let mut all = vec![run_id.0];
+    let mut parents = 0;
+    while parents < all.len() {
+        let children: Vec<Uuid> = run::Entity::find()
+            .select_only()
+            .column(run::Column::Id)
+            .filter(run::Column::ParentRunId.is_in(all[parents..].iter().copied()))
+            .into_tuple()
+            .all(moment)
+            .await?;
+        parents = all.len();
+        all.extend(children);
+    }
+    Ok(all)
+}
+
+/// The first and the last event of these runs; none where nothing was told of them.
+async fn told_between(
+    moment: &DatabaseTransaction,
+    runs: &[Uuid],
+) -> Result<Option<(u64, u64)>, StoreError> {
+    #[derive(FromQueryResult)]
+    struct Bounds {
+        first: Option<i64>,
+        last: Option<i64>,
+    }
+    let bounds = event::Entity::find()
+        .select_only()
+        .column_as(event::Column::Seq.min(), "first")
+        .column_as(event::Column::Seq.max(), "last")
+        .filter(event::Column::RunId.is_in(runs.iter().copied()))
+        .into_model::<Bounds>()
+        .one(moment)
+        .await?;
+    let Some(Bounds {
+        first: Some(first),
+        last: Some(last),
+    }) = bounds
+    else {
+        return Ok(None);
+    };
+    Ok(Some((
+        from_db("events.seq", first)?,
+        from_db("events.seq", last)?,
+    )))
+}

@@ -1,0 +1,268 @@
+//! `memory_search`, `memory_save`, `memory_forget`: what Navi remembers of its user across
+//! conversations.
+
+use std::fmt::Write as _;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::arguments::read;
+use super::output::{counted, shortened};
+use super::schema::schema_of;
+use super::{SaveFact, SavedByTool, Tool, ToolContext, ToolError, ToolResult};
+use crate::domain::memory::{CATEGORIES, FactName, UNCONFIRMED, is_confirmed, search, value};
+use crate::protocol::memory::Fact;
+use crate::protocol::tool::{Effect, ToolSpec};
+
+const SEARCH: &str = "Finds facts that were remembered about the user in earlier conversations, by \
+    words of them (name, sister, city, printer). An empty query lists the newest.";
+const SAVE: &str = "Remembers a lasting fact about the user for all later conversations: who they \
+    are, their people, places, work, preferences, projects, devices. Not for notes of this task, \
+    and not for passwords or health unless the user asks for it. The same category and key \
+    replaces the old value.";
+const FORGET: &str = "Forgets a remembered fact about the user for good. Only when the user asks \
+    for it in so many words.";
+
+/// What is said first of a fact that outside text may have put into the model's mouth.
+const OUTSIDE: &str = "This turn has read text from outside, so the user is shown this fact as \
+    unconfirmed.";
+
+/// The most facts that a search shows.
+const SHOWN: usize = 20;
+/// As many names of facts as a search that found nothing shows.
+const NAMES_SHOWN: usize = 30;
+/// As much of a query as a result repeats.
+const QUERY_BYTES: usize = 80;
+const TIME_LIMIT_MS: u64 = 10_000;
+
+/// What to look for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"query": "sister birthday"}))]
+struct SearchArgs {
+    /// Words to look for.
+    #[schemars(length(max = 500))]
+    query: String,
+}
+
+/// What to remember.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"category": "people", "key": "sister_name", "value": "Olena"}))]
+struct SaveArgs {
+    /// What kind of fact it is.
+    category: String,
+    /// Two or three English words in snake_case that name the fact.
+    #[schemars(length(min = 1, max = 60))]
+    key: String,
+    /// The fact in a few words, in the user's language.
+    #[schemars(length(min = 1, max = 500))]
+    value: String,
+}
+
+/// What to forget.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"category": "people", "key": "sister_name"}))]
+struct ForgetArgs {
+    /// The fact's category.
+    category: String,
+    /// The fact's key, as memory_search shows it.
+    #[schemars(length(min = 1, max = 60))]
+    key: String,
+}
+
+/// Looks into the memory.
+#[derive(Debug)]
+pub struct MemorySearch {
+    spec: ToolSpec,
+}
+
+/// Adds to the memory.
+#[derive(Debug)]
+pub struct MemorySave {
+    spec: ToolSpec,
+}
+
+/// Takes from the memory.
+#[derive(Debug)]
+pub struct MemoryForget {
+    spec: ToolSpec,
+}
+
+#[expect(
+    clippy::new_without_default,
+    reason = "a tool is never a default value"
+)]
+impl MemorySearch {
+    #[must_use]
+    pub fn new() -> Self {
+        let parameters = schema_of::<SearchArgs>();
+        Self {
+            spec: spec("memory_search", SEARCH, parameters, Effect::Read),
+        }
+    }
+}
+
+#[expect(
+    clippy::new_without_default,
+    reason = "a tool is never a default value"
+)]
+impl MemorySave {
+    #[must_use]
+    pub fn new() -> Self {
+        let parameters = with_categories(schema_of::<SaveArgs>());
+        Self {
+            spec: spec("memory_save", SAVE, parameters, Effect::Write),
+        }
+    }
+}
+
+#[expect(
+    clippy::new_without_default,
+    reason = "a tool is never a default value"
+)]
+impl MemoryForget {
+    #[must_use]
+    pub fn new() -> Self {
+        let parameters = with_categories(schema_of::<ForgetArgs>());
+        Self {
+            spec: spec("memory_forget", FORGET, parameters, Effect::Write),
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for MemorySearch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, _: &Value) -> Effect {
+        Effect::Read
+    }
+
+    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
+        let SearchArgs { query } = read(args)?;
+        let facts = context.memory.facts().await?;
+        Ok(render(&facts, &query))
+    }
+}
+
+#[async_trait]
+impl Tool for MemorySave {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, _: &Value) -> Effect {
+        Effect::Write
+    }
+
+    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
+        let args: SaveArgs = read(args)?;
+        let name = FactName::new(&args.category, &args.key).map_err(ToolError)?;
+        let fact = SaveFact {
+            name: name.clone(),
+            value: value(&args.value).map_err(ToolError)?,
+            confidence: if context.untrusted { UNCONFIRMED } else { 1.0 },
+        };
+        let stored = fact.value.clone();
+        let told = match context.memory.save(fact).await? {
+            SavedByTool::Known(known) if known == stored => {
+                return Ok(format!("this was known already: {name}: {known}"));
+            }
+            SavedByTool::Known(known) => {
+                return Err(ToolError(format!(
+                    "not changed: {name} is known as: {known}; ask the user whether it is {stored} now"
+                )));
+            }
+            SavedByTool::Created => format!("remembered: {name}: {stored}"),
+            SavedByTool::Replaced { former } => {
+                format!("remembered: {name}: {stored} (it was: {former})")
+            }
+        };
+        Ok(if context.untrusted {
+            format!("{OUTSIDE}\n{told}")
+        } else {
+            told
+        })
+    }
+}
+
+#[async_trait]
+impl Tool for MemoryForget {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, _: &Value) -> Effect {
+        Effect::Write
+    }
+
+    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
+        let args: ForgetArgs = read(args)?;
+        let name = FactName::new(&args.category, &args.key).map_err(ToolError)?;
+        if context.memory.forget(name.clone()).await? {
+            Ok(format!("forgotten: {name}"))
+        } else {
+            Err(ToolError(format!(
+                "there is no fact {name}; look for its name with memory_search"
+            )))
+        }
+    }
+}
+
+fn spec(name: &str, description: &str, parameters: Value, effect: Effect) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        parameters,
+        effect,
+        time_limit_ms: TIME_LIMIT_MS,
+    }
+}
+
+fn with_categories(mut parameters: Value) -> Value {
+    let names = CATEGORIES.map(|(name, _)| name);
+    parameters["properties"]["category"]["enum"] = json!(names);
+    parameters
+}
+
+fn render(facts: &[Fact], query: &str) -> String {
+    let found = search(facts, query);
+    if facts.is_empty() {
+        return "nothing is remembered about the user yet".to_owned();
+    }
+    if found.is_empty() {
+        let names: Vec<String> = search(facts, "")
+            .into_iter()
+            .take(NAMES_SHOWN)
+            .map(|fact| FactName::of(fact).to_string())
+            .collect();
+        return format!(
+            "nothing is remembered about \"{}\"; what there is: {}",
+            shortened(query, QUERY_BYTES),
+            names.join(", ")
+        );
+    }
+    let mut text = counted(found.len(), "fact");
+    text.push(':');
+    for fact in found.iter().take(SHOWN) {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n{}: {}", FactName::of(fact), fact.value);
+        if !is_confirmed(fact) {
+            text.push_str(" (unconfirmed)");
+        }
+    }
+    if found.len() > SHOWN {
+        let _ = write!(text, "\nand {} more; use more words", found.len() - SHOWN);
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "memory_tests.rs"]
+mod tests;

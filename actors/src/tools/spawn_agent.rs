@@ -1,0 +1,110 @@
+//! `spawn_agent`: a bounded task for a child run (SPEC section 6).
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::arguments::read;
+use super::schema::schema_of;
+use super::{Audience, SpawnOrder, Tool, ToolContext, ToolError, ToolResult};
+use crate::protocol::tool::{Effect, ToolSpec};
+
+/// The tool's name on the wire.
+pub const NAME: &str = "spawn_agent";
+
+/// The longest task, and the longest context beside it.
+const TEXT_CHARS: usize = 20_000;
+
+/// A child has its own, shorter limit; this one only guards the guard.
+const TIME_LIMIT_MS: u64 = 6 * 3_600_000;
+
+const DESCRIPTION: &str = "Give a subtask to a helper who works on it alone and reports back. \
+    Use it for a bounded piece of work of three or more tool calls. Several calls in one answer \
+    work at the same time. The helper sees only what you write here, and works with the same \
+    files and notes.";
+
+/// What the child is to do.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"task": "Read every file in notes/ and list the dates in them, with the file of each."}))]
+struct SpawnArgs {
+    /// The whole task: what to do, with which files, and what to report.
+    task: String,
+    /// Which kind of helper. Without it: your own kind.
+    profile_id: Option<String>,
+    /// What the helper has to know beside the task.
+    context: Option<String>,
+}
+
+/// The tool.
+#[derive(Debug)]
+pub struct SpawnAgent {
+    spec: ToolSpec,
+}
+
+impl SpawnAgent {
+    #[must_use]
+    #[expect(
+        clippy::new_without_default,
+        reason = "a tool is never a default value"
+    )]
+    pub fn new() -> Self {
+        Self {
+            spec: ToolSpec {
+                name: NAME.to_owned(),
+                description: DESCRIPTION.to_owned(),
+                parameters: schema_of::<SpawnArgs>(),
+                effect: Effect::Write,
+                time_limit_ms: TIME_LIMIT_MS,
+            },
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for SpawnAgent {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn spec_for(&self, audience: &Audience<'_>) -> ToolSpec {
+        super::switch_profile::with_profiles(&self.spec, audience.agents)
+    }
+
+    /// A child may change what its tools may change.
+    fn effect(&self, _: &Value) -> Effect {
+        Effect::Write
+    }
+
+    /// Children of one reply work at the same time.
+    fn side_by_side(&self, _: &Value) -> bool {
+        true
+    }
+
+    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
+        let args: SpawnArgs = read(args)?;
+        if args.task.trim().is_empty() {
+            return Err(ToolError(
+                "`task` is empty: say what the helper is to do and what to report".to_owned(),
+            ));
+        }
+        for (name, text) in [
+            ("task", Some(&args.task)),
+            ("context", args.context.as_ref()),
+        ] {
+            let chars = text.map_or(0, |text| text.chars().count());
+            if chars > TEXT_CHARS {
+                return Err(ToolError(format!(
+                    "`{name}` has {chars} characters, and {TEXT_CHARS} is the limit; name the files to read instead of quoting them"
+                )));
+            }
+        }
+        let order = SpawnOrder {
+            task: args.task,
+            profile_id: args.profile_id.filter(|id| !id.trim().is_empty()),
+            context: args.context,
+        };
+        context.agents.spawn(&context.call_id, order).await
+    }
+}

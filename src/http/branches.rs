@@ -1,0 +1,75 @@
+//! `/sessions/{session_id}/branches` and `/branch`: other ways that a conversation could go.
+
+use actix_web::{HttpResponse, Resource, web};
+use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::protocol::ids::MessageId;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::body::JsonBody;
+use super::error::ApiError;
+use super::openapi::Failures;
+use super::path::SessionPath;
+use super::{App, resource};
+use crate::access::Principal;
+
+/// Where a branch starts.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewBranch {
+    /// A message of the user's that is shown.
+    message_id: MessageId,
+    /// What stands in its place; where absent, the message is answered anew.
+    #[serde(default)]
+    content: Option<String>,
+}
+
+/// The branch to show.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ShownBranch {
+    branch_id: u32,
+}
+
+pub(crate) fn routes() -> Resource {
+    resource("/sessions/{session_id}/branches", "POST")
+        .app_data(web::PayloadConfig::new(MAX_MESSAGE_JSON_BYTES))
+        .route(web::post().to(start))
+}
+
+pub(crate) fn shown_routes() -> Resource {
+    resource("/sessions/{session_id}/branch", "PUT").route(web::put().to(show))
+}
+
+#[utoipa::path(post, path = "/sessions/{session_id}/branches", tag = "sessions",
+    params(("session_id" = Uuid, Path,)),
+    request_body = ref("#/components/schemas/NewBranch"),
+    responses((status = 202, description = "The branch is shown, and its run has begun.", body = ref("#/components/schemas/Branched")), Failures))]
+pub(crate) async fn start(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+    JsonBody(new): JsonBody<NewBranch>,
+) -> Result<HttpResponse, ApiError> {
+    let branched = app
+        .engine
+        .start_branch(who.user, session, new.message_id, new.content)
+        .await?;
+    Ok(HttpResponse::Accepted().json(branched))
+}
+
+#[utoipa::path(put, path = "/sessions/{session_id}/branch", tag = "sessions",
+    params(("session_id" = Uuid, Path,)),
+    request_body = ref("#/components/schemas/ShownBranch"),
+    responses((status = 204, description = "Every tab shows that branch now."), Failures))]
+pub(crate) async fn show(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+    JsonBody(shown): JsonBody<ShownBranch>,
+) -> Result<HttpResponse, ApiError> {
+    app.engine
+        .show_branch(who.user, session, shown.branch_id)
+        .await?;
+    Ok(HttpResponse::NoContent().finish())
+}

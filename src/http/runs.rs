@@ -1,0 +1,98 @@
+//! What was told of a run and its subagents, and the stop of one of them.
+
+use actix_web::http::header::ContentType;
+use actix_web::{HttpResponse, Resource, web};
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::ids::{RunId, SessionId};
+use navi_actors::store::LogCursor;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::ApiError;
+use super::openapi::Failures;
+use super::path::session_id;
+use super::{App, resource};
+use crate::access::Principal;
+
+/// Where a page of events starts.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PageQuery {
+    /// `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// What a stop found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SubagentStopped {
+    /// Whether it still went.
+    stopped: bool,
+}
+
+pub(crate) fn events_routes() -> Resource {
+    resource("/sessions/{session_id}/runs/{run_id}/events", "GET").route(web::get().to(events))
+}
+
+pub(crate) fn stop_routes() -> Resource {
+    resource("/sessions/{session_id}/subagents/{run_id}/stop", "POST").route(web::post().to(stop))
+}
+
+#[utoipa::path(get, path = "/sessions/{session_id}/runs/{run_id}/events", tag = "sessions",
+    params(("session_id" = Uuid, Path,), ("run_id" = Uuid, Path,), ("cursor" = Option<String>, Query,)),
+    responses((status = 200, description = "`{\"events\": […], \"next\": cursor or null}`: what was told of the run and of all runs under it, in order, text joined."), Failures))]
+pub(crate) async fn events(
+    app: web::Data<App>,
+    who: Principal,
+    path: web::Path<(String, String)>,
+    query: web::Query<PageQuery>,
+) -> Result<HttpResponse, ApiError> {
+    let (session, run) = ids(&path)?;
+    let from = match &query.cursor {
+        None => LogCursor::default(),
+        Some(text) => cursor(text).ok_or_else(|| {
+            NaviError::new(
+                ErrorCode::InvalidField,
+                "cursor: give `next` of the page before, as it is",
+            )
+        })?,
+    };
+    let page = app.engine.run_events(who.user, session, run, from).await?;
+    let next = match page.next {
+        Some(next) => format!("\"{}.{}\"", next.seq, next.chunk),
+        None => "null".to_owned(),
+    };
+    // The log keeps events as the JSON that they are on the wire.
+    let events = page.events.join(",");
+    let body = format!("{{\"events\":[{events}],\"next\":{next}}}");
+    Ok(HttpResponse::Ok()
+        .content_type(ContentType::json())
+        .body(body))
+}
+
+#[utoipa::path(post, path = "/sessions/{session_id}/subagents/{run_id}/stop", tag = "sessions",
+    params(("session_id" = Uuid, Path,), ("run_id" = Uuid, Path,)),
+    responses((status = 200, description = "Whether the subagent still went.", body = ref("#/components/schemas/SubagentStopped")), Failures))]
+pub(crate) async fn stop(
+    app: web::Data<App>,
+    who: Principal,
+    path: web::Path<(String, String)>,
+) -> Result<HttpResponse, ApiError> {
+    let (session, run) = ids(&path)?;
+    let stopped = app.engine.stop_subagent(who.user, session, run).await?;
+    Ok(HttpResponse::Ok().json(SubagentStopped { stopped }))
+}
+
+fn ids(path: &(String, String)) -> Result<(SessionId, RunId), NaviError> {
+    let run = path
+        .1
+        .parse()
+        .map_err(|_| NaviError::new(ErrorCode::InvalidId, "a run's id is a UUID"))?;
+    Ok((session_id(&path.0)?, run))
+}
+
+fn cursor(text: &str) -> Option<LogCursor> {
+    let (seq, chunk) = text.split_once('.')?;
+    Some(LogCursor {
+        seq: seq.parse().ok()?,
+        chunk: chunk.parse().ok()?,
+    })
+}

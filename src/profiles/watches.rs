@@ -1,0 +1,160 @@
+//! The places of the file system where a change of profiles shows.
+
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use notify::event::{AccessKind, AccessMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::Notify;
+use tracing::warn;
+
+/// Folders may appear and go while they are being armed; then it is tried again.
+const TRIES: u32 = 3;
+
+/// A folder as it stood when its watch was set: another one may come to its path.
+#[derive(Debug, PartialEq)]
+struct Place {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+/// Watches on what profiles and the persona are read from. What doesn't exist yet is watched
+/// for at the nearest folder above it.
+#[derive(Debug)]
+pub(super) struct Watches {
+    /// A folder, or a file.
+    targets: Arc<[PathBuf]>,
+    changed: Arc<Notify>,
+    armed: Option<(Vec<Place>, RecommendedWatcher)>,
+    /// That watches cannot be had was told.
+    told: bool,
+}
+
+impl Watches {
+    /// `changed` is told of each change; nothing is watched before [`Watches::arm`].
+    pub(super) fn new(targets: Vec<PathBuf>, changed: Arc<Notify>) -> Self {
+        Self {
+            targets: targets.into(),
+            changed,
+            armed: None,
+            told: false,
+        }
+    }
+
+    /// Sets the watches that fit what exists now. To be called again after each change: a
+    /// watched folder may have gone, a missing one may have come. Blocks.
+    pub(super) fn arm(&mut self) {
+        for _ in 0..TRIES {
+            let places = self.places();
+            if matches!(&self.armed, Some((armed, _)) if *armed == places) {
+                return;
+            }
+            self.armed = None;
+            match self.watch(&places) {
+                Ok(watcher) => self.armed = Some((places, watcher)),
+                Err(error) => {
+                    if !std::mem::replace(&mut self.told, true) {
+                        warn!(%error, "profiles cannot be watched; changes are seen a little later");
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn places(&self) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::new();
+        for target in self.targets.iter() {
+            let Some(place) = target.ancestors().find_map(|path| folder(path).ok()) else {
+                continue;
+            };
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        places
+    }
+
+    fn watch(&self, places: &[Place]) -> notify::Result<RecommendedWatcher> {
+        let (targets, changed) = (Arc::clone(&self.targets), Arc::clone(&self.changed));
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            // After an error nobody knows what was missed.
+            if event.map_or(true, |event| matters(&event, &targets)) {
+                changed.notify_one();
+            }
+        })?;
+        for place in places {
+            watcher.watch(&place.path, RecursiveMode::NonRecursive)?;
+        }
+        Ok(watcher)
+    }
+}
+
+fn folder(path: &Path) -> io::Result<Place> {
+    let metadata = std::fs::metadata(path)?;
+    if !metadata.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    Ok(Place {
+        path: path.to_owned(),
+        device: metadata.dev(),
+        inode: metadata.ino(),
+    })
+}
+
+/// Whether an event may have to do with a target. Reading tells events too, our own as well:
+/// heeding them would never end. The folder above may be a busy one.
+fn matters(event: &Event, targets: &[PathBuf]) -> bool {
+    let only_read = match event.kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
+        EventKind::Access(_) => true,
+        EventKind::Any
+        | EventKind::Create(_)
+        | EventKind::Modify(_)
+        | EventKind::Remove(_)
+        | EventKind::Other => false,
+    };
+    let near = |path: &PathBuf| {
+        targets
+            .iter()
+            .any(|target| path.starts_with(target) || target.starts_with(path))
+    };
+    event.need_rescan() || (!only_read && event.paths.iter().any(near))
+}
+
+#[cfg(test)]
+mod tests {
+    use notify::event::{CreateKind, Flag};
+
+    use super::*;
+
+    #[test]
+    fn only_events_of_the_targets_matter_and_reading_never_does() {
+        let targets = ["/data/profiles".into(), "/etc/persona.txt".into()];
+        let created = EventKind::Create(CreateKind::File);
+        let written = EventKind::Access(AccessKind::Close(AccessMode::Write));
+        let read = EventKind::Access(AccessKind::Close(AccessMode::Read));
+        for (kind, path, expected) in [
+            (created, "/data/profiles/own.toml", true),
+            (written, "/etc/persona.txt", true),
+            (created, "/data/profiles", true),
+            (created, "/data", true),
+            (created, "/data/navi.db-wal", false),
+            (created, "/data/profiles2", false),
+            (read, "/data/profiles/own.toml", false),
+            (
+                EventKind::Access(AccessKind::Any),
+                "/etc/persona.txt",
+                false,
+            ),
+        ] {
+            let event = Event::new(kind).add_path(path.into());
+            assert_eq!(matters(&event, &targets), expected, "{kind:?} {path}");
+        }
+        let lost = Event::new(EventKind::Other).set_flag(Flag::Rescan);
+        assert!(matters(&lost, &targets));
+    }
+}

@@ -1,0 +1,49 @@
+//! How far a run may go, and when its context is compressed.
+
+use std::time::Duration;
+
+use navi_actors::services::{CompressionPolicy, RunLimits};
+
+use super::keys;
+use super::read::{self, Reader};
+
+/// A week, in minutes.
+const LONGEST: u32 = 7 * 24 * 60;
+
+/// `None` only together with problems.
+pub(super) fn runs(r: &mut Reader<'_>) -> Option<RunLimits> {
+    let time = r.required(&keys::RUN_TIME, minutes);
+    let child_time = r.required(&keys::SUBAGENT_TIME, minutes);
+    let tokens = r.required(&keys::RUN_TOKENS, read::number(1000..=1_000_000_000_000));
+    let child_depth = r.required(&keys::SUBAGENT_DEPTH, read::number(0..=8));
+    let parallel_children = r.required(&keys::SUBAGENTS_AT_ONCE, read::number(1..=64));
+    let children = r.required(&keys::SUBAGENTS_PER_RUN, read::number(1..=10_000));
+    Some(RunLimits {
+        time: time?,
+        child_time: child_time?,
+        tokens: tokens?,
+        child_depth: child_depth?,
+        parallel_children: parallel_children?,
+        children: children?,
+    })
+}
+
+/// `None` only together with problems.
+pub(super) fn compression(r: &mut Reader<'_>) -> Option<CompressionPolicy> {
+    let enabled = r.required(&keys::COMPRESSION, read::boolean);
+    let threshold = r.required(&keys::THRESHOLD, read::number(0.1..=1.0));
+    let keep_recent = r.required(&keys::KEEP_RECENT, read::number(0..=1000));
+    let temperature = r.required(&keys::SUMMARY_TEMPERATURE, read::number(0.0..=2.0));
+    Some(CompressionPolicy {
+        enabled: enabled?,
+        threshold: threshold?,
+        keep_recent: keep_recent?,
+        temperature: temperature?,
+    })
+}
+
+fn minutes(text: &str) -> Result<Duration, String> {
+    read::number(1..=LONGEST)(text)
+        .map(|minutes| Duration::from_secs(u64::from(minutes) * 60))
+        .map_err(|expected| format!("minutes: {expected}"))
+}

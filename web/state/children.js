@@ -1,0 +1,149 @@
+// Subagents: each run of one has its own thread, kept by its run id. Their events have numbers of
+// the session's sequence; a thread keeps its own place in it too, so that what the log tells of a
+// run that is over can be read again without being counted twice.
+
+/** @import { Frame } from './wire.js' */
+/** @import { Child, SessionState } from './model.js' */
+
+import { closeRun, mapAssistant } from './edits.js';
+import { applyToThread, withNotice } from './thread.js';
+
+/**
+ * Whether the frame is of a subagent's run.
+ * @param {Frame} frame
+ */
+export function isChild(frame) {
+  return frame.parent_run_id !== undefined || frame.type === 'subagent_started' || frame.type === 'subagent_finished'
+    || ('is_subagent' in frame && frame.is_subagent === true);
+}
+
+/**
+ * A subagent's frame one further.
+ * @param {SessionState} state
+ * @param {Frame} frame
+ * @returns {SessionState | null} null for a hole
+ */
+export function applyToChild(state, frame) {
+  const run_id = frame.run_id;
+  if (run_id === undefined) return state;
+  const known = state.children[run_id] ?? newChild(run_id, frame);
+  if (frame.seq !== undefined && frame.seq <= known.last_seq) return state;
+  const next = childEvent(known, frame);
+  // A part whose beginning this page never saw is none of its business: the log has it.
+  if (next === null) return known.call_id === null ? state : null;
+  const child = frame.seq === undefined ? next : { ...next, last_seq: frame.seq };
+  return child === known ? state : { ...state, children: { ...state.children, [run_id]: child } };
+}
+
+/**
+ * @param {Child} child
+ * @param {Frame} frame
+ * @returns {Child | null}
+ */
+function childEvent(child, frame) {
+  switch (frame.type) {
+    case 'subagent_started':
+      return { ...child, call_id: frame.call_id, profile_id: frame.profile_id, task: frame.task, parent_run_id: frame.parent_run_id ?? null };
+    case 'subagent_finished':
+      return {
+        ...closeRun(child, child.run_id, frame.at, frame.completed_normally ? 'complete' : 'interrupted', 'outcome_unknown'),
+        call_id: frame.call_id,
+        state: frame.completed_normally ? 'completed' : 'limited',
+      };
+    case 'stream_end':
+      return mapAssistant(child, frame.message_id, frame, (entry) => ({ ...entry, content: frame.content, open: false, thinking_open: false }));
+    case 'stream_stopped':
+      return closeRun(child, child.run_id, frame.at, 'stopped', 'stopped');
+    case 'error':
+      return withNotice(child, frame, 'error', frame.code, frame.message);
+    default:
+      return applyToThread(child, frame);
+  }
+}
+
+/**
+ * @param {string} run_id
+ * @param {Frame} frame the first that was seen of it
+ * @returns {Child}
+ */
+function newChild(run_id, frame) {
+  return {
+    run_id, parent_run_id: frame.parent_run_id ?? null, call_id: null, profile_id: '', task: '', state: 'running',
+    entries: [], waiting: null, loose_thinking: null, last_seq: 0,
+  };
+}
+
+/**
+ * The subagents of a run as its log tells of them, in place of what was known of them. The log
+ * may be ahead of the session: what the socket tells again is known by its number then.
+ * @param {SessionState} state
+ * @param {string} run_id
+ * @param {Frame[]} frames the run's events, in order
+ * @returns {SessionState}
+ */
+export function withHistory(state, run_id, frames) {
+  /** @type {SessionState} */
+  let fresh = { ...state, children: {} };
+  for (const frame of frames) {
+    if (isChild(frame)) fresh = applyToChild(fresh, frame) ?? fresh;
+  }
+  const going = state.run?.run_id === run_id;
+  const told = Object.values(fresh.children).map((child) => (going ? child : ended(child)));
+  const children = { ...state.children, ...Object.fromEntries(told.map((child) => [child.run_id, child])) };
+  return { ...state, children, histories: { ...state.histories, [run_id]: { state: 'ready' } } };
+}
+
+/**
+ * Nothing of a subagent goes on after its session's run: it ends with it.
+ * @param {Child} child
+ * @returns {Child}
+ */
+export function ended(child) {
+  if (child.state !== 'running') return child;
+  return { ...closeRun(child, child.run_id, '', 'interrupted', 'outcome_unknown'), state: 'limited' };
+}
+
+/**
+ * Whether the run that goes now has subagents, whose past no snapshot tells.
+ * @param {SessionState} state
+ */
+export function hasChildren(state) {
+  const run_id = state.run?.run_id;
+  return run_id !== undefined && state.entries.some((entry) => entry.kind === 'assistant' && entry.run_id === run_id
+    && entry.calls.some((call) => call.name === 'spawn_agent'));
+}
+
+/**
+ * The subagent that a call of `spawn_agent` started.
+ * @param {SessionState} state
+ * @param {string} call_id
+ * @returns {Child | null}
+ */
+export function childOf(state, call_id) {
+  for (const child of Object.values(state.children)) {
+    if (child.call_id === call_id) return child;
+  }
+  return null;
+}
+
+/**
+ * Whether a subagent completed normally, as its result begins by saying; null where it does not.
+ * @param {string | null} result
+ */
+export function saysCompleted(result) {
+  const said = /^completed_normally: (true|false)/.exec(result ?? '');
+  return said === null ? null : said[1] === 'true';
+}
+
+/**
+ * The profile in force at one of the session's own calls; '' where that is not known any more.
+ * @param {SessionState} state
+ * @param {string} call_id
+ */
+export function profileAt(state, call_id) {
+  const at = state.entries.findIndex((entry) => entry.kind === 'assistant' && entry.calls.some((call) => call.id === call_id));
+  if (at < 0) return '';
+  const before = state.entries.slice(0, at).findLast((entry) => entry.kind === 'switch');
+  if (before?.kind === 'switch') return before.profile_id;
+  return state.entries.some((entry) => entry.kind === 'switch') ? '' : state.profile_id;
+}

@@ -1,0 +1,223 @@
+// Plans, subagents, steering, profile switches and compression, as the page keeps them.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { childOf, hasChildren, withHistory } from '../state/children.js';
+import { fromSnapshot } from '../state/model.js';
+import { besidePlan, byMilestone, liveSteps } from '../state/plan.js';
+import { applyFrame } from '../state/session.js';
+import { conversationText } from '../state/text.js';
+import { answers, begins, compressedAt, forkAt, holds } from '../state/turns.js';
+import { at, FakeService } from './fake_service.js';
+import { logOf, wholeRun } from './whole_run.js';
+
+/** @import { Entry, SessionState, Thread } from '../state/model.js' */
+/** @import { Frame } from '../state/wire.js' */
+
+/** @param {SessionState} state @param {Frame[]} frames */
+function play(state, frames) {
+  for (const frame of frames) {
+    const step = applyFrame(state, frame);
+    assert.equal(step.hole, false, `a hole at ${JSON.stringify(frame)}`);
+    state = step.state;
+  }
+  return state;
+}
+
+/** A thread without what only a tab that watched can know. @param {Thread} thread */
+const seen = (thread) => thread.entries.map((entry) => (entry.kind === 'assistant'
+  ? [entry.id, entry.content, entry.thinking, entry.is_plan, entry.state, entry.calls.map((call) => [call.id, call.name, call.state, call.result])]
+  : entry.kind === 'user' ? [entry.id, entry.content, entry.steered] : [entry.kind, entry.id]));
+
+/** @param {SessionState} state */
+const tree = (state) => Object.values(state.children)
+  .map((child) => ({ run: child.run_id, parent: child.parent_run_id, call: child.call_id, task: child.task, profile: child.profile_id, state: child.state, said: seen(child) }))
+  .sort((a, b) => (a.run < b.run ? -1 : 1));
+
+const { frames, moments, snapshot } = wholeRun();
+const start = fromSnapshot(moments[0].snapshot);
+const live = play(start, frames);
+
+test('a whole run, live and reloaded, is the same conversation', () => {
+  const reloaded = fromSnapshot(snapshot);
+  assert.deepEqual(seen(live), seen(reloaded));
+  assert.equal(conversationText(live), conversationText(reloaded));
+  assert.deepEqual(
+    [live.plan, live.todo, live.profile_id, live.queue, live.compression?.before, live.context_tokens],
+    [reloaded.plan, reloaded.todo, reloaded.profile_id, reloaded.queue, reloaded.compression?.before, reloaded.context_tokens],
+  );
+  assert.deepEqual(live.entries.map(({ id }) => id), ['m1', 'p1', 'a1', 'm2', 'a2', 'switch-a2', 'a3']);
+});
+
+test('subagents are a tree, each with all that it did', () => {
+  assert.deepEqual(tree(live).map(({ run, parent, call, state }) => [run, parent, call, state]), [
+    ['ra', 'r1', 'ka', 'limited'], ['rb', 'r1', 'kb', 'completed'], ['rc', 'ra', 'kd', 'completed'],
+  ]);
+  const first = childOf(live, 'ka');
+  assert.ok(first !== null);
+  assert.deepEqual([first.task, first.profile_id], ['count the files', 'secretary']);
+  assert.deepEqual(seen(first), [
+    ['ca1', '', 'Let me count.', false, 'complete', [['kc', 'filesystem', 'success', 'a\nb']]],
+    ['ca2', '', '', false, 'complete', [['kd', 'spawn_agent', 'success', 'Deep down.']]],
+  ]);
+  assert.deepEqual(seen(/** @type {Thread} */ (childOf(live, 'kd'))), [['cc1', 'Deep down.', '', false, 'complete', []]]);
+  // Their words are theirs: the conversation has none of them.
+  assert.equal(conversationText(live).includes('Let me count'), false);
+  const noted = frames.findIndex((frame) => frame.type === 'todo_updated' && frame.parent_run_id !== undefined);
+  assert.equal(play(start, frames.slice(0, noted + 1)).todo[1].status, 'in_progress', 'the list of steps is shared');
+  const waits = frames.findIndex((frame) => frame.type === 'run_waiting');
+  const waiting = play(start, frames.slice(0, waits + 1));
+  assert.equal(childOf(waiting, 'kb')?.waiting?.reason, 'lane');
+  assert.equal(waiting.waiting, null);
+});
+
+test('a tab that loads the page at any moment of the run sees the same tree', () => {
+  assert.ok(moments.length > 25);
+  for (const { told, snapshot: then, open } of moments) {
+    let joined = fromSnapshot(then);
+    const watching = play(start, frames.slice(0, told));
+    if (joined.run !== null && hasChildren(joined)) {
+      // The log may have gone on meanwhile; the socket tells that again.
+      for (const ahead of [0, 5, frames.length]) {
+        const read = withHistory(joined, 'r1', logOf(frames.slice(0, told + ahead)));
+        assert.deepEqual(tree(play(read, [...open, ...frames.slice(told)])), tree(live), `at ${told}, ${ahead} ahead`);
+      }
+      joined = withHistory(joined, 'r1', logOf(frames.slice(0, told)));
+      assert.deepEqual(tree(play(joined, open)), tree(watching), `at ${told}`);
+    }
+    const whole = play(joined, [...open, ...frames.slice(told)]);
+    assert.deepEqual(seen(whole), seen(live), `at ${told}`);
+  }
+});
+
+test('a cut at any frame changes nothing in the tree', () => {
+  for (let cut = 0; cut < frames.length; cut += 1) {
+    const state = play(start, frames.slice(0, cut));
+    const from = frames.findIndex((frame) => frame.seq === state.last_seq) + 1;
+    const back = play(state, logOf(frames.slice(from)));
+    assert.deepEqual(tree(back), tree(live), `cut at ${cut}`);
+    assert.deepEqual(seen(back), seen(live), `cut at ${cut}`);
+  }
+});
+
+test('every frame told twice is told once, in subagents too', () => {
+  assert.deepEqual(play(start, frames.flatMap((frame) => [frame, frame])), live);
+});
+
+test('the subagents of a run that is over are read from its log', () => {
+  const reloaded = fromSnapshot(snapshot);
+  assert.deepEqual(reloaded.children, {});
+  assert.equal(hasChildren(reloaded), false);
+  const read = withHistory(reloaded, 'r1', logOf(frames));
+  assert.deepEqual(tree(read), tree(live));
+  assert.deepEqual(read.histories, { r1: { state: 'ready' } });
+  assert.deepEqual(withHistory(read, 'r1', logOf(frames)).children, read.children);
+  // One that was cut off with the service does not run for ever.
+  const cut = frames.findIndex((frame) => frame.type === 'subagent_finished');
+  const torn = withHistory(reloaded, 'r1', logOf(frames.slice(0, cut)));
+  assert.equal(childOf(torn, 'ka')?.state, 'limited');
+  assert.ok(tree(torn).every(({ state }) => state !== 'running'));
+});
+
+test('a run that ends ends its subagents', () => {
+  const started = frames.findIndex((frame) => frame.type === 'subagent_finished');
+  const going = play(start, frames.slice(0, started));
+  assert.equal(childOf(going, 'kb')?.state, 'running');
+  const last_seq = going.last_seq + 1;
+  const stopped = play(going, [{ seq: last_seq, run_id: 'r1', at: at(9), type: 'stream_stopped' }]);
+  const child = childOf(stopped, 'kb');
+  assert.equal(child?.state, 'limited');
+  assert.ok(child?.entries.every((entry) => entry.kind !== 'assistant' || !entry.open));
+});
+
+test('a piece of a subagent that is missing is a hole; one whose start nobody saw is let be', () => {
+  const started = frames.findIndex((frame) => frame.type === 'stream_delta');
+  const going = play(start, frames.slice(0, started));
+  /** @type {Frame} */
+  const ahead = { run_id: 'rb', parent_run_id: 'r1', at: at(0), type: 'stream_delta', part_id: 'cb1.text', offset: 7, delta: 'x', is_subagent: true };
+  assert.equal(applyFrame(going, ahead).hole, true);
+  const unknown = applyFrame(going, { ...ahead, run_id: 'rz' });
+  assert.deepEqual([unknown.hole, unknown.state], [false, going]);
+});
+
+test('an error and a plan of a subagent are its own', () => {
+  const service = new FakeService();
+  service.tell({ type: 'subagent_started', parent_run_id: 'r1', call_id: 'k', profile_id: 'p', task: 't' }, 'rx');
+  service.tell({ type: 'plan_ready', parent_run_id: 'r1', plan: '1. a', message_id: 'px', steps: [], is_subagent: true }, 'rx');
+  service.tell({ type: 'error', parent_run_id: 'r1', message: 'gone', recoverable: false, code: 'backend_error' }, 'rx');
+  const state = play(start, service.frames);
+  assert.deepEqual([state.plan, state.entries, state.ending], [null, [], null]);
+  assert.deepEqual(childOf(state, 'k')?.entries.map(({ kind }) => kind), ['assistant', 'notice']);
+});
+
+test('the plan is a live list whose steps stand as the todo items do', () => {
+  assert.ok(live.plan !== null);
+  const steps = liveSteps(live.plan, live.todo);
+  assert.deepEqual(steps.map(({ number, status, note }) => [number, status, note]), [[1, 'done', undefined], [2, 'failed', 'no log there'], [3, 'pending', undefined]]);
+  assert.deepEqual(byMilestone(steps).map(({ milestone, steps: own }) => [milestone, own.length]), [['First', 2], ['Then', 1]]);
+  assert.deepEqual(liveSteps(live.plan, []).map(({ status }) => status), ['pending', 'pending', 'pending']);
+  assert.deepEqual(besidePlan(live.plan, live.todo), []);
+  /** @type {import('../state/wire.js').TodoItem} */
+  const added = { id: 9, text: 'one more', status: 'pending' };
+  assert.deepEqual(besidePlan(live.plan, [...live.todo, added]), [added]);
+  assert.deepEqual(besidePlan(null, [added]), [added]);
+});
+
+test('reasoning after a plan belongs to what is done next', () => {
+  const service = new FakeService();
+  service.tell({ type: 'plan_ready', plan: '1. a', message_id: 'p1', steps: [] });
+  service.tell({ type: 'turn_thinking', thinking: 'so I begin', is_subagent: false });
+  service.tell({ type: 'tool_started', tool: 't', args: {}, is_subagent: false, call_id: 'k', message_id: 'a1' });
+  assert.deepEqual(play(start, service.frames).entries.map((entry) => entry.kind === 'assistant' && entry.thinking), ['', 'so I begin']);
+});
+
+test('a newer plan takes the place of the one before', () => {
+  const service = new FakeService();
+  service.tell({ type: 'plan_ready', plan: '1. a', message_id: 'p1', steps: [{ number: 1, text: 'a', executor: 'self' }] });
+  service.tell({ type: 'plan_ready', plan: '1. b', message_id: 'p2', steps: [{ number: 1, text: 'b', executor: 'self' }] }, 'r2');
+  const state = play(start, service.frames);
+  assert.equal(state.plan?.message_id, 'p2');
+  assert.deepEqual(state.entries.map((entry) => entry.kind === 'assistant' && [entry.content, entry.is_plan, entry.open]), [['1. a', true, false], ['1. b', true, false]]);
+});
+
+test('a message that is said into a run joins it there', () => {
+  const steered = frames.findIndex((frame) => frame.type === 'message_steered');
+  const before = play(start, frames.slice(0, steered));
+  assert.equal(before.queue.length, 1);
+  const after = play(before, [frames[steered]]);
+  assert.deepEqual(after.queue, []);
+  const entry = after.entries[after.entries.length - 1];
+  assert.ok(entry.kind === 'user' && entry.steered && entry.content === 'Hurry' && entry.client_id === 'c2');
+  assert.equal(after.run?.run_id, 'r1');
+});
+
+test('a branch that is shown instead asks for the session anew', () => {
+  const step = applyFrame(live, { seq: live.last_seq + 1, run_id: 'r1', at: at(0), type: 'branch_changed', branch_id: 2 });
+  assert.deepEqual([step.reload, step.hole, step.state.last_seq], [true, false, live.last_seq + 1]);
+  assert.equal(applyFrame(step.state, { seq: live.last_seq + 1, at: at(0), type: 'branch_changed', branch_id: 2 }).reload, false);
+});
+
+test('each answer knows the message that it answers, steered ones left aside', () => {
+  assert.deepEqual([...answers(live.entries)], [['a3', 'm1']]);
+  const two = [...live.entries, .../** @type {Entry[]} */ ([{ ...live.entries[0], id: 'm3' }, { ...live.entries[6], id: 'a4' }])];
+  assert.deepEqual([...answers(two)], [['a3', 'm1'], ['a4', 'm3']]);
+  assert.deepEqual([...answers([])], []);
+  assert.deepEqual(live.entries.map((_, i) => begins(live.entries, i)), [false, true, false, false, true, false, false]);
+});
+
+test('the line of a compression stands where it happened', () => {
+  assert.equal(live.entries[compressedAt(live.compression, live.entries)].id, 'm2');
+  assert.equal(compressedAt(null, live.entries), -1);
+  // Where nothing was kept it stands behind all that there was, and stays there.
+  const gone = applyFrame(live, { seq: live.last_seq + 1, at: at(0), type: 'context_compressed', messages_before: 4, messages_after: 1, first_kept: null }).state;
+  assert.equal(compressedAt(gone.compression, gone.entries), gone.entries.length);
+  assert.equal(compressedAt(gone.compression, [...gone.entries, { ...live.entries[0], id: 'm9' }]), gone.entries.length);
+  assert.equal(fromSnapshot(snapshot).compression?.summary, 'It was all done.');
+});
+
+test('a fork stands at the message that begins it, folded results too', () => {
+  const reloaded = fromSnapshot({ ...snapshot, forks: [{ message_id: 'm1', branch_ids: [1, 2], shown: 1 }, { message_id: 't-kb', branch_ids: [1, 3], shown: 1 }, { message_id: 'a3', branch_ids: [1], shown: 1 }] });
+  assert.deepEqual(reloaded.entries.map((entry) => forkAt(reloaded.forks, entry)?.branch_ids ?? null), [[1, 2], null, [1, 3], null, null, null, null]);
+  assert.equal(holds(reloaded.entries[2], 't-ka'), true);
+});

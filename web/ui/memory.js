@@ -1,0 +1,159 @@
+// What Navi remembers: every fact can be seen, corrected and forgotten. Loaded when it is opened.
+
+/** @import { Fact, Memory } from '../state/wire.js' */
+
+import { pageError } from '../app/actions.js';
+import { memoryOpen } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { api } from '../net/api.js';
+import { byCategory, plainName, sameFact } from '../state/memory.js';
+import { html, nothing, repeat } from '../vendor/lit.js';
+import { errorCard } from './cards.js';
+import { NaviElement } from './element.js';
+import { formatTime } from './format.js';
+import { icons, mark } from './icons.js';
+import './fact.js';
+import './markdown.js';
+
+/** @typedef {{ code: string, message: string }} Problem */
+
+export class NaviMemory extends NaviElement {
+  static properties = {
+    _memory: { state: true }, _problem: { state: true }, _query: { state: true }, _asking: { state: true }, _gone: { state: true }, _summary: { state: true },
+  };
+
+  constructor() {
+    super();
+    /** @type {Memory | null} */
+    this._memory = null;
+    /** @type {Problem | null} */
+    this._problem = null;
+    this._query = '';
+    /** Whether it is asked if everything should be forgotten. */
+    this._asking = false;
+    /** Facts that were forgotten just now and can be had back. @type {Fact[]} */
+    this._gone = [];
+    this._summary = false;
+  }
+
+  firstUpdated() {
+    this.#dialog?.showModal();
+    void this.#load();
+  }
+
+  get #dialog() {
+    return this.querySelector('dialog');
+  }
+
+  render() {
+    const memory = this._memory;
+    return html`<dialog class="memory" data-testid="memory" aria-labelledby="memory-title" @close=${() => memoryOpen.set(false)}
+      @click=${(/** @type {MouseEvent} */ event) => { if (event.target === this.#dialog) this.#dialog?.close(); }}>
+      <div class="memory-page">
+        <header class="memory-head"><h2 id="memory-title">${t('memory.title')}</h2>
+          <button type="button" class="icon-button" data-testid="memory-close" aria-label=${t('memory.close')} title=${t('memory.close')} @click=${() => this.#dialog?.close()}>${icons.close}</button></header>
+        <p class="quiet memory-hint">${t('memory.hint')}</p>
+        <div class="memory-tools">
+          <label class="search">${icons.search}<input type="search" data-testid="memory-search" placeholder=${t('memory.search')} aria-label=${t('memory.search')}
+            .value=${this._query} @input=${(/** @type {InputEvent} */ event) => { this._query = /** @type {HTMLInputElement} */ (event.target).value; }}></label>
+          <a class="button small plain" href="/memory/export" download="navi-memory.json" data-testid="memory-export">${icons.download}<span>${t('memory.export')}</span></a>
+          <button type="button" class="button small plain danger" data-testid="memory-forget-all" ?disabled=${memory === null || memory.facts.length === 0}
+            @click=${() => void this.#ask()}>${icons.trash}<span>${t('memory.forget_all')}</span></button>
+        </div>
+        ${this._asking ? this.#question(memory?.facts.length ?? 0) : nothing}
+        ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
+        ${memory === null ? this._problem === null ? skeleton() : nothing : this.#facts(memory)}
+      </div>
+    </dialog>`;
+  }
+
+  /** @param {Memory} memory */
+  #facts(memory) {
+    // What was forgotten keeps its place until the page is closed, so that it can be had back there.
+    const groups = byCategory([...memory.facts, ...this._gone.filter((gone) => !memory.facts.some((fact) => sameFact(fact, gone)))], this._query);
+    return html`
+      ${memory.summary === null || memory.summary === '' ? nothing : this.#narrative(memory.summary, memory.updated_at)}
+      ${groups.length > 0 ? nothing : html`<div class="memory-empty" data-testid="memory-empty">${mark}<p class="quiet">${t(this._query.trim() === '' ? 'memory.empty' : 'memory.no_match')}</p></div>`}
+      ${repeat(groups, ({ category }) => category, ({ category, facts }) => html`<section data-testid="memory-category" data-category=${category}>
+        <h3>${plainName(category)}</h3>
+        <ul class="facts">${repeat(facts, ({ key }) => key, (fact) => html`<li><navi-fact .fact=${fact} ?gone=${this.#isGone(fact)}
+          @navi-forget=${() => this.#forget(fact)} @navi-save=${(/** @type {CustomEvent<string>} */ event) => this.#save(fact, event.detail)}
+          @navi-leave=${() => this.#dialog?.close()}></navi-fact></li>`)}</ul></section>`)}`;
+  }
+
+  /** @param {string} summary @param {string | null} at */
+  #narrative(summary, at) {
+    return html`<section class="memory-summary"><button type="button" class="fold" aria-expanded=${String(this._summary)} aria-controls="memory-summary"
+        data-testid="memory-summary-toggle" @click=${() => { this._summary = !this._summary; }}>${icons.note}<span>${t('memory.summary')}</span><span class="turn">${icons.chevron}</span></button>
+      <div id="memory-summary" ?hidden=${!this._summary} data-testid="memory-summary">
+        <navi-markdown class="prose" dir="auto" .text=${summary} .complete=${true}></navi-markdown>
+        ${at === null ? nothing : html`<p class="quiet">${t('memory.written', { at: formatTime(at) })}</p>`}</div></section>`;
+  }
+
+  /** @param {number} n */
+  #question(n) {
+    return html`<section class="card pause" role="alertdialog" aria-label=${t('memory.forget_all')} data-testid="memory-question"><span class="card-icon">${icons.warning}</span><div class="card-text">
+      <p>${t('memory.question', { n })}</p>
+      <div class="card-actions"><button type="button" class="button small destructive" data-testid="memory-forget-confirm" @click=${() => void this.#forgetAll()}>${t('memory.confirm')}</button>
+        <button type="button" class="button small plain" data-testid="memory-forget-cancel" @click=${() => { this._asking = false; }}>${t('memory.keep')}</button></div>
+    </div></section>`;
+  }
+
+  async #ask() {
+    this._asking = true;
+    await this.updateComplete;
+    /** @type {HTMLElement | null} */ (this.querySelector('[data-testid="memory-forget-cancel"]'))?.focus();
+  }
+
+  async #load() {
+    this._problem = null;
+    try {
+      this._memory = await api.memory();
+    } catch (error) {
+      this._problem = pageError(error);
+    }
+  }
+
+  /** @param {Fact} fact */
+  #isGone(fact) {
+    return this._gone.some((gone) => sameFact(gone, fact));
+  }
+
+  /**
+   * Does what the service has to do, and shows the memory as it is then.
+   * @param {() => Promise<unknown>} request
+   * @param {() => void} done
+   */
+  async #change(request, done) {
+    this._problem = null;
+    try {
+      await request();
+      done();
+      this._memory = await api.memory();
+    } catch (error) {
+      this._problem = pageError(error);
+    }
+  }
+
+  /** @param {Fact} fact */
+  #forget(fact) {
+    return this.#change(() => api.forgetFact(fact), () => { this._gone = [...this._gone, fact]; });
+  }
+
+  /** A correction, or the undoing of a deletion. @param {Fact} fact @param {string} value */
+  #save(fact, value) {
+    return this.#change(() => api.saveFact(fact, value), () => { this._gone = this._gone.filter((gone) => !sameFact(gone, fact)); });
+  }
+
+  async #forgetAll() {
+    this._asking = false;
+    await this.#change(() => api.forgetAll(), () => { this._gone = []; });
+    /** @type {HTMLElement | null} */ (this.querySelector('[data-testid="memory-close"]'))?.focus();
+  }
+}
+
+function skeleton() {
+  return html`<div class="skeleton" role="status" aria-label=${t('app.loading')}><div class="bone"></div><div class="bone"></div><div class="bone short"></div></div>`;
+}
+
+customElements.define('navi-memory', NaviMemory);

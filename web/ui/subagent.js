@@ -1,0 +1,124 @@
+/** @import { Call, Child, Entry, History } from '../state/model.js' */
+
+import { loadRun, stopChild } from '../app/session.js';
+import { profiles, session } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { childOf, profileAt, saysCompleted } from '../state/children.js';
+import { profileOf } from '../state/model.js';
+import { html, nothing, repeat } from '../vendor/lit.js';
+import { errorCard } from './cards.js';
+import { NaviElement } from './element.js';
+import { formatDuration } from './format.js';
+import { icons } from './icons.js';
+import { brief, callState } from './tool_card.js';
+
+/** A subagent: who does what, and, opened, all that it said and did, its own subagents too. */
+export class NaviSubagent extends NaviElement {
+  static properties = { call: { attribute: false }, run: { attribute: false }, _open: { state: true }, _stopping: { state: true } };
+
+  constructor() {
+    super();
+    this.call = /** @type {Call} */ (/** @type {unknown} */ (null));
+    /** The run whose call this is. @type {string | null} */
+    this.run = null;
+    this._open = false;
+    this._stopping = false;
+  }
+
+  render() {
+    const { call } = this;
+    const state = session.get();
+    const child = state === null ? null : childOf(state, call.id);
+    const profile_id = child?.profile_id || profileOf(call.args) || (state === null ? '' : profileAt(state, call.id));
+    const name = profiles.get().find(({ id }) => id === profile_id)?.name ?? (profile_id || t('subagent.name'));
+    const task = child?.task || textOf(call.args, 'task');
+    const running = call.state === 'running';
+    // Who came later knows it from the result, until the log is read.
+    const completed = child === null ? saysCompleted(call.result) : child.state === 'running' ? null : child.state === 'completed';
+    const label = t(`tool.state.${call.state}`);
+    const body = `subagent-${call.id}`;
+    return html`<section class="tool-card subagent" data-testid="subagent" data-call-id=${call.id} data-state=${call.state} data-open=${String(this._open)}
+      data-run-id=${child?.run_id ?? nothing} data-profile=${profile_id} data-completed=${completed ?? nothing}
+      aria-label="${name}: ${label}">
+      <div class="subagent-row">
+        <button type="button" class="tool-head" aria-expanded=${String(this._open)} aria-controls=${body} data-testid="subagent-toggle"
+          @click=${() => this.#toggle(child)}>
+          <span class="tool-icon">${icons.agent}</span>
+          <span class="subagent-text"><span class="tool-name" data-testid="subagent-profile">${name}</span>
+            <span class="subagent-task" dir="auto" data-testid="subagent-task">${task}</span>
+            ${running ? html`<span class="subagent-now" data-testid="subagent-activity">${activity(child)}</span>` : nothing}
+            ${completed === false && !running ? html`<span class="subagent-now">${t('subagent.limited')}</span>` : nothing}</span>
+          <span class="tool-end">
+            ${call.duration_ms === null ? nothing : html`<span class="tool-time">${formatDuration(call.duration_ms)}</span>`}
+            ${callState(call.state)}<span class="turn">${icons.chevron}</span>
+          </span>
+        </button>
+        ${running && child?.state === 'running' ? html`<button type="button" class="icon-button" data-testid="subagent-stop" ?disabled=${this._stopping}
+          title=${t('subagent.stop')} aria-label="${t('subagent.stop')}: ${name}" @click=${() => void this.#stop(child.run_id)}>${icons.stop}</button>` : nothing}
+      </div>
+      <div id=${body} class="tool-body" ?hidden=${!this._open}>${this._open ? this.#body(child) : nothing}</div>
+    </section>`;
+  }
+
+  /** @param {Child | null} child */
+  #body(child) {
+    const history = this.run === null ? undefined : session.get()?.histories[this.run];
+    const entries = child?.entries ?? [];
+    const context = textOf(this.call.args, 'context');
+    return html`${context === '' ? nothing : html`<p class="subagent-context" dir="auto">${context}</p>`}
+      ${child === null ? this.#absent(history) : nothing}
+      <div class="subagent-log" role="group" aria-label=${t('subagent.log')} data-testid="subagent-log">${
+        repeat(entries, (entry) => entry.id, (/** @type {Entry} */ entry) => html`<navi-message .entry=${entry}></navi-message>`)}</div>
+      ${entries.length === 0 && this.call.result !== null ? html`<div class="tool-part"><div class="tool-label"><span>${t('tool.result')}</span></div>
+        <pre tabindex="0" class="tool-text" data-testid="subagent-result">${this.call.result}</pre></div>` : nothing}`;
+  }
+
+  /** What stands in place of what it did. @param {History | undefined} history */
+  #absent(history) {
+    if (history?.state === 'failed') return html`<div data-testid="subagent-error">${errorCard(history, html`<button type="button" class="button small" data-testid="subagent-retry"
+      @click=${() => this.#load()}>${t('subagent.retry')}</button>`)}</div>`;
+    if (history?.state === 'ready') return html`<p class="quiet">${t('subagent.nothing')}</p>`;
+    return html`<p class="quiet loading" role="status" data-testid="subagent-loading"><span class="spinner" aria-hidden="true"></span>${t('app.loading')}</p>`;
+  }
+
+  /** @param {Child | null} child */
+  #toggle(child) {
+    this._open = !this._open;
+    if (this._open && child === null) this.#load();
+  }
+
+  /** What was open stays so when the session is read again, and has to be read again too. */
+  updated() {
+    const state = session.get();
+    if (this._open && this.run !== null && state !== null && state.histories[this.run] === undefined && childOf(state, this.call.id) === null) this.#load();
+  }
+
+  #load() {
+    if (this.run !== null) void loadRun(this.run);
+  }
+
+  /** @param {string} run_id */
+  async #stop(run_id) {
+    this._stopping = true;
+    // Taken: the button goes with the run's end. Refused: it can be asked again.
+    if (!(await stopChild(run_id))) this._stopping = false;
+  }
+}
+
+/** @param {unknown} args @param {'task' | 'context'} name */
+function textOf(args, name) {
+  const value = args !== null && typeof args === 'object' ? Object.entries(args).find(([key]) => key === name)?.[1] : '';
+  return typeof value === 'string' ? value : '';
+}
+
+/** What it does just now, in a few words. @param {Child | null} child */
+function activity(child) {
+  const last = child?.entries[child.entries.length - 1];
+  if (child === null || last === undefined || child.waiting !== null) return t(child?.waiting == null ? 'subagent.starting' : `waiting.${child.waiting.reason}`);
+  if (last.kind !== 'assistant') return t('thinking.now');
+  const call = last.calls.findLast(({ state }) => state === 'running');
+  if (call !== undefined) return `${call.name} ${brief(call.args)}`;
+  return t(last.open && last.content !== '' ? 'subagent.writing' : 'thinking.now');
+}
+
+customElements.define('navi-subagent', NaviSubagent);

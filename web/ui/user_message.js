@@ -1,0 +1,97 @@
+/** @import { Fork } from '../state/wire.js' */
+/** @import { UserEntry } from '../state/model.js' */
+
+import { editMessage } from '../app/session.js';
+import { session } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { html, nothing } from '../vendor/lit.js';
+import { branchPager } from './branch_pager.js';
+import { copyButton } from './copy.js';
+import { NaviElement } from './element.js';
+import { formatTime } from './format.js';
+import { icons } from './icons.js';
+import { imageRow } from './image.js';
+
+/** What a person said. It can be said in other words: the conversation goes on from there anew. */
+export class NaviUserMessage extends NaviElement {
+  static properties = { entry: { attribute: false }, fork: { attribute: false }, _editing: { state: true }, _sending: { state: true } };
+
+  constructor() {
+    super();
+    this.entry = /** @type {UserEntry} */ (/** @type {unknown} */ (null));
+    this.fork = /** @type {Fork | null} */ (null);
+    this._editing = false;
+    this._sending = false;
+  }
+
+  render() {
+    const { entry } = this;
+    const running = session.get()?.run != null;
+    return html`<article class="message user" data-testid="message" data-role="user" data-message-id=${entry.id} data-steered=${String(entry.steered)}
+      tabindex="-1" aria-label=${t('conversation.you')}>
+      ${entry.images.length === 0 ? nothing : imageRow(entry.images, (n) => t('conversation.image', { n }))}
+      ${this._editing ? this.#form(running) : html`<div class="bubble" dir="auto">${entry.content}</div>`}
+      ${this._editing ? nothing : html`<div class="message-foot"><span class="message-actions"><time datetime=${entry.created_at}>${formatTime(entry.created_at)}</time>${
+          running ? nothing : html`<button type="button" class="icon-button" data-testid="edit-message" title=${t('message.edit')} aria-label=${t('message.edit')}
+            @click=${() => void this.#edit()}>${icons.pencil}</button>`}${
+          copyButton(() => entry.content, 'message.copy')}</span>
+        ${entry.steered ? html`<span class="tag" data-testid="steered-tag">${t('message.steered')}</span>` : nothing}
+        ${this.fork === null ? nothing : branchPager(this.fork)}</div>`}
+    </article>`;
+  }
+
+  /** @param {boolean} running */
+  #form(running) {
+    return html`<form class="edit-form" @submit=${(/** @type {Event} */ event) => {
+      event.preventDefault();
+      void this.#send();
+    }}>
+      <textarea data-testid="edit-input" dir="auto" rows="2" aria-label=${t('message.edit')} .value=${this.entry.content}
+        @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}></textarea>
+      <div class="edit-actions"><span class="quiet">${t('message.edit_hint')}</span>
+        <button type="button" class="button small plain" data-testid="edit-cancel" @click=${() => void this.#close()}>${t('queue.cancel')}</button>
+        <button type="submit" class="button small" data-testid="edit-send" ?disabled=${running || this._sending}>${t('composer.send')}</button></div>
+    </form>`;
+  }
+
+  async #edit() {
+    this._editing = true;
+    await this.updateComplete;
+    const area = this.querySelector('textarea');
+    area?.focus();
+    area?.setSelectionRange(area.value.length, area.value.length);
+  }
+
+  async #close() {
+    this._editing = false;
+    await this.updateComplete;
+    /** @type {HTMLElement | null} */ (this.querySelector('[data-testid="edit-message"]'))?.focus();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.key === 'Escape') {
+      event.preventDefault();
+      void this.#close();
+    } else if (event.key === 'Enter' && !event.shiftKey && !event.isComposing && event.keyCode !== 229) {
+      event.preventDefault();
+      void this.#send();
+    }
+  }
+
+  async #send() {
+    const content = this.querySelector('textarea')?.value.trim() ?? '';
+    if (content === '' || this._sending || session.get()?.run != null) return;
+    if (content === this.entry.content.trim()) {
+      await this.#close();
+      return;
+    }
+    this._sending = true;
+    // Where it is refused the words stay with their writer.
+    const taken = await editMessage(this.entry.id, content);
+    this._sending = false;
+    if (taken) await this.#close();
+  }
+}
+
+customElements.define('navi-user-message', NaviUserMessage);
