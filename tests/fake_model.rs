@@ -10,7 +10,7 @@
 #[path = "support/fake_model/mod.rs"]
 mod fake_model;
 
-use fake_model::{FakeModel, Reply, Step};
+use fake_model::{FakeModel, Reply, Step, Template};
 use reqwest::Client;
 use serde_json::{Value, json};
 
@@ -71,11 +71,17 @@ async fn each_broken_rule_is_told() {
             1,
         ),
         ("nothing at all", json!([]), 1),
+        (
+            "an assistant without words",
+            json!([user, {"role": "assistant", "content": ""}, user]),
+            1,
+        ),
     ] {
         let fake = FakeModel::start();
-        post(&fake, "/api/chat", &chat(&messages)).await;
+        let answer = post(&fake, "/api/chat", &chat(&messages)).await;
         let found = fake.violations();
         assert_eq!(found.len(), violations, "{what}: {found:?}");
+        assert_eq!(answer.contains("error"), violations > 0, "{what}: {answer}");
     }
 }
 
@@ -125,6 +131,37 @@ async fn ids_and_arguments_are_checked_in_openais_way() {
 }
 
 #[tokio::test]
+async fn what_is_offered_is_checked() {
+    let user = json!([{"role": "user", "content": "Hi"}]);
+    let tool = |name: &str| json!({"type": "function", "function": {"name": name}});
+    for (what, extra, violations) in [
+        ("two tools", json!({"tools": [tool("a"), tool("b-2_c")]}), 0),
+        ("one twice", json!({"tools": [tool("a"), tool("a")]}), 1),
+        ("a dotted name", json!({"tools": [tool("a.b")]}), 1),
+        ("no name", json!({"tools": [tool("")]}), 1),
+        (
+            "counts beside a stream",
+            json!({"stream": true, "stream_options": {}}),
+            0,
+        ),
+        (
+            "counts beside a whole answer",
+            json!({"stream": false, "stream_options": {}}),
+            1,
+        ),
+    ] {
+        let fake = FakeModel::start();
+        let mut body = chat(&user);
+        for (key, value) in extra.as_object().unwrap() {
+            body[key] = value.clone();
+        }
+        post(&fake, "/v1/chat/completions", &body).await;
+        let found = fake.violations();
+        assert_eq!(found.len(), violations, "{what}: {found:?}");
+    }
+}
+
+#[tokio::test]
 #[should_panic(expected = "bad requests")]
 async fn a_broken_rule_fails_the_test() {
     let fake = FakeModel::start();
@@ -156,6 +193,138 @@ async fn a_script_waits_for_the_call_that_it_is_for() {
             .contains("for blue")
     );
     fake.assert_clean();
+}
+
+#[tokio::test]
+async fn scripts_tell_the_kinds_of_calls_apart() {
+    let fake = FakeModel::start();
+    let say = |text: &str| Reply::new([Step::text(text)]);
+    fake.script(say("for whole answers").streamed(false).always());
+    fake.script(say("for the plan").streamed(false).temperature(0.3));
+    fake.script(say("for the child").system("You are a subagent"));
+    fake.script(say("for the note").last("3 left"));
+    let user = json!({"role": "user", "content": "Hi"});
+    let system = |text: &str| json!({"role": "system", "content": text});
+    let whole = |body: Value| {
+        let mut body = body;
+        body["stream"] = json!(false);
+        body
+    };
+    let mut plan = whole(chat(&json!([user])));
+    plan["options"] = json!({"temperature": 0.3});
+    let child = chat(&json!([system("You are a subagent."), user]));
+    let noted = chat(&json!([system("You are Navi."), user, system("3 left")]));
+    let title = whole(chat(&json!([user])));
+    for (body, expected) in [
+        (&noted, "for the note"),
+        (&title, "for whole answers"),
+        (&child, "for the child"),
+        (&plan, "for the plan"),
+        (&plan, "for whole answers"),
+        (&child, "You "),
+    ] {
+        let answer = post(&fake, "/api/chat", body).await;
+        assert!(answer.contains(expected), "{answer}, not {expected}");
+    }
+    fake.assert_clean();
+}
+
+#[tokio::test]
+async fn a_whole_answer_is_one_document_of_the_same_steps() {
+    let fake = FakeModel::start();
+    let mut body = chat(&json!([{"role": "user", "content": "Hi"}]));
+    body["stream"] = json!(false);
+    for path in ["/api/chat", "/v1/chat/completions"] {
+        let steps = [
+            Step::Thinking("Hm.".to_owned()),
+            Step::text("one "),
+            Step::hold(path),
+            Step::text("two"),
+            Step::tool_call("t", json!({"a": 1})),
+        ];
+        fake.script(Reply::new(steps).streamed(false));
+        let before = fake.chats().len();
+        let release = async {
+            fake.wait_for(|chats| chats.len() > before).await;
+            assert_eq!(fake.chats()[before].finished_ms, None);
+            fake.release(path);
+        };
+        let (answer, ()) = tokio::join!(post(&fake, path, &body), release);
+        let document: Value = serde_json::from_str(&answer).unwrap();
+        let (message, thinking, arguments) = if path == "/api/chat" {
+            (&document["message"], "thinking", json!({"a": 1}))
+        } else {
+            let message = &document["choices"][0]["message"];
+            (message, "reasoning_content", json!("{\"a\":1}"))
+        };
+        assert_eq!(message["content"], json!("one two"));
+        assert_eq!(message[thinking], json!("Hm."));
+        assert_eq!(message["tool_calls"][0]["function"]["arguments"], arguments);
+    }
+    fake.assert_clean();
+}
+
+#[tokio::test]
+async fn navis_own_calls_are_not_steered_by_the_users_words() {
+    let fake = FakeModel::start();
+    let user = json!({"role": "user", "content": "silence"});
+    let prompt = json!({"role": "system", "content": "Reply DIRECT where it is simple."});
+    for (messages, expected) in [
+        (json!([user]), "You said: silence"),
+        (json!([prompt, user]), "\"DIRECT\""),
+    ] {
+        let mut body = chat(&messages);
+        body["stream"] = json!(false);
+        let answer = post(&fake, "/api/chat", &body).await;
+        assert!(answer.contains(expected), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn templates_refuse_what_they_do_not_take() {
+    let system = json!({"role": "system", "content": "S"});
+    let user = json!({"role": "user", "content": "Hi"});
+    let calls = json!({"role": "assistant", "content": "", "tool_calls": [ollama_call("a")]});
+    let (result, answer) = (
+        ollama_result("a"),
+        json!({"role": "assistant", "content": "Yes."}),
+    );
+    let plain = json!([system, user, calls, result, answer, user]);
+    let late = json!([system, user, system]);
+    let two = json!([user, user]);
+    let after = json!([user, calls, result, user]);
+    let bare = json!([user, answer, user]);
+    for (template, taken, refused) in [
+        (Template::Any, vec![&plain, &late, &two, &after], vec![]),
+        (
+            Template::SystemFirst,
+            vec![&plain, &two, &after],
+            vec![&late],
+        ),
+        (
+            Template::Alternating,
+            vec![&plain, &bare],
+            vec![&late, &two, &after],
+        ),
+        (Template::NoSystem, vec![&bare], vec![&plain, &late, &two]),
+    ] {
+        let fake = FakeModel::start();
+        fake.configure(fake_model::Config {
+            models: vec!["fake".to_owned()],
+            template,
+            ..Default::default()
+        });
+        let answers = taken.iter().map(|it| (it, false));
+        for (messages, refuses) in answers.chain(refused.iter().map(|it| (it, true))) {
+            let answer = post(&fake, "/api/chat", &chat(messages)).await;
+            assert_eq!(
+                answer.contains("Jinja"),
+                refuses,
+                "{template:?}, {messages}: {answer}"
+            );
+        }
+        fake.assert_clean();
+    }
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ mod fake_model;
 mod server;
 
 mod crash;
+mod mind;
 mod slow_tabs;
 mod stop;
 mod tabs;

@@ -55,9 +55,10 @@ async fn a_tab_that_never_reads_slows_nobody_and_memory_stays_flat() {
     }
     // The first half fills what any answer takes: buffers, caches, the allocator's pools.
     let settled = resident[..resident.len() / 2].iter().max().unwrap();
-    let end = resident.last().unwrap();
+    // It goes up and down by tens of megabytes: what stays is what it comes back to.
+    let end = resident[resident.len() * 2 / 3..].iter().min().unwrap();
     assert!(
-        *end < settled + 32_000_000,
+        *end < settled + 16_000_000,
         "resident memory grew over {told} bytes of events: {resident:?}"
     );
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::fake_model::{FakeModel, Step};
+use crate::fake_model::{FakeModel, Recorded, Step};
 use crate::server::{Server, Socket};
 use crate::talking;
 
@@ -38,14 +38,27 @@ async fn stop(model: &FakeModel, tab: &mut Socket) {
     tab.next_of("stream_end").await;
 }
 
+/// Whether it is a run's call, and not a question of Navi's own before it.
+fn streams(call: &Recorded) -> bool {
+    call.body["stream"] != json!(false)
+}
+
+/// The call that the stopped run made.
+fn answer(model: &FakeModel) -> Recorded {
+    let mut calls = model.chats().into_iter().filter(streams);
+    calls.next().unwrap()
+}
+
 #[tokio::test]
 async fn stop_while_the_backend_has_sent_nothing() {
     let (model, server) = talking();
     model.script(vec![Step::Silence]);
     let (_, mut tab) = begin(&server).await;
-    model.wait_for(|requests| !requests.is_empty()).await;
+    model
+        .wait_for(|requests| requests.iter().any(streams))
+        .await;
     stop(&model, &mut tab).await;
-    assert!(model.chats()[0].closed_early_ms.is_some());
+    assert!(answer(&model).closed_early_ms.is_some());
 }
 
 #[tokio::test]
@@ -60,7 +73,7 @@ async fn stop_in_the_middle_of_a_text_that_never_ends() {
         tab.next_of("stream_delta").await;
     }
     stop(&model, &mut tab).await;
-    assert!(model.chats()[0].closed_early_ms.is_some());
+    assert!(answer(&model).closed_early_ms.is_some());
     let snapshot = server.get(&format!("/sessions/{session}")).await;
     assert_eq!(snapshot["messages"][1]["state"], "stopped");
     assert!(

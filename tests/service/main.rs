@@ -12,7 +12,13 @@ mod fake_model;
 #[path = "../support/server.rs"]
 mod server;
 
+mod branches;
 mod commands;
 mod doors;
+mod eval;
 mod login;
+mod memory;
+mod mind;
+mod profiles;
+mod search;
 mod sockets;

@@ -66,6 +66,14 @@ impl House {
         }
     }
 
+    /// What every start is given under this name.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        let mut variables = self.variables.iter();
+        variables
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.clone())
+    }
+
     pub(crate) fn data_dir(&self) -> PathBuf {
         self.dir.path().join("data")
     }

@@ -12,6 +12,8 @@ use navi_actors::engine::{Engine, EngineConfig};
 use navi_actors::feed::Feed;
 use navi_actors::llm::guard::StreamLimits;
 use navi_actors::llm::{Backend, ChatStream, LlmError, Probe};
+use navi_actors::memory::MemoryTimes;
+use navi_actors::profiles::ProfileSet;
 use navi_actors::protocol::chat::{
     ChatDelta, ChatMessage, ChatRequest, FinishReason, RequestedCall, Usage,
 };
@@ -20,10 +22,14 @@ use navi_actors::protocol::ids::{SessionId, UserId};
 use navi_actors::protocol::profile::{Profile, ProfileFlags};
 use navi_actors::protocol::status::{BackendKind, BackendState, ModelInfo};
 use navi_actors::protocol::tool::{Effect, ToolSpec};
+use navi_actors::services::{CompressionPolicy, RunLimits};
 use navi_actors::store::{Location, Store, StoreConfig};
 use navi_actors::tools::filesystem::Filesystem;
+use navi_actors::tools::memory::{MemoryForget, MemorySave, MemorySearch};
 use navi_actors::tools::registry::Registry;
 use navi_actors::tools::scratchpad::ScratchpadTool;
+use navi_actors::tools::spawn_agent::SpawnAgent;
+use navi_actors::tools::switch_profile::SwitchProfile;
 use navi_actors::tools::todo::TodoTool;
 use navi_actors::tools::{Tool, ToolContext, ToolResult};
 use serde_json::{Value, json};
@@ -49,6 +55,10 @@ pub(crate) enum Say {
 #[derive(Debug)]
 pub(crate) struct Scripted {
     replies: Mutex<VecDeque<Vec<Say>>>,
+    /// To questions of Navi's own that want a whole answer, titles aside.
+    whole: Mutex<VecDeque<Vec<Say>>>,
+    /// For requests that hold a word: a child's task, or what a whole answer is asked for.
+    answers: Mutex<Vec<(&'static str, Vec<Say>)>>,
     requests: Mutex<Vec<ChatRequest>>,
     release: tokio::sync::Semaphore,
     /// Streams that were dropped before their end.
@@ -95,15 +105,10 @@ impl Backend for ScriptedBackend {
     }
 
     async fn chat(&self, request: ChatRequest) -> Result<ChatStream, LlmError> {
-        check_history(&request.messages);
         let script = Arc::clone(&self.0);
-        script.requests.lock().unwrap().push(request);
-        let steps = script
-            .replies
-            .lock()
-            .unwrap()
-            .pop_front()
-            .unwrap_or_else(|| vec![Say::Text("fine".into())]);
+        let steps = script.steps(&request);
+        script.requests.lock().unwrap().push(request.clone());
+        check_history(&request.messages);
         let (tx, mut rx) = mpsc::channel(1);
         tokio::spawn(async move {
             let mut whole = OnDrop(Arc::clone(&script), false);
@@ -149,6 +154,41 @@ impl Backend for ScriptedBackend {
         Ok(Box::pin(futures_util::stream::poll_fn(move |cx| {
             rx.poll_recv(cx)
         })))
+    }
+}
+
+impl Scripted {
+    /// What is said to a request: what was scripted for a word in it; else what is next in line
+    /// for its kind. Titles are asked for whenever; they get nothing.
+    fn steps(&self, request: &ChatRequest) -> Vec<Say> {
+        let mut answers = self.answers.lock().unwrap();
+        let found = answers
+            .iter()
+            .position(|(word, _)| request.messages.iter().any(|m| asks(m, word)));
+        match found {
+            Some(at) => answers.remove(at).1,
+            None if request.streamed => {
+                let next = self.replies.lock().unwrap().pop_front();
+                next.unwrap_or_else(|| vec![Say::Text("fine".into())])
+            }
+            None if is_title(request) => Vec::new(),
+            None => self.whole.lock().unwrap().pop_front().unwrap_or_default(),
+        }
+    }
+}
+
+/// Whether this asks for a session's title.
+fn is_title(request: &ChatRequest) -> bool {
+    !request.streamed && request.messages.iter().any(|m| asks(m, "a title"))
+}
+
+/// Whether the word stands in an instruction or in what a person or a parent said.
+fn asks(message: &ChatMessage, word: &str) -> bool {
+    match message {
+        ChatMessage::System { content } | ChatMessage::User { content, .. } => {
+            content.contains(word)
+        }
+        ChatMessage::Assistant { .. } | ChatMessage::Tool { .. } => false,
     }
 }
 
@@ -213,6 +253,30 @@ impl Drop for Ended {
     }
 }
 
+/// What a test wants otherwise than usual.
+pub(crate) struct Setup {
+    pub(crate) profiles: Vec<Profile>,
+    pub(crate) window: u32,
+    pub(crate) runs: RunLimits,
+    pub(crate) compression: CompressionPolicy,
+    pub(crate) memory: MemoryTimes,
+    /// Where each statement that the store makes is kept.
+    pub(crate) statements: Option<Arc<Mutex<Vec<String>>>>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            profiles: vec![profile("plain")],
+            window: 4096,
+            runs: RunLimits::default(),
+            compression: CompressionPolicy::default(),
+            memory: MemoryTimes::default(),
+            statements: None,
+        }
+    }
+}
+
 /// A running engine.
 pub(crate) struct House {
     pub(crate) engine: Engine,
@@ -224,14 +288,27 @@ pub(crate) struct House {
 impl House {
     /// An engine over the database in `dir`.
     pub(crate) async fn open(dir: &Path, runtime: Arc<tokio::runtime::Runtime>) -> Self {
-        let store = Store::open(&StoreConfig {
+        Self::open_with(dir, runtime, Setup::default()).await
+    }
+
+    pub(crate) async fn open_with(
+        dir: &Path,
+        runtime: Arc<tokio::runtime::Runtime>,
+        setup: Setup,
+    ) -> Self {
+        let mut store = Store::open(&StoreConfig {
             location: Location::Sqlite(dir.join("navi.db")),
         })
         .await
         .unwrap();
+        if let Some(statements) = setup.statements {
+            store.on_statement(move |sql| statements.lock().unwrap().push(sql.to_owned()));
+        }
         let user = store.local_user().await.unwrap().id;
         let model = Arc::new(Scripted {
             replies: Mutex::default(),
+            answers: Mutex::default(),
+            whole: Mutex::default(),
             requests: Mutex::default(),
             release: tokio::sync::Semaphore::new(0),
             dropped: tokio::sync::watch::Sender::new(0),
@@ -240,22 +317,32 @@ impl House {
             store,
             backends: vec![Arc::new(ScriptedBackend(Arc::clone(&model)))],
             fetcher: None,
-            profiles: vec![profile()],
+            profiles: ProfileSet {
+                profiles: setup.profiles,
+                ..ProfileSet::default()
+            },
             default_profile: "plain".into(),
-            persona: String::new(),
             registry: Arc::new(Registry::new([
                 Arc::new(Filesystem::new()) as Arc<dyn Tool>,
                 Arc::new(TodoTool::new()),
                 Arc::new(ScratchpadTool::new()),
+                Arc::new(SpawnAgent::new()),
+                Arc::new(SwitchProfile::new()),
+                Arc::new(MemorySearch::new()),
+                Arc::new(MemorySave::new()),
+                Arc::new(MemoryForget::new()),
                 Arc::new(Sleeper::new()),
             ])),
             sessions_dir: dir.join("session_files"),
-            context_window: 4096,
+            context_window: setup.window,
+            runs: setup.runs,
+            compression: setup.compression,
             think: true,
             limits: StreamLimits {
                 first_chunk: Duration::from_secs(10),
                 chunk: Duration::from_secs(10),
             },
+            memory: setup.memory,
             warnings: Vec::new(),
             runtime,
         })
@@ -278,14 +365,47 @@ impl House {
             .push_back(reply.into_iter().collect());
     }
 
+    /// What the model says to the next request in which this word stands.
+    pub(crate) fn answer(&self, word: &'static str, reply: impl IntoIterator<Item = Say>) {
+        let reply = reply.into_iter().collect();
+        self.model.answers.lock().unwrap().push((word, reply));
+    }
+
     /// Lets one [`Say::Hold`] go on.
     pub(crate) fn release(&self) {
         self.model.release.add_permits(1);
     }
 
-    /// What the model was sent so far.
+    /// What the model says to the next question of Navi's own, titles aside.
+    pub(crate) fn whole(&self, reply: impl IntoIterator<Item = Say>) {
+        let reply = reply.into_iter().collect();
+        self.model.whole.lock().unwrap().push_back(reply);
+    }
+
+    /// What the model was sent so far, titles aside.
     pub(crate) fn requests(&self) -> Vec<ChatRequest> {
-        self.model.requests.lock().unwrap().clone()
+        let mut requests = self.model.requests.lock().unwrap().clone();
+        requests.retain(|request| !is_title(request));
+        requests
+    }
+
+    /// What the model was sent by runs; the rest are questions of Navi's own.
+    pub(crate) fn asked(&self) -> Vec<ChatRequest> {
+        let mut requests = self.requests();
+        requests.retain(|request| request.streamed);
+        requests
+    }
+
+    /// Waits until the model was sent this many requests.
+    pub(crate) async fn requests_reach(&self, count: usize) {
+        let reached = async {
+            while self.requests().len() < count {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, reached)
+            .await
+            .expect("the model was not asked");
     }
 
     /// Waits until this many streams were closed before their end.
@@ -314,6 +434,13 @@ impl House {
         Tab { feed }
     }
 
+    /// A page that watches the session list.
+    pub(crate) fn page(&self) -> Tab {
+        Tab {
+            feed: self.engine.watch(self.user),
+        }
+    }
+
     pub(crate) async fn say(&self, session: SessionId, text: &str) {
         self.engine
             .send(self.user, session, input(text))
@@ -329,16 +456,26 @@ pub(crate) fn input(text: &str) -> UserInput {
     }
 }
 
-fn profile() -> Profile {
+pub(crate) fn profile(id: &str) -> Profile {
     Profile {
-        id: "plain".into(),
-        name: "Plain".into(),
+        id: id.into(),
+        name: id.to_uppercase(),
         description: String::new(),
-        system_prompt: "Be brief.".into(),
-        subagent_system_prompt: String::new(),
-        enabled_tools: ["filesystem", "todo", "scratchpad", "sleep"]
-            .map(str::to_owned)
-            .to_vec(),
+        system_prompt: format!("You are {id}. Be brief."),
+        subagent_system_prompt: format!("You are a helper of kind {id}."),
+        enabled_tools: [
+            "filesystem",
+            "todo",
+            "scratchpad",
+            "spawn_agent",
+            "switch_profile",
+            "sleep",
+            "memory_search",
+            "memory_save",
+            "memory_forget",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         subagent_tools: Vec::new(),
         llm_backend: "ollama".into(),
         model: None,
@@ -461,8 +598,15 @@ pub(crate) fn with_house<F>(test: impl FnOnce(House) -> F)
 where
     F: Future<Output = ()>,
 {
+    with_setup(Setup::default(), test);
+}
+
+pub(crate) fn with_setup<F>(setup: Setup, test: impl FnOnce(House) -> F)
+where
+    F: Future<Output = ()>,
+{
     in_system(|runtime, dir| async move {
-        let house = House::open(&dir, runtime).await;
+        let house = House::open_with(&dir, runtime, setup).await;
         test(house).await;
     });
 }

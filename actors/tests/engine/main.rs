@@ -7,7 +7,15 @@
     reason = "tests; the house is shared with those of faults"
 )]
 
+mod compression;
 mod house;
+mod iterations;
+mod memory;
+mod planning;
+mod prefix;
+mod profiles;
 mod stopping;
+mod subagents;
+mod threads;
 mod turns;
 mod watching;

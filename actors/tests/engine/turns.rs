@@ -274,7 +274,8 @@ fn a_restart_keeps_the_conversation() {
             .run_plain(house.user, session, input("who am I"))
             .await
             .unwrap();
-        assert_eq!(house.requests()[0].messages.len(), 4);
+        // The prompt, the conversation, and the note on the iterations that are left.
+        assert_eq!(house.requests()[0].messages.len(), 5);
     });
 }
 

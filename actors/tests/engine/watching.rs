@@ -85,3 +85,26 @@ fn a_tab_that_never_reads_is_caught_up_from_the_log() {
         assert_eq!(seen(&a), seen(&b));
     });
 }
+
+#[test]
+fn a_run_that_waits_says_for_what() {
+    with_house(|house| async move {
+        let (busy, waits) = (house.session().await, house.session().await);
+        let mut first = house.tab(busy, None).await;
+        let mut second = house.tab(waits, None).await;
+        house.script([Say::Text("Hm".into()), Say::Hold]);
+        house.script([Say::Text("ok".into())]);
+        house.say(busy, "a secret").await;
+        first.until("stream_delta").await;
+        house.say(waits, "hi").await;
+        let told = second.until("run_waiting").await.pop().unwrap();
+        assert_eq!(told["reason"], "lane");
+        assert_eq!(
+            told["detail"],
+            "the model is busy with an answer in another conversation; this is next"
+        );
+        house.release();
+        first.until("stream_end").await;
+        second.until("stream_end").await;
+    });
+}

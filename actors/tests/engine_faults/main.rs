@@ -8,20 +8,30 @@
     reason = "tests; the house is shared with the engine's other tests"
 )]
 
+mod history;
 #[path = "../engine/house.rs"]
 mod house;
 
-use navi_actors::llm::LlmError;
+use std::time::Duration;
 
-use crate::house::{Say, kinds, with_house, write_call};
+use navi_actors::llm::LlmError;
+use navi_actors::memory::MemoryTimes;
+
+use crate::house::{House, PATIENCE, Say, Setup, in_system, kinds, with_house, write_call};
 
 /// A panic at one place, once. One test at a time has the fail points.
 struct Panic(fail::FailScenario<'static>);
 
 impl Panic {
     fn at(point: &'static str) -> Self {
+        Self::after(0, point)
+    }
+
+    /// The same, after the place was passed so many times.
+    fn after(passes: usize, point: &'static str) -> Self {
         let scenario = fail::FailScenario::setup();
-        fail::cfg(point, "1*panic(forced by a test)").unwrap();
+        let actions = format!("{passes}*off->1*panic(forced by a test)");
+        fail::cfg(point, &actions).unwrap();
         Self(scenario)
     }
 }
@@ -58,6 +68,29 @@ fn a_panic_in_a_run_fails_it_and_the_session_goes_on() {
         assert_eq!(frames.last().unwrap()["code"], "run_failed");
         house.say(session, "again").await;
         tab.until("stream_end").await;
+    });
+}
+
+#[test]
+fn a_panic_in_a_child_is_a_failed_result_of_its_parent() {
+    with_house(|house| async move {
+        // The parent's call of the model and of its tool come first.
+        let _panic = Panic::after(2, "run::step");
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([Say::Call(
+            "spawn_agent",
+            serde_json::json!({"task": "help me"}),
+        )]);
+        house.script([Say::Text("then alone".into())]);
+        house.say(session, "go").await;
+        let frames = tab.until("stream_end").await;
+        let of = |kind: &str| frames.iter().position(|frame| frame["type"] == kind);
+        let (finished, result) = (of("subagent_finished").unwrap(), of("tool_call").unwrap());
+        assert!(finished < result, "{:?}", kinds(&frames));
+        assert_eq!(frames[finished]["completed_normally"], false);
+        assert_eq!(frames[result]["success"], false);
+        assert_eq!(frames.last().unwrap()["content"], "then alone");
     });
 }
 
@@ -133,5 +166,36 @@ fn an_error_in_mid_stream_keeps_the_text_and_is_not_tried_again() {
             snapshot.messages.last().unwrap().content.as_deref(),
             Some("half")
         );
+    });
+}
+
+#[test]
+fn a_panic_in_the_memory_leaves_the_session_unread_and_is_survived() {
+    let times = MemoryTimes {
+        idle_after: Duration::from_millis(500),
+        ..MemoryTimes::default()
+    };
+    in_system(|runtime, dir| async move {
+        let _panic = Panic::at("memory::read");
+        let setup = Setup {
+            memory: times,
+            ..Setup::default()
+        };
+        let house = House::open_with(&dir, runtime, setup).await;
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([Say::Text("nice".into())]);
+        house.say(session, "my sister is Olena").await;
+        tab.until("stream_end").await;
+        let facts = r#"[{"category": "people", "key": "sister_name", "value": "Olena"}]"#;
+        house.whole([Say::Text(facts.into())]);
+        let memory = house.engine.memory();
+        let read = async {
+            while memory.facts(house.user).await.unwrap().is_empty() {
+                memory.read_idle(house.user);
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, read).await.unwrap();
     });
 }

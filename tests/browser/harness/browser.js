@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 
 import { chromium } from 'playwright-core';
 
@@ -80,6 +81,9 @@ export class Tab {
     this.newSession = page.getByTestId('new-session');
     this.undo = page.getByTestId('undo');
     this.continueButton = page.getByTestId('continue');
+    this.plan = page.getByTestId('plan');
+    this.planSteps = page.getByTestId('plan-step');
+    this.subagents = page.getByTestId('subagent');
   }
 
   async ready() {
@@ -120,6 +124,48 @@ export class Tab {
     });
   }
 
+  /** The statuses of the plan's steps, in order. */
+  async steps() {
+    return this.planSteps.evaluateAll((steps) => steps.map(({ dataset }) => dataset.status));
+  }
+
+  /** Opens what is folded: every subagent, the summary, the steps beside the plan. */
+  async unfold() {
+    for (const testId of ['subagent-toggle', 'compression-toggle']) {
+      for (const toggle of await this.page.getByTestId(testId).all()) {
+        if ((await toggle.getAttribute('aria-expanded')) === 'false') await toggle.click();
+      }
+    }
+    const todo = this.todo.locator('button[aria-expanded="false"]');
+    if ((await todo.count()) > 0) await todo.click();
+    await this.page.getByTestId('subagent-loading').first().waitFor({ state: 'detached' });
+    await this.page.getByTestId('compression-divider').getByRole('status').first().waitFor({ state: 'detached' });
+  }
+
+  /**
+   * All of the conversation as a screen reader reads it, and what scripts tell by: steps,
+   * subagents, calls and dividers with their states. Times are left out: to those who watch,
+   * an answer is as old as its first word, to those who come later as its last.
+   */
+  async look() {
+    const conversation = this.page.getByTestId('conversation');
+    const text = [await conversation.ariaSnapshot(), ...(await this.todo.allInnerTexts())].join('\n');
+    const marks = await this.page
+      .locator('[data-testid="message"], [data-testid="plan-step"], [data-testid="subagent"], [data-testid="tool-card"], [data-testid$="-divider"]')
+      .evaluateAll((elements) => elements.map(({ dataset }) => ({ ...dataset })));
+    return { marks, text: text.replace(/\btime: .*/g, 'time').replace(/\b\d+(\.\d+)? (ms|s)\b/g, 'TIME').replace(/Thought for TIME/g, 'Reasoning').split('\n') };
+  }
+
+  /** Waits until the whole of it looks as expected: pieces are drawn one after the other. */
+  async looksLike(expected) {
+    const end = Date.now() + LIMIT_MS / 4;
+    for (;;) {
+      const look = await this.look();
+      if (isDeepStrictEqual(look, expected)) return;
+      if (Date.now() > end) assert.deepEqual(look, expected);
+    }
+  }
+
   /** Waits until the condition on the conversation holds, and gives the conversation. */
   async conversationWhere(holds) {
     const end = Date.now() + LIMIT_MS;
@@ -134,6 +180,7 @@ export class Tab {
 
   async screenshot(name) {
     await mkdir(ARTIFACTS, { recursive: true });
-    await this.page.screenshot({ path: join(ARTIFACTS, `${name}.png`) });
+    // What moves is drawn where it comes to rest.
+    await this.page.screenshot({ path: join(ARTIFACTS, `${name}.png`), animations: 'disabled' });
   }
 }

@@ -9,12 +9,13 @@ import { backendSettings, startNavi } from './navi.js';
 
 /**
  * A model server, Navi and Chromium for the tests of one `describe`. Its parts are there
- * once the tests run.
+ * once the tests run. `config` says what the model server claims to be.
  */
-export function world({ backend = 'ollama', settings = {}, models, options = {} } = {}) {
+export function world({ backend = 'ollama', settings = {}, models, config = {}, options = {} } = {}) {
   const world = {};
   before(async () => {
     world.model = await startModel();
+    await world.model.configure(config);
     world.navi = await startNavi({ ...backendSettings(backend, world.model.address), ...settings }, { models });
     world.browser = await startBrowser();
     world.window = await logIn(world.browser, world.navi, options);

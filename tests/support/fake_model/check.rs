@@ -1,13 +1,18 @@
-//! Rules that every model call must keep, whatever the test is about.
+//! Rules that every model call must keep, whatever the test is about: what real providers
+//! demand. A call that breaks one is refused, and fails the test in the end.
 
 use serde_json::Value;
 
-use super::rules::{messages, role};
+use super::rules::{messages, role, text_of};
+use super::script::is_streamed;
 use super::wire::Protocol;
 
 /// What is wrong with a call's messages.
 pub(super) fn violations(protocol: Protocol, body: &Value) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut found = wrong_offer(body);
+    if protocol == Protocol::OpenAi && !is_streamed(body) && body.get("stream_options").is_some() {
+        found.push("stream_options beside a whole answer".to_owned());
+    }
     let messages = messages(body);
     if messages.is_empty() {
         found.push("no messages".to_owned());
@@ -19,6 +24,11 @@ pub(super) fn violations(protocol: Protocol, body: &Value) -> Vec<String> {
         let calls = message.get("tool_calls").and_then(Value::as_array);
         let calls = calls.map(Vec::as_slice).unwrap_or_default();
         match role(&message) {
+            "assistant" if calls.is_empty() && text_of(&message).is_empty() => {
+                found.push(format!(
+                    "message {at}: the assistant says and calls nothing"
+                ));
+            }
             "assistant" => {}
             "tool" => found.push(format!("message {at}: a result that no call asked for")),
             "system" | "user" => {}
@@ -49,6 +59,25 @@ pub(super) fn violations(protocol: Protocol, body: &Value) -> Vec<String> {
         at += 1 + results
             .take_while(|message| role(message) == "tool")
             .count();
+    }
+    found
+}
+
+/// What is wrong with the tools that are offered.
+fn wrong_offer(body: &Value) -> Vec<String> {
+    let tools = body.get("tools").and_then(Value::as_array);
+    let mut found = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for tool in tools.into_iter().flatten() {
+        let name = tool["function"]["name"].as_str().unwrap_or_default();
+        let usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if name.is_empty() || name.len() > 64 || !name.bytes().all(usual) {
+            found.push(format!("a tool by the name {name:?}"));
+        }
+        if seen.contains(&name) {
+            found.push(format!("the tool {name} is offered twice"));
+        }
+        seen.push(name);
     }
     found
 }

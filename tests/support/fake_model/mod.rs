@@ -15,9 +15,11 @@
 
 mod check;
 mod control;
+mod perform;
 mod rules;
 mod script;
 mod server;
+mod template;
 mod wire;
 
 use std::net::SocketAddr;
@@ -29,6 +31,7 @@ use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 
 pub(crate) use script::{Reply, Step};
+pub(crate) use template::Template;
 
 /// How long [`FakeModel::wait_for`] waits: only a test that fails ever sees its end.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -55,6 +58,8 @@ pub(crate) struct Config {
     /// What `/api/show` says of every model.
     pub(crate) capabilities: Vec<String>,
     pub(crate) context_window: u32,
+    /// What the models' chat template takes.
+    pub(crate) template: Template,
 }
 
 impl Default for Config {
@@ -67,6 +72,7 @@ impl Default for Config {
             models: vec!["fake:latest".to_owned()],
             capabilities: capabilities.map(str::to_owned).to_vec(),
             context_window: 65_536,
+            template: Template::Any,
         }
     }
 }
@@ -156,7 +162,8 @@ impl FakeModel {
     }
 
     /// Queues an answer: a list of [`Step`]s, or a [`Reply`] with conditions. The first
-    /// queued one whose conditions hold answers a call; without any, the rules do.
+    /// queued one whose conditions hold answers a call, before those that always hold;
+    /// without any, the rules do.
     pub(crate) fn script(&self, reply: impl Into<Reply>) {
         self.shared.change(|state| state.queue.push(reply.into()));
     }
@@ -209,11 +216,8 @@ impl FakeModel {
             "bad requests: {:#?}",
             state.violations
         );
-        assert!(
-            state.queue.is_empty(),
-            "never asked for: {:#?}",
-            state.queue
-        );
+        let unused: Vec<&Reply> = state.queue.iter().filter(|it| !it.always).collect();
+        assert!(unused.is_empty(), "never asked for: {unused:#?}");
     }
 }
 
@@ -242,8 +246,14 @@ impl Shared {
     /// The answer to a call: the first script whose conditions hold, or the rules'.
     fn reply_to(&self, body: &Value) -> Vec<Step> {
         let scripted = self.change(|state| {
-            let at = state.queue.iter().position(|reply| reply.answers(body))?;
-            Some(state.queue.remove(at).steps)
+            let find = |always: bool| {
+                let mut queue = state.queue.iter();
+                queue.position(|reply| reply.always == always && reply.answers(body))
+            };
+            if let Some(at) = find(false) {
+                return Some(state.queue.remove(at).steps);
+            }
+            find(true).map(|at| state.queue[at].steps.clone())
         });
         scripted.unwrap_or_else(|| rules::reply_to(body))
     }

@@ -14,10 +14,14 @@
 //! | `markdown` | answers with headings, a list, a table and code |
 //!
 //! Anything else is answered with `You said: …`.
+//!
+//! A call that is neither streamed nor offers tools is Navi's own (a plan, a title, memory):
+//! it quotes the user's words, and none of them is a command there. One whose prompt speaks of
+//! `DIRECT` is a planner's first, and is answered `DIRECT`: the run goes on without a plan.
 
 use serde_json::Value;
 
-use super::script::Step;
+use super::script::{Step, is_streamed, offers_tools};
 
 const MARKDOWN: &str = "# Title\n\nSome **bold** text, `code` and a [link](https://example.com/).\n\n- one\n- two\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n```rust\nfn main() {}\n```\n\nThe end.";
 
@@ -31,6 +35,14 @@ pub(super) fn reply_to(body: &Value) -> Vec<Step> {
     let messages = messages(body);
     let asked_at = messages.iter().rposition(|message| role(message) == "user");
     let asked = last_user_text(body);
+    if !is_streamed(body) && !offers_tools(body) {
+        let plans = messages.iter().any(|it| text_of(it).contains("DIRECT"));
+        return words(&if plans {
+            "DIRECT".to_owned()
+        } else {
+            format!("You said: {asked}")
+        });
+    }
     let since = &messages[asked_at.map_or(0, |at| at + 1)..];
     let results: Vec<String> = since
         .iter()
@@ -121,7 +133,7 @@ pub(super) fn role<'a>(message: &'a &Value) -> &'a str {
 }
 
 /// The text of a message, also of one in parts.
-fn text_of(message: &&Value) -> String {
+pub(super) fn text_of(message: &&Value) -> String {
     match message.get("content") {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(parts)) => {

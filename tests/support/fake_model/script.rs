@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::rules;
+
 /// One thing that the fake does on its way through an answer. In JSON: `{"text": "Hi"}`,
 /// `{"tool_call": {"name": "todo", "arguments": {}}}`, `{"hold": "gate"}`, `"close"`, …
 ///
 /// Nothing is sent before the first step that says something, the headers neither: so do
 /// real servers. An answer without [`Step::Finish`] (or another end) is finished in the
-/// usual way when its steps are done.
+/// usual way when its steps are done. A call that asks for no stream (`"stream": false`) gets
+/// what the same steps say as one document at their end; `perform.rs` says what becomes of
+/// those that have no place in one.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Step {
@@ -86,7 +90,13 @@ impl Step {
     }
 }
 
-/// An answer, and the calls that it is for.
+/// An answer, and the calls that it is for: those that meet each condition that it names.
+///
+/// | kind of call | how to tell it |
+/// | --- | --- |
+/// | the main loop's | `with_tools(true)` |
+/// | a plan's, a title's, a summary's, memory's | `streamed(false)`, and words of its prompt: `system`, `last` |
+/// | a subagent's | `system`, words of its profile's prompt; `when`, its task |
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reply {
@@ -97,6 +107,21 @@ pub(crate) struct Reply {
     /// The call must offer tools, or must offer none (as calls for a title do).
     #[serde(default)]
     with_tools: Option<bool>,
+    /// The call must ask for a stream, as runs do; with false, for a whole answer.
+    #[serde(default = "yes")]
+    streamed: bool,
+    /// One of its system messages must contain this.
+    #[serde(default)]
+    system: Option<String>,
+    /// Its last message, whoever's, must contain this.
+    #[serde(default)]
+    last: Option<String>,
+    /// It must ask for this temperature.
+    #[serde(default)]
+    temperature: Option<f64>,
+    /// Answers every such call that no other script answers, and is never used up.
+    #[serde(default)]
+    pub(super) always: bool,
 }
 
 impl Reply {
@@ -105,6 +130,11 @@ impl Reply {
             steps: steps.into(),
             when: None,
             with_tools: None,
+            streamed: true,
+            system: None,
+            last: None,
+            temperature: None,
+            always: false,
         }
     }
 
@@ -118,15 +148,68 @@ impl Reply {
         self
     }
 
-    pub(super) fn answers(&self, body: &Value) -> bool {
-        let said = self
-            .when
-            .as_ref()
-            .is_none_or(|words| super::rules::last_user_text(body).contains(words));
-        let tools = body.get("tools").and_then(Value::as_array);
-        let offered = tools.is_some_and(|tools| !tools.is_empty());
-        said && self.with_tools.is_none_or(|wanted| wanted == offered)
+    pub(crate) fn streamed(mut self, streamed: bool) -> Self {
+        self.streamed = streamed;
+        self
     }
+
+    pub(crate) fn system(mut self, words: &str) -> Self {
+        self.system = Some(words.to_owned());
+        self
+    }
+
+    pub(crate) fn last(mut self, words: &str) -> Self {
+        self.last = Some(words.to_owned());
+        self
+    }
+
+    pub(crate) fn temperature(mut self, temperature: f64) -> Self {
+        self.temperature = Some(temperature);
+        self
+    }
+
+    pub(crate) fn always(mut self) -> Self {
+        self.always = true;
+        self
+    }
+
+    pub(super) fn answers(&self, body: &Value) -> bool {
+        let has = |text: &str, words: &Option<String>| {
+            words.as_ref().is_none_or(|words| text.contains(words))
+        };
+        let messages = rules::messages(body);
+        let mut systems = messages.iter().filter(|it| rules::role(it) == "system");
+        let last = messages.last().map(rules::text_of).unwrap_or_default();
+        has(&rules::last_user_text(body), &self.when)
+            && (self.system.is_none() || systems.any(|it| has(&rules::text_of(it), &self.system)))
+            && has(&last, &self.last)
+            && self
+                .with_tools
+                .is_none_or(|wanted| wanted == offers_tools(body))
+            && self.streamed == is_streamed(body)
+            && self.temperature.is_none_or(|wanted| {
+                temperature_of(body).is_some_and(|asked| (asked - wanted).abs() < 1e-4)
+            })
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Both protocols' way to ask for a whole answer; what says nothing gets a stream.
+pub(super) fn is_streamed(body: &Value) -> bool {
+    body["stream"] != Value::Bool(false)
+}
+
+pub(super) fn offers_tools(body: &Value) -> bool {
+    let tools = body.get("tools").and_then(Value::as_array);
+    tools.is_some_and(|tools| !tools.is_empty())
+}
+
+fn temperature_of(body: &Value) -> Option<f64> {
+    let own = body["temperature"].as_f64();
+    own.or_else(|| body["options"]["temperature"].as_f64())
 }
 
 impl<const N: usize> From<[Step; N]> for Reply {

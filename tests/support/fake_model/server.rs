@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,8 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::script::Step;
-use super::wire::{Protocol, Wire};
+use super::perform::perform;
+use super::wire::Protocol;
 use super::{Config, Recorded, Shared, check, control};
 
 const MAX_REQUEST_BYTES: usize = 64 * 1024 * 1024;
@@ -49,11 +48,11 @@ pub(super) fn run(
     });
 }
 
-struct Request {
+pub(super) struct Request {
     method: String,
     path: String,
     headers: Vec<(String, String)>,
-    body: Value,
+    pub(super) body: Value,
 }
 
 impl Request {
@@ -109,7 +108,7 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-enum Connection {
+pub(super) enum Connection {
     Open,
     Cut,
 }
@@ -139,15 +138,19 @@ async fn answer(
         _ if !known_key => (401, error_body(protocol, "Invalid API Key")),
         ("POST", "/api/chat" | "/v1/chat/completions") => {
             let violations = check::violations(protocol, &request.body);
-            shared.change(|state| state.violations.extend(violations));
             let model = request.body["model"].as_str().unwrap_or_default();
-            if has_model(&config, model) {
+            if !violations.is_empty() {
+                let told = violations.join("; ");
+                shared.change(|state| state.violations.extend(violations));
+                (400, error_body(protocol, &told))
+            } else if !has_model(&config, model) {
+                let missing = format!("model '{model}' not found");
+                (404, error_body(protocol, &missing))
+            } else if let Some(refusal) = config.template.refusal(&request.body) {
+                (500, error_body(protocol, &refusal))
+            } else {
                 return perform(writer, request, protocol, shared).await;
             }
-            (
-                404,
-                error_body(protocol, &format!("model '{model}' not found")),
-            )
         }
         ("GET", "/api/version") => (200, json!({"version": "0.0.0-fake"}).to_string()),
         ("GET", "/api/tags") => (200, tags(&config).to_string()),
@@ -159,107 +162,7 @@ async fn answer(
     Ok(Connection::Open)
 }
 
-/// Goes through the steps of an answer.
-async fn perform(
-    writer: &mut OwnedWriteHalf,
-    request: &Request,
-    protocol: Protocol,
-    shared: &Shared,
-) -> io::Result<Connection> {
-    let mut wire = Wire::new(protocol, &request.body);
-    let mut body = Body {
-        writer,
-        content_type: wire.content_type(),
-        begun: false,
-    };
-    for step in shared.reply_to(&request.body) {
-        match step {
-            Step::Thinking(text) => body.chunk(&wire.thinking(&text)).await?,
-            Step::Text(text) => body.chunk(&wire.text(&text)).await?,
-            Step::ToolCall { name, arguments } => {
-                body.chunk(&wire.tool_call(&name, &arguments)).await?;
-            }
-            Step::Prefill { read, total } => body.chunk(&wire.prefill(read, total)).await?,
-            Step::Begin => body.begin().await?,
-            Step::Hold(gate) => shared.gate(&gate).await,
-            Step::DelayMs(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
-            Step::Raw(text) => body.chunk(&text).await?,
-            Step::Error(message) => {
-                body.chunk(&wire.error(&message)).await?;
-                return body.end().await;
-            }
-            Step::Respond {
-                status,
-                headers,
-                body: text,
-            } => {
-                let headers: Vec<(String, String)> = headers.into_iter().collect();
-                respond(body.writer, status, &headers, &text).await?;
-                return Ok(Connection::Open);
-            }
-            Step::Finish {
-                reason,
-                prompt_tokens,
-                completion_tokens,
-            } => {
-                let end = wire.finish_with(&reason, prompt_tokens, completion_tokens);
-                body.chunk(&end).await?;
-                return body.end().await;
-            }
-            Step::End => return body.end().await,
-            Step::Close => {
-                body.begin().await?;
-                return Ok(Connection::Cut);
-            }
-            Step::Silence => std::future::pending().await,
-            Step::EndlessText { piece, every_ms } => loop {
-                body.chunk(&wire.text(&piece)).await?;
-                if every_ms > 0 {
-                    tokio::time::sleep(Duration::from_millis(every_ms)).await;
-                }
-            },
-        }
-    }
-    body.chunk(&wire.finish()).await?;
-    body.end().await
-}
-
-/// A chunked body whose headers go out with its first chunk.
-struct Body<'a> {
-    writer: &'a mut OwnedWriteHalf,
-    content_type: &'static str,
-    begun: bool,
-}
-
-impl Body<'_> {
-    async fn begin(&mut self) -> io::Result<()> {
-        if std::mem::replace(&mut self.begun, true) {
-            return Ok(());
-        }
-        let head = format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nTransfer-Encoding: chunked\r\n\r\n",
-            self.content_type
-        );
-        self.writer.write_all(head.as_bytes()).await
-    }
-
-    async fn chunk(&mut self, text: &str) -> io::Result<()> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        self.begin().await?;
-        let chunk = format!("{:x}\r\n{text}\r\n", text.len());
-        self.writer.write_all(chunk.as_bytes()).await
-    }
-
-    async fn end(mut self) -> io::Result<Connection> {
-        self.begin().await?;
-        self.writer.write_all(b"0\r\n\r\n").await?;
-        Ok(Connection::Open)
-    }
-}
-
-async fn respond(
+pub(super) async fn respond(
     writer: &mut OwnedWriteHalf,
     status: u16,
     headers: &[(String, String)],
@@ -333,7 +236,7 @@ fn has_model(config: &Config, name: &str) -> bool {
     config.models.iter().any(|model| bare(model) == bare(name))
 }
 
-fn error_body(protocol: Protocol, message: &str) -> String {
+pub(super) fn error_body(protocol: Protocol, message: &str) -> String {
     match protocol {
         Protocol::Ollama => json!({"error": message}).to_string(),
         Protocol::OpenAi => json!({"error": {"message": message}}).to_string(),

@@ -8,10 +8,20 @@ pub(super) enum Protocol {
     OpenAi,
 }
 
-/// Writes an answer's pieces as frames of its protocol.
+/// What a whole answer is made of.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    pub(super) thinking: String,
+    pub(super) text: String,
+    pub(super) calls: Vec<(String, Value)>,
+}
+
+/// Writes an answer's pieces as frames of its protocol, or all of them as one document.
 #[derive(Debug)]
 pub(super) struct Wire {
-    protocol: Protocol,
+    pub(super) protocol: Protocol,
+    /// For [`Wire::whole`] alone.
+    pub(super) said: Said,
     model: String,
     calls: u32,
     pieces: u32,
@@ -23,6 +33,7 @@ impl Wire {
         let prompt_bytes = body["messages"].to_string().len();
         Self {
             protocol,
+            said: Said::default(),
             model: body["model"].as_str().unwrap_or_default().to_owned(),
             calls: 0,
             pieces: 0,
@@ -127,6 +138,67 @@ impl Wire {
                     + "data: [DONE]\n\n"
             }
         }
+    }
+
+    /// The whole answer with the usual end.
+    pub(super) fn whole(&self) -> String {
+        let reason = match self.protocol {
+            Protocol::OpenAi if !self.said.calls.is_empty() => "tool_calls",
+            _ => "stop",
+        };
+        let said = self.said.thinking.len() + self.said.text.len();
+        let pieces = said.div_ceil(4) + self.said.calls.len();
+        let completion = u32::try_from(pieces).unwrap_or(u32::MAX);
+        self.whole_with(reason, self.prompt_tokens, completion)
+    }
+
+    pub(super) fn whole_with(&self, reason: &str, prompt: u32, completion: u32) -> String {
+        let Said {
+            thinking,
+            text,
+            calls,
+        } = &self.said;
+        let mut message = json!({"role": "assistant", "content": text});
+        let calls = calls.iter().zip(0..).map(|((name, arguments), index)| {
+            match self.protocol {
+                Protocol::Ollama => json!({"function": {"index": index, "name": name, "arguments": arguments}}),
+                Protocol::OpenAi => json!({"id": format!("fake-{index}"), "type": "function", "function": {"name": name, "arguments": arguments.to_string()}}),
+            }
+        });
+        let calls: Vec<Value> = calls.collect();
+        if !calls.is_empty() {
+            message["tool_calls"] = json!(calls);
+        }
+        if !thinking.is_empty() {
+            let key = match self.protocol {
+                Protocol::Ollama => "thinking",
+                Protocol::OpenAi => "reasoning_content",
+            };
+            message[key] = json!(thinking);
+        }
+        let document = match self.protocol {
+            Protocol::Ollama => json!({
+                "model": self.model,
+                "created_at": "2026-01-01T00:00:00Z",
+                "message": message,
+                "done": true,
+                "done_reason": reason,
+                "prompt_eval_count": prompt,
+                "eval_count": completion,
+            }),
+            Protocol::OpenAi => json!({
+                "id": "chatcmpl-fake",
+                "object": "chat.completion",
+                "model": self.model,
+                "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+                "usage": {
+                    "prompt_tokens": prompt,
+                    "completion_tokens": completion,
+                    "total_tokens": prompt.saturating_add(completion),
+                },
+            }),
+        };
+        document.to_string()
     }
 
     fn line(&self, message: &Value) -> String {

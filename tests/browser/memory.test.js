@@ -1,0 +1,72 @@
+// What Navi remembers is shown with the place that it came from, and its user has the last word.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+
+import { world } from './harness/world.js';
+
+describe('memory', () => {
+  const it_has = world();
+  const fact = () => it_has.tab.page.locator('[data-testid="fact"][data-key="sister_name"]');
+
+  async function open() {
+    await it_has.tab.page.getByTestId('open-memory').click();
+    await it_has.tab.page.getByTestId('memory').waitFor();
+  }
+
+  it('shows a fact with the conversation that it came from', async () => {
+    const { model, tab } = it_has;
+    const save = { tool_call: { name: 'memory_save', arguments: { category: 'people', key: 'sister_name', value: 'Olena' } } };
+    await model.script([save], [{ text: 'I will remember her.' }]);
+    await tab.send('My sister is called Olena.');
+    await tab.sees('I will remember her.');
+    await tab.idle();
+    assert.equal(await tab.toolCards.last().getAttribute('data-state'), 'success');
+    await tab.newSession.click();
+
+    await open();
+    await fact().getByTestId('fact-value').getByText('Olena').waitFor();
+    assert.equal(await fact().getAttribute('data-category'), 'people');
+    assert.equal(await fact().getAttribute('data-state'), 'known');
+    await tab.screenshot('memory');
+    await fact().getByTestId('fact-source').click();
+    await tab.sees('I will remember her.');
+    assert.equal(await tab.page.getByTestId('memory').count(), 0);
+  });
+
+  it('is corrected', async () => {
+    const { tab } = it_has;
+    await open();
+    await fact().getByTestId('fact-edit').click();
+    await fact().getByTestId('fact-input').fill('Oksana');
+    await fact().getByTestId('fact-save').click();
+    await fact().getByTestId('fact-value').getByText('Oksana').waitFor();
+    await tab.page.reload();
+    await open();
+    await fact().getByTestId('fact-value').getByText('Oksana').waitFor();
+    await tab.page.getByTestId('memory-search').fill('nothing like it');
+    await fact().waitFor({ state: 'detached' });
+    await tab.page.getByTestId('memory-search').fill('oksana');
+    await fact().waitFor();
+  });
+
+  it('is forgotten, and had back', async () => {
+    const { tab } = it_has;
+    await fact().getByTestId('fact-forget').click();
+    await tab.page.locator('[data-testid="fact"][data-state="forgotten"]').waitFor();
+    await fact().getByTestId('fact-undo').click();
+    await fact().getByTestId('fact-value').getByText('Oksana').waitFor();
+    await tab.page.reload();
+    await open();
+    await fact().getByTestId('fact-value').getByText('Oksana').waitFor();
+  });
+
+  it('and what is forgotten is gone', async () => {
+    const { tab } = it_has;
+    await fact().getByTestId('fact-forget').click();
+    await tab.page.locator('[data-testid="fact"][data-state="forgotten"]').waitFor();
+    await tab.page.reload();
+    await open();
+    await tab.page.getByTestId('memory-empty').waitFor();
+  });
+});

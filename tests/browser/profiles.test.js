@@ -1,0 +1,57 @@
+// Profiles are files, and may be wrong: the page says so, and the last good version goes on.
+
+import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+
+import { world } from './harness/world.js';
+
+const profile = (name, more = '') =>
+  `id = "poet"\nname = "${name}"\ndescription = "Verses"\nsystem_prompt = "Answer in verse."\nenabled_tools = []\ntemperature = 0.9\n${more}`;
+
+describe('profile files', () => {
+  const it_has = world();
+
+  const write = async (text) => {
+    const folder = join(it_has.navi.dataDir, 'profiles');
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'poet.toml'), text);
+  };
+  const warning = () => it_has.tab.page.locator('[data-testid="banner"][data-kind="warning"]');
+
+  const listed = () => it_has.tab.page.evaluate(async () => (await fetch('/agents/profiles')).json());
+
+  /** Waits until there is a profile of this name. */
+  async function listedAs(name) {
+    const end = Date.now() + 20_000;
+    for (;;) {
+      const names = (await listed()).map((profile) => profile.name);
+      if (names.includes(name)) return;
+      if (Date.now() > end) assert.fail(`${name} is not among ${names}`);
+    }
+  }
+
+  it('are taken in while the page is open', async () => {
+    await write(profile('House Poet'));
+    await listedAs('House Poet');
+    assert.equal(await warning().count(), 0);
+  });
+
+  it('are told of in the banner when they are wrong, and the last good one stays', async () => {
+    await write(profile('Bad Poet', 'temperatur = 0.4'));
+    await warning().waitFor();
+    const text = await warning().innerText();
+    assert.match(text, /poet\.toml/);
+    assert.match(text, /temperatur/);
+    await listedAs('House Poet');
+    assert.match(text, /last good version stays in force/);
+    await it_has.tab.screenshot('profile-warning');
+  });
+
+  it('and the banner goes when they are right again', async () => {
+    await write(profile('New Poet'));
+    await warning().waitFor({ state: 'detached' });
+    await listedAs('New Poet');
+  });
+});

@@ -1,0 +1,433 @@
+//! Stop and `kill -9` while Navi plans, compresses, or has subagents at work.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::fake_model::{FakeModel, Recorded, Reply, Step};
+use crate::server::{House, Server, Socket};
+use crate::talking;
+use crate::view::View;
+
+/// What stands in the question that asks for a summary.
+const SUMMARY: &str = "<conversation>";
+
+async fn begin(server: &Server, text: &str) -> (String, Socket) {
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    say(&mut tab, text).await;
+    (session, tab)
+}
+
+async fn say(tab: &mut Socket, text: &str) {
+    tab.send(&json!({"type": "message", "content": text})).await;
+}
+
+fn spawn(task: &str) -> Step {
+    Step::tool_call("spawn_agent", json!({"task": task}))
+}
+
+fn asked_for(chats: &[Recorded], words: &str) -> bool {
+    chats
+        .iter()
+        .any(|chat| chat.last_user_text().contains(words))
+}
+
+/// Stops, and gives back what was told until the end, which comes in time.
+async fn stop(model: &FakeModel, tab: &mut Socket) -> Vec<Value> {
+    let asked = Instant::now();
+    tab.send(&json!({"type": "stop"})).await;
+    let frames = tab.until("stream_stopped").await;
+    assert!(
+        asked.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        asked.elapsed()
+    );
+    model
+        .wait_for(|chats| {
+            let over =
+                |chat: &Recorded| chat.finished_ms.is_some() || chat.closed_early_ms.is_some();
+            chats.iter().all(over)
+        })
+        .await;
+    frames
+}
+
+/// That each call that was told to begin was told to end once, and each frame too; and that a
+/// subagent's frame ends before the call that asked for it.
+fn assert_whole(frames: &[Value]) {
+    let mut calls: Vec<&str> = Vec::new();
+    let mut children: Vec<(&str, &str)> = Vec::new();
+    for frame in frames {
+        let field = |name: &str| frame[name].as_str().unwrap_or_default();
+        match field("type") {
+            "tool_started" => calls.push(field("call_id")),
+            "tool_call" => {
+                let at = calls.iter().position(|call| *call == field("call_id"));
+                calls.remove(at.unwrap_or_else(|| panic!("it never began: {frame}")));
+                let open = children.iter().any(|(_, call)| *call == field("call_id"));
+                assert!(!open, "its subagent is still there: {frame}");
+            }
+            "subagent_started" => {
+                assert!(calls.contains(&field("call_id")), "{frame}");
+                children.push((field("run_id"), field("call_id")));
+            }
+            "subagent_finished" => {
+                let at = children.iter().position(|(run, _)| *run == field("run_id"));
+                children.remove(at.unwrap_or_else(|| panic!("it never began: {frame}")));
+            }
+            _ => {}
+        }
+    }
+    assert!(calls.is_empty(), "never ended: {calls:?} in {frames:#?}");
+    assert!(
+        children.is_empty(),
+        "never ended: {children:?} in {frames:#?}"
+    );
+}
+
+/// Everything that was told of a session so far, as one who comes anew is told it.
+async fn told(server: &Server, session: &str) -> Vec<Value> {
+    let head = server.get(&format!("/sessions/{session}")).await["last_seq"].as_u64();
+    let mut tab = server.tab(session, Some(0)).await;
+    let mut frames: Vec<Value> = Vec::new();
+    let mut view = View::default();
+    while Some(view.seq) < head {
+        match tab.next().await {
+            crate::server::Told::Frame(frame) => {
+                view.apply(&frame);
+                frames.push(frame);
+            }
+            crate::server::Told::Closed(code) => panic!("closed with {code}"),
+        }
+    }
+    frames
+}
+
+#[tokio::test]
+async fn stop_while_it_plans() {
+    let (model, server) = talking();
+    model.script(Reply::new([Step::Silence]).streamed(false).temperature(0.3));
+    let (session, mut tab) = begin(&server, "plan a garden").await;
+    model.wait_for(|chats| !chats.is_empty()).await;
+    let frames = stop(&model, &mut tab).await;
+    assert!(frames.iter().all(|frame| frame["type"] != "plan_ready"));
+    assert!(model.chats()[0].closed_early_ms.is_some());
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(snapshot["messages"].as_array().unwrap().len(), 1);
+    say(&mut tab, "again").await;
+    assert_eq!(
+        tab.next_of("stream_end").await["content"],
+        "You said: again"
+    );
+}
+
+#[tokio::test]
+async fn stop_while_it_compresses() {
+    let model = FakeModel::start();
+    let server = House::new(&[("OLLAMA_HOST", &model.url()), ("CONTEXT_KEEP_RECENT", "1")]).start();
+    let (session, mut tab) = begin(&server, "one").await;
+    tab.next_of("stream_end").await;
+    // The next answer fills the window. The summary of the turn before it never comes.
+    model.script(
+        Reply::new([Step::Silence])
+            .streamed(false)
+            .last(SUMMARY)
+            .always(),
+    );
+    model.script([
+        Step::text("full"),
+        Step::Finish {
+            reason: "stop".to_owned(),
+            prompt_tokens: 60_000,
+            completion_tokens: 100,
+        },
+    ]);
+    say(&mut tab, "two").await;
+    tab.next_of("stream_end").await;
+    let summaries = |chats: &[Recorded]| {
+        let asks = |chat: &&Recorded| chat.last_user_text().contains(SUMMARY);
+        chats.iter().filter(asks).count()
+    };
+    model.wait_for(|chats| summaries(chats) == 1).await;
+    // A person's message comes first: the run looks at the context itself.
+    say(&mut tab, "three").await;
+    model.wait_for(|chats| summaries(chats) == 2).await;
+    let frames = stop(&model, &mut tab).await;
+    assert!(
+        frames
+            .iter()
+            .all(|frame| frame["type"] != "context_compressed")
+    );
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(snapshot["compression"], Value::Null);
+    assert_eq!(snapshot["messages"].as_array().unwrap().len(), 5);
+    let context = server.get(&format!("/sessions/{session}/context")).await;
+    assert!(
+        context["messages"].to_string().contains("\"one\""),
+        "{context}"
+    );
+}
+
+#[tokio::test]
+async fn a_full_context_is_compressed_before_the_turn_or_after_it_and_the_log_tells() {
+    let model = FakeModel::start();
+    let server = House::new(&[("OLLAMA_HOST", &model.url()), ("CONTEXT_KEEP_RECENT", "1")]).start();
+    let (session, mut tab) = begin(&server, "one").await;
+    tab.next_of("stream_end").await;
+    model.script(
+        Reply::new([Step::text("- they counted to one")])
+            .streamed(false)
+            .last(SUMMARY),
+    );
+    model.script([
+        Step::text("full"),
+        Step::Finish {
+            reason: "stop".to_owned(),
+            prompt_tokens: 60_000,
+            completion_tokens: 100,
+        },
+    ]);
+    say(&mut tab, "two").await;
+    let frames = tab.until("context_compressed").await;
+    assert!(
+        frames.iter().any(|frame| frame["type"] == "stream_end"),
+        "after the turn"
+    );
+    let told = frames.last().unwrap();
+    assert_eq!(
+        (&told["messages_before"], &told["messages_after"]),
+        (&json!(4), &json!(3))
+    );
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(
+        snapshot["messages"].as_array().unwrap().len(),
+        4,
+        "nothing is dropped"
+    );
+    assert_eq!(snapshot["context_token_count"], 0);
+    let server = server.crash_and_restart();
+    let context = server.get(&format!("/sessions/{session}/context")).await;
+    let sent = context["messages"].to_string();
+    assert!(
+        sent.contains("they counted to one") && !sent.contains("You said: one"),
+        "{sent}"
+    );
+    model.assert_clean();
+}
+
+#[tokio::test]
+async fn stop_while_two_subagents_work() {
+    let (model, server) = talking();
+    model.script([spawn("the left side"), spawn("the right side")]);
+    model.script(Reply::new([Step::text("left"), Step::Silence]).when("the left side"));
+    model.script(Reply::new([Step::text("right"), Step::Silence]).when("the right side"));
+    let (session, mut tab) = begin(&server, "both sides").await;
+    tab.next_of("subagent_started").await;
+    tab.next_of("subagent_started").await;
+    tab.next_of("stream_delta").await;
+    stop(&model, &mut tab).await;
+    assert_whole(&told(&server, &session).await);
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    let outcomes = snapshot["messages"].as_array().unwrap().iter();
+    let outcomes: Vec<_> = outcomes
+        .filter_map(|message| message["outcome"].as_str())
+        .collect();
+    assert_eq!(outcomes, ["stopped", "stopped"]);
+    say(&mut tab, "again").await;
+    tab.next_of("stream_end").await;
+    assert_eq!(model.violations(), Vec::<String>::new());
+}
+
+/// A service whose subagents may have subagents of their own.
+fn nesting(model: &FakeModel) -> Server {
+    let variables = [
+        ("OLLAMA_HOST", &*model.url()),
+        ("NAVI_DEFAULT_PROFILE", "nest"),
+    ];
+    let house = House::new(&variables);
+    let folder = house.data_dir().join("profiles");
+    std::fs::create_dir_all(&folder).unwrap();
+    let profile = "id = \"nest\"\nname = \"Nest\"\ndescription = \"x\"\nsystem_prompt = \"Nest.\"\n\
+         enabled_tools = [\"filesystem\", \"spawn_agent\"]\ntemperature = 0.5\nplanning_enabled = false\n";
+    std::fs::write(folder.join("nest.toml"), profile).unwrap();
+    house.start()
+}
+
+#[tokio::test]
+async fn kill_while_a_subagent_works_leaves_one_result_and_no_open_frame() {
+    let model = FakeModel::start();
+    let server = nesting(&model);
+    model.script([spawn("the outer task")]);
+    model.script(
+        Reply::new([Step::text("I ask another. "), spawn("the inner task")]).when("the outer task"),
+    );
+    model.script(Reply::new([Step::text("half a sen"), Step::Silence]).when("the inner task"));
+    let (session, mut tab) = begin(&server, "have it done").await;
+    let mut view = View::default();
+    view.apply_all(&tab.until("subagent_started").await);
+    view.apply_all(&tab.until("subagent_started").await);
+    view.apply_all(&tab.until("stream_delta").await);
+    model
+        .wait_for(|chats| asked_for(chats, "the inner task"))
+        .await;
+    // What the innermost said is in the log by then.
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let server = server.crash_and_restart();
+
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(snapshot["state"], "interrupted");
+    assert_eq!(snapshot["can_continue"], true);
+    let messages = snapshot["messages"].as_array().unwrap();
+    let roles: Vec<_> = messages.iter().map(|message| &message["role"]).collect();
+    assert_eq!(
+        roles,
+        ["user", "assistant", "tool"],
+        "a child's words are no messages"
+    );
+    assert_eq!(messages[2]["outcome"], "outcome_unknown");
+    assert_eq!(
+        messages[2]["tool_call_id"],
+        messages[1]["tool_calls"][0]["id"]
+    );
+
+    let all = told(&server, &session).await;
+    assert_whole(&all);
+    let finished: Vec<_> = all
+        .iter()
+        .filter(|frame| frame["type"] == "subagent_finished")
+        .collect();
+    assert_eq!(finished.len(), 2);
+    assert!(
+        finished
+            .iter()
+            .all(|frame| frame["completed_normally"] == false)
+    );
+    assert_eq!(
+        finished[0]["parent_run_id"], finished[1]["run_id"],
+        "the inner one first"
+    );
+    assert_eq!(all.last().unwrap()["type"], "run_interrupted");
+
+    // A tab that was there is told the rest, and the run goes on.
+    let mut tab = server.tab(&session, Some(view.seq)).await;
+    view.apply_all(&tab.until("run_interrupted").await);
+    model.script([Step::text("I went on")]);
+    tab.send(&json!({"type": "continue"})).await;
+    assert_eq!(tab.next_of("stream_end").await["content"], "I went on");
+    assert_eq!(model.violations(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn kill_while_it_plans_leaves_a_run_that_goes_on_without_a_plan() {
+    let (model, server) = talking();
+    model.script(Reply::new([Step::Silence]).streamed(false).temperature(0.3));
+    let (session, tab) = begin(&server, "plan a garden").await;
+    model.wait_for(|chats| !chats.is_empty()).await;
+    drop(tab);
+    let server = server.crash_and_restart();
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(
+        (&snapshot["state"], &snapshot["can_continue"]),
+        (&json!("interrupted"), &json!(true))
+    );
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "continue"})).await;
+    assert_eq!(
+        tab.next_of("stream_end").await["content"],
+        "You said: plan a garden"
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_was_to_steer_survives_a_crash() {
+    let (model, server) = talking();
+    model.script([Step::text("long "), Step::Silence]);
+    let (session, mut tab) = begin(&server, "tell me").await;
+    tab.next_of("stream_delta").await;
+    tab.send(&json!({"type": "message", "content": "be short", "mode": "steer"}))
+        .await;
+    tab.next_of("message_accepted").await;
+    let server = server.crash_and_restart();
+    let mut tab = server.tab(&session, Some(0)).await;
+    tab.next_of("run_interrupted").await;
+    assert_eq!(
+        tab.next_of("stream_end").await["content"],
+        "You said: be short"
+    );
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    let said = snapshot["messages"].as_array().unwrap().iter();
+    let said: Vec<_> = said
+        .filter(|message| message["role"] == "user")
+        .map(|message| &message["content"])
+        .collect();
+    assert_eq!(said, ["tell me", "be short"]);
+    assert_eq!(snapshot["queue"], json!([]));
+    assert_eq!(model.violations(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_tab_that_joins_amid_subagents_sees_the_same_tree() {
+    let (model, server) = talking();
+    model.script([spawn("the left side"), spawn("the right side")]);
+    for side in ["left", "right"] {
+        let words = vec![
+            Step::Thinking("hm ".into()),
+            Step::text(&format!("{side} 🌍 ")),
+            Step::hold(side),
+            Step::text("done"),
+        ];
+        model.script(Reply::new(words).when(&format!("the {side} side")));
+    }
+    model.script([Step::text("both are done")]);
+    let (session, mut tab) = begin(&server, "both sides").await;
+    let (mut seen, mut late) = (View::default(), View::default());
+    seen.apply_all(&tab.until("stream_delta").await);
+    let mut joined = server.tab(&session, None).await;
+    late.apply_all(&joined.until("stream_delta").await);
+    model.release("left");
+    model.release("right");
+    let frames = tab.until("stream_end").await;
+    seen.apply_all(&frames);
+    late.apply_all(&joined.until("stream_end").await);
+    assert_eq!(seen, late);
+    let mut whole = View::default();
+    let all = told(&server, &session).await;
+    whole.apply_all(&all);
+    assert_eq!(seen, whole);
+    assert_whole(&all);
+    model.assert_clean();
+}
+
+#[tokio::test]
+async fn kill_on_a_branch_keeps_both_ways() {
+    let (model, server) = talking();
+    let (session, mut tab) = begin(&server, "one").await;
+    tab.next_of("stream_end").await;
+    let before = server.get(&format!("/sessions/{session}")).await["messages"].clone();
+    model.script([Step::text("ano"), Step::Silence]);
+    let body = json!({"message_id": before[0]["id"]});
+    server
+        .post(&format!("/sessions/{session}/branches"), body)
+        .await;
+    tab.next_of("stream_delta").await;
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let server = server.crash_and_restart();
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(snapshot["state"], "interrupted");
+    let messages = snapshot["messages"].as_array().unwrap();
+    assert_eq!(messages.len(), 2);
+    assert_eq!(messages[0], before[0]);
+    assert_eq!(
+        (&messages[1]["content"], &messages[1]["state"]),
+        (&json!("ano"), &json!("interrupted"))
+    );
+    let path = format!("/sessions/{session}/branch");
+    server
+        .call(reqwest::Method::PUT, &path, Some(json!({"branch_id": 0})))
+        .await;
+    assert_eq!(
+        server.get(&format!("/sessions/{session}")).await["messages"],
+        before
+    );
+}
