@@ -220,7 +220,7 @@ impl Driver {
         let mut stream = lease.call(request.clone(), self.services.limits, stop);
         let mut pace = Pace::new(self.origin, reply.message_id);
         let mut quiet = Some(Instant::now() + QUIET);
-        let hides = !request.tools.is_empty();
+        let mut hides = !request.tools.is_empty();
         loop {
             let tick = pace.due();
             let told_quiet = quiet;
@@ -273,7 +273,9 @@ impl Driver {
                     }
                     reply.text.push_str(&text);
                     // What may be a call in disguise is not shown before it is plain.
-                    pace.holds = hides && leaked_calls::may_be_call(&reply.text);
+                    // Once it cannot be one it never will be: it is not asked again.
+                    hides = hides && leaked_calls::may_be_call(&reply.text);
+                    pace.holds = hides;
                     let pieces = pace.take(PartKind::Text, &text);
                     self.stream(pieces).await?;
                 }
