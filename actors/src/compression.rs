@@ -5,7 +5,7 @@
 //! it gives back is applied by who asked. When it dies it is rebuilt; those who wait get an
 //! error, and their context stays as it was.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use actix::{
@@ -19,7 +19,7 @@ use crate::domain::context;
 use crate::domain::history::ContextState;
 use crate::domain::model_choice::Choice;
 use crate::llm::guard::StreamLimits;
-use crate::llm_actor::Priority;
+use crate::llm_actor::{Priority, Ticket};
 use crate::models::Models;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
@@ -49,6 +49,9 @@ pub struct CompressionJob {
     pub notes: Notes,
     /// The context's messages with their ordinals, in order.
     pub messages: Vec<(u64, Arc<Message>)>,
+    /// The question's place in the backend's queue.
+    pub ticket: Ticket,
+    /// Cancelled where nobody wants the summary any more: another may be asked for then.
     pub stop: CancellationToken,
 }
 
@@ -60,7 +63,7 @@ pub struct CompressionActor {
     limits: StreamLimits,
     policy: CompressionPolicy,
     context_window: u32,
-    in_flight: HashSet<SessionId>,
+    in_flight: HashMap<SessionId, (Ticket, CancellationToken)>,
     _guard: Guard,
 }
 
@@ -81,7 +84,7 @@ impl CompressionActor {
             limits,
             policy,
             context_window,
-            in_flight: HashSet::new(),
+            in_flight: HashMap::new(),
             _guard: guard,
         }
     }
@@ -96,12 +99,16 @@ impl Handler<Compress> for CompressionActor {
 
     fn handle(&mut self, Compress(job): Compress, _: &mut Self::Context) -> Self::Result {
         let session_id = job.session_id;
-        if !self.in_flight.insert(session_id) {
+        let standing = self.in_flight.get(&session_id);
+        if standing.is_some_and(|(_, stop)| !stop.is_cancelled()) {
             return Box::pin(actix::fut::err(NaviError::new(
                 ErrorCode::SessionBusy,
                 "this session's context is being compressed already",
             )));
         }
+        let ticket = job.ticket;
+        self.in_flight
+            .insert(session_id, (ticket, job.stop.clone()));
         let (store, models) = (self.store.clone(), self.models.clone());
         let (limits, policy, window) = (self.limits, self.policy, self.context_window);
         let work = async move {
@@ -114,7 +121,10 @@ impl Handler<Compress> for CompressionActor {
             compress(&store, asked, job).await
         };
         Box::pin(work.into_actor(self).map(move |compressed, actor, _| {
-            actor.in_flight.remove(&session_id);
+            let standing = actor.in_flight.get(&session_id);
+            if standing.is_some_and(|(standing, _)| *standing == ticket) {
+                actor.in_flight.remove(&session_id);
+            }
             compressed
         }))
     }
@@ -151,7 +161,8 @@ async fn compress(
         max_output_tokens: compression::answer_tokens(window),
         priority: Priority::Compression,
     };
-    let answer = completion::ask(asked.models, asked.limits, question, job.stop).await?;
+    let answer =
+        completion::ask_as(job.ticket, asked.models, asked.limits, question, job.stop).await?;
     let text = compression::checked(&answer.text)
         .map_err(|fault| NaviError::new(ErrorCode::BackendError, fault.to_string()))?;
     let typed = TypedState {

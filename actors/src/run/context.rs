@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::asking::Wait;
 use super::driver::{Driver, Way};
 use super::{RunSetup, Work};
 use crate::compression::{Compress, CompressionJob, event};
@@ -11,9 +12,9 @@ use crate::domain::history::ContextState;
 use crate::domain::model_choice;
 use crate::domain::planning::AgentInfo;
 use crate::domain::run_loop::{Record, ToolUse};
+use crate::llm_actor::Ticket;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::error::NaviError;
-use crate::protocol::event::WaitReason;
 use crate::protocol::ids::{MessageId, UserId};
 use crate::protocol::message::{Message, Role};
 use crate::protocol::profile::Profile;
@@ -196,7 +197,7 @@ impl Driver {
             return Ok(());
         }
         let notes = self.session.send(GetNotes).await.map_err(|_| RunGone)?;
-        let stop = self.ends.stop.child_token();
+        let (ticket, stop) = (Ticket::new(), self.ends.stop.child_token());
         let ordinals = self.context.ordinals.iter().copied();
         let job = CompressionJob {
             session_id: self.session_id,
@@ -208,22 +209,20 @@ impl Driver {
             messages: ordinals
                 .zip(self.context.messages.iter().cloned())
                 .collect(),
+            ticket,
             stop: stop.clone(),
         };
-        self.waiting(
-            WaitReason::Prefill,
-            "the model summarises the older part of the conversation".to_owned(),
-        )
-        .await?;
         // Dropped with this run: nobody waits for the summary then.
         let _stop = stop.drop_guard();
         let compressor = self.services.compressor.addr();
         let asked = compressor.send(Compress(job));
-        let compressed = tokio::select! {
-            biased;
-            () = self.ends.stop.cancelled() => return Ok(()),
-            () = self.ends.interrupt.cancelled() => return Ok(()),
-            compressed = asked => compressed,
+        let wait = Wait {
+            kind: way.choice.kind,
+            ticket,
+            doing: "the model summarises the older part of the conversation",
+        };
+        let Some(compressed) = self.wait_for(asked, wait).await? else {
+            return Ok(());
         };
         let compressed = match compressed {
             Ok(Ok(Some(compressed))) => compressed,

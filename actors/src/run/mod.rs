@@ -6,6 +6,7 @@
 //! `domain` does. When it dies, its session records a failed run and stays usable; a parent
 //! gets a failed tool result.
 
+mod asking;
 mod begin;
 mod context;
 mod driver;

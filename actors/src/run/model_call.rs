@@ -6,6 +6,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use futures_util::StreamExt;
 use tokio::time::Instant;
 
+use super::asking::QUIET;
 use super::driver::{Driver, Way};
 use super::pace::Pace;
 use crate::domain::lanes::waiting_detail;
@@ -25,9 +26,6 @@ const RETRIES: usize = 3;
 
 /// The longest pause before one that a server can ask for.
 const RETRY_AFTER_CAP: Duration = Duration::from_secs(30);
-
-/// A wait that is shorter than this is not worth telling.
-const QUIET: Duration = Duration::from_millis(700);
 
 /// What came of one attempt.
 enum Attempt {

@@ -1,22 +1,14 @@
 //! The planning phase: short questions to the model before the loop begins.
 
-use std::time::Duration;
-
-use tokio::time::Instant;
-
+use super::asking::Wait;
 use super::context::agents;
 use super::driver::{Driver, Way};
 use crate::completion::{self, Question};
-use crate::domain::lanes::waiting_detail;
 use crate::domain::planning::{Planner, TEMPERATURE, Task};
 use crate::llm_actor::{Priority, Ticket};
-use crate::protocol::event::WaitReason;
 use crate::services::now;
 use crate::session::messages::RunGone;
 use crate::tools::spawn_agent;
-
-/// A wait that takes longer than this is told, and what it is for is looked at again as often.
-const QUIET: Duration = Duration::from_millis(700);
 
 impl Driver {
     /// Asks one question of planning. Whatever fails here costs the plan, never the run.
@@ -37,7 +29,6 @@ impl Driver {
         };
         let services = std::sync::Arc::clone(&self.services);
         let ticket = Ticket::new();
-        let kind = way.choice.kind;
         let asked = completion::ask_as(
             ticket,
             &services.models,
@@ -52,27 +43,13 @@ impl Driver {
             },
             self.ends.stop.child_token(),
         );
-        tokio::pin!(asked);
-        let mut told = None;
-        let mut quiet = tokio::time::interval_at(Instant::now() + QUIET, QUIET);
-        let interrupt = self.ends.interrupt.clone();
-        let answer = loop {
-            let deadline = self.deadline;
-            tokio::select! {
-                biased;
-                () = interrupt.cancelled() => return Ok(()),
-                answer = &mut asked => break answer,
-                () = tokio::time::sleep_until(deadline) => return Ok(()),
-                _ = quiet.tick() => {
-                    let (reason, detail) = match services.models.queue(kind, ticket).await {
-                        Some(view) => (WaitReason::Lane, waiting_detail(&view)),
-                        None => (WaitReason::Prefill, "Navi thinks about how to go about it".to_owned()),
-                    };
-                    if told.replace(reason) != Some(reason) {
-                        self.waiting(reason, detail).await?;
-                    }
-                }
-            }
+        let wait = Wait {
+            kind: way.choice.kind,
+            ticket,
+            doing: "Navi thinks about how to go about it",
+        };
+        let Some(answer) = self.wait_for(asked, wait).await? else {
+            return Ok(());
         };
         if self.cut_now(false).is_some() {
             return Ok(());
@@ -80,6 +57,8 @@ impl Driver {
         if let Err(error) = &answer {
             tracing::info!(%error, "no plan, going on without");
         }
+        let usage = answer.as_ref().ok().and_then(|answer| answer.usage);
+        self.run_loop.on_aside(usage);
         let reply = answer.as_ref().ok().map(|answer| answer.text.as_str());
         let records = self.run_loop.on_planned(reply, &task, now());
         self.commit(records).await

@@ -11,7 +11,7 @@ use crate::compression::{Compress, CompressionJob, event};
 use crate::domain::compression;
 use crate::domain::run_loop::RunEnd;
 use crate::domain::{model_choice, title};
-use crate::llm_actor::Priority;
+use crate::llm_actor::{Priority, Ticket};
 use crate::protocol::ids::RunId;
 use crate::protocol::message::{Message, Role};
 use crate::services::Services;
@@ -67,6 +67,7 @@ impl SessionActor {
                 state,
                 notes,
                 messages,
+                ticket: Ticket::new(),
                 stop,
             };
             let compressed = services.compressor.addr().send(Compress(job)).await;

@@ -39,7 +39,8 @@ impl SessionActor {
             .queue
             .iter()
             .find(|queued| queued.message_id == message_id)
-            .filter(|queued| !self.is_starting(queued.run_id));
+            .filter(|queued| !self.is_starting(queued.run_id))
+            .filter(|queued| !self.steered.contains(&queued.message_id));
         let Some(run_id) = waiting.map(|queued| queued.run_id) else {
             return Box::pin(async {
                 Err(NaviError::new(

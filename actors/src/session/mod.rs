@@ -109,6 +109,9 @@ pub struct SessionActor {
     phase: Phase,
     /// The `client_id` of each message that is being committed.
     accepting: HashSet<String>,
+    /// The waiting messages that were handed to the run, and whose leaving the queue is not told
+    /// yet: nobody takes them back any more.
+    steered: HashSet<MessageId>,
     /// The runs that the foreground run started, and those that they started.
     children: Children,
     /// What a crash left open, to be recorded before anything else.
@@ -157,6 +160,7 @@ impl SessionActor {
             live: broadcast::channel(BROADCAST).0,
             phase: Phase::Idle,
             accepting: HashSet::new(),
+            steered: HashSet::new(),
             children: Children::default(),
             recovery,
             compressing: None,

@@ -336,8 +336,12 @@ impl Handler<Checkpoint> for SessionActor {
                 steered.push(message);
             }
         }
+        self.steered.extend(steered.iter().map(|message| message.id));
         let (tx, rx) = oneshot::channel();
         self.submit_all(ctx, submission, move |actor, _| {
+            for message in &steered {
+                actor.steered.remove(&message.id);
+            }
             // The run may have died meanwhile.
             let _ = tx.send(Surroundings {
                 todo: actor.draft.todo.clone(),

@@ -31,6 +31,8 @@ pub struct LastRun {
     /// The user message that it answers.
     pub message_id: MessageId,
     pub state: RunState,
+    /// The branch that was shown when it began.
+    pub branch_id: u32,
 }
 
 /// The session's committed state. Changed by [`State::apply`] alone.
@@ -98,6 +100,7 @@ impl State {
                 run_id: run.row.run_id,
                 message_id: run.row.message_id,
                 state: run.state,
+                branch_id: loaded.last_run_branch,
             }),
             started_calls: loaded.started_calls.into_iter().collect(),
             accepted: VecDeque::new(),
@@ -134,11 +137,13 @@ impl State {
             .map_or(&WHOLE, |branch| &branch.context)
     }
 
-    /// Whether `continue` would do something.
+    /// Whether `continue` would do something: the last run has more to do, and is what is shown.
     #[must_use]
     pub fn can_continue(&self) -> bool {
         self.last_run.as_ref().is_some_and(|run| match run.state {
-            RunState::Interrupted | RunState::Limited | RunState::Failed => true,
+            RunState::Interrupted | RunState::Limited | RunState::Failed => {
+                run.branch_id == self.branch_id
+            }
             RunState::Running | RunState::Completed | RunState::Stopped => false,
         })
     }
@@ -170,6 +175,7 @@ impl State {
                     run_id: row.run_id,
                     message_id: row.message_id,
                     state: RunState::Running,
+                    branch_id: self.branch_id,
                 });
             }
             Write::RunEnded { run_id, state, .. } => {

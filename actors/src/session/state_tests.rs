@@ -30,6 +30,7 @@ fn empty() -> State {
         last_seq: 0,
         epoch: 1,
         last_run: None,
+        last_run_branch: 0,
         unfinished_parts: Vec::new(),
         child_calls: Vec::new(),
         started_calls: Vec::new(),

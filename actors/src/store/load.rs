@@ -69,10 +69,16 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         Some(run_id) => run::Entity::find_by_id(run_id).one(moment).await?,
         None => None,
     };
-    let messages = match &last_run {
+    let rows = match &last_run {
         Some(run) => run_messages(moment, id, run).await?,
         None => Vec::new(),
     };
+    // The answered message, of an older run on perhaps another branch, stands first.
+    let last_run_branch = rows.last().map_or(0, |row| row.branch_id);
+    let messages: Vec<Message> = rows
+        .into_iter()
+        .map(message_from_row)
+        .collect::<Result<_, _>>()?;
     let queue = queued_message::Entity::find()
         .filter(queued_message::Column::SessionId.eq(id.0))
         .order_by_asc(queued_message::Column::Id)
@@ -121,6 +127,7 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         messages,
         queue,
         last_run: last_run.map(run_from_row).transpose()?,
+        last_run_branch: from_db("messages.branch_id", last_run_branch)?,
         unfinished_parts,
         started_calls,
         child_calls,
@@ -204,7 +211,7 @@ async fn run_messages(
     moment: &DatabaseTransaction,
     id: SessionId,
     run: &run::Model,
-) -> Result<Vec<Message>, StoreError> {
+) -> Result<Vec<message::Model>, StoreError> {
     let mut rows = message::Entity::find()
         .filter(message::Column::SessionId.eq(id.0))
         .filter(message::Column::RunId.eq(run.id))
@@ -220,7 +227,7 @@ async fn run_messages(
     {
         rows.insert(0, answered);
     }
-    rows.into_iter().map(message_from_row).collect()
+    Ok(rows)
 }
 
 /// The runs that are still marked as running, oldest first.

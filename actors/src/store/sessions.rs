@@ -84,6 +84,7 @@ impl Store {
             last_seq: 0,
             epoch: FIRST_EPOCH,
             last_run: None,
+            last_run_branch: 0,
             unfinished_parts: Vec::new(),
             started_calls: Vec::new(),
             child_calls: Vec::new(),

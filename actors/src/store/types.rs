@@ -151,6 +151,8 @@ pub struct LoadedSession {
     pub epoch: i64,
     /// The newest run, whatever its state.
     pub last_run: Option<StoredRun>,
+    /// The branch that its messages stand on; the root where it has none.
+    pub last_run_branch: u32,
     /// Of the runs that are still marked `running`: their streamed text that no message
     /// holds, joined per part, in order of arrival. `after_seq` is that of the part's last
     /// piece. A child stores no messages, so all of its text is here, with its

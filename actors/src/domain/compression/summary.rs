@@ -160,7 +160,7 @@ pub fn summary_message(
         .flatten()
         .collect();
     if !state.is_empty() {
-        content = format!("{content}\n\n{STATE_HEADING}\n{}", state.join("\n"));
+        content = format!("{content}\n\n{STATE_HEADING}\n{}", state.join("\n\n"));
     }
     let mut message = Message::user(MessageId::new(), run_id, content, now);
     message.is_summary = true;
@@ -203,7 +203,8 @@ fn steps(todo: &[TodoItem]) -> Option<String> {
     if open.is_empty() {
         return None;
     }
-    let mut lines = vec![format!("Open steps of the todo list ({over} are over):")];
+    // Markdown takes a list that does not begin with 1 for a part of the paragraph before it.
+    let mut lines = vec![format!("Open steps of the todo list ({over} are over):\n")];
     let more = open.len().saturating_sub(MAX_STEPS);
     open.truncate(MAX_STEPS);
     lines.extend(open);
@@ -217,10 +218,10 @@ fn notes(scratchpad: &Scratchpad) -> Option<String> {
     if scratchpad.is_empty() {
         return None;
     }
-    let mut lines = vec!["Notes of the scratchpad:".to_owned()];
+    let mut lines = vec!["Notes of the scratchpad:\n".to_owned()];
     for (section, text) in scratchpad.iter().take(MAX_SECTIONS) {
         let text = clip(text.trim(), MAX_SECTION_CHARS);
-        lines.push(format!("{}: {text}", clip(section, MAX_STEP_CHARS)));
+        lines.push(format!("- {}: {text}", clip(section, MAX_STEP_CHARS)));
     }
     let more = scratchpad.len().saturating_sub(MAX_SECTIONS);
     if more > 0 {

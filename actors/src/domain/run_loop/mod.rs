@@ -19,6 +19,7 @@ use self::calls::{Closing, OpenCalls};
 use super::guards::{Guards, Iteration, Progress};
 use super::leaked_calls;
 use super::planning::{Planned, Planner, Task};
+use crate::protocol::chat::Usage;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, MessageId, Origin};
@@ -198,6 +199,14 @@ impl RunLoop {
             }));
         }
         records
+    }
+
+    /// What a question beside the conversation cost: it counts, and is no part of the context.
+    pub fn on_aside(&mut self, usage: Option<Usage>) {
+        if let Some(usage) = usage {
+            self.prompt_tokens += u64::from(usage.prompt_tokens);
+            self.completion_tokens += u64::from(usage.completion_tokens);
+        }
     }
 
     /// The todo list before a model call.

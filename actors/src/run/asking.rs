@@ -1,0 +1,60 @@
+//! Answers that are wanted whole: waited for, while the watchers are told what the wait is for.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::driver::Driver;
+use crate::domain::lanes::waiting_detail;
+
+use crate::llm_actor::Ticket;
+use crate::protocol::event::WaitReason;
+use crate::protocol::status::BackendKind;
+use crate::session::messages::RunGone;
+
+/// A wait that takes longer than this is told, and what it is for is looked at again as often.
+pub(super) const QUIET: Duration = Duration::from_millis(700);
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    pub(super) kind: BackendKind,
+    /// The question's place in the backend's queue.
+    pub(super) ticket: Ticket,
+    /// What the model does once it has the question.
+    pub(super) doing: &'static str,
+}
+
+impl Driver {
+    /// Waits for an answer. None where the run was cut off or its time was up first: dropping
+    /// `asked` must end the question.
+    pub(super) async fn wait_for<T>(
+        &mut self,
+        asked: impl Future<Output = T>,
+        wait: Wait,
+    ) -> Result<Option<T>, RunGone> {
+        tokio::pin!(asked);
+        let mut told = None;
+        let mut quiet = tokio::time::interval_at(Instant::now() + QUIET, QUIET);
+        let ends = self.ends.clone();
+        loop {
+            let deadline = self.deadline;
+            tokio::select! {
+                biased;
+                () = ends.stop.cancelled() => return Ok(None),
+                () = ends.interrupt.cancelled() => return Ok(None),
+                answer = &mut asked => return Ok(Some(answer)),
+                () = tokio::time::sleep_until(deadline) => return Ok(None),
+                _ = quiet.tick() => {
+                    let (reason, detail) = match self.services.models.queue(wait.kind, wait.ticket).await {
+                        Some(view) => (WaitReason::Lane, waiting_detail(&view)),
+                        None => (WaitReason::Prefill, wait.doing.to_owned()),
+                    };
+                    if told.replace(reason) != Some(reason) {
+                        self.waiting(reason, detail).await?;
+                    }
+                }
+            }
+        }
+    }
+}
