@@ -336,7 +336,8 @@ impl Handler<Checkpoint> for SessionActor {
                 steered.push(message);
             }
         }
-        self.steered.extend(steered.iter().map(|message| message.id));
+        self.steered
+            .extend(steered.iter().map(|message| message.id));
         let (tx, rx) = oneshot::channel();
         self.submit_all(ctx, submission, move |actor, _| {
             for message in &steered {

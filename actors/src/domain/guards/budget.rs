@@ -6,7 +6,8 @@ use super::Progress;
 const FEW: u32 = 5;
 
 /// The note before the next call. None once the budget is used up: the model is then asked,
-/// in other words, to say how things stand.
+/// in other words, to say how things stand. None either before the first call of a long budget:
+/// a number that says nothing yet, last in the prompt, is what a small model answers to.
 #[must_use]
 pub fn note(progress: Progress) -> Option<String> {
     let max = progress.max_iterations;
@@ -22,6 +23,9 @@ pub fn note(progress: Progress) -> Option<String> {
         left if left <= few => Some(format!(
             "[budget] Only {left} of {max} iterations left. Start nothing new: finish what matters most, then answer."
         )),
-        left => Some(format!("[budget] {left} of {max} iterations left.")),
+        left if progress.iterations == 0 && left > FEW => None,
+        left => Some(format!(
+            "[budget] {left} of {max} iterations left. If the work is done, tell the user the result; if not, call the next tool."
+        )),
     }
 }

@@ -212,23 +212,17 @@ fn the_iteration_budget_is_told_plainly_and_then_more_strongly() {
             .collect()
     };
     let long = notes(50);
-    assert_eq!(
-        long[0].as_deref(),
-        Some("[budget] 50 of 50 iterations left.")
-    );
-    assert_eq!(
-        long[44].as_deref(),
-        Some("[budget] 6 of 50 iterations left.")
-    );
+    // Nothing is used yet: there is nothing to tell.
+    assert_eq!(long[0], None);
+    assert!(long[1].as_deref().unwrap().contains("49 of 50"));
+    assert!(long[44].as_deref().unwrap().contains("6 of 50"));
     assert!(long[45].as_deref().unwrap().contains("Only 5 of 50"));
     assert!(long[49].as_deref().unwrap().contains("the last iteration"));
     // Then the model is asked to say how things stand, in other words than these.
     assert_eq!(long[50], None);
     let short = notes(3);
-    assert_eq!(
-        short[1].as_deref(),
-        Some("[budget] 2 of 3 iterations left.")
-    );
+    assert!(short[0].as_deref().unwrap().contains("3 of 3"));
+    assert!(short[1].as_deref().unwrap().contains("2 of 3"));
     assert!(short[2].as_deref().unwrap().contains("the last iteration"));
     assert!(
         notes(1)[0]

@@ -95,7 +95,7 @@ impl Planner {
         Self::Analyse
     }
 
-    /// What the model is sent: instructions, then the task.
+    /// What the model is sent: instructions, examples, then the task.
     #[must_use]
     pub fn messages(&self, task: &Task<'_>) -> Vec<ChatMessage> {
         let (instructions, content) = match self {
@@ -109,15 +109,22 @@ impl Planner {
                 prompts::task(task, Some(analysis.as_str()), review.as_deref()),
             ),
         };
-        vec![
-            ChatMessage::System {
-                content: instructions,
-            },
-            ChatMessage::User {
-                content,
-                images: Vec::new(),
-            },
-        ]
+        let user = |content| ChatMessage::User {
+            content,
+            images: Vec::new(),
+        };
+        let mut messages = vec![ChatMessage::System {
+            content: instructions.system,
+        }];
+        for (request, reply) in instructions.examples {
+            messages.push(user(request));
+            messages.push(ChatMessage::Assistant {
+                content: reply,
+                tool_calls: Vec::new(),
+            });
+        }
+        messages.push(user(content));
+        messages
     }
 
     /// A limit on the answer, in tokens. Twice what English needs: other scripts take more.

@@ -1,5 +1,5 @@
 //! What the model is asked. Made for models of one to four billion parameters: short, concrete,
-//! one example each. Keywords are English; the rest is in the user's language.
+//! with examples. Keywords are English; the rest is in the user's language.
 
 use std::fmt::Write as _;
 
@@ -16,26 +16,26 @@ const MAX_RECENT_CHARS: usize = 400;
 const MAX_NAMED: usize = 60;
 const MAX_DESCRIPTION_CHARS: usize = 120;
 
+/// One question of planning. Examples are told as turns of their own: a small model does what it
+/// sees itself do, and hardly what it is told.
+pub(super) struct Instructions {
+    pub(super) system: String,
+    /// Requests, each with the reply that is wanted.
+    pub(super) examples: Vec<(String, String)>,
+}
+
 /// Phase 1: is it simple?
-pub(super) fn analyse(task: &Task<'_>) -> String {
-    let mut prompt = "\
-You look at a user's request before work on it begins. Do not answer it and do not solve it.
+pub(super) fn analyse(task: &Task<'_>) -> Instructions {
+    let mut system = "\
+You sort a user's request: does it need a plan? Do not answer the request.
 
-Is it simple? It is when an answer from what you know is enough, or one or two tool calls. Small talk, a question, a short text, one command: all simple.
-
-If it is simple, reply with this one word and nothing else:
+It needs no plan when one action is enough: small talk, a question, a short text, something to remember or to forget, one command, one file to read or to write. Then reply with one word:
 DIRECT
 
-If it is not, reply with a short analysis, at most six lines, in the language of the request: what the user wants in the end, what must be found out, what must be made. The last line is one of these two, in English:
+It needs a plan when several things must be done one after the other: several files, research, finding out and then making. Then reply with a short analysis, at most six lines, in the language of the request: what the user wants in the end, what must be found out, what must be made. The last line is one of these two, in English:
 REFLECT: yes
 REFLECT: no
 Say yes if something is risky, unclear or very large. Otherwise say no.
-
-Example. Request: Read the three reports in my folder, compare their figures and write a summary for my boss.
-The user wants one summary of three reports.
-To find out: which files the reports are, and what figures they give.
-To make: a comparison, then the summary as a file.
-REFLECT: no
 "
     .to_owned();
     if !task.tools.is_empty() {
@@ -45,14 +45,44 @@ REFLECT: no
             .take(MAX_NAMED)
             .map(|tool| tool.name.as_str())
             .collect();
-        let _ = write!(prompt, "\nTools that there are: {}", names.join(", "));
+        let _ = write!(system, "\nTools that there are: {}", names.join(", "));
     }
-    prompt
+    let examples = [
+        ("What is the tallest mountain?", "DIRECT"),
+        (
+            "Read the three reports in my folder, compare their figures and write a summary for my boss.",
+            "\
+The user wants one summary of three reports.
+To find out: which files the reports are, and what figures they give.
+To make: a comparison, then the summary as a file.
+REFLECT: no",
+        ),
+        ("Скільки днів у лютому? Напиши одним реченням.", "DIRECT"),
+        (
+            "Make a file list.txt with the words milk and bread.",
+            "DIRECT",
+        ),
+        (
+            "Знайди мої зламані скрипти, виправ їх і запиши в changes.md, що зроблено.",
+            "\
+Користувач хоче робочі скрипти та список змін.
+З'ясувати: які скрипти є, і які з них не працюють.
+Зробити: виправлення, потім changes.md.
+REFLECT: yes",
+        ),
+        ("Remember that my sister is called Ann.", "DIRECT"),
+    ];
+    Instructions {
+        system,
+        examples: examples
+            .map(|(asked, reply)| (request(asked, &[]), reply.to_owned()))
+            .into(),
+    }
 }
 
 /// Phase 2: what could go wrong?
-pub(super) fn review() -> String {
-    "\
+pub(super) fn review() -> Instructions {
+    let system = "\
 You check an analysis of a user's request before a plan is made. Do not solve the request and do not write the plan.
 
 Reply with exactly these four sections, one to three short lines each. Headings in English, the rest in the language of the request. If a section has nothing, write: none.
@@ -61,35 +91,45 @@ RISKS: what could go wrong or break
 MISSING: what is not known yet
 ASSUMPTIONS: what is taken for granted and should be checked first
 SIMPLER: a simpler way to reach the same goal
-
-Example. Request: Delete the old backups on the server.
+"
+    .to_owned();
+    let backups = request(
+        "Delete the old backups on the server.",
+        &[(
+            "Analysis",
+            "The user wants free space on the server.\nTo find out: which backups there are, and how old they are.",
+        )],
+    );
+    let reply = "\
 RISKS: a backup that is still needed is deleted; it cannot be undone
 MISSING: which backups are old, and where they are
 ASSUMPTIONS: newer backups exist and can be read: check first
-SIMPLER: list the backups and let the user choose
-"
-    .to_owned()
+SIMPLER: list the backups and let the user choose";
+    Instructions {
+        system,
+        examples: vec![(backups, reply.to_owned())],
+    }
 }
 
 /// Phase 3: the plan.
-pub(super) fn write(task: &Task<'_>) -> String {
+pub(super) fn write(task: &Task<'_>) -> Instructions {
     let tool = task.tools.first().map(|tool| tool.name.as_str());
     let agent = task.agents.first().map(|agent| agent.id);
-    let mut prompt = "\
+    let mut system = "\
 You write the plan for a user's request. Do not carry it out. Reply with the plan only, in the language of the request.
 
 One step a line: its number, what is to be done, then who does it:
 "
     .to_owned();
     if tool.is_some() {
-        prompt.push_str("- TOOL: tool_name = one call of this tool\n");
+        system.push_str("- TOOL: tool_name = one call of this tool\n");
     }
     if agent.is_some() {
-        prompt.push_str(
+        system.push_str(
             "- AGENT: profile_id = a separate subtask of three or more tool calls; the agent knows only what the step says\n",
         );
     }
-    prompt.push_str(
+    system.push_str(
         "- SELF = you: thinking, writing, or anything that needs this conversation
 
 How many steps: a small task 2 to 3, a usual one 4 to 7, a large one 8 to 15 under lines like
@@ -98,31 +138,52 @@ MILESTONE: name
 Comma test: if a step lists several things, with commas or with \"and\", write each as a step of its own.
 ",
     );
-    let tool = tool.map_or_else(|| "SELF".to_owned(), |name| format!("TOOL: {name}"));
-    let agent = agent.map_or_else(|| "SELF".to_owned(), |id| format!("AGENT: {id}"));
-    let _ = write!(
-        prompt,
-        "
-Example of the form:
-1. Find the first report | {tool}
-2. Find the second report | {tool}
-3. Work out what changed on the market since then | {agent}
-4. Write the summary | SELF
-"
-    );
     let tools: Vec<_> = task
         .tools
         .iter()
         .map(|tool| (tool.name.as_str(), tool.description.as_str()))
         .collect();
-    list(&mut prompt, "Tools (there are no others)", &tools);
+    list(&mut system, "Tools (there are no others)", &tools);
     let agents: Vec<_> = task
         .agents
         .iter()
         .map(|agent| (agent.id, agent.description))
         .collect();
-    list(&mut prompt, "Profiles (there are no others)", &agents);
-    prompt
+    list(&mut system, "Profiles (there are no others)", &agents);
+
+    let tool = tool.map_or_else(|| "SELF".to_owned(), |name| format!("TOOL: {name}"));
+    let agent = agent.map_or_else(|| "SELF".to_owned(), |id| format!("AGENT: {id}"));
+    let reports = request(
+        "Read my two reports, find out what changed on the market since then and write a summary.",
+        &[(
+            "Analysis",
+            "The user wants one summary.\nTo find out: what the reports say, and what changed since.\nTo make: the summary.",
+        )],
+    );
+    let reports_plan = format!(
+        "\
+1. Find the first report | {tool}
+2. Find the second report | {tool}
+3. Work out what changed on the market since then | {agent}
+4. Write the summary | SELF"
+    );
+    let notes = request(
+        "Прочитай мої нотатки і збережи з них список справ.",
+        &[(
+            "Analysis",
+            "Користувач хоче список справ із нотаток.\nЗ'ясувати: що є в нотатках.\nЗробити: список у файлі.",
+        )],
+    );
+    let notes_plan = format!(
+        "\
+1. Прочитати нотатки | {tool}
+2. Скласти список справ | SELF
+3. Зберегти список у файл | {tool}"
+    );
+    Instructions {
+        system,
+        examples: vec![(reports, reports_plan), (notes, notes_plan)],
+    }
 }
 
 fn list(prompt: &mut String, title: &str, entries: &[(&str, &str)]) {
@@ -166,12 +227,23 @@ pub(super) fn task(task: &Task<'_>, analysis: Option<&str>, review: Option<&str>
         }
         text.push('\n');
     }
-    let request = shorten::without_middle(task.request.trim(), MAX_REQUEST_CHARS);
-    let _ = write!(text, "Request: {request}");
-    for (title, part) in [("Analysis", analysis), ("Review", review)] {
-        if let Some(part) = part.filter(|part| !part.is_empty()) {
-            let _ = write!(text, "\n\n{title}:\n{part}");
-        }
+    let asked = shorten::without_middle(task.request.trim(), MAX_REQUEST_CHARS);
+    let parts = [("Analysis", analysis), ("Review", review)];
+    let parts: Vec<_> = parts
+        .into_iter()
+        .filter_map(|(title, part)| part.map(|part| (title, part)))
+        .filter(|(_, part)| !part.is_empty())
+        .collect();
+    text.push_str(&request(&asked, &parts));
+    text
+}
+
+/// A request as the model reads it, with what earlier phases came to.
+fn request(request: &str, parts: &[(&str, &str)]) -> String {
+    let mut text = format!("Request: {request}");
+    for (title, part) in parts {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n\n{title}:\n{part}");
     }
     text
 }
