@@ -57,7 +57,7 @@ struct SaveArgs {
     /// Two or three English words in snake_case that name the fact.
     #[schemars(length(min = 1, max = 60))]
     key: String,
-    /// The fact in a few words, in the user's language.
+    /// The fact itself in a few words, in the user's language. Never only yes, no or true.
     #[schemars(length(min = 1, max = 500))]
     value: String,
 }

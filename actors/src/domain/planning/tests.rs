@@ -172,7 +172,7 @@ fn phase_2_the_review_goes_into_phase_3() {
     assert_eq!(next, Planned::Ask(write("a", Some(said))));
     let Planned::Ask(next) = next else { panic!() };
     let messages = with_task(|task| next.messages(task));
-    let ChatMessage::User { content, .. } = &messages[1] else {
+    let Some(ChatMessage::User { content, .. }) = messages.last() else {
         panic!()
     };
     assert!(content.ends_with(&format!("Analysis:\na\n\nReview:\n{said}")));
@@ -364,15 +364,17 @@ fn the_prompts_are_short_and_name_what_there_is() {
     let sent: Vec<_> = phases
         .iter()
         .map(|phase| with_task(|task| phase.messages(task)))
-        .map(|messages| match messages.as_slice() {
-            [
-                ChatMessage::System { content: system },
-                ChatMessage::User { content, .. },
-            ] => {
-                assert!(system.split_whitespace().count() < 280, "{system}");
-                format!("{system}\n<<<\n{content}")
-            }
-            other => panic!("{other:?}"),
+        .map(|messages| {
+            let said = messages.iter().map(|message| match message {
+                ChatMessage::System { content } => {
+                    assert!(content.split_whitespace().count() < 280, "{content}");
+                    format!("SYSTEM {content}")
+                }
+                ChatMessage::User { content, .. } => format!("USER {content}"),
+                ChatMessage::Assistant { content, .. } => format!("ASSISTANT {content}"),
+                other => panic!("{other:?}"),
+            });
+            said.collect::<Vec<_>>().join("\n<<<\n")
         })
         .collect();
     insta::assert_snapshot!(sent.join("\n\n=====\n\n"));
@@ -394,9 +396,12 @@ fn the_prompts_offer_no_executor_that_there_is_not() {
         !content.contains("TOOL:") && !content.contains("AGENT:"),
         "{content}"
     );
-    assert!(content.contains("4. Write the summary | SELF"));
+    assert!(matches!(
+        &messages[2],
+        ChatMessage::Assistant { content, .. } if content.contains("4. Write the summary | SELF")
+    ));
     assert_eq!(
-        messages[1],
+        *messages.last().unwrap(),
         ChatMessage::User {
             content: "Request: x".to_owned(),
             images: Vec::new()
@@ -427,9 +432,9 @@ fn the_prompts_are_bounded() {
         .messages(&task)
         .iter()
         .map(|message| match message {
-            ChatMessage::System { content } | ChatMessage::User { content, .. } => {
-                content.chars().count()
-            }
+            ChatMessage::System { content }
+            | ChatMessage::User { content, .. }
+            | ChatMessage::Assistant { content, .. } => content.chars().count(),
             other => panic!("{other:?}"),
         })
         .sum();
