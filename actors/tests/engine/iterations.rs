@@ -40,7 +40,13 @@ fn results(frames: &[Value]) -> Vec<&str> {
 
 #[test]
 fn the_budget_is_told_once_some_is_used_and_is_not_stored() {
-    with_house(|house| async move {
+    let mut profile = profile("plain");
+    profile.max_iterations = 10;
+    let setup = Setup {
+        profiles: vec![profile],
+        ..Setup::default()
+    };
+    with_setup(setup, |house| async move {
         let (session, mut tab) = begin(&house).await;
         house.script([write_call("a.txt", "x")]);
         house.script(says("done"));
