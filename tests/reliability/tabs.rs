@@ -4,7 +4,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
 
-use crate::fake_model::Step;
+use crate::fake_model::{Reply, Step};
 use crate::server::{Server, Socket, Told};
 use crate::talking;
 use crate::view::View;
@@ -49,6 +49,26 @@ async fn whole(server: &Server, session: &str) -> View {
     let mut view = View::default();
     while !read_some(&mut tab, &mut view, 100).await {}
     view
+}
+
+/// The sessions are read from the store for this, many at once: some tabs join late.
+#[tokio::test]
+async fn a_tab_is_told_what_comes_of_frames_that_it_sent_before_it_had_joined() {
+    let (model, server) = talking();
+    model.script(Reply::new([Step::Silence]).always());
+    let mut sessions = Vec::new();
+    for _ in 0..24 {
+        sessions.push(server.new_session().await);
+    }
+    let server = server.crash_and_restart();
+    let visits = sessions.iter().map(|session| async {
+        let mut tab = server.tab(session, None).await;
+        tab.send(&json!({"type": "message", "content": "hi"})).await;
+        tab.send(&json!({"type": "stop"})).await;
+        let told = tab.until("stream_stopped").await;
+        assert_eq!(told[0]["type"], "message_accepted", "{told:#?}");
+    });
+    futures_util::future::join_all(visits).await;
 }
 
 #[tokio::test]

@@ -37,16 +37,20 @@ impl Driver {
         let mut told = None;
         let mut quiet = tokio::time::interval_at(Instant::now() + QUIET, QUIET);
         let ends = self.ends.clone();
+        let models = self.services.models.clone();
+        let deadline = self.deadline;
         loop {
-            let deadline = self.deadline;
             tokio::select! {
                 biased;
                 () = ends.stop.cancelled() => return Ok(None),
                 () = ends.interrupt.cancelled() => return Ok(None),
                 answer = &mut asked => return Ok(Some(answer)),
                 () = tokio::time::sleep_until(deadline) => return Ok(None),
-                _ = quiet.tick() => {
-                    let (reason, detail) = match self.services.models.queue(wait.kind, wait.ticket).await {
+                queue = async {
+                    quiet.tick().await;
+                    models.queue(wait.kind, wait.ticket).await
+                } => {
+                    let (reason, detail) = match queue {
                         Some(view) => (WaitReason::Lane, waiting_detail(&view)),
                         None => (WaitReason::Prefill, wait.doing.to_owned()),
                     };

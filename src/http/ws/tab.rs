@@ -39,8 +39,9 @@ const PARSED_ASIDE_BYTES: usize = 64 * 1024;
 /// but its place: what it shows comes from the feed, which is bounded by what this tab has
 /// read. It must not know what a run is. When it dies, the client reconnects.
 ///
-/// Frames are handled one after the other, as they came, except for Stop, which is asked at
-/// once and again when its turn comes: it may mean the message that stands before it.
+/// Frames are handled one after the other, as they came, and only once the tab has joined the
+/// session: it is told all that comes of them. Except for Stop, which is asked at once and
+/// again when its turn comes: it may mean the message that stands before it.
 #[derive(Debug)]
 pub(crate) struct TabActor {
     app: App,
@@ -51,6 +52,7 @@ pub(crate) struct TabActor {
     assembly: Assembly,
     waiting: VecDeque<ByteString>,
     waiting_bytes: usize,
+    /// It joins the session, or a frame is being handled.
     busy: bool,
     closing: bool,
     _seat: Seat,
@@ -68,7 +70,7 @@ impl TabActor {
             assembly: Assembly::new(MAX_MESSAGE_JSON_BYTES),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            busy: false,
+            busy: true,
             closing: false,
             _seat: seat,
         }
@@ -159,9 +161,11 @@ impl TabActor {
         ctx.spawn(
             attached
                 .into_actor(self)
-                .map(|attached, tab, ctx| match attached {
+                .map(move |attached, tab, ctx| match attached {
                     Ok(feed) => {
                         ctx.add_stream(feed);
+                        tab.busy = false;
+                        tab.next(place.session, ctx);
                     }
                     Err(error) => tab.close(close_reason(&error), ctx),
                 }),

@@ -201,35 +201,38 @@ fn a_goal_is_shortened_and_may_be_missing() {
 
 #[test]
 fn the_iteration_budget_is_told_plainly_and_then_more_strongly() {
-    let notes = |max_iterations| -> Vec<Option<String>> {
-        (0..=max_iterations)
-            .map(|iterations| {
-                budget::note(Progress {
-                    iterations,
-                    max_iterations,
-                })
-            })
-            .collect()
+    let note = |iterations, max_iterations| {
+        budget::note(Progress {
+            iterations,
+            max_iterations,
+        })
     };
-    let long = notes(50);
-    // Nothing is used yet: there is nothing to tell.
-    assert_eq!(long[0], None);
-    assert!(long[1].as_deref().unwrap().contains("49 of 50"));
-    assert!(long[44].as_deref().unwrap().contains("6 of 50"));
-    assert!(long[45].as_deref().unwrap().contains("Only 5 of 50"));
-    assert!(long[49].as_deref().unwrap().contains("the last iteration"));
-    // Then the model is asked to say how things stand, in other words than these.
-    assert_eq!(long[50], None);
-    let short = notes(3);
-    assert!(short[0].as_deref().unwrap().contains("3 of 3"));
-    assert!(short[1].as_deref().unwrap().contains("2 of 3"));
-    assert!(short[2].as_deref().unwrap().contains("the last iteration"));
-    assert!(
-        notes(1)[0]
-            .as_deref()
-            .unwrap()
-            .contains("the last iteration")
+    let plain = |left, max| {
+        Some(format!(
+            "[budget] {left} of {max} iterations left. If the work is done, tell the user the result; if not, call the next tool."
+        ))
+    };
+    let few = |left, max| {
+        Some(format!(
+            "[budget] Only {left} of {max} iterations left. Start nothing new: finish what matters most, then answer."
+        ))
+    };
+    let last = Some(
+        "[budget] This is the last iteration. Call only what you cannot do without; or answer the user now, and say what is not done."
+            .to_owned(),
     );
+    // Nothing is used yet: there is nothing to tell.
+    assert_eq!(note(0, 50), None);
+    assert_eq!(note(1, 50), plain(49, 50));
+    assert_eq!(note(44, 50), plain(6, 50));
+    assert_eq!(note(45, 50), few(5, 50));
+    assert_eq!(note(48, 50), few(2, 50));
+    assert_eq!(note(49, 50), last);
+    // Then the model is asked to say how things stand, in other words than these.
+    assert_eq!(note(50, 50), None);
+    assert_eq!([note(0, 3), note(1, 3)], [plain(3, 3), plain(2, 3)]);
+    assert_eq!(note(2, 3), last);
+    assert_eq!(note(0, 1), last);
 }
 
 #[test]
