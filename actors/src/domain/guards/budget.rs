@@ -25,7 +25,7 @@ pub fn note(progress: Progress) -> Option<String> {
         )),
         left if progress.iterations == 0 && left > FEW => None,
         left => Some(format!(
-            "[budget] {left} of {max} iterations left. If the work is done, tell the user the result; if not, call the next tool."
+            "[budget] {left} of {max} iterations left. Answer the user in words as soon as you can; call a tool only for what is still missing."
         )),
     }
 }

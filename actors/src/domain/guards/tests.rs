@@ -209,7 +209,7 @@ fn the_iteration_budget_is_told_plainly_and_then_more_strongly() {
     };
     let plain = |left, max| {
         Some(format!(
-            "[budget] {left} of {max} iterations left. If the work is done, tell the user the result; if not, call the next tool."
+            "[budget] {left} of {max} iterations left. Answer the user in words as soon as you can; call a tool only for what is still missing."
         ))
     };
     let few = |left, max| {
