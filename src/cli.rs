@@ -61,6 +61,11 @@ pub(crate) enum Command {
     },
     /// Have conversations with the model and score what comes of them (docs/eval.md).
     Eval(EvalArgs),
+    /// Run a command in the sandbox that commands of the terminal tool run in.
+    ///
+    /// It reads the system's programs and libraries, reads and writes DIR, and has no network.
+    /// As root it runs as NAVI_SANDBOX_USER, or nobody, who has to be allowed to write to DIR.
+    Sandbox(SandboxArgs),
     /// Models that run in Navi's own process.
     Model {
         #[command(subcommand)]
@@ -68,6 +73,10 @@ pub(crate) enum Command {
     },
     /// Print a fresh one-time link to the page of the running service.
     Link,
+    /// Read a document from standard input and print its text. The service starts this, so that
+    /// a document that means harm meets a process with nothing to lose.
+    #[command(hide = true)]
+    ReadDocument { media_type: String },
     /// Tokens for scripts.
     Token {
         #[command(subcommand)]
@@ -107,6 +116,22 @@ pub(crate) struct EvalArgs {
     /// Take the tasks from this folder instead of the built-in ones.
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
+}
+
+/// `navi sandbox`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SandboxArgs {
+    /// The folder that it may change, where it runs. Without it: the one that you are in.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// The command and its arguments.
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "CMD"
+    )]
+    pub(crate) command: Vec<String>,
 }
 
 /// `navi model`.

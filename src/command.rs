@@ -6,6 +6,8 @@ pub(crate) mod eval;
 pub(crate) mod link;
 pub(crate) mod migrate;
 pub(crate) mod model;
+pub(crate) mod read_document;
+pub(crate) mod sandbox;
 pub(crate) mod token;
 
 use navi_actors::store::{Location, StoreConfig};

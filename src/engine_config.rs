@@ -4,12 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use navi_actors::engine::{EngineConfig, ModelFetcher};
+use navi_actors::extensions::ExtensionPlaces;
 use navi_actors::llm::Backend;
 use navi_actors::llm::guard::StreamLimits;
 use navi_actors::memory::MemoryTimes;
 use navi_actors::profiles::ProfileSet;
+use navi_actors::protocol::status::Fence;
 use navi_actors::store::Store;
+use navi_actors::tools::config::ToolConfig;
 use navi_actors::tools::registry::Registry;
+use navi_actors::tools::sandbox::Sandbox;
+use navi_actors::tools::ssh::SshConfig;
+use navi_actors::tools::user::SandboxRunner;
 use tokio::runtime::Runtime;
 
 use crate::settings::Settings;
@@ -24,13 +30,44 @@ pub(crate) struct Parts {
     pub(crate) profiles: ProfileSet,
     pub(crate) registry: Registry,
     pub(crate) sessions_dir: PathBuf,
+    /// None where nothing from outside is to be had.
+    pub(crate) extensions: Option<ExtensionPlaces>,
     /// What was wrong with the settings and did not stop the start.
     pub(crate) warnings: Vec<String>,
     pub(crate) runtime: Arc<Runtime>,
 }
 
+/// What the settings say of tools.
+pub(crate) fn tool_config(settings: &Settings) -> ToolConfig {
+    ToolConfig {
+        files: Arc::new(settings.file_access.clone()),
+        terminal: settings.terminal.clone(),
+        fetch_grants: settings.web.fetch_grants.clone(),
+        search: settings.web.search.clone(),
+        home_assistant: settings.web.home_assistant.clone(),
+        ssh: settings.ssh.clone().map(|ssh| SshConfig {
+            agent_socket: std::env::var_os("SSH_AUTH_SOCK").map(PathBuf::from),
+            ..ssh
+        }),
+    }
+}
+
+/// Where tools from outside are, and what runs them.
+pub(crate) fn extension_places(settings: &Settings) -> ExtensionPlaces {
+    ExtensionPlaces {
+        tools_dir: settings.extensions.tools_dir.clone(),
+        skills_dir: settings.extensions.skills_dir.clone(),
+        mcp_config: settings.extensions.mcp_config.clone(),
+        copies_dir: settings.data_dir.join("tool_copies"),
+        runner: Arc::new(SandboxRunner::new(Sandbox::new(
+            settings.terminal.sandbox.clone(),
+        ))),
+    }
+}
+
 /// An engine of these parts, with everything else as the settings have it.
 pub(crate) fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
+    let sandbox = Sandbox::new(settings.terminal.sandbox.clone());
     EngineConfig {
         store: parts.store,
         backends: parts.backends,
@@ -38,7 +75,9 @@ pub(crate) fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
         profiles: parts.profiles,
         default_profile: settings.default_profile.clone(),
         registry: Arc::new(parts.registry),
+        extensions: parts.extensions,
         sessions_dir: parts.sessions_dir,
+        file_access: Arc::new(settings.file_access.clone()),
         context_window: settings.model.context_window,
         think: settings.model.think,
         limits: StreamLimits {
@@ -46,9 +85,15 @@ pub(crate) fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
             chunk: settings.model.chunk_timeout,
         },
         runs: settings.runs,
+        files: settings.files,
         compression: settings.compression,
+        consent: settings.consent,
         memory: MemoryTimes::default(),
         warnings: parts.warnings,
+        fence: Fence {
+            sandbox: sandbox.available().err().map(ToString::to_string),
+            ..settings.fence.clone()
+        },
         runtime: parts.runtime,
     }
 }

@@ -5,8 +5,12 @@
 mod agents;
 mod body;
 mod branches;
+mod changes;
+mod consent;
 mod docs;
 mod error;
+mod extensions;
+mod files;
 mod gate;
 mod health;
 mod login;
@@ -84,8 +88,19 @@ fn protected() -> impl HttpServiceFactory {
         .service(session::restore_routes())
         .service(session::stop_routes())
         .service(messages::routes())
+        .service(consent::mode_routes())
+        .service(consent::approvals_routes())
+        .service(consent::approval_routes())
+        .service(consent::rules_routes())
+        .service(consent::rule_routes())
+        .service(consent::log_routes())
+        .service(files::routes())
+        .service(files::one_routes())
+        .service(files::image_routes())
         .service(branches::routes())
         .service(branches::shown_routes())
+        .service(changes::routes())
+        .service(changes::undo_routes())
         .service(runs::events_routes())
         .service(runs::stop_routes())
         .service(search::routes())
@@ -93,6 +108,11 @@ fn protected() -> impl HttpServiceFactory {
         .service(memory::export_routes())
         .service(memory::fact_routes())
         .service(memory::history_routes())
+        .service(extensions::tools_routes())
+        .service(extensions::allow_routes())
+        .service(extensions::servers_routes())
+        .service(extensions::restart_routes())
+        .service(extensions::skills_routes())
         .service(status::routes())
         .service(models::routes())
         .service(tokens::routes())

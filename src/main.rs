@@ -9,6 +9,7 @@ mod command;
 mod console;
 mod engine_config;
 mod eval;
+mod extensions;
 mod http;
 mod instance;
 mod profiles;
@@ -17,12 +18,14 @@ mod settings;
 #[cfg(feature = "starter")]
 mod starter;
 mod telemetry;
+mod watches;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser as _;
+use navi_actors::tools::sandbox;
 use tokio::runtime::Runtime;
 use tracing::Level;
 
@@ -35,6 +38,13 @@ use crate::settings::Loaded;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // It confines itself, has no settings and says nothing: no part of the service is in it.
+    let mut words = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .skip(1);
+    if words.next().as_deref() == Some(sandbox::SUBCOMMAND) {
+        return ExitCode::from(sandbox::carry_out(&words.collect::<Vec<_>>()));
+    }
     // Before anything else: it sets a variable, which is sound only while there is one thread.
     #[cfg(feature = "starter")]
     navi_threads::leave_one_free();
@@ -48,6 +58,10 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
+    if let Some(Command::ReadDocument { media_type }) = &cli.command {
+        // Without settings: it is given nothing but the document.
+        return Ok(command::read_document::run(media_type));
+    }
     // Fails only where a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let loaded = settings::load(&cli.places.overrides(), &std::env::vars_os().collect())?;
@@ -76,10 +90,12 @@ fn carry_out(cli: &Cli, loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Resu
         None | Some(Command::Serve) => serve::run(loaded, runtime),
         Some(Command::Doctor { json }) => runtime.block_on(command::doctor::run(loaded, *json)),
         Some(Command::Config { json }) => command::config::run(loaded, *json),
+        Some(Command::Sandbox(args)) => command::sandbox::run(settings, args),
         Some(Command::Eval(args)) => command::eval::run(settings, &cli.places, runtime, args),
         Some(Command::Model { command }) => {
             runtime.block_on(command::model::run(settings, command))
         }
+        Some(Command::ReadDocument { media_type }) => Ok(command::read_document::run(media_type)),
         Some(Command::Link) => command::link::run(settings),
         Some(Command::Token { command }) => {
             runtime.block_on(command::token::run(settings, command))

@@ -9,7 +9,6 @@ mod file;
 #[cfg(test)]
 mod profiles_tests;
 mod watch;
-mod watches;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -17,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 use navi_actors::profiles::ProfileSet;
 use navi_actors::protocol::profile::Profile;
+use navi_actors::tools::registry::comes_and_goes;
+use navi_actors::tools::skills;
 use rust_embed::RustEmbed;
 
 pub(crate) use self::watch::watch;
@@ -41,6 +42,8 @@ pub(crate) struct ProfileFiles {
     dir: PathBuf,
     persona: Persona,
     known_tools: BTreeSet<String>,
+    /// The user's own tools are folders in it, of their names.
+    tools_dir: PathBuf,
     /// The folder's profiles by their files.
     good: BTreeMap<PathBuf, Profile>,
     good_persona: Option<String>,
@@ -52,6 +55,7 @@ impl ProfileFiles {
             dir: settings.profiles_dir.clone(),
             persona: settings.persona.clone(),
             known_tools,
+            tools_dir: settings.extensions.tools_dir.clone(),
             good: BTreeMap::new(),
             good_persona: None,
         }
@@ -156,12 +160,20 @@ impl ProfileFiles {
             .map(|(path, _)| path.as_path())
     }
 
+    /// Whether there is a tool of this name, or may be one while Navi runs.
+    fn knows(&self, tool: &str) -> bool {
+        self.known_tools.contains(tool)
+            || comes_and_goes(tool)
+            || tool == skills::NAME
+            || self.tools_dir.join(tool).is_dir()
+    }
+
     fn unknown_tools(&self, profile: &Profile) -> Option<String> {
         let named: BTreeSet<&String> = profile
             .enabled_tools
             .iter()
             .chain(&profile.subagent_tools)
-            .filter(|tool| !self.known_tools.contains(*tool))
+            .filter(|tool| !self.knows(tool))
             .collect();
         let names: Vec<String> = named.iter().map(|tool| format!("`{tool}`")).collect();
         match names.as_slice() {

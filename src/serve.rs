@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use actix::System;
 use anyhow::{Context as _, anyhow, bail};
+use navi_actors::documents;
 use navi_actors::engine::Engine;
 use navi_actors::store::Store;
 use navi_actors::tools::registry::Registry;
+use navi_actors::tools::user::end_groups;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -22,12 +24,12 @@ use tracing::{error, info, warn};
 use crate::access::Access;
 use crate::access::links::{Links, make_private_dir};
 use crate::command::store_config;
-use crate::engine_config::{Parts, engine_config};
+use crate::engine_config::{Parts, engine_config, extension_places, tool_config};
 use crate::http::{self, App, HttpDoor};
 use crate::instance::Instance;
 use crate::profiles::ProfileFiles;
 use crate::settings::{Loaded, Settings};
-use crate::{backends, console, profiles};
+use crate::{backends, console, extensions, profiles};
 
 /// How long runs have to reach a safe point at the end.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(10);
@@ -80,7 +82,7 @@ struct Service {
     closing: CancellationToken,
     /// What was wrong with profiles at the start.
     warnings: Vec<String>,
-    _watch: AbortOnDropHandle<()>,
+    _watches: [AbortOnDropHandle<()>; 2],
 }
 
 /// Why the service ends.
@@ -98,7 +100,7 @@ impl Service {
     ) -> anyhow::Result<Self> {
         let settings = &loaded.settings;
         let address = listener.local_addr()?;
-        let registry = Registry::builtin();
+        let registry = Registry::builtin(&tool_config(settings));
         let tools = registry.all().map(|tool| tool.name.clone()).collect();
         let mut files = ProfileFiles::new(settings, tools);
         let found = files.read();
@@ -112,6 +114,12 @@ impl Service {
                 settings.default_profile,
                 banner::ids(&found.profiles).join(", ")
             );
+        }
+        match std::env::current_exe() {
+            Ok(program) => documents::isolate(program),
+            Err(error) => {
+                warn!(%error, "documents are read in this process: its own file is not known");
+            }
         }
         let backends = backends::build(settings)?;
         make_private_dir(&settings.session_files_dir).with_context(|| {
@@ -135,6 +143,7 @@ impl Service {
             fetcher: backends.fetcher,
             profiles: found.clone(),
             registry,
+            extensions: Some(extension_places(settings)),
             sessions_dir: settings.session_files_dir.clone(),
             warnings: loaded.warnings.clone(),
             runtime,
@@ -145,6 +154,8 @@ impl Service {
         let for_watch = engine.clone();
         let put_in_force = move |found| for_watch.replace_profiles(found);
         let watch = profiles::watch(files, found, put_in_force, closing.clone());
+        let watch_extensions =
+            extensions::watch(engine.clone(), extension_places(settings), closing.clone());
         let app = App {
             engine: engine.clone(),
             access: Arc::new(access),
@@ -160,7 +171,7 @@ impl Service {
             address,
             closing,
             warnings,
-            _watch: watch,
+            _watches: [watch, watch_extensions],
         })
     }
 
@@ -188,6 +199,7 @@ impl Service {
         }
         actix::spawn(async {
             asked_to_stop().await;
+            end_groups();
             std::process::exit(INTERRUPTED);
         });
         self.closing.cancel();

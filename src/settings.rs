@@ -2,26 +2,38 @@
 //! typed, and checked as a whole before anything starts (SPEC section 15).
 
 mod addresses;
+mod files;
 mod keys;
 pub(crate) mod layers;
 mod limits;
 mod read;
+mod sandbox;
 mod secret;
 #[cfg(test)]
 mod settings_tests;
+mod ssh;
+mod web;
+#[cfg(test)]
+mod web_tests;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use config::Config;
-use navi_actors::services::{CompressionPolicy, RunLimits};
+use navi_actors::files::FileLimits;
+use navi_actors::protocol::status::Fence;
+use navi_actors::services::{CompressionPolicy, ConsentPolicy, RunLimits};
+use navi_actors::tools::filesystem::FileAccess;
+use navi_actors::tools::ssh::SshConfig;
+use navi_actors::tools::terminal::TerminalConfig;
 use serde::Serialize;
 use tracing::Level;
 
 use self::layers::{Environment, Layer};
 use self::read::Reader;
 pub(crate) use self::secret::Secret;
+use self::web::WebSettings;
 
 /// What the service needs to know before it starts.
 #[derive(Clone, Debug)]
@@ -33,11 +45,30 @@ pub(crate) struct Settings {
     pub(crate) database: DatabaseSettings,
     pub(crate) model: ModelSettings,
     pub(crate) runs: RunLimits,
+    pub(crate) consent: ConsentPolicy,
     pub(crate) compression: CompressionPolicy,
     pub(crate) persona: Persona,
     pub(crate) profiles_dir: PathBuf,
     pub(crate) default_profile: String,
     pub(crate) session_files_dir: PathBuf,
+    /// What the filesystem tool may reach.
+    pub(crate) file_access: FileAccess,
+    pub(crate) terminal: TerminalConfig,
+    /// What a session's files may take up.
+    pub(crate) files: FileLimits,
+    /// None where no hosts are named.
+    pub(crate) ssh: Option<SshConfig>,
+    pub(crate) web: WebSettings,
+    pub(crate) fence: Fence,
+    pub(crate) extensions: ExtensionSettings,
+}
+
+/// Where tools from outside are. None of it need exist.
+#[derive(Clone, Debug)]
+pub(crate) struct ExtensionSettings {
+    pub(crate) tools_dir: PathBuf,
+    pub(crate) skills_dir: PathBuf,
+    pub(crate) mcp_config: PathBuf,
 }
 
 /// Which database.
@@ -109,6 +140,8 @@ pub(crate) struct Loaded {
 pub(crate) struct ShownValue {
     pub(crate) key: &'static str,
     pub(crate) variable: &'static str,
+    /// Whether its value is hidden.
+    pub(crate) secret: bool,
     /// Null where unset; `[hidden]` for a secret.
     pub(crate) value: Option<String>,
     /// `default`, `environment`, `command line`, or a file's path.
@@ -185,7 +218,7 @@ pub(crate) fn load(
     let problems = reader.into_problems();
     match settings {
         Some(settings) if problems.is_empty() => Ok(Loaded {
-            warnings: warnings(&config, &settings, environment),
+            warnings: warnings(&settings, environment),
             values: shown(&config, &settings),
             settings,
         }),
@@ -252,7 +285,6 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     }
     // The other settings are checked all the same, so that every problem is told at once.
     let base = data_dir.clone().unwrap_or_default();
-    check_later_rooms(r, &base);
 
     let bind = r.required(&keys::BIND, addresses::bind);
     let api_token = r.optional(&keys::API_TOKEN, api_token);
@@ -270,6 +302,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     let database = database(r, &base);
     let model = model(r, &base);
     let runs = limits::runs(r);
+    let consent = limits::consent(r);
     let compression = limits::compression(r);
     let persona = match (
         r.optional(&keys::PERSONA_FILE, read::path_in(&base)),
@@ -282,6 +315,12 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     let profiles_dir = r.required(&keys::PROFILES_DIR, read::path_in(&base));
     let default_profile = r.required(&keys::DEFAULT_PROFILE, read::any);
     let session_files_dir = r.required(&keys::FILES_DIR, read::path_in(&base));
+    let file_access = files::access(r, &base);
+    let terminal = sandbox::terminal(r, &base);
+    let files = limits::files(r);
+    let extensions = extensions(r, &base);
+    let ssh = ssh::ssh(r, &base);
+    let web = web::web(r);
 
     Some(Settings {
         bind: bind?,
@@ -291,21 +330,53 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
         database: database?,
         model: model?,
         runs: runs?,
+        consent: consent?,
         compression: compression?,
         persona,
         profiles_dir: profiles_dir?,
         default_profile: default_profile?,
         session_files_dir: session_files_dir?,
+        file_access: file_access?,
+        files: files?,
+        terminal: terminal?,
+        extensions: extensions?,
+        ssh,
+        web: web?,
+        fence: fence(r),
     })
 }
 
-/// Settings of things that are not built yet. A wrong value is told now all the same, so
-/// that a configuration that was accepted stays acceptable.
-fn check_later_rooms(r: &mut Reader<'_>, base: &Path) {
-    r.required(&keys::TOOLS_DIR, read::path_in(base));
-    r.required(&keys::SSH_HOSTS, read::path_in(base));
-    r.required(&keys::FILES_MAX, read::number(1_u32..=1_000_000));
-    r.required(&keys::FILES_TTL, read::number(1_u32..=100_000));
+/// What keeps tools in, as far as settings say.
+fn fence(r: &Reader<'_>) -> Fence {
+    let is_lifted = |key| r.text(key).is_some_and(|text| text.trim() == "*");
+    Fence {
+        files_open: is_lifted(&keys::FS_ALLOWED),
+        commands_open: is_lifted(&keys::TERMINAL_ALLOWED),
+        sandbox: None,
+    }
+}
+
+/// `None` only together with problems.
+fn extensions(r: &mut Reader<'_>, base: &Path) -> Option<ExtensionSettings> {
+    let folder = |r: &mut Reader<'_>, key| {
+        r.required(key, |text| match read::path_in(base)(text)? {
+            path if path.exists() && !path.is_dir() => {
+                Err(format!("a folder, but {} is none", path.display()))
+            }
+            path => Ok(path),
+        })
+    };
+    let tools_dir = folder(r, &keys::TOOLS_DIR);
+    let skills_dir = folder(r, &keys::SKILLS_DIR);
+    let mcp_config = r.required(&keys::MCP_CONFIG, |text| match read::path_in(base)(text)? {
+        path if path.is_dir() => Err(format!("a file, but {} is a folder", path.display())),
+        path => Ok(path),
+    });
+    Some(ExtensionSettings {
+        tools_dir: tools_dir?,
+        skills_dir: skills_dir?,
+        mcp_config: mcp_config?,
+    })
 }
 
 fn database(r: &mut Reader<'_>, base: &Path) -> Option<DatabaseSettings> {
@@ -329,7 +400,7 @@ fn model(r: &mut Reader<'_>, base: &Path) -> Option<ModelSettings> {
     );
     let first_chunk_timeout = r.required(&keys::FIRST_CHUNK, read::seconds);
     let chunk_timeout = r.required(&keys::CHUNK, read::seconds);
-    let context_window = r.required(&keys::OLLAMA_NUM_CTX, read::number(512_u32..=16_777_216));
+    let context_window = r.required(&keys::OLLAMA_NUM_CTX, read::number(256_u32..=16_777_216));
     let think = r.required(&keys::OLLAMA_THINK, read::boolean);
     let ollama_host = r.required(&keys::OLLAMA_HOST, addresses::ollama);
     let ollama_model = r.required(&keys::OLLAMA_MODEL, read::any);
@@ -397,7 +468,7 @@ fn platform_data_dir() -> Option<PathBuf> {
     directories::ProjectDirs::from("", "", "navi").map(|dirs| dirs.data_dir().to_owned())
 }
 
-fn warnings(config: &Config, settings: &Settings, environment: &Environment) -> Vec<String> {
+fn warnings(settings: &Settings, environment: &Environment) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(token) = &settings.api_token
         && token.reveal().len() < 16
@@ -406,15 +477,8 @@ fn warnings(config: &Config, settings: &Settings, environment: &Environment) -> 
             "NAVI_API_TOKEN is short and could be guessed; use 16 characters or more".to_owned(),
         );
     }
-    if config
-        .get_string(keys::FS_ALLOWED.path)
-        .is_ok_and(|paths| !paths.is_empty())
-    {
-        warnings.push(
-            "FS_ALLOWED_PATHS has no effect yet: the filesystem tool stays in its session's directory"
-                .to_owned(),
-        );
-    }
+    warnings.extend(files::warnings(&settings.file_access));
+    warnings.extend(sandbox::warnings(&settings.terminal));
     for name in environment.keys().filter_map(|name| name.to_str()) {
         let known = keys::ALL.iter().any(|key| key.variable == name);
         if name.starts_with("NAVI_") && !known {
@@ -426,7 +490,8 @@ fn warnings(config: &Config, settings: &Settings, environment: &Environment) -> 
 
 fn shown(config: &Config, settings: &Settings) -> Vec<ShownValue> {
     keys::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .map(|key| {
             let set = config
                 .get_string(key.path)
@@ -440,6 +505,7 @@ fn shown(config: &Config, settings: &Settings) -> Vec<ShownValue> {
             ShownValue {
                 key: key.path,
                 variable: key.variable,
+                secret: key.secret,
                 value,
                 origin: read::origin(config, key),
             }

@@ -26,6 +26,8 @@ pub(crate) fn start(level: Level) {
         for library in NOISY {
             filter = filter.with_target(library, level.min(Level::WARN));
         }
+        // It logs addresses whole, and a query may be a key. What fails we log ourselves.
+        filter = filter.with_target("rmcp", LevelFilter::OFF);
     }
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)

@@ -43,9 +43,13 @@ if (process.argv.includes('--write')) {
   process.exit(1);
 }
 
+// Of the languages one is loaded: the largest counts.
+const dictionaries = await Promise.all(['en', 'uk', 'ru'].map(async (name) => ({ path: `i18n/${name}.js`, bytes: gzipSync(await read(`i18n/${name}.js`), { level: 9 }).length })));
+const { path: dictionary } = dictionaries.reduce((a, b) => (a.bytes > b.bytes ? a : b));
+
 const linked = [...html.matchAll(/(?:href|src)="\/web\/([^"]+)"/g)].map(([, path]) => path);
 let total = 0;
-for (const path of ['index.html', ...new Set([...linked, ...modules])]) {
+for (const path of ['index.html', ...new Set([...linked, ...modules, dictionary])]) {
   const content = await readFile(join(here, path));
   const bytes = gzipSync(content, { level: 9 }).length;
   total += bytes;

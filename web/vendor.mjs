@@ -32,6 +32,11 @@ const bundles = [
     packages: ['marked'],
     source: `export { Lexer } from 'marked';`,
   },
+  {
+    file: 'anser.js',
+    packages: ['anser'],
+    source: `export { default } from 'anser';`,
+  },
 ];
 
 /** @param {string | Uint8Array} data */

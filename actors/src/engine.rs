@@ -1,14 +1,18 @@
 //! [`Engine`]: the one handle that doors hold. Everything that a door can ask stands here, and
 //! what it can ask of sessions in `sessions`.
 
+mod changes;
+mod consent;
+mod files;
 mod sessions;
 
+pub use self::consent::ApprovalAnswer;
 pub use self::sessions::RunEvents;
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Arbiter, Handler, Message};
@@ -20,6 +24,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::compression::CompressionActor;
 use crate::domain::model_choice;
+use crate::extensions::{ExtensionPlaces, Extensions};
+use crate::files::janitor::JanitorActor;
+use crate::files::{FileLimits, SessionFiles};
 use crate::hub::{Hub, HubFrame};
 use crate::journal::{Flush, JournalActor};
 use crate::llm::Backend;
@@ -31,22 +38,17 @@ use crate::profiles::{ProfileSet, Profiles};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{OwnerId, SessionId, UserId};
 use crate::protocol::profile::Profile;
-use crate::protocol::status::{FetchableModel, SystemStatus};
-use crate::protocol::tool::ToolSpec;
+use crate::protocol::status::{Fence, FetchableModel, SystemStatus};
+use crate::protocol::tool::ListedTool;
 use crate::root::{CloseSessions, OpenSession, StopRoot, SystemRoot, store_error};
-use crate::services::now;
-use crate::services::{CompressionPolicy, RunLimits, Services};
+use crate::services::{CompressionPolicy, ConsentPolicy, RunLimits, Services};
 use crate::session::SessionActor;
 use crate::session::messages::{Attach, Attached};
 use crate::store::{Store, StoreError};
 use crate::supervision::{Ending, Guard, RestartPolicy, Slot, keep_alive};
+use crate::tools::filesystem::FileAccess;
 use crate::tools::registry::Registry;
-
-/// How long a deleted session can be had back.
-const UNDO: Duration = Duration::from_secs(600);
-
-/// How often what is past its time is cleared away.
-const CLEAR_EVERY: Duration = Duration::from_secs(60);
+use crate::tools::toolbox::Toolbox;
 
 /// How often a page is told how far a model is fetched.
 const FETCH_PROGRESS: Duration = Duration::from_millis(500);
@@ -55,7 +57,7 @@ const FETCH_PROGRESS: Duration = Duration::from_millis(500);
 const STORE_LIMIT: Duration = Duration::from_secs(10);
 
 /// The place in the sessions' directory where deleted ones wait.
-const TRASH: &str = ".trash";
+pub(crate) const TRASH: &str = ".trash";
 
 /// Fetches models for a backend that keeps its own.
 #[async_trait::async_trait]
@@ -79,17 +81,26 @@ pub struct EngineConfig {
     pub fetcher: Option<Arc<dyn ModelFetcher>>,
     pub profiles: ProfileSet,
     pub default_profile: String,
+    /// The tools that come with Navi.
     pub registry: Arc<Registry>,
+    /// Where tools from outside are; none where there are to be none.
+    pub extensions: Option<ExtensionPlaces>,
     pub sessions_dir: PathBuf,
+    /// What the filesystem tool may reach: undoing what it did may reach no more.
+    pub file_access: Arc<FileAccess>,
     /// The window that backends are asked for, in tokens.
     pub context_window: u32,
     pub think: bool,
     pub limits: StreamLimits,
     pub runs: RunLimits,
+    pub files: FileLimits,
     pub compression: CompressionPolicy,
+    pub consent: ConsentPolicy,
     pub memory: MemoryTimes,
     /// What was wrong at start, beside the profiles, and did not stop it: for the page.
     pub warnings: Vec<String>,
+    /// What keeps tools in, for the page.
+    pub fence: Fence,
     /// The process's one runtime: the sessions' arbiters run on it too.
     pub runtime: Arc<tokio::runtime::Runtime>,
 }
@@ -100,7 +111,10 @@ pub struct Engine {
     services: Arc<Services>,
     root: Addr<SystemRoot>,
     fetcher: Option<Arc<dyn ModelFetcher>>,
+    extensions: Extensions,
     warnings: Arc<[String]>,
+    file_access: Arc<FileAccess>,
+    fence: Arc<Fence>,
     closed: CancellationToken,
     /// Told once when the service cannot go on.
     broken: watch::Receiver<bool>,
@@ -169,15 +183,53 @@ impl Engine {
             config.memory.rewrite_after,
             config.runtime.handle().clone(),
         );
+        let files = SessionFiles::new(
+            config.store.clone(),
+            config.sessions_dir.clone(),
+            config.files,
+        );
+        keep_alive(
+            "janitor",
+            RestartPolicy::default(),
+            closed.clone(),
+            {
+                let (store, files) = (config.store.clone(), files.clone());
+                let sessions = config.sessions_dir.clone();
+                let started = SystemTime::now();
+                move |guard| {
+                    JanitorActor::new(
+                        store.clone(),
+                        files.clone(),
+                        sessions.clone(),
+                        started,
+                        guard,
+                    )
+                }
+            },
+            // Without it what is past its time stays, and no more.
+            || {},
+        );
+        let toolbox = Toolbox::new(Registry::clone(&config.registry));
+        let extensions = Extensions::start(
+            config.extensions,
+            Registry::clone(&config.registry),
+            toolbox.clone(),
+            config.store.clone(),
+            closed.clone(),
+        );
+        // The first run shall have the tools that are there.
+        extensions.rescan().await;
         let services = Arc::new(Services {
+            files,
             compressor,
             runs: config.runs,
             compression: config.compression,
+            consent: config.consent,
             store: config.store,
             journal,
             models,
             memory,
-            registry: config.registry,
+            toolbox,
             profiles: Arc::new(profiles),
             hub: Hub::default(),
             owner: OwnerId::new(),
@@ -204,14 +256,17 @@ impl Engine {
             services,
             root,
             fetcher: config.fetcher,
+            extensions,
             warnings: config.warnings.into(),
+            file_access: config.file_access,
+            fence: Arc::new(config.fence),
             closed,
             broken,
             runtime: config.runtime,
         };
         engine.recover_sessions().await?;
         engine.spawn_until_closed(engine.clone().tell_status());
-        engine.spawn_until_closed(engine.clone().clear_away());
+        engine.spawn_until_closed(engine.clone().tell_extensions());
         engine.spawn_until_closed(engine.clone().fetch_first_model());
         Ok(engine)
     }
@@ -224,11 +279,17 @@ impl Engine {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             active: model_choice::active(&backends).map(|backend| backend.kind),
             backends,
-            warnings: [&*self.warnings, &self.services.profiles.warnings()].concat(),
+            warnings: [
+                &*self.warnings,
+                &self.services.profiles.warnings(),
+                &self.extensions.view().problems,
+            ]
+            .concat(),
             fetchable: self
                 .fetcher
                 .as_ref()
                 .map_or_else(Vec::new, |fetcher| fetcher.fetchable()),
+            fence: self.fence.as_ref().clone(),
         }
     }
 
@@ -269,8 +330,14 @@ impl Engine {
 
     /// Every tool.
     #[must_use]
-    pub fn tools(&self) -> Vec<ToolSpec> {
-        self.services.registry.all().cloned().collect()
+    pub fn tools(&self) -> Vec<ListedTool> {
+        self.services.toolbox.now().listed().collect()
+    }
+
+    /// What is added from outside: user tools, MCP servers, skills.
+    #[must_use]
+    pub fn extensions(&self) -> &Extensions {
+        &self.extensions
     }
 
     /// What is remembered of users.
@@ -475,6 +542,14 @@ impl Engine {
         }
     }
 
+    /// What is wrong with extensions stands in the status.
+    async fn tell_extensions(self) {
+        let mut changes = self.extensions.changes();
+        while changes.changed().await.is_ok() {
+            self.tell_status_now();
+        }
+    }
+
     fn tell_status_now(&self) {
         let status = Box::new(self.status());
         self.services.hub.tell(None, HubFrame::Status { status });
@@ -495,39 +570,6 @@ impl Engine {
         {
             tracing::warn!(model = name, %error, "the starter model cannot be fetched");
         }
-    }
-
-    async fn clear_away(self) {
-        let mut every = tokio::time::interval(CLEAR_EVERY);
-        every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            every.tick().await;
-            if let Err(error) = self.purge_deleted().await {
-                tracing::warn!(%error, "deleted sessions could not be cleared away");
-            }
-        }
-    }
-
-    async fn purge_deleted(&self) -> Result<(), NaviError> {
-        let store = &self.services.store;
-        let before = now() - UNDO;
-        let gone = store
-            .deleted_before(before)
-            .await
-            .map_err(|error| store_error(&error))?;
-        for session in gone {
-            store
-                .purge_session(session)
-                .await
-                .map_err(|error| store_error(&error))?;
-            let (_, trash) = self.workspace_and_trash(session);
-            remove_dir(&trash).await?;
-        }
-        store
-            .purge_web_logins(now())
-            .await
-            .map_err(|error| store_error(&error))?;
-        Ok(())
     }
 
     fn workspace_and_trash(&self, session: SessionId) -> (PathBuf, PathBuf) {
@@ -582,17 +624,4 @@ async fn move_dir(from: &Path, to: &Path) -> Result<(), NaviError> {
             "the session's files could not be moved; see Navi's log",
         )
     })
-}
-
-async fn remove_dir(dir: &Path) -> Result<(), NaviError> {
-    match tokio::fs::remove_dir_all(dir).await {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            tracing::error!(%error, "a deleted session's files could not be removed");
-            Err(NaviError::new(
-                ErrorCode::Internal,
-                "a deleted session's files could not be removed; see Navi's log",
-            ))
-        }
-        _ => Ok(()),
-    }
 }

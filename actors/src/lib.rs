@@ -3,13 +3,17 @@
 
 pub mod completion;
 pub mod compression;
+pub mod documents;
 pub mod domain;
 pub mod engine;
+pub mod extensions;
 pub mod feed;
+pub mod files;
 pub mod hub;
 pub mod journal;
 pub mod llm;
 pub mod llm_actor;
+pub mod mcp;
 pub mod memory;
 pub mod models;
 pub mod profiles;

@@ -52,6 +52,7 @@ impl SessionProfile {
                 "the session's profile {gone} is not there any more; {} answers instead",
                 self.profile.name
             ),
+            is_subagent: false,
         })
     }
 }
@@ -260,7 +261,7 @@ mod tests {
         assert_eq!(shelf.find("b").unwrap_err().code, ErrorCode::UnknownProfile);
         let found = shelf.of_session("b");
         assert_eq!(found.profile.id, "a");
-        let Some(Event::Notice { code, message }) = found.notice() else {
+        let Some(Event::Notice { code, message, .. }) = found.notice() else {
             unreachable!("a notice is due");
         };
         assert_eq!(code, "profile_missing");

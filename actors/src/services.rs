@@ -7,16 +7,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::compression::CompressionActor;
+use crate::files::SessionFiles;
 use crate::hub::Hub;
 use crate::journal::JournalActor;
 use crate::llm::guard::StreamLimits;
 use crate::memory::MemoryHandle;
 use crate::models::Models;
 use crate::profiles::Profiles;
+use crate::protocol::approval::ConsentMode;
 use crate::protocol::ids::OwnerId;
 use crate::store::Store;
 use crate::supervision::Slot;
-use crate::tools::registry::Registry;
+use crate::tools::toolbox::Toolbox;
 
 /// The time, to the microsecond: what the store keeps, so that what is told live and what
 /// is read again are the same.
@@ -76,14 +78,33 @@ impl Default for CompressionPolicy {
     }
 }
 
+/// What is asked of a person, where a session says nothing else (DESIGN section 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConsentPolicy {
+    /// The mode of new sessions.
+    pub mode: ConsentMode,
+    /// A request that nobody answers within this is denied.
+    pub timeout: Duration,
+}
+
+impl Default for ConsentPolicy {
+    fn default() -> Self {
+        Self {
+            mode: ConsentMode::default(),
+            timeout: Duration::from_secs(60 * 60),
+        }
+    }
+}
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Services {
     pub store: Store,
+    pub files: SessionFiles,
     pub journal: Slot<JournalActor>,
     pub models: Models,
     pub memory: MemoryHandle,
-    pub registry: Arc<Registry>,
+    pub toolbox: Toolbox,
     pub profiles: Arc<Profiles>,
     pub hub: Hub,
     /// This process, as the store's owner of its sessions.
@@ -97,6 +118,7 @@ pub struct Services {
     pub limits: StreamLimits,
     pub runs: RunLimits,
     pub compression: CompressionPolicy,
+    pub consent: ConsentPolicy,
     pub compressor: Slot<CompressionActor>,
     /// Models that were found missing and told: once is enough.
     pub told_missing: Arc<Mutex<HashSet<String>>>,

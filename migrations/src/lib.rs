@@ -7,6 +7,9 @@ mod m0001_initial;
 mod m0002_branches;
 mod m0003_search;
 mod m0004_memory;
+mod m0005_consent;
+mod m0006_files;
+mod m0007_tools;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -27,6 +30,9 @@ impl MigratorTrait for Migrator {
             Box::new(m0002_branches::Branches),
             Box::new(m0003_search::Search),
             Box::new(m0004_memory::Memory),
+            Box::new(m0005_consent::Consent),
+            Box::new(m0006_files::Files),
+            Box::new(m0007_tools::Tools),
         ]
     }
 }

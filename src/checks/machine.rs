@@ -6,6 +6,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use navi_actors::tools::sandbox::Sandbox;
+use navi_actors::tools::terminal::{Allowed, TerminalConfig};
+
 use super::Check;
 use crate::instance;
 
@@ -115,23 +118,22 @@ pub(crate) fn clock(dir: &Path) -> Check {
 }
 
 /// What holds tools inside their session's directory.
-pub(crate) fn sandbox() -> Check {
+pub(crate) fn sandbox(terminal: &TerminalConfig) -> Check {
     const NAME: &str = "sandbox";
-    let modules = fs::read_to_string("/sys/kernel/security/lsm");
-    match modules {
-        Ok(modules) if modules.split(',').any(|name| name.trim() == "landlock") => Check::fine(
+    if terminal.allowed == Allowed::Everything {
+        return Check::warning(
             NAME,
-            "tools stay in their session's directory; the kernel has Landlock",
-        ),
-        Ok(_) => Check::warning(
-            NAME,
-            "tools stay in their session's directory, but the kernel has no Landlock for commands",
-            "start the kernel with `landlock` in its lsm= list (Linux 5.13 or newer)",
-        ),
-        Err(_) => Check::fine(
-            NAME,
-            "tools stay in their session's directory; whether the kernel has Landlock is not to be seen here",
-        ),
+            "TERMINAL_ALLOWED_COMMANDS is *: commands run outside it, with Navi's own rights, and each is asked about",
+            "set TERMINAL_ALLOWED_COMMANDS to nothing, or to a list of commands",
+        );
+    }
+    match Sandbox::new(terminal.sandbox.clone()).available() {
+        Ok(held) => Check::fine(NAME, format!("commands are held by {held}")),
+        Err(reason) => {
+            let reason = reason.to_string();
+            let (what, remedy) = reason.split_once("; ").unwrap_or((&reason, ""));
+            Check::warning(NAME, format!("each command is asked about: {what}"), remedy)
+        }
     }
 }
 

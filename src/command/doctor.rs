@@ -9,6 +9,7 @@ use super::store_config;
 use crate::backends;
 use crate::checks::{self, Check, Level};
 use crate::console::say;
+use crate::engine_config::tool_config;
 use crate::profiles::ProfileFiles;
 use crate::settings::Loaded;
 
@@ -41,7 +42,7 @@ pub(crate) async fn run(loaded: &Loaded, json: bool) -> anyhow::Result<ExitCode>
 async fn look(loaded: &Loaded) -> anyhow::Result<Vec<Check>> {
     let settings = &loaded.settings;
     let dir = &settings.data_dir;
-    let tools = Registry::builtin()
+    let tools = Registry::builtin(&tool_config(settings))
         .all()
         .map(|tool| tool.name.clone())
         .collect();
@@ -58,7 +59,7 @@ async fn look(loaded: &Loaded) -> anyhow::Result<Vec<Check>> {
         default_profile(&ids, &settings.default_profile)
             .unwrap_or_else(|| checks::profiles(&ids, &found.warnings)),
         checks::models(&checks::probe(&backends.all).await),
-        checks::sandbox(),
+        checks::sandbox(&settings.terminal),
     ])
 }
 

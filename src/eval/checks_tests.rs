@@ -56,6 +56,7 @@ fn outcome(events: Vec<Envelope>, answer: &str) -> Outcome {
         "created_at": at, "last_active": at, "messages": [],
         "todo": [{"id": 1, "text": "a", "status": "done"}, {"id": 2, "text": "b", "status": "pending"}],
         "plan": null, "compression": null, "forks": [], "queue": [], "run": null,
+        "mode": "edits", "approvals": [],
         "can_continue": false, "max_context_tokens": 0, "last_seq": 0, "epoch": 1,
     });
     Outcome {

@@ -89,7 +89,11 @@ pub(crate) async fn drive(
         session: snapshot,
         remembered: None,
         spent: meter.read().since(before),
-        tools: engine.tools().into_iter().map(|tool| tool.name).collect(),
+        tools: engine
+            .tools()
+            .into_iter()
+            .map(|tool| tool.spec.name)
+            .collect(),
         profiles: engine.profiles().into_iter().map(|p| p.id).collect(),
     };
     if outcome.trouble().is_none() {

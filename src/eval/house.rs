@@ -13,6 +13,7 @@ use navi_actors::protocol::ids::{MessageId, OwnerId, RunId, SessionId, UserId};
 use navi_actors::protocol::message::Message;
 use navi_actors::protocol::session::RunState;
 use navi_actors::protocol::status::{BackendState, BackendStatus};
+use navi_actors::services::ConsentPolicy;
 use navi_actors::store::{
     Commit, Location, NewSession, RunRow, Store, StoreConfig, UserRole, Write,
 };
@@ -22,7 +23,7 @@ use tracing::warn;
 
 use super::tasks::Past;
 use crate::access::links::make_private_dir;
-use crate::engine_config::{Parts, engine_config};
+use crate::engine_config::{Parts, engine_config, tool_config};
 use crate::profiles::ProfileFiles;
 use crate::settings::Settings;
 
@@ -55,7 +56,7 @@ impl House {
         runtime: Arc<Runtime>,
     ) -> anyhow::Result<Self> {
         let dir = TemporaryDir::new()?;
-        let registry = Registry::builtin();
+        let registry = Registry::builtin(&tool_config(settings));
         let tools = registry.all().map(|tool| tool.name.clone()).collect();
         let profiles = ProfileFiles::new(settings, tools).read();
         for warning in &profiles.warnings {
@@ -73,11 +74,19 @@ impl House {
             fetcher: None,
             profiles,
             registry,
+            // What is measured is Navi, not what its user added.
+            extensions: None,
             sessions_dir: sessions_dir.clone(),
             warnings: Vec::new(),
             runtime,
         };
-        let engine = Engine::start(engine_config(settings, parts)).await?;
+        let mut config = engine_config(settings, parts);
+        // Nobody watches: what would be asked is denied before long.
+        config.consent = ConsentPolicy {
+            timeout: Duration::from_secs(1),
+            ..ConsentPolicy::default()
+        };
+        let engine = Engine::start(config).await?;
         Ok(Self {
             engine,
             store,
@@ -139,6 +148,7 @@ impl House {
             id: SessionId::new(),
             user_id: user,
             title: "Earlier".to_owned(),
+            mode: navi_actors::protocol::approval::ConsentMode::default(),
             profile_id: self.default_profile.clone(),
             created_at: at,
         };

@@ -83,6 +83,7 @@ pub(crate) fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::TooManyImages
         | ErrorCode::InvalidImage
         | ErrorCode::InvalidId
+        | ErrorCode::InvalidUpload
         | ErrorCode::UnknownProfile => StatusCode::BAD_REQUEST,
         ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
         ErrorCode::ForbiddenOrigin | ErrorCode::ForbiddenHost => StatusCode::FORBIDDEN,
@@ -91,16 +92,24 @@ pub(crate) fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::SessionNotFound
         | ErrorCode::MessageNotFound
         | ErrorCode::ApprovalNotFound
+        | ErrorCode::RuleNotFound
         | ErrorCode::FactNotFound
+        | ErrorCode::ChangeNotFound
         | ErrorCode::ModelUnknown => StatusCode::NOT_FOUND,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-        ErrorCode::SessionBusy | ErrorCode::NothingToContinue | ErrorCode::MemoryFull => {
-            StatusCode::CONFLICT
-        }
+        ErrorCode::SessionBusy
+        | ErrorCode::NothingToContinue
+        | ErrorCode::MemoryFull
+        | ErrorCode::ApprovalResolved
+        | ErrorCode::TooManyRules
+        | ErrorCode::ChangeConflict
+        | ErrorCode::ToolChanged => StatusCode::CONFLICT,
         ErrorCode::FrameTooLarge
         | ErrorCode::BodyTooLarge
         | ErrorCode::MessageTooLarge
-        | ErrorCode::ImageTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        | ErrorCode::ImageTooLarge
+        | ErrorCode::FileTooLarge
+        | ErrorCode::TooManyFiles => StatusCode::PAYLOAD_TOO_LARGE,
         ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         ErrorCode::ContextOverflow => StatusCode::UNPROCESSABLE_ENTITY,
         ErrorCode::QueueFull | ErrorCode::RateLimited => StatusCode::TOO_MANY_REQUESTS,
@@ -146,10 +155,19 @@ fn close_code(code: ErrorCode) -> CloseCode {
         | ErrorCode::NotFound
         | ErrorCode::MethodNotAllowed
         | ErrorCode::FileNotFound
+        | ErrorCode::InvalidUpload
+        | ErrorCode::FileTooLarge
+        | ErrorCode::TooManyFiles
         | ErrorCode::MessageNotFound
         | ErrorCode::ApprovalNotFound
+        | ErrorCode::ApprovalResolved
+        | ErrorCode::RuleNotFound
+        | ErrorCode::TooManyRules
         | ErrorCode::FactNotFound
+        | ErrorCode::ChangeNotFound
+        | ErrorCode::ChangeConflict
         | ErrorCode::MemoryFull
+        | ErrorCode::ToolChanged
         | ErrorCode::ModelUnknown
         | ErrorCode::NothingToContinue
         | ErrorCode::QueueFull

@@ -166,7 +166,10 @@ fn secure(response: &mut ServiceResponse<BoxBody>) {
             HeaderValue::from_static(value),
         );
     }
-    if let Ok(policy) = HeaderValue::from_str(content_security_policy()) {
+    // What is stricter than the page stays so.
+    if !headers.contains_key(header::CONTENT_SECURITY_POLICY)
+        && let Ok(policy) = HeaderValue::from_str(content_security_policy())
+    {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     if !headers.contains_key(header::CACHE_CONTROL) {

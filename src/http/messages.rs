@@ -3,7 +3,7 @@
 use actix_web::web::PayloadConfig;
 use actix_web::{HttpResponse, Resource, web};
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
-use navi_actors::protocol::command::UserInput;
+use navi_actors::protocol::command::PlainInput;
 
 use super::body::JsonBody;
 use super::error::ApiError;
@@ -20,13 +20,13 @@ pub(crate) fn routes() -> Resource {
 
 #[utoipa::path(post, path = "/sessions/{session_id}/messages", tag = "sessions",
     params(("session_id" = Uuid, Path,)),
-    request_body = ref("#/components/schemas/UserInput"),
+    request_body = ref("#/components/schemas/PlainInput"),
     responses((status = 200, description = "The answer, when it is done.", body = ref("#/components/schemas/PlainAnswer")), Failures))]
 pub(crate) async fn send(
     app: web::Data<App>,
     who: Principal,
     SessionPath(session): SessionPath,
-    JsonBody(input): JsonBody<UserInput>,
+    JsonBody(input): JsonBody<PlainInput>,
 ) -> Result<HttpResponse, ApiError> {
     Ok(HttpResponse::Ok().json(app.engine.run_plain(who.user, session, input).await?))
 }

@@ -9,15 +9,18 @@ use std::sync::OnceLock;
 use actix_web::http::header::{self, ContentType};
 use actix_web::{HttpResponse, Resource, web};
 use navi_actors::hub::HubFrame;
+use navi_actors::protocol::change::Change;
 use navi_actors::protocol::chat::ChatRequest;
-use navi_actors::protocol::command::{ClientFrame, UserInput};
+use navi_actors::protocol::command::{ClientFrame, PlainInput};
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::event::Envelope;
+use navi_actors::protocol::extension::{ExtensionTool, McpServer, SkillInfo};
+use navi_actors::protocol::file::FileList;
 use navi_actors::protocol::memory::{Fact, FormerFact, MemoryExport, MemoryOverview};
 use navi_actors::protocol::profile::Profile;
 use navi_actors::protocol::session::{SessionSnapshot, SessionSummary};
 use navi_actors::protocol::status::SystemStatus;
-use navi_actors::protocol::tool::ToolSpec;
+use navi_actors::protocol::tool::ListedTool;
 use navi_actors::session::messages::{Branched, PlainAnswer};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -26,8 +29,8 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use super::{
-    agents, branches, health, login, memory, messages, models, resource, runs, search, session,
-    sessions, status, tokens,
+    agents, branches, changes, consent, extensions, files, health, login, memory, messages, models,
+    resource, runs, search, session, sessions, status, tokens,
 };
 
 pub(crate) fn document() -> Resource {
@@ -72,8 +75,21 @@ fn json_text(text: &'static str) -> HttpResponse {
         session::restore,
         session::stop,
         messages::send,
+        consent::set_mode,
+        consent::approvals,
+        consent::approve,
+        consent::rules,
+        consent::delete_rule,
+        consent::log,
+        files::list,
+        files::upload,
+        files::download,
+        files::image,
+        files::delete,
         branches::start,
         branches::show,
+        changes::list,
+        changes::undo,
         runs::events,
         runs::stop,
         search::search,
@@ -83,6 +99,12 @@ fn json_text(text: &'static str) -> HttpResponse {
         memory::history,
         memory::correct,
         memory::forget,
+        extensions::tools,
+        extensions::allow,
+        extensions::forbid,
+        extensions::servers,
+        extensions::restart,
+        extensions::skills,
         status::status,
         models::fetch,
         tokens::list,
@@ -109,7 +131,10 @@ impl utoipa::IntoResponses for Failures {
             ("404", "There is no such thing, or it is another user's."),
             ("409", "Not in the state that this needs."),
             ("413", "Too large."),
-            ("415", "The body does not say that it is JSON."),
+            (
+                "415",
+                "The body does not say that it is of the type that is taken here.",
+            ),
             (
                 "422",
                 "The conversation does not fit into the model's window.",
@@ -145,7 +170,7 @@ fn openapi() -> Value {
     let mut schemas = Schemas::under("/components/schemas");
     schemas.add::<health::Health>("Health");
     schemas.add::<Vec<Profile>>("ProfileList");
-    schemas.add::<Vec<ToolSpec>>("ToolList");
+    schemas.add::<Vec<ListedTool>>("ToolList");
     schemas.add::<sessions::NewSessionRequest>("NewSessionRequest");
     schemas.add::<sessions::CreatedSession>("CreatedSession");
     schemas.add::<Vec<SessionSummary>>("SessionList");
@@ -154,11 +179,19 @@ fn openapi() -> Value {
     schemas.add::<session::PinRequest>("PinRequest");
     schemas.add::<session::Stopped>("Stopped");
     schemas.add::<ChatRequest>("ChatRequest");
-    schemas.add::<UserInput>("UserInput");
+    schemas.add::<PlainInput>("PlainInput");
+    schemas.add::<consent::ModeChange>("ModeChange");
+    schemas.add::<consent::ApprovalList>("ApprovalList");
+    schemas.add::<consent::ApprovalDecision>("ApprovalDecision");
+    schemas.add::<consent::RuleList>("RuleList");
+    schemas.add::<consent::ConsentLog>("ConsentLog");
     schemas.add::<PlainAnswer>("PlainAnswer");
+    schemas.add::<FileList>("FileList");
     schemas.add::<Branched>("Branched");
     schemas.add::<branches::NewBranch>("NewBranch");
     schemas.add::<branches::ShownBranch>("ShownBranch");
+    schemas.add::<changes::ChangeList>("ChangeList");
+    schemas.add::<Change>("Change");
     schemas.add::<runs::SubagentStopped>("SubagentStopped");
     schemas.add::<search::SearchResult>("SearchResult");
     schemas.add::<MemoryOverview>("MemoryOverview");
@@ -166,6 +199,10 @@ fn openapi() -> Value {
     schemas.add::<Fact>("Fact");
     schemas.add::<Vec<FormerFact>>("FactHistory");
     schemas.add::<memory::FactChange>("FactChange");
+    schemas.add::<Vec<ExtensionTool>>("ExtensionToolList");
+    schemas.add::<extensions::AllowRequest>("AllowRequest");
+    schemas.add::<Vec<McpServer>>("McpServerList");
+    schemas.add::<Vec<SkillInfo>>("SkillList");
     schemas.add::<SystemStatus>("SystemStatus");
     schemas.add::<models::FetchRequest>("FetchRequest");
     schemas.add::<Vec<tokens::TokenInfo>>("TokenList");

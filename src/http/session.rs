@@ -13,6 +13,7 @@ use crate::access::Principal;
 
 /// What can be changed of a session.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct SessionChange {
     /// 1 to 200 characters.
     title: String,
@@ -20,6 +21,7 @@ pub(crate) struct SessionChange {
 
 /// Whether to pin.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct PinRequest {
     /// Pins or unpins; the other of what it is now where absent.
     #[serde(default)]

@@ -14,6 +14,7 @@ use crate::access::Principal;
 
 /// What a new session may be given.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewSessionRequest {
     /// The default profile where absent.
     #[serde(default)]

@@ -4,6 +4,8 @@
 
 use std::fs;
 
+use navi_actors::tools::config::ToolConfig;
+use navi_actors::tools::registry::Registry;
 use tempfile::TempDir;
 
 use super::*;
@@ -27,26 +29,16 @@ pub(super) fn house(persona: impl FnOnce(&Path) -> Persona) -> House {
         dir: dir.path().join("profiles"),
         persona: persona(dir.path()),
         known_tools: every_tool(),
+        tools_dir: dir.path().join("tools"),
         good: BTreeMap::new(),
         good_persona: None,
     };
     House { dir, files }
 }
 
-/// Those that the built-in profiles name.
 fn every_tool() -> BTreeSet<String> {
-    [
-        "filesystem",
-        "todo",
-        "scratchpad",
-        "spawn_agent",
-        "switch_profile",
-        "memory_search",
-        "memory_save",
-        "memory_forget",
-    ]
-    .map(str::to_owned)
-    .into()
+    let registry = Registry::builtin(&ToolConfig::default());
+    registry.all().map(|spec| spec.name.clone()).collect()
 }
 
 impl House {

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
 use super::ProfileFiles;
-use super::watches::Watches;
+use crate::watches::Watches;
 
 /// How long files are looked at before a word about their silence.
 const READ_LIMIT: Duration = Duration::from_secs(10);

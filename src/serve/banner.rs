@@ -30,7 +30,7 @@ pub(super) async fn print(service: &Service, settings: &Settings) {
         Check::fine("database", database),
         checks::profiles(&names, &service.warnings),
         checks::models(&backends),
-        checks::sandbox(),
+        checks::sandbox(&settings.terminal),
     ] {
         say(&check.text());
     }

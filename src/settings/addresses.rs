@@ -62,6 +62,16 @@ pub(crate) fn database_url(text: &str) -> Result<String, String> {
     }
 }
 
+/// The address of a service that tools use, as it is asked for.
+pub(crate) fn service(text: &str) -> Result<url::Url, String> {
+    let url = http_url(text)?;
+    if url.username().is_empty() && url.password().is_none() {
+        Ok(url)
+    } else {
+        Err("a URL without a user name and a password".to_owned())
+    }
+}
+
 fn http_url(text: &str) -> Result<url::Url, String> {
     let expected = "a URL, as in http://localhost:11434";
     let url = url::Url::parse(text).map_err(|error| format!("{expected} ({error})"))?;

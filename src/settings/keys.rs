@@ -56,6 +56,11 @@ pub(crate) const SUBAGENT_TIME: Key = key(
 pub(crate) const SUBAGENT_DEPTH: Key = key("runs.subagent_depth", "NAVI_SUBAGENT_DEPTH");
 pub(crate) const SUBAGENTS_AT_ONCE: Key = key("runs.subagents_at_once", "NAVI_SUBAGENTS_AT_ONCE");
 pub(crate) const SUBAGENTS_PER_RUN: Key = key("runs.subagents_per_run", "NAVI_SUBAGENTS_PER_RUN");
+pub(crate) const CONSENT_MODE: Key = key("consent.mode", "NAVI_CONSENT_MODE");
+pub(crate) const APPROVAL_TIMEOUT: Key = key(
+    "consent.approval_timeout_minutes",
+    "NAVI_APPROVAL_TIMEOUT_MINUTES",
+);
 pub(crate) const COMPRESSION: Key =
     key("context.compression_enabled", "CONTEXT_COMPRESSION_ENABLED");
 pub(crate) const THRESHOLD: Key = key(
@@ -70,18 +75,42 @@ pub(crate) const PERSONA_FILE: Key = key("persona.file", "NAVI_PERSONA_FILE");
 pub(crate) const PROFILES_DIR: Key = key("profiles.dir", "NAVI_PROFILES_DIR");
 pub(crate) const DEFAULT_PROFILE: Key = key("profiles.default", "NAVI_DEFAULT_PROFILE");
 pub(crate) const TOOLS_DIR: Key = key("tools.dir", "TOOLS_DIR");
+pub(crate) const SKILLS_DIR: Key = key("tools.skills_dir", "NAVI_SKILLS_DIR");
+pub(crate) const MCP_CONFIG: Key = key("tools.mcp_config", "NAVI_MCP_CONFIG");
 pub(crate) const FS_ALLOWED: Key = key("tools.fs_allowed_paths", "FS_ALLOWED_PATHS");
 pub(crate) const TERMINAL_ALLOWED: Key = key(
     "tools.terminal_allowed_commands",
     "TERMINAL_ALLOWED_COMMANDS",
 );
+pub(crate) const TERMINAL_TIME: Key =
+    key("tools.terminal_max_seconds", "NAVI_TERMINAL_MAX_SECONDS");
+pub(crate) const SANDBOX_USER: Key = key("tools.sandbox_user", "NAVI_SANDBOX_USER");
+pub(crate) const SANDBOX_READ: Key = key("tools.sandbox_read_paths", "NAVI_SANDBOX_READ_PATHS");
+pub(crate) const SANDBOX_MEMORY: Key = key("tools.sandbox_memory_mb", "NAVI_SANDBOX_MEMORY_MB");
+pub(crate) const SANDBOX_PROCESSES: Key = key("tools.sandbox_processes", "NAVI_SANDBOX_PROCESSES");
 pub(crate) const SSH_HOSTS: Key = key("tools.ssh_hosts_file", "SSH_HOSTS_FILE");
+pub(crate) const SSH_KNOWN_HOSTS: Key = key("tools.ssh_known_hosts", "NAVI_SSH_KNOWN_HOSTS");
+pub(crate) const SSH_MORE_KNOWN_HOSTS: Key =
+    key("tools.ssh_more_known_hosts", "NAVI_SSH_MORE_KNOWN_HOSTS");
+pub(crate) const SEARCH_ENGINE: Key = key("web.search_engine", "NAVI_SEARCH_ENGINE");
+pub(crate) const SEARXNG_URL: Key = key("web.searxng_url", "NAVI_SEARXNG_URL");
+pub(crate) const BRAVE_KEY: Key = secret("web.brave_api_key", "NAVI_BRAVE_API_KEY");
+pub(crate) const TAVILY_KEY: Key = secret("web.tavily_api_key", "NAVI_TAVILY_API_KEY");
+pub(crate) const FETCH_ALLOWED: Key = key("web.fetch_allowed_hosts", "NAVI_FETCH_ALLOWED_HOSTS");
+pub(crate) const HOME_ASSISTANT_URL: Key = key("home_assistant.url", "HOME_ASSISTANT_URL");
+pub(crate) const HOME_ASSISTANT_TOKEN: Key = secret("home_assistant.token", "HOME_ASSISTANT_TOKEN");
 pub(crate) const FILES_DIR: Key = key("session_files.dir", "SESSION_FILES_DIR");
 pub(crate) const FILES_MAX: Key = key("session_files.max_size_mb", "SESSION_FILES_MAX_SIZE_MB");
 pub(crate) const FILES_TTL: Key = key("session_files.ttl_hours", "SESSION_FILES_TTL_HOURS");
+pub(crate) const FILES_MAX_COUNT: Key =
+    key("session_files.max_count", "NAVI_SESSION_FILES_MAX_COUNT");
+pub(crate) const FILES_MAX_TOTAL: Key = key(
+    "session_files.max_total_mb",
+    "NAVI_SESSION_FILES_MAX_TOTAL_MB",
+);
 
 /// All of them, in the order of `default.toml`.
-pub(crate) const ALL: [&Key; 38] = [
+pub(crate) const ALL: &[&Key] = &[
     &BIND,
     &DATA_DIR,
     &API_TOKEN,
@@ -105,6 +134,8 @@ pub(crate) const ALL: [&Key; 38] = [
     &SUBAGENT_DEPTH,
     &SUBAGENTS_AT_ONCE,
     &SUBAGENTS_PER_RUN,
+    &CONSENT_MODE,
+    &APPROVAL_TIMEOUT,
     &COMPRESSION,
     &THRESHOLD,
     &KEEP_RECENT,
@@ -114,12 +145,30 @@ pub(crate) const ALL: [&Key; 38] = [
     &PROFILES_DIR,
     &DEFAULT_PROFILE,
     &TOOLS_DIR,
+    &SKILLS_DIR,
+    &MCP_CONFIG,
     &FS_ALLOWED,
     &TERMINAL_ALLOWED,
+    &TERMINAL_TIME,
+    &SANDBOX_USER,
+    &SANDBOX_READ,
+    &SANDBOX_MEMORY,
+    &SANDBOX_PROCESSES,
     &SSH_HOSTS,
+    &SSH_KNOWN_HOSTS,
+    &SSH_MORE_KNOWN_HOSTS,
+    &SEARCH_ENGINE,
+    &SEARXNG_URL,
+    &BRAVE_KEY,
+    &TAVILY_KEY,
+    &FETCH_ALLOWED,
+    &HOME_ASSISTANT_URL,
+    &HOME_ASSISTANT_TOKEN,
     &FILES_DIR,
     &FILES_MAX,
     &FILES_TTL,
+    &FILES_MAX_COUNT,
+    &FILES_MAX_TOTAL,
 ];
 
 /// The known key that a misspelt one most likely means.

@@ -63,7 +63,7 @@ impl Layer {
     /// The environment's part. Problems are added to `problems`.
     pub(crate) fn environment(environment: &Environment, problems: &mut Vec<String>) -> Self {
         let mut values = Vec::new();
-        for key in keys::ALL {
+        for key in keys::ALL.iter().copied() {
             let Some(raw) = environment.get(std::ffi::OsStr::new(key.variable)) else {
                 continue;
             };
@@ -105,7 +105,7 @@ impl Layer {
     ) -> Self {
         let mut values = Vec::new();
         for (path, text) in leaves {
-            if let Some(key) = keys::ALL.into_iter().find(|key| key.path == path) {
+            if let Some(key) = keys::ALL.iter().copied().find(|key| key.path == path) {
                 values.push((key, text));
             } else {
                 let hint = keys::nearest(&path).map_or_else(

@@ -1,8 +1,10 @@
-//! How far a run may go, and when its context is compressed.
+//! How far a run may go, what it asks about, and when its context is compressed.
 
 use std::time::Duration;
 
-use navi_actors::services::{CompressionPolicy, RunLimits};
+use navi_actors::files::FileLimits;
+use navi_actors::protocol::approval::ConsentMode;
+use navi_actors::services::{CompressionPolicy, ConsentPolicy, RunLimits};
 
 use super::keys;
 use super::read::{self, Reader};
@@ -29,9 +31,26 @@ pub(super) fn runs(r: &mut Reader<'_>) -> Option<RunLimits> {
 }
 
 /// `None` only together with problems.
+pub(super) fn consent(r: &mut Reader<'_>) -> Option<ConsentPolicy> {
+    let mode = r.required(
+        &keys::CONSENT_MODE,
+        read::choice(&[
+            ("ask", ConsentMode::Ask),
+            ("edits", ConsentMode::Edits),
+            ("auto", ConsentMode::Auto),
+        ]),
+    );
+    let timeout = r.required(&keys::APPROVAL_TIMEOUT, minutes);
+    Some(ConsentPolicy {
+        mode: mode?,
+        timeout: timeout?,
+    })
+}
+
+/// `None` only together with problems.
 pub(super) fn compression(r: &mut Reader<'_>) -> Option<CompressionPolicy> {
     let enabled = r.required(&keys::COMPRESSION, read::boolean);
-    let threshold = r.required(&keys::THRESHOLD, read::number(0.1..=1.0));
+    let threshold = r.required(&keys::THRESHOLD, read::number(0.001..=1.0));
     let keep_recent = r.required(&keys::KEEP_RECENT, read::number(0..=1000));
     let temperature = r.required(&keys::SUMMARY_TEMPERATURE, read::number(0.0..=2.0));
     Some(CompressionPolicy {
@@ -39,6 +58,22 @@ pub(super) fn compression(r: &mut Reader<'_>) -> Option<CompressionPolicy> {
         threshold: threshold?,
         keep_recent: keep_recent?,
         temperature: temperature?,
+    })
+}
+
+/// `None` only together with problems.
+pub(super) fn files(r: &mut Reader<'_>) -> Option<FileLimits> {
+    let file_mb = r.required(&keys::FILES_MAX, read::number(1_u32..=1_000_000));
+    let hours = r.required(&keys::FILES_TTL, read::number(0.0001..=100_000.0));
+    let count = r.required(&keys::FILES_MAX_COUNT, read::number(1_u32..=100_000));
+    let total_mb = r.required(&keys::FILES_MAX_TOTAL, read::number(1_u32..=10_000_000));
+    let bytes = |megabytes: u32| u64::from(megabytes) * 1024 * 1024;
+    Some(FileLimits {
+        file_bytes: bytes(file_mb?),
+        keep: Duration::from_secs_f64(hours? * 3600.0),
+        session_files: count?.into(),
+        session_bytes: bytes(total_mb?),
+        ..FileLimits::default()
     })
 }
 

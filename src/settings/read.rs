@@ -11,6 +11,9 @@ use config::{Config, ValueKind};
 
 use super::keys::Key;
 
+/// Where the values of `config/default.toml` come from, as a person reads it.
+const DEFAULT_ORIGIN: &str = "default";
+
 /// Reads values and remembers what was wrong.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
@@ -32,6 +35,18 @@ impl<'a> Reader<'a> {
         self.problems.push(text);
     }
 
+    /// The files that settings came from.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let origins = super::keys::ALL.iter().map(|key| origin(self.config, key));
+        let mut files: Vec<PathBuf> = origins
+            .filter(|origin| Path::new(origin).is_file())
+            .filter_map(|origin| std::path::absolute(origin).ok())
+            .collect();
+        files.sort();
+        files.dedup();
+        files
+    }
+
     /// The text of a setting; none where it is unset.
     pub(crate) fn text(&self, key: &Key) -> Option<String> {
         self.config
@@ -39,6 +54,11 @@ impl<'a> Reader<'a> {
             .ok()
             .map(|text| text.trim().to_owned())
             .filter(|text| !text.is_empty())
+    }
+
+    /// Whether anyone has set it, so that its value is not the built-in one.
+    pub(crate) fn is_set(&self, key: &Key) -> bool {
+        origin(self.config, key) != DEFAULT_ORIGIN
     }
 
     /// A setting that may be unset. `None` is also the answer to a wrong one, which is
@@ -67,7 +87,9 @@ impl<'a> Reader<'a> {
     }
 
     fn wrong(&mut self, key: &Key, text: &str, expected: &str) {
-        let shown = if key.secret { "[hidden]" } else { text };
+        // Some write a password into an address.
+        let hidden = key.secret || (text.contains("://") && text.contains('@'));
+        let shown = if hidden { "[hidden]" } else { text };
         let origin = origin(self.config, key);
         self.problem(format!(
             "{} is \"{shown}\" (from {origin}): expected {expected}",
@@ -86,7 +108,7 @@ pub(crate) fn origin(config: &Config, key: &Key) -> String {
             _ => None,
         })
         .and_then(|value| value.origin().map(str::to_owned))
-        .unwrap_or_else(|| "default".to_owned())
+        .unwrap_or_else(|| DEFAULT_ORIGIN.to_owned())
 }
 
 /// Both names of a setting.

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use navi_actors::tools::filesystem::Allowed;
+
 use super::*;
 
 fn environment(pairs: &[(&str, &str)]) -> Environment {
@@ -51,6 +53,8 @@ fn the_defaults_are_those_of_the_contract() {
         ("NAVI_SUBAGENTS_AT_ONCE", "4"),
         ("NAVI_SUBAGENTS_PER_RUN", "50"),
         ("SSH_HOSTS_FILE", "ssh_hosts.json"),
+        ("NAVI_SSH_KNOWN_HOSTS", "ssh/known_hosts"),
+        ("NAVI_SSH_MORE_KNOWN_HOSTS", ""),
         ("NAVI_BIND", "127.0.0.1:8000"),
         ("NAVI_API_TOKEN", ""),
         ("LLM_BACKEND", "auto"),
@@ -106,8 +110,8 @@ fn limits_reach_the_engine_as_they_were_set() {
 #[test]
 fn each_wrong_value_is_told_with_its_name_itself_and_what_is_allowed() {
     for (variable, wrong, expected) in [
-        ("OLLAMA_NUM_CTX", "abc", "a number from 512 to"),
-        ("OLLAMA_NUM_CTX", "-1", "a number from 512 to"),
+        ("OLLAMA_NUM_CTX", "abc", "a number from 256 to"),
+        ("OLLAMA_NUM_CTX", "-1", "a number from 256 to"),
         ("OLLAMA_THINK", "maybe", "true or false"),
         ("OLLAMA_HOST", "ftp://x", "a URL"),
         ("OPENAI_BASE_URL", "not a url", "a URL"),
@@ -117,7 +121,7 @@ fn each_wrong_value_is_told_with_its_name_itself_and_what_is_allowed() {
         (
             "CONTEXT_COMPRESSION_THRESHOLD",
             "1.5",
-            "a number from 0.1 to 1",
+            "a number from 0.001 to 1",
         ),
         ("CONTEXT_COMPRESSION_ENABLED", "x", "true or false"),
         ("CONTEXT_KEEP_RECENT", "-3", "a number from 0"),
@@ -136,7 +140,7 @@ fn each_wrong_value_is_told_with_its_name_itself_and_what_is_allowed() {
         ("NAVI_BIND", "8000", "an address and a port"),
         ("NAVI_BIND", "0.0.0.0:8000", "a loopback address"),
         ("SESSION_FILES_MAX_SIZE_MB", "0", "a number from 1"),
-        ("SESSION_FILES_TTL_HOURS", "x", "a number from 1"),
+        ("SESSION_FILES_TTL_HOURS", "0", "a number from 0.0001"),
     ] {
         let problem = only_problem(variable, wrong);
         assert!(problem.contains(variable), "{problem}");
@@ -144,6 +148,33 @@ fn each_wrong_value_is_told_with_its_name_itself_and_what_is_allowed() {
         assert!(problem.contains(expected), "{problem}");
         assert!(problem.contains("environment"), "{problem}");
     }
+}
+
+#[test]
+fn ssh_hosts_are_checked_at_the_start() {
+    assert_eq!(load_with(&[]).unwrap().settings.ssh, None);
+    let problem = only_problem("SSH_HOSTS_FILE", "/nowhere/hosts.json");
+    assert!(problem.contains("SSH_HOSTS_FILE"), "{problem}");
+    assert!(
+        problem.contains("/nowhere/hosts.json cannot be read"),
+        "{problem}"
+    );
+
+    let dir = tempfile::tempdir().unwrap();
+    let hosts = dir.path().join("hosts.json");
+    let path = hosts.to_str().unwrap();
+    std::fs::write(&hosts, "{\n\"web1\": {\"host\": \"web\", \"port\": 0}}").unwrap();
+    let problem = only_problem("SSH_HOSTS_FILE", path);
+    assert!(
+        problem.contains(&format!("{path}:2: 0 is no port")),
+        "{problem}"
+    );
+
+    std::fs::write(&hosts, "{\"web1\": {\"host\": \"web\", \"user\": \"me\"}}").unwrap();
+    let ssh = load_with(&[("SSH_HOSTS_FILE", path)]).unwrap().settings.ssh;
+    let ssh = ssh.unwrap();
+    assert!(ssh.hosts.get("web1").is_some());
+    assert!(ssh.known_hosts.ends_with("ssh/known_hosts"));
 }
 
 #[test]
@@ -287,8 +318,78 @@ fn doubtful_settings_are_warned_of() {
     let loaded = load_with(&[
         ("NAVI_API_TOKEN", "short"),
         ("FS_ALLOWED_PATHS", "*"),
+        ("TERMINAL_ALLOWED_COMMANDS", "ls,sed"),
         ("NAVI_BNID", "x"),
     ])
     .unwrap();
-    assert_eq!(loaded.warnings.len(), 3, "{:?}", loaded.warnings);
+    assert_eq!(loaded.warnings.len(), 4, "{:?}", loaded.warnings);
+}
+
+#[test]
+fn allowed_paths_are_directories_beyond_navis_own() {
+    let allowed = |text: &str| load_with(&[("FS_ALLOWED_PATHS", text)]).unwrap();
+    assert_eq!(
+        load_with(&[]).unwrap().settings.file_access.allowed,
+        Allowed::Workspace
+    );
+    assert_eq!(
+        allowed("*").settings.file_access.allowed,
+        Allowed::Everything
+    );
+    assert!(allowed("*").warnings[0].contains("FS_ALLOWED_PATHS is *"));
+    let loaded = allowed("/usr/share, /usr/lib,/usr/share");
+    let expected = ["/usr/share", "/usr/lib"].map(PathBuf::from).to_vec();
+    assert_eq!(
+        loaded.settings.file_access.allowed,
+        Allowed::Directories(expected)
+    );
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    assert!(allowed("/nowhere/at/all").warnings[0].contains("/nowhere/at/all"));
+    for (text, expected) in [
+        ("notes", "absolute directories"),
+        ("/usr/../etc", "absolute directories"),
+        ("/usr, *", "either * alone"),
+        (",", "with commas between"),
+    ] {
+        let problem = only_problem("FS_ALLOWED_PATHS", text);
+        assert!(problem.contains("FS_ALLOWED_PATHS"), "{problem}");
+        assert!(problem.contains(expected), "{problem}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let overrides = Overrides {
+        data_dir: Some(dir.path().join("data")),
+        ..Overrides::default()
+    };
+    let allowing = |path: &str| {
+        let path = dir.path().join(path);
+        let pairs = [("FS_ALLOWED_PATHS", path.to_str().unwrap())];
+        load(&overrides, &environment(&pairs))
+    };
+    for own in ["data", "data/session_files", "data/tools/x", "data/models"] {
+        let error = allowing(own).unwrap_err();
+        assert!(error.problems[0].contains("not Navi's own"), "{error}");
+    }
+    for users in ["allowed", "data/shared"] {
+        allowing(users).unwrap();
+    }
+}
+
+#[test]
+fn what_navi_keeps_is_closed_to_the_filesystem_tool() {
+    let places = [
+        ("TOOLS_DIR", "/opt/tools"),
+        ("DB_PATH", "/var/navi.db"),
+        ("NAVI_SKILLS_DIR", "/opt/skills"),
+        ("NAVI_MCP_CONFIG", "/opt/mcp.json"),
+        ("NAVI_SSH_KNOWN_HOSTS", "/opt/known_hosts"),
+        ("NAVI_SSH_MORE_KNOWN_HOSTS", "/opt/more_known_hosts"),
+    ];
+    let settings = load_with(&places).unwrap().settings;
+    let closed = &settings.file_access.closed;
+    let own = places.iter().map(|(_, path)| Path::new(path));
+    for path in own.chain([settings.data_dir.as_path()]) {
+        assert!(closed.iter().any(|closed| closed == path), "{closed:?}");
+    }
+    // And to commands.
+    assert_eq!(settings.terminal.sandbox.private, *closed);
 }

@@ -230,6 +230,12 @@ async fn bad_input_has_its_code_and_changes_nothing() {
             "unknown_profile",
         ),
         (
+            "/sessions",
+            json!({"profile": "smart_home"}),
+            400,
+            "invalid_field",
+        ),
+        (
             "/sessions/nonsense/messages",
             json!({"content": "x"}),
             400,
@@ -326,7 +332,7 @@ async fn what_there_is_can_be_asked() {
             .as_array()
             .unwrap()
             .iter()
-            .any(|tool| tool["name"] == "filesystem")
+            .any(|tool| tool["name"] == "filesystem" && tool["source"] == "builtin")
     );
     let status = server.get("/api/status").await;
     assert_eq!(status["active"], Value::Null);

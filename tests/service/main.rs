@@ -13,9 +13,12 @@ mod fake_model;
 mod server;
 
 mod branches;
+mod changes;
 mod commands;
 mod doors;
 mod eval;
+mod extensions;
+mod files;
 mod login;
 mod memory;
 mod mind;

@@ -89,7 +89,10 @@ async fn bad_facts_have_their_code_and_change_nothing() {
     let server = House::new(&[]).start();
     let long = "x".repeat(501);
     for (path, body) in [
-        ("/memory/facts/pets/dog", json!({"value": "Rex"})),
+        (
+            &*format!("/memory/facts/{}/dog", "x".repeat(61)),
+            json!({"value": "Rex"}),
+        ),
         ("/memory/facts/people/%3F", json!({"value": "Rex"})),
         ("/memory/facts/people/dog", json!({"value": " \n"})),
         ("/memory/facts/people/dog", json!({"value": long})),

@@ -11,9 +11,11 @@ import { errorGroup } from '../state/errors.js';
 import { defaultProfile, fetching } from '../state/service.js';
 import { loadPrefs, saveDraft } from './prefs.js';
 import { onRefused, openSession, postMessage } from './session.js';
+import { refs } from '../state/uploads.js';
+import { clearUploads, sendWaiting } from './uploads.js';
 import {
   chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, openId, profiles, sessions, signedOut,
-  status, target, toasts,
+  status, target, toasts, uploads,
 } from './signals.js';
 
 const TOAST_MS = 6_000;
@@ -152,8 +154,16 @@ export async function startSession(content, images) {
   createError.set(null);
   try {
     const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.id ?? null);
-    postMessage(session_id, content, images);
+    await sendWaiting(session_id);
+    const files = uploads.get().get(session_id) ?? [];
     saveDraft(null, '');
+    if (files.some(({ state }) => state !== 'done')) {
+      // What could not be sent is looked at there, and the words wait with it.
+      saveDraft(session_id, content);
+    } else {
+      postMessage(session_id, content, images, 'queue', refs(files));
+      clearUploads(session_id);
+    }
     location.hash = sessionHref(session_id);
     return true;
   } catch (error) {

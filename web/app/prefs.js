@@ -1,7 +1,7 @@
 // What this browser remembers: language, appearance, drafts, messages not yet acknowledged.
 // Storage may be full or forbidden: then the page works without a memory.
 
-import { chooseLanguage, language } from '../i18n/index.js';
+import { chooseLanguage, language, useLanguage } from '../i18n/index.js';
 import { signal } from '../vendor/lit.js';
 
 /** @typedef {'auto' | 'light' | 'dark'} Theme */
@@ -29,7 +29,7 @@ export const storage = {
 };
 
 export function loadPrefs() {
-  setLanguage(chooseLanguage([storage.get('navi.language'), ...navigator.languages]), false);
+  void setLanguage(chooseLanguage([storage.get('navi.language'), ...navigator.languages]), false);
   const kept = storage.get('navi.theme');
   setTheme(kept === 'light' || kept === 'dark' ? kept : 'auto');
 }
@@ -38,10 +38,15 @@ export function loadPrefs() {
  * @param {import('../i18n/index.js').Language} chosen
  * @param {boolean} [keep]
  */
-export function setLanguage(chosen, keep = true) {
-  language.set(chosen);
-  document.documentElement.lang = chosen;
+export async function setLanguage(chosen, keep = true) {
   if (keep) storage.set('navi.language', chosen);
+  try {
+    await useLanguage(chosen);
+  } catch {
+    // The service is away: the next load tries again.
+    return;
+  }
+  document.documentElement.lang = language.get();
 }
 
 /** @param {Theme} chosen */

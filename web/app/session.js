@@ -1,6 +1,6 @@
 // The open session: its link to the service, and what a person does in it.
 
-/** @import { Frame, SendMode } from '../state/wire.js' */
+/** @import { ConsentMode, Decision, FileRef, Frame, SendMode } from '../state/wire.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
 
 import { t } from '../i18n/index.js';
@@ -8,8 +8,9 @@ import { api, ApiError } from '../net/api.js';
 import { SessionLink } from '../net/session_link.js';
 import { isChild } from '../state/children.js';
 import { parseOutbox, toSend, withItem, withoutConfirmed, withRefusal } from '../state/outbox.js';
+import { changesBy, changesOf, forgetChanges } from './changes.js';
 import { storage } from './prefs.js';
-import { announcement, connection, openId, outbox, session, sessionError, signedOut, steered, stopping } from './signals.js';
+import { announcement, answering, approvals, connection, openId, outbox, session, sessionError, signedOut, steered, stopping } from './signals.js';
 
 /** @type {SessionLink | null} */
 let link = null;
@@ -30,16 +31,23 @@ export function openSession(id) {
   sessionError.set(null);
   stopping.set(false);
   outbox.set([]);
+  answering.set(new Map());
+  approvals.set([]);
+  forgetChanges();
   if (id === null) return;
   outbox.set(parseOutbox(storage.get(outboxKey(id)), Date.now()));
   const opened = new SessionLink(id, {
     onstate: (state) => {
+      if (session.get() === null) changesOf(state);
       session.set(state);
       if (state.run === null) stopping.set(false);
+      approvals.set(state.approvals);
     },
     onconnection: (state) => connection.set(state),
     onopen: () => {
       toSend(outbox.get()).forEach(transmit);
+      // Whether an answer arrived before the connection went is told by what comes now.
+      unanswered();
       if (stopping.get()) link?.send({ type: 'stop' });
     },
     onconfirmed: (client_ids) => setOutbox(id, withoutConfirmed(outbox.get(), new Set(client_ids))),
@@ -49,11 +57,15 @@ export function openSession(id) {
       if (outbox.get().some((item) => item.client_id === refused.client_id)) {
         setOutbox(id, withRefusal(outbox.get(), refused.client_id, refused));
       } else {
-        stopping.set(false);
+        if (refused.code === 'approval_not_found' || refused.code === 'approval_resolved') unanswered();
+        else stopping.set(false);
         refusedHandler(refused);
       }
     },
-    onevent: announce,
+    onevent: (frame) => {
+      announce(frame);
+      changesBy(frame);
+    },
     onfatal: (error) => {
       opened.close();
       if (link === opened) link = null;
@@ -85,7 +97,8 @@ function setOutbox(id, items) {
 /** @param {OutboxItem} item */
 function transmit(item) {
   const mode = item.mode === undefined ? {} : { mode: item.mode };
-  link?.send({ type: 'message', client_id: item.client_id, content: item.content, images: item.images, ...mode });
+  const files = item.files === undefined || item.files.length === 0 ? {} : { files: item.files };
+  link?.send({ type: 'message', client_id: item.client_id, content: item.content, images: item.images, ...files, ...mode });
 }
 
 /**
@@ -94,11 +107,12 @@ function transmit(item) {
  * @param {string} content
  * @param {string[]} images
  * @param {SendMode} [mode]
+ * @param {FileRef[]} [files]
  */
-export function postMessage(id, content, images, mode = 'queue') {
+export function postMessage(id, content, images, mode = 'queue', files = []) {
   /** @type {OutboxItem} */
   const item = {
-    client_id: newId(), content, images, created_ms: Date.now(), refused: null, held: false, ...(mode === 'steer' ? { mode } : {}),
+    client_id: newId(), content, images, created_ms: Date.now(), refused: null, held: false, ...(mode === 'steer' ? { mode } : {}), ...(files.length === 0 ? {} : { files }),
   };
   if (mode === 'steer') steered.set(new Set([...steered.get(), item.client_id]));
   if (id !== openId.get()) {
@@ -139,6 +153,26 @@ export function stop() {
   stopping.set(true);
   link?.send({ type: 'stop' });
 }
+
+/**
+ * Answers a question. Where another tab was first, its answer counts.
+ * @param {string} approval_id
+ * @param {Decision} decision
+ * @returns {boolean} whether it is on its way
+ */
+export function approve(approval_id, decision) {
+  if (link?.send({ type: 'approve', approval_id, decision }) !== true) return false;
+  answering.set(new Map([...answering.get(), [approval_id, { decision, sending: true }]]));
+  return true;
+}
+
+/** What was sent and not taken can be answered again. */
+function unanswered() {
+  answering.set(new Map([...answering.get()].map(([id, { decision }]) => [id, { decision, sending: false }])));
+}
+
+/** How much the session may do without asking. Every tab hears of it by an event. @param {ConsentMode} mode */
+export const setMode = (mode) => ask((id) => api.setMode(id, mode));
 
 export const continueRun = () => link?.send({ type: 'continue' });
 
@@ -185,7 +219,12 @@ const ANNOUNCED_CHARS = 400;
 
 /** @param {Frame} frame */
 function announce(frame) {
-  if (frame.seq === undefined || isChild(frame)) return;
+  if (frame.seq === undefined) return;
+  // A subagent's question is everyone's.
+  if (frame.type === 'approval_requested') announcement.set(t('announce.approval', { summary: frame.request.summary }));
+  if (frame.type === 'approval_resolved') announcement.set(t(frame.decision === 'deny' ? 'announce.denied' : 'announce.allowed'));
+  if (isChild(frame)) return;
+  if (frame.type === 'mode_changed') announcement.set(t('announce.mode', { mode: t(`mode.${frame.mode}`) }));
   if (frame.type === 'plan_ready') announcement.set(t('announce.plan', { n: frame.steps.length }));
   if (frame.type === 'profile_switched') announcement.set(t('announce.profile', { name: frame.profile_name }));
   if (frame.type === 'stream_start') announcement.set(t('announce.started'));

@@ -3,7 +3,9 @@
 
 /** @import { SessionState } from '../state/model.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
-/** @import { ProfileInfo, SessionSummary, SystemStatus } from '../state/wire.js' */
+/** @import { Change, Decision, ProfileInfo, SessionSummary, SystemStatus } from '../state/wire.js' */
+/** @import { Approval } from '../state/approvals.js' */
+/** @import { Upload } from '../state/uploads.js' */
 
 import { signal } from '../vendor/lit.js';
 
@@ -34,6 +36,16 @@ export const createError = signal(/** @type {PageError | null} */ (null));
 /** The message that a link led to: shown once its session is there. */
 export const target = signal(/** @type {{ session_id: string, message_id: string } | null} */ (null));
 export const memoryOpen = signal(false);
+/** The panel that stands over the page. */
+export const panel = signal(/** @type {'files' | 'permissions' | null} */ (null));
+/** What a person is asked in the open session, and was: as its state has it, and told only when it changes. */
+export const approvals = signal(/** @type {Approval[]} */ ([]));
+/** What this tab answered, by approval; `sending` until the service tells what came of it. */
+export const answering = signal(/** @type {ReadonlyMap<string, { decision: Decision, sending: boolean }>} */ (new Map()));
+/** What the open session's tools changed and how that can be undone; null until it is read. */
+export const changes = signal(/** @type {Change[] | null} */ (null));
+/** Files on their way into a message, by session; '' for the next new one. */
+export const uploads = signal(/** @type {ReadonlyMap<string, Upload[]>} */ (new Map()));
 /** What of this tab was sent into a run that goes, by `client_id`. */
 export const steered = signal(/** @type {ReadonlySet<string>} */ (new Set()));
 

@@ -1,22 +1,38 @@
 // Three languages, small dictionaries, no library. `t` reads a signal: a component that calls it
-// while it draws is drawn again when the language changes.
+// while it draws is drawn again when the language changes. Only the chosen one is loaded.
 
 import { signal } from '../vendor/lit.js';
-import { en } from './en.js';
-import { ru } from './ru.js';
-import { uk } from './uk.js';
 
 /** A text, or one per plural category (chosen by `n`). `{name}` stands for a parameter.
  * @typedef {Record<string, string | Partial<Record<Intl.LDMLPluralRule, string>> & { other: string }>} Dictionary */
 /** @typedef {'en' | 'uk' | 'ru'} Language */
 
-/** @type {Record<Language, Dictionary>} */
-export const dictionaries = { en, uk, ru };
+/** Those that were loaded. @type {Partial<Record<Language, Dictionary>>} */
+const dictionaries = {};
+
+/** @type {Record<Language, () => Promise<Dictionary>>} */
+const loaders = {
+  en: async () => (await import('./en.js')).en,
+  uk: async () => (await import('./uk.js')).uk,
+  ru: async () => (await import('./ru.js')).ru,
+};
 
 /** Each language by its own name. */
 export const languageNames = /** @type {const} */ ({ en: 'English', uk: 'Українська', ru: 'Русский' });
 
 export const language = signal(/** @type {Language} */ ('en'));
+/** Whether there are words to draw with. */
+export const hasWords = signal(false);
+
+/**
+ * Goes over to a language once its words are here; until then the one before stays.
+ * @param {Language} chosen
+ */
+export async function useLanguage(chosen) {
+  dictionaries[chosen] ??= await loaders[chosen]();
+  language.set(chosen);
+  hasWords.set(true);
+}
 
 /**
  * The first of the wanted languages that there is.
@@ -46,7 +62,7 @@ export function t(key, params = {}) {
  * @param {Record<string, string | number>} params
  */
 export function translate(lang, key, params) {
-  const found = dictionaries[lang][key] ?? en[key] ?? key;
+  const found = dictionaries[lang]?.[key] ?? key;
   const text = typeof found === 'string'
     ? found
     : found[new Intl.PluralRules(lang).select(Number(params.n))] ?? found.other;

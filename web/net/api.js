@@ -1,7 +1,7 @@
 // REST calls. Every failure is an `ApiError` with the service's code, or one of ours:
 // `unreachable` when nobody answered.
 
-/** @import { Fact, FormerFact, Frame, Memory, NaviError, ProfileInfo, SearchHit, SessionSnapshot, SessionSummary, SystemStatus } from '../state/wire.js' */
+/** @import { Change, ConsentEntry, ConsentMode, ConsentRule, ExtensionTool, Fact, FormerFact, Frame, McpServer, Memory, NaviError, ProfileInfo, SearchHit, SessionFile, SessionSnapshot, SessionSummary, SkillInfo, SystemStatus } from '../state/wire.js' */
 
 export class ApiError extends Error {
   /** @param {NaviError} error @param {number} status */
@@ -51,6 +51,13 @@ async function call(method, path, body, signal) {
 
 /** @param {string} id */
 const session = (id) => `/sessions/${encodeURIComponent(id)}`;
+export const sessionPath = session;
+
+/** A list, be it the whole answer or in it by its name. @param {any} answer @param {string} name @returns {any[]} */
+const listOf = (answer, name) => (Array.isArray(answer) ? answer : answer?.[name] ?? []);
+
+/** @param {string} id @param {string} file_id */
+export const filePath = (id, file_id) => `${session(id)}/files/${encodeURIComponent(file_id)}`;
 
 /** @param {Fact} fact */
 const factPath = ({ category, key }) => `/memory/facts/${encodeURIComponent(category)}/${encodeURIComponent(key)}`;
@@ -125,6 +132,38 @@ export const api = {
     const answer = await call('GET', `${factPath(fact)}/history`);
     return Array.isArray(answer) ? answer : answer?.history ?? [];
   },
+  /** @param {string} id @param {ConsentMode} mode */
+  setMode: (id, mode) => call('PATCH', `${session(id)}/mode`, { mode }),
+  /** @param {string} id @returns {Promise<Change[]>} newest first */
+  changes: async (id) => listOf(await call('GET', `${session(id)}/changes`), 'changes'),
+  /** @param {string} id @param {string} change_id */
+  undo: (id, change_id) => call('POST', `${session(id)}/changes/${encodeURIComponent(change_id)}/undo`),
+  /** @param {string} id @returns {Promise<SessionFile[]>} */
+  files: async (id) => listOf(await call('GET', `${session(id)}/files`), 'files'),
+  /** @param {string} id @param {string} file_id */
+  removeFile: (id, file_id) => call('DELETE', filePath(id, file_id)),
+  /** @returns {Promise<ConsentRule[]>} */
+  rules: async () => listOf(await call('GET', '/consent/rules'), 'rules'),
+  /** @param {string} id */
+  forgetRule: (id) => call('DELETE', `/consent/rules/${encodeURIComponent(id)}`),
+  /** @param {string | null} cursor @returns {Promise<{ entries: ConsentEntry[], next: string | null }>} */
+  async decisions(cursor) {
+    const answer = await call('GET', cursor === null ? '/consent/log' : `/consent/log?before=${encodeURIComponent(cursor)}`);
+    const next = answer?.next ?? null;
+    return { entries: listOf(answer, 'entries'), next: next === null ? null : String(next) };
+  },
+  /** @returns {Promise<ExtensionTool[]>} */
+  extensions: async () => listOf(await call('GET', '/tools'), 'tools'),
+  /** @param {string} name @param {string} sha256 of what is allowed: what it is by now may be something else */
+  allowTool: (name, sha256) => call('POST', `/tools/${encodeURIComponent(name)}/allow`, { sha256 }),
+  /** @param {string} name */
+  forbidTool: (name) => call('DELETE', `/tools/${encodeURIComponent(name)}/allow`),
+  /** @returns {Promise<McpServer[]>} */
+  mcp: async () => listOf(await call('GET', '/mcp'), 'servers'),
+  /** @param {string} name */
+  restartServer: (name) => call('POST', `/mcp/${encodeURIComponent(name)}/restart`),
+  /** @returns {Promise<SkillInfo[]>} */
+  skills: async () => listOf(await call('GET', '/skills'), 'skills'),
   forgetAll: () => call('DELETE', '/memory'),
   /** @returns {Promise<SystemStatus>} */
   status: () => call('GET', '/api/status'),

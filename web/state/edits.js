@@ -5,6 +5,7 @@
 /** @import { AssistantEntry, Call, Entry, SessionState, Thread, UserEntry } from './model.js' */
 
 import { newAssistant } from './model.js';
+import { grown } from './terminal.js';
 
 /**
  * @param {SessionState} state
@@ -80,9 +81,9 @@ export function withDelta(state, frame, part) {
 export function withOutput(state, frame) {
   let hole = false;
   const next = mapCall(withoutWaiting(state), frame.call_id, (call) => {
-    const fresh = freshPart(call.output.length, frame);
+    const fresh = freshPart(call.output_from + call.output.length, frame);
     if (fresh === null) hole = true;
-    return fresh === null || fresh === '' ? call : { ...call, output: call.output + fresh };
+    return fresh === null || fresh === '' ? call : { ...call, ...grown(call.output, call.output_from, fresh) };
   });
   return hole ? null : next;
 }

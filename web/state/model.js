@@ -1,6 +1,9 @@
 // What the page knows of one session, and how it comes from a snapshot.
 
-/** @import { ActiveRun, Fork, MessageState, Plan, QueuedMessage, SessionSnapshot, TodoItem, ToolOutcome, WaitReason, WireMessage } from './wire.js' */
+/** @import { Approval } from './approvals.js' */
+/** @import { ActiveRun, AttachedFile, ConsentMode, Fork, MessageState, Plan, QueuedMessage, SessionSnapshot, TodoItem, ToolOutcome, WaitReason, WireMessage } from './wire.js' */
+
+import { newApproval } from './approvals.js';
 
 /**
  * A tool call with its result. `running` also stands for one that was asked for and waits its turn.
@@ -9,8 +12,10 @@
  * @property {string} name
  * @property {unknown} args
  * @property {'running' | ToolOutcome} state
- * @property {string} output what it printed so far
+ * @property {string} output what it printed so far, or the end of it
+ * @property {number} output_from how much of it came before that, in UTF-16 code units
  * @property {string | null} result
+ * @property {AttachedFile[]} files images that it gave back
  * @property {number | null} duration_ms
  * @property {string | null} started_at
  * @property {string | null} result_id the message that holds the result, where a snapshot told it
@@ -18,7 +23,7 @@
 
 /**
  * What a person said. `steered` is true where it was handed to a run that went on.
- * @typedef {{ kind: 'user', id: string, content: string, images: string[], client_id: string | null, steered: boolean, created_at: string }} UserEntry
+ * @typedef {{ kind: 'user', id: string, content: string, images: string[], files: AttachedFile[], client_id: string | null, steered: boolean, created_at: string }} UserEntry
  */
 
 /**
@@ -100,6 +105,8 @@
  * @property {Plan | null} plan the newest one
  * @property {CompressionMark | null} compression
  * @property {Fork[]} forks
+ * @property {ConsentMode} mode
+ * @property {Approval[]} approvals what a person is asked, and was while this page watched
  * @property {Record<string, Child>} children by run id
  * @property {Record<string, History>} histories by run id
  * @property {ActiveRun | null} run
@@ -129,6 +136,8 @@ export function fromSnapshot(snapshot) {
     plan: snapshot.plan ?? null,
     compression: compressionOf(snapshot, entries),
     forks: snapshot.forks ?? [],
+    mode: snapshot.mode ?? 'edits',
+    approvals: (snapshot.approvals ?? []).map(newApproval),
     children: {},
     histories: {},
     run: snapshot.run ?? null,
@@ -186,6 +195,7 @@ function entriesOf(messages, run) {
         id: message.id,
         content: message.content ?? '',
         images: message.images ?? [],
+        files: message.files ?? [],
         client_id: message.client_id ?? null,
         // What a run is told after it has begun to speak was said into it.
         steered: begun.has(message.run_id),
@@ -215,6 +225,7 @@ function entriesOf(messages, run) {
       call.state = message.outcome ?? 'success';
       call.duration_ms = message.duration_ms ?? null;
       call.result_id = message.id;
+      call.files = message.files ?? [];
       if (call.name === 'switch_profile' && call.state === 'success') {
         const asked = entries.findLast((entry) => entry.kind === 'assistant' && entry.calls.includes(call));
         entries.push(newSwitch(asked?.id ?? message.id, profileOf(call.args), '', message.created_at));
@@ -263,5 +274,5 @@ export function profileOf(args) {
  * @returns {Call}
  */
 export function newCall(id, name, args, state, started_at = null) {
-  return { id, name, args, state, output: '', result: null, duration_ms: null, started_at, result_id: null };
+  return { id, name, args, state, output: '', output_from: 0, result: null, files: [], duration_ms: null, started_at, result_id: null };
 }

@@ -1,13 +1,14 @@
 // Messages that were sent and not yet acknowledged. They outlive a reload and are sent again
 // with the same `client_id` after every reconnect, so that none is lost and none counts twice.
 
-/** @import { SendMode } from './wire.js' */
+/** @import { FileRef, SendMode } from './wire.js' */
 
 /**
  * @typedef {object} OutboxItem
  * @property {string} client_id
  * @property {string} content
  * @property {string[]} images base64
+ * @property {FileRef[]} [files] uploaded before
  * @property {SendMode} [mode] what becomes of it while a run goes
  * @property {number} created_ms
  * @property {{ code: string, message: string } | null} refused why the service did not take it
@@ -75,9 +76,17 @@ export function parseOutbox(text, now_ms) {
       content: item.content,
       images: Array.isArray(item.images) ? item.images.filter((/** @type {unknown} */ i) => typeof i === 'string') : [],
       ...(item.mode === 'steer' ? { mode: 'steer' } : {}),
+      ...filesOf(item.files),
       created_ms,
       refused: item.refused ?? null,
       held: now_ms - created_ms > HOLD_AFTER_MS,
     }];
   });
+}
+
+/** @param {unknown} files @returns {{ files?: FileRef[] }} */
+function filesOf(files) {
+  if (!Array.isArray(files)) return {};
+  const kept = files.flatMap((file) => (typeof file?.name === 'string' && typeof file.path === 'string' ? [{ name: file.name, path: file.path }] : []));
+  return kept.length === 0 ? {} : { files: kept };
 }

@@ -9,6 +9,7 @@
 /** @import { Frame, MessageState, QueuedMessage, ToolOutcome } from './wire.js' */
 /** @import { SessionState, UserEntry } from './model.js' */
 
+import { withoutAsked, withRequest, withResolution } from './approvals.js';
 import { applyToChild, ended, isChild } from './children.js';
 import { closeRun, closeThinking, mapAssistant, withUser, withoutQueued } from './edits.js';
 import { fromSnapshot } from './model.js';
@@ -20,6 +21,9 @@ import { applyToThread, withNotice } from './thread.js';
  * @typedef {{ state: SessionState, hole: boolean, reload: boolean, confirmed: string | null,
  *   refused: { client_id: string | null, code: string, message: string } | null }} Step
  */
+
+/** What is the session's whichever run tells it: its steps, and what a person is asked. */
+const SHARED = new Set(['todo_updated', 'approval_requested', 'approval_resolved']);
 
 /**
  * One frame further.
@@ -38,8 +42,7 @@ export function applyFrame(state, frame) {
     if (frame.seq <= state.last_seq) return step;
     if (frame.seq > state.last_seq + 1) return { ...step, hole: true };
   }
-  // A subagent's steps are the session's: that list is shared.
-  const foreign = isChild(frame) && frame.type !== 'todo_updated';
+  const foreign = isChild(frame) && !SHARED.has(frame.type);
   const next = foreign ? applyToChild(state, frame) : applyEvent(state, frame, step);
   if (next === null) return { ...step, hole: true };
   step.state = frame.seq === undefined ? next : { ...next, last_seq: frame.seq };
@@ -51,7 +54,7 @@ export const EVENT_TYPES = /** @type {const} */ ([
   'message_accepted', 'queue_changed', 'message_steered', 'branch_changed', 'stream_start', 'run_waiting',
   'thinking_delta', 'thinking_end', 'turn_thinking', 'plan_ready', 'subagent_started', 'subagent_finished',
   'profile_switched', 'context_compressed', 'stream_delta', 'tool_started', 'tool_output', 'tool_call',
-  'todo_updated', 'stream_end', 'stream_stopped', 'run_interrupted', 'notice', 'error', 'resync',
+  'approval_requested', 'approval_resolved', 'mode_changed', 'todo_updated', 'stream_end', 'stream_stopped', 'run_interrupted', 'notice', 'error', 'resync',
 ]);
 
 /**
@@ -70,12 +73,12 @@ function applyEvent(state, frame, step) {
         /** @type {QueuedMessage} */
         const queued = {
           message_id: frame.message_id, content: frame.content, images: frame.images ?? [],
-          client_id: frame.client_id, mode: frame.mode, created_at: frame.at,
+          client_id: frame.client_id, mode: frame.mode, created_at: frame.at, ...(frame.files === undefined ? {} : { files: frame.files }),
         };
         return { ...state, queue: [...withoutQueued(state.queue, frame.message_id), queued] };
       }
       const accepted = withUser(state, {
-        kind: 'user', id: frame.message_id, content: frame.content, images: frame.images ?? [],
+        kind: 'user', id: frame.message_id, content: frame.content, images: frame.images ?? [], files: frame.files ?? [],
         client_id: frame.client_id ?? null, steered: false, created_at: frame.at,
       });
       return withRun(accepted, frame, frame.message_id);
@@ -122,6 +125,12 @@ function applyEvent(state, frame, step) {
     }
     case 'todo_updated':
       return { ...state, todo: frame.items };
+    case 'approval_requested':
+      return withRequest(state, frame);
+    case 'approval_resolved':
+      return withResolution(state, frame);
+    case 'mode_changed':
+      return { ...state, mode: frame.mode };
     case 'stream_end': {
       const ended = mapAssistant(state, frame.message_id, frame, (entry) => ({
         ...closeThinking(entry, frame.at), content: frame.content, open: false, state: 'complete',
@@ -196,7 +205,7 @@ function withQueued(state, frame, steered) {
   if (queued === undefined) return state;
   /** @type {UserEntry} */
   const entry = {
-    kind: 'user', id: queued.message_id, content: queued.content, images: queued.images ?? [],
+    kind: 'user', id: queued.message_id, content: queued.content, images: queued.images ?? [], files: queued.files ?? [],
     client_id: queued.client_id ?? null, steered, created_at: frame.at,
   };
   return withUser(state, entry);
@@ -216,5 +225,8 @@ function endRun(state, frame, message_state, call_state) {
   const children = going
     ? Object.fromEntries(Object.values(state.children).map((child) => [child.run_id, ended(child)]))
     : state.children;
-  return { ...closeRun(state, run_id, frame.at, message_state, call_state), children, run: null };
+  const closed = closeRun(state, run_id, frame.at, message_state, call_state);
+  // An interrupted run's questions outlive it; every other end has answered them.
+  const approvals = frame.type === 'run_interrupted' ? state.approvals : withoutAsked(state.approvals);
+  return { ...closed, children, approvals, run: null };
 }

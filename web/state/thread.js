@@ -50,6 +50,7 @@ export function applyToThread(thread, frame) {
         result: frame.result,
         state: frame.outcome ?? (frame.success ? 'success' : 'failed'),
         duration_ms: frame.duration_ms,
+        files: frame.files ?? [],
       }));
     case 'profile_switched': {
       const entry = newSwitch(lastAssistant(thread, frame)?.id ?? `${frame.seq}`, frame.profile_id, frame.profile_name, frame.at);

@@ -6,6 +6,59 @@
 /** @typedef {'pending' | 'in_progress' | 'done' | 'failed' | 'skipped'} TodoStatus */
 /** @typedef {'lane' | 'prefill' | 'approval' | 'retry'} WaitReason */
 /** @typedef {'queue' | 'steer'} SendMode */
+/** @typedef {'ask' | 'edits' | 'auto'} ConsentMode */
+/** @typedef {'once' | 'always' | 'deny'} Decision */
+/** @typedef {'user' | 'timeout' | 'stop'} DecidedBy */
+/** @typedef {'read' | 'write' | 'egress' | 'host'} Effect */
+
+/**
+ * @typedef {object} Detail
+ * @property {string} label
+ * @property {'text' | 'code' | 'diff'} kind
+ * @property {string} text
+ */
+
+/**
+ * @typedef {object} ApprovalRequest
+ * @property {string} summary
+ * @property {Effect} effect
+ * @property {string} reason
+ * @property {Detail[]} details
+ * @property {string} [always]
+ */
+
+/**
+ * @typedef {object} PendingApproval
+ * @property {string} approval_id
+ * @property {string} run_id
+ * @property {string} call_id
+ * @property {string} tool
+ * @property {ApprovalRequest} request
+ * @property {string} requested_at
+ * @property {string} expires_at
+ * @property {boolean} [is_subagent]
+ */
+
+/** @typedef {{ name: string, path: string }} FileRef */
+
+/**
+ * A file as a message carries it.
+ * @typedef {object} AttachedFile
+ * @property {string} file_id
+ * @property {string} name
+ * @property {string} path
+ * @property {string} media_type
+ * @property {number} bytes
+ * @property {boolean} [image] whether it can be shown
+ */
+
+/**
+ * A file of the session.
+ * @typedef {AttachedFile & {
+ *   source: 'upload' | 'tool', text: boolean, problem: string | null,
+ *   created_at: string, last_used_at: string, expires_at: string,
+ * }} SessionFile
+ */
 
 /**
  * @typedef {object} SessionSummary
@@ -16,6 +69,7 @@
  * @property {boolean} pinned
  * @property {number} context_token_count
  * @property {RunPhase} state
+ * @property {number} [asks] how many requests for consent wait for an answer
  * @property {string} created_at
  * @property {string} last_active
  */
@@ -44,6 +98,7 @@
  * @property {boolean} [is_summary]
  * @property {boolean} [is_plan]
  * @property {string} [client_id]
+ * @property {AttachedFile[]} [files]
  * @property {string} created_at
  */
 
@@ -62,6 +117,7 @@
  * @property {string} content
  * @property {string[]} [images]
  * @property {string} [client_id]
+ * @property {AttachedFile[]} [files]
  * @property {SendMode} [mode]
  * @property {string} created_at
  */
@@ -107,6 +163,7 @@
  * @typedef {SessionSummary & {
  *   messages: WireMessage[], todo: TodoItem[], plan: Plan | null, compression: Compression | null,
  *   forks: Fork[], queue: QueuedMessage[], run: ActiveRun | null,
+ *   mode: ConsentMode, approvals: PendingApproval[],
  *   can_continue: boolean, max_context_tokens: number, last_seq: number, epoch: number,
  * }} SessionSnapshot
  */
@@ -123,29 +180,32 @@
 
 /**
  * @typedef {(
- *   | { type: 'message_accepted', client_id?: string, message_id: string, queued: boolean, mode: 'queue' | 'steer', content: string, images?: string[] }
+ *   | { type: 'message_accepted', client_id?: string, message_id: string, queued: boolean, mode: 'queue' | 'steer', content: string, images?: string[], files?: AttachedFile[] }
  *   | { type: 'queue_changed', message_id: string, content: string | null }
  *   | { type: 'message_steered', message_id: string }
  *   | { type: 'branch_changed', branch_id: number }
  *   | { type: 'stream_start', message_id: string, model: string, profile_id: string }
- *   | { type: 'run_waiting', reason: WaitReason, detail: string }
+ *   | { type: 'run_waiting', reason: WaitReason, detail: string, is_subagent?: boolean }
  *   | ({ type: 'thinking_delta' } & Delta)
  *   | { type: 'thinking_end', is_subagent?: boolean }
  *   | { type: 'plan_ready', plan: string, message_id: string, steps: PlanStep[], is_subagent?: boolean }
- *   | { type: 'subagent_started', call_id: string, profile_id: string, task: string }
- *   | { type: 'subagent_finished', call_id: string, completed_normally: boolean }
+ *   | { type: 'subagent_started', call_id: string, profile_id: string, task: string, is_subagent?: boolean }
+ *   | { type: 'subagent_finished', call_id: string, completed_normally: boolean, is_subagent?: boolean }
  *   | { type: 'profile_switched', profile_id: string, profile_name: string }
  *   | { type: 'context_compressed', messages_before: number, messages_after: number, first_kept: string | null }
  *   | { type: 'turn_thinking', thinking: string, is_subagent: boolean }
  *   | ({ type: 'stream_delta' } & Delta)
  *   | { type: 'tool_started', tool: string, args: unknown, is_subagent: boolean, call_id: string, message_id: string }
  *   | ({ type: 'tool_output', call_id: string } & Delta)
- *   | { type: 'tool_call', tool: string, args: unknown, result: string, success: boolean, outcome?: ToolOutcome, is_subagent: boolean, call_id: string, duration_ms: number }
- *   | { type: 'todo_updated', items: TodoItem[] }
+ *   | { type: 'tool_call', tool: string, args: unknown, result: string, success: boolean, outcome?: ToolOutcome, is_subagent: boolean, call_id: string, duration_ms: number, files?: AttachedFile[] }
+ *   | { type: 'approval_requested', approval_id: string, call_id: string, tool: string, request: ApprovalRequest, expires_at: string, is_subagent?: boolean }
+ *   | { type: 'approval_resolved', approval_id: string, call_id: string, decision: Decision, by: DecidedBy, is_subagent?: boolean }
+ *   | { type: 'mode_changed', mode: ConsentMode }
+ *   | { type: 'todo_updated', items: TodoItem[], is_subagent?: boolean }
  *   | { type: 'stream_end', content: string, message_id: string, context_tokens: number, max_context_tokens: number, completed: boolean }
  *   | { type: 'stream_stopped' }
  *   | { type: 'run_interrupted', reason: string, can_continue: boolean }
- *   | { type: 'notice', code: string, message: string }
+ *   | { type: 'notice', code: string, message: string, is_subagent?: boolean }
  *   | { type: 'error', message: string, recoverable: boolean, code: string, client_id?: string }
  *   | { type: 'resync', reason: 'cursor_ahead' | 'epoch_changed', session: SessionSnapshot }
  * )} WireEvent
@@ -197,6 +257,7 @@
  * @property {BackendStatus[]} backends
  * @property {string[]} warnings
  * @property {FetchableModel[]} fetchable
+ * @property {Fence} fence
  */
 
 /** @typedef {{ id: string, name: string, description: string, model?: string | null }} ProfileInfo */
@@ -236,6 +297,82 @@
  * @property {string} [role]
  * @property {Snippet} snippet
  * @property {string} at
+ */
+
+/**
+ * What a tool changed in the session's files.
+ * @typedef {object} Change
+ * @property {string} id
+ * @property {'write' | 'edit' | 'move' | 'delete' | 'undo'} action
+ * @property {string} path
+ * @property {string} [to]
+ * @property {string} at
+ * @property {string} [run_id]
+ * @property {string} [call_id]
+ * @property {string} [undoes]
+ * @property {boolean} undoable
+ * @property {string} [why_not]
+ */
+
+/**
+ * What a person allowed or forbade once and for all.
+ * @typedef {object} ConsentRule
+ * @property {string} id
+ * @property {string} tool
+ * @property {string} words
+ * @property {'allow' | 'deny'} decision
+ * @property {string} created_at
+ */
+
+/**
+ * What was allowed or denied, and by whom or what.
+ * @typedef {object} ConsentEntry
+ * @property {number} id
+ * @property {string} at
+ * @property {string} session_id
+ * @property {string} run_id
+ * @property {string} call_id
+ * @property {string} tool
+ * @property {Effect} effect
+ * @property {string} summary
+ * @property {'allow' | 'deny'} decision
+ * @property {'user' | 'rule' | 'mode' | 'timeout' | 'stop'} by
+ */
+
+/**
+ * A user's tool, or one of an MCP server.
+ * @typedef {object} ExtensionTool
+ * @property {string} name
+ * @property {'user' | 'mcp'} kind
+ * @property {'allowed' | 'new' | 'changed' | 'failed'} state
+ * @property {string} [problem]
+ * @property {string} [sha256] what an allowance has to name
+ * @property {string} description
+ * @property {Effect} [effect]
+ * @property {string} [folder]
+ * @property {string} [server]
+ */
+
+/**
+ * @typedef {object} McpServer
+ * @property {string} name
+ * @property {string} transport
+ * @property {'starting' | 'ready' | 'waiting' | 'failed'} state
+ * @property {string} since
+ * @property {number} failures
+ * @property {string} [last_error]
+ * @property {string[]} problems
+ * @property {string[]} tools
+ */
+
+/** @typedef {{ name: string, description: string, folder: string }} SkillInfo */
+
+/**
+ * What keeps tools in, and what does not: `sandbox` says why there is none.
+ * @typedef {object} Fence
+ * @property {boolean} files_open
+ * @property {boolean} commands_open
+ * @property {string} [sandbox]
  */
 
 /** @typedef {{ code: string, message: string }} NaviError */

@@ -1,11 +1,13 @@
 import { boot, closeToast, showNew } from '../app/actions.js';
 import { stop } from '../app/session.js';
-import { announcement, drawerOpen, memoryOpen, openId, openTitle, sessionError, signedOut, toasts } from '../app/signals.js';
-import { t } from '../i18n/index.js';
+import { announcement, approvals, drawerOpen, memoryOpen, openId, openTitle, panel, sessionError, sessions, signedOut, toasts } from '../app/signals.js';
+import { hasWords, t } from '../i18n/index.js';
+import { asked, isOpen } from '../state/approvals.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
 import { icons, mark } from './icons.js';
+import './asks.js';
 import './banner.js';
 import './composer.js';
 import './conversation.js';
@@ -23,6 +25,8 @@ export class NaviApp extends NaviElement {
     this._focused_for = undefined;
     this._drawer_was_open = false;
     this._title = '';
+    /** How many questions wait for an answer. */
+    this._asked = 0;
     this._wide = matchMedia('(min-width: 52.01rem)');
     // A drawer that was open is the sidebar now, and the page beside it must answer again.
     this._onwide = () => drawerOpen.set(false);
@@ -43,7 +47,9 @@ export class NaviApp extends NaviElement {
   }
 
   updated() {
-    document.title = this._title === '' ? 'Navi' : `${this._title} · Navi`;
+    if (!hasWords.get()) return;
+    document.title = `${this._asked > 0 ? `(${this._asked}) ${t('approval.page')} · ` : ''}${this._title === '' ? '' : `${this._title} · `}Navi`;
+    badge(this._asked);
     this.#moveFocus();
   }
 
@@ -68,7 +74,7 @@ export class NaviApp extends NaviElement {
   /** @param {KeyboardEvent} event */
   #key(event) {
     // A dialog has the keyboard for itself.
-    if (event.defaultPrevented || this.querySelector('dialog[open]') !== null) return;
+    if (event.defaultPrevented || this.querySelector('dialog[open], [popover]:popover-open') !== null) return;
     if (event.key === 'Escape') {
       // In a field, Escape means the field.
       if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
@@ -82,11 +88,13 @@ export class NaviApp extends NaviElement {
   }
 
   render() {
+    if (!hasWords.get()) return nothing;
     if (signedOut.get()) return signIn();
     const drawer = drawerOpen.get();
     const id = openId.get();
     const error = sessionError.get();
     this._title = openTitle();
+    this._asked = asked(id, sessions.get().list, approvals.get().filter(isOpen).length);
     return html`
       <a class="skip" href="#composer" @click=${(/** @type {Event} */ event) => {
         event.preventDefault();
@@ -104,12 +112,13 @@ export class NaviApp extends NaviElement {
             : id === null ? html`<navi-welcome class="body"></navi-welcome>`
               : html`<navi-conversation class="body"></navi-conversation>`}
           <footer class="foot"><div class="column">
-            ${id === null || error !== null ? nothing : html`<navi-todo></navi-todo><navi-queue></navi-queue>`}
+            ${id === null || error !== null ? nothing : html`<navi-asks></navi-asks><navi-todo></navi-todo><navi-queue></navi-queue>`}
             <navi-composer></navi-composer>
           </div></footer>
         </main>
       </div>
       ${memoryOpen.get() ? html`<navi-memory></navi-memory>` : nothing}
+      ${panel.get() === 'files' ? html`<navi-files></navi-files>` : panel.get() === 'permissions' ? html`<navi-permissions></navi-permissions>` : nothing}
       <div class="toasts">${repeat(toasts.get(), (toast) => toast.id, (toast) => html`<div class="toast ${toast.error ? 'error' : ''}" role=${toast.error ? 'alert' : 'status'} data-testid="toast">
         <span>${toast.text}</span>
         ${toast.action === null ? nothing : html`<button type="button" class="link-button" data-testid="undo" @click=${() => {
@@ -119,6 +128,14 @@ export class NaviApp extends NaviElement {
         <button type="button" class="icon-button" aria-label=${t('banner.hide')} @click=${() => closeToast(toast.id)}>${icons.close}</button></div>`)}</div>
       <div class="off-screen" role="status" aria-live="polite" data-testid="announcer">${announcement.get()}</div>`;
   }
+}
+
+/** Where the page is installed as an app, its icon tells too. @param {number} asked */
+function badge(asked) {
+  /** @type {{ setAppBadge?: (n: number) => Promise<void>, clearAppBadge?: () => Promise<void> }} */
+  const apps = navigator;
+  const told = asked > 0 ? apps.setAppBadge?.(asked) : apps.clearAppBadge?.();
+  told?.catch(() => {});
 }
 
 function signIn() {

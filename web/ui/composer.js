@@ -1,15 +1,18 @@
 import { startSession } from '../app/actions.js';
-import { ImageError, IMAGE_TYPES, MAX_IMAGES, readImage } from '../app/images.js';
+import { IMAGE_TYPES, MAX_IMAGES, readImage } from '../app/images.js';
 import { loadDraft, saveDraft } from '../app/prefs.js';
 import { postMessage, stop } from '../app/session.js';
-import { creating, openId, profiles, session, sessionError, status, stopping } from '../app/signals.js';
+import { creating, openId, profiles, session, sessionError, status, stopping, uploads } from '../app/signals.js';
+import { addFiles, clearUploads, MAX_FILES, NEW } from '../app/uploads.js';
 import { t } from '../i18n/index.js';
 import { expectedModel } from '../state/service.js';
+import { isSettled, refs } from '../state/uploads.js';
 import { html, live, nothing } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { formatBytes } from './format.js';
 import { icons } from './icons.js';
 import { imageSource } from './image.js';
+import { uploadChips } from './upload_chips.js';
 
 /** @import { SendMode } from '../state/wire.js' */
 
@@ -41,6 +44,24 @@ export class NaviComposer extends NaviElement {
     this._mode = 'queue';
     /** The session whose draft this is. @type {string | null | undefined} */
     this._for = undefined;
+    this._ondrag = (/** @type {DragEvent} */ event) => this.#drag(event);
+    this._ondrop = (/** @type {DragEvent} */ event) => this.#drop(event);
+    this._onleave = (/** @type {DragEvent} */ event) => { if (event.relatedTarget === null) this._dragging = false; };
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    // Anywhere in the page: a file that missed the field would take the page's place.
+    addEventListener('dragover', this._ondrag);
+    addEventListener('dragleave', this._onleave);
+    addEventListener('drop', this._ondrop);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    removeEventListener('dragover', this._ondrag);
+    removeEventListener('dragleave', this._onleave);
+    removeEventListener('drop', this._ondrop);
   }
 
   willUpdate() {
@@ -80,26 +101,28 @@ export class NaviComposer extends NaviElement {
     const over = bytesOver(this._text);
     const problem = over > 0 ? t('composer.too_long', { over: formatBytes(over), max: formatBytes(MAX_BYTES) }) : this._problem || this.#visionProblem();
     const action = running ? ACTIONS[this._mode] : 'composer.send';
-    const sendable = !blocked && !creating.get() && over === 0 && this._text.trim() !== '';
+    const key = id ?? NEW;
+    const files = uploads.get().get(key) ?? [];
+    const sendable = !blocked && !creating.get() && over === 0 && this._text.trim() !== '' && (id === null || isSettled(files));
     return html`<form class="composer ${this._dragging ? 'dragging' : ''}" @submit=${(/** @type {Event} */ event) => {
       event.preventDefault();
       void this.#send(this._mode);
-    }} @dragover=${(/** @type {DragEvent} */ event) => this.#drag(event, true)} @dragleave=${(/** @type {DragEvent} */ event) => this.#drag(event, false)}
-      @drop=${(/** @type {DragEvent} */ event) => this.#drop(event)} data-drop=${t('composer.drop')}>
+    }} data-drop=${t('composer.drop')}>
       ${this._images.length === 0 ? nothing : html`<ul class="previews">${this._images.map((image, i) => html`<li data-testid="preview">
         <img src=${imageSource(image)} alt=${t('conversation.image', { n: i + 1 })}>
         <button type="button" class="icon-button" aria-label=${t('composer.remove_image', { n: i + 1 })}
           @click=${() => { this._images = this._images.filter((_, at) => at !== i); }}>${icons.close}</button></li>`)}</ul>`}
+      ${uploadChips(key, files)}
       <textarea id="composer" data-testid="composer" rows="1" dir="auto" aria-label=${t('composer.label')} aria-describedby="composer-hint"
         placeholder=${t(!running ? 'composer.placeholder' : `composer.placeholder.${this._mode}`)} enterkeyhint="send"
         .value=${live(this._text)} @input=${(/** @type {InputEvent} */ event) => this.#input(event)}
         @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}
         @paste=${(/** @type {ClipboardEvent} */ event) => this.#paste(event)}></textarea>
       <div class="composer-row">
-        <input type="file" id="composer-file" class="off-screen" multiple accept=${IMAGE_TYPES.join(',')} tabindex="-1" aria-hidden="true"
-          data-testid="image-input" @change=${(/** @type {Event} */ event) => this.#chosen(event)}>
+        <input type="file" id="composer-file" class="off-screen" multiple tabindex="-1" aria-hidden="true"
+          data-testid="file-input" @change=${(/** @type {Event} */ event) => this.#chosen(event)}>
         <button type="button" class="icon-button" title=${t('composer.attach')} aria-label=${t('composer.attach')} data-testid="attach"
-          @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#composer-file'))?.click()}>${icons.image}</button>
+          @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#composer-file'))?.click()}>${icons.clip}</button>
         <span id="composer-hint" class="composer-hint ${problem === '' ? '' : 'problem'}" role=${problem === '' ? nothing : 'status'}
           >${problem || (running ? t('composer.hint_running', { key: COMMAND }) : t('composer.hint'))}</span>
         ${running ? this.#modes() : nothing}
@@ -145,12 +168,18 @@ export class NaviComposer extends NaviElement {
     const id = openId.get();
     const text = this._text;
     const images = this._images;
+    const files = uploads.get().get(id ?? NEW) ?? [];
     if (text.trim() === '' || bytesOver(text) > 0) return;
     if (id === null) {
       if (!(await startSession(text, images))) return;
     } else {
-      if (session.get() === null) return;
-      postMessage(id, text, images, session.get()?.run == null ? 'queue' : mode);
+      if (session.get() === null || !isSettled(files)) return;
+      if (files.some(({ state }) => state === 'failed')) {
+        this._problem = t('composer.upload_failed');
+        return;
+      }
+      postMessage(id, text, images, session.get()?.run == null ? 'queue' : mode, refs(files));
+      clearUploads(id);
       saveDraft(id, '');
     }
     this._text = '';
@@ -158,11 +187,11 @@ export class NaviComposer extends NaviElement {
     this._problem = '';
   }
 
-  /** @param {DragEvent} event @param {boolean} over */
-  #drag(event, over) {
+  /** @param {DragEvent} event */
+  #drag(event) {
     if (!event.dataTransfer?.types.includes('Files')) return;
     event.preventDefault();
-    this._dragging = over;
+    this._dragging = true;
   }
 
   /** @param {DragEvent} event */
@@ -171,6 +200,7 @@ export class NaviComposer extends NaviElement {
     this._dragging = false;
     if (files.length === 0) return;
     event.preventDefault();
+    if (this.closest('[inert]') !== null) return;
     void this.#add(files);
   }
 
@@ -193,20 +223,19 @@ export class NaviComposer extends NaviElement {
   async #add(files) {
     const id = this._for;
     this._problem = '';
+    /** @type {File[]} */
+    const others = [];
     for (const file of files) {
-      if (this._images.length >= MAX_IMAGES) {
-        this._problem = t('composer.image_count', { n: MAX_IMAGES });
-        return;
-      }
-      try {
-        const image = await readImage(file);
-        // The reader may have gone to another conversation meanwhile.
-        if (this._for !== id) return;
-        this._images = [...this._images, image];
-      } catch (error) {
-        this._problem = t(`composer.${error instanceof ImageError ? error.reason : 'image_type'}`, { name: file.name });
-      }
+      // Pictures go with the message itself; what cannot be made one of them goes as a file.
+      const image = !IMAGE_TYPES.includes(file.type) || this._images.length >= MAX_IMAGES ? null : await readImage(file).catch(() => null);
+      // The reader may have gone to another conversation meanwhile.
+      if (this._for !== id || id === undefined) return;
+      if (image === null) others.push(file);
+      else this._images = [...this._images, image];
     }
+    const room = MAX_FILES - (uploads.get().get(id ?? NEW) ?? []).length;
+    if (others.length > room) this._problem = t('composer.file_count', { n: MAX_FILES });
+    if (id !== undefined) addFiles(id, others.slice(0, Math.max(0, room)));
   }
 }
 

@@ -6,6 +6,7 @@ import { discard, resend } from '../app/session.js';
 import { outbox, session, target } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { errorGroup } from '../state/errors.js';
+import { atTheEnd } from '../state/approvals.js';
 import { answers, begins, compressedAt, forkAt, holds } from '../state/turns.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
 import { endingCard } from './cards.js';
@@ -14,6 +15,7 @@ import { icons } from './icons.js';
 import { imageRow } from './image.js';
 import { ScrollKeeper } from './scroll.js';
 import { isQuiet } from './status_line.js';
+import './approval.js';
 import './dividers.js';
 import './message.js';
 
@@ -98,6 +100,7 @@ export class NaviConversation extends NaviElement {
           ${repeat(entries, (entry) => entry.id, (entry, i) => html`${hidden + i === compressed ? compression(state) : nothing}<navi-message .entry=${entry}
             ?first=${begins(state.entries, hidden + i)} .fork=${forkAt(state.forks, entry)} .asked=${asked.get(entry.id) ?? null}></navi-message>`)}
           ${compressed === state.entries.length ? compression(state) : nothing}
+          ${repeat(atTheEnd(state), (approval) => approval.approval_id, (approval) => html`<navi-approval class="apart" .approval=${approval}></navi-approval>`)}
           ${repeat(outbox.get(), (item) => item.client_id, pending)}
           ${ending(state)}
         </div>
@@ -129,6 +132,7 @@ function pending(item) {
   const note = refused !== null ? t(`error.${errorGroup(refused.code)}.title`) : t(item.held ? 'message.unsent' : 'message.sending');
   return html`<article class="message user pending ${refused === null ? '' : 'refused'}" data-testid="pending-message" data-client-id=${item.client_id}>
     ${item.images.length === 0 ? nothing : imageRow(item.images, (n) => t('conversation.image', { n }))}
+    ${(item.files ?? []).length === 0 ? nothing : html`<ul class="file-row">${item.files?.map(({ name }) => html`<li><span class="file-chip">${icons.file}<span class="file-name" dir="auto">${name}</span></span></li>`)}</ul>`}
     <div class="bubble" dir="auto">${item.content}</div>
     <div class="message-foot pending-foot"><span>${note}${refused !== null && refused.message !== '' ? `: ${refused.message}` : ''}</span>
       ${refused === null && !item.held ? nothing : html`

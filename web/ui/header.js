@@ -5,6 +5,8 @@ import { html, nothing, svg } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { formatTokens } from './format.js';
 import { icons } from './icons.js';
+import { openPanel } from './panels.js';
+import './mode.js';
 
 /** The conversation's title, who answers it, and how full its context is. */
 export class NaviHeader extends NaviElement {
@@ -33,6 +35,9 @@ export class NaviHeader extends NaviElement {
       </div>
       ${link === 'open' ? nothing : html`<span class="connection" role="status" data-testid="connection" data-state=${link}><span class="spinner" aria-hidden="true"></span>
         <span class="connection-text">${t(`connection.${link}`)}</span></span>`}
+      <navi-mode></navi-mode>
+      ${state === null ? nothing : html`<button type="button" class="icon-button" data-testid="open-files" aria-haspopup="dialog" title=${t('files.open')} aria-label=${t('files.open')}
+        @click=${() => void openPanel('files')}>${icons.folder}</button>`}
       ${state === null || state.max_context_tokens === 0 ? nothing : contextMeter(state.context_tokens, state.max_context_tokens)}
     </header>`;
   }

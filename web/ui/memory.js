@@ -47,13 +47,13 @@ export class NaviMemory extends NaviElement {
 
   render() {
     const memory = this._memory;
-    return html`<dialog class="memory" data-testid="memory" aria-labelledby="memory-title" @close=${() => memoryOpen.set(false)}
+    return html`<dialog class="panel" data-testid="memory" aria-labelledby="memory-title" @close=${() => memoryOpen.set(false)}
       @click=${(/** @type {MouseEvent} */ event) => { if (event.target === this.#dialog) this.#dialog?.close(); }}>
-      <div class="memory-page">
-        <header class="memory-head"><h2 id="memory-title">${t('memory.title')}</h2>
+      <div class="panel-page">
+        <header class="panel-head"><h2 id="memory-title">${t('memory.title')}</h2>
           <button type="button" class="icon-button" data-testid="memory-close" aria-label=${t('memory.close')} title=${t('memory.close')} @click=${() => this.#dialog?.close()}>${icons.close}</button></header>
         <p class="quiet memory-hint">${t('memory.hint')}</p>
-        <div class="memory-tools">
+        <div class="panel-tools">
           <label class="search">${icons.search}<input type="search" data-testid="memory-search" placeholder=${t('memory.search')} aria-label=${t('memory.search')}
             .value=${this._query} @input=${(/** @type {InputEvent} */ event) => { this._query = /** @type {HTMLInputElement} */ (event.target).value; }}></label>
           <a class="button small plain" href="/memory/export" download="navi-memory.json" data-testid="memory-export">${icons.download}<span>${t('memory.export')}</span></a>

@@ -22,14 +22,15 @@ export class NaviSessionItem extends NaviElement {
     const { session } = this;
     const title = session.title || t('sidebar.untitled');
     if (this._renaming) return this.#form(title);
-    const state = session.state === 'idle' ? '' : t(`session.state.${session.state}`);
+    const phase = (session.asks ?? 0) > 0 ? 'asking' : session.state;
+    const state = phase === 'idle' ? '' : t(`session.state.${phase}`);
     return html`<div class="session-item ${this.current ? 'current' : ''}" data-testid="session-item" data-session-id=${session.id}
-      data-state=${session.state} data-pinned=${String(session.pinned)}>
+      data-state=${phase} data-pinned=${String(session.pinned)}>
       <a class="session-link" href=${sessionHref(session.id)} aria-current=${this.current ? 'page' : nothing}
         title=${`${title}\n${formatTime(session.last_active)}`} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}
         @dblclick=${() => void this.#rename()}>
         <span class="session-title" dir="auto">${title}</span>
-        ${state === '' ? nothing : html`<span class="state-dot ${session.state}" role="img" aria-label=${state} title=${state}></span>`}
+        ${state === '' ? nothing : html`<span class="state-dot ${phase}" role="img" aria-label=${state} title=${state}></span>`}
       </a>
       <span class="session-actions">
         ${this.#action('pin', session.pinned ? 'session.unpin' : 'session.pin', () => togglePin(session))}

@@ -26,7 +26,7 @@ export class NaviSettings extends NaviElement {
             data-testid=${`theme-${name}`} .checked=${theme.get() === name} @change=${() => setTheme(name)} aria-label=${t(`settings.theme.${name}`)}>${icon}</label>`)}
         </fieldset>
         <label class="select"><span class="off-screen">${t('settings.language')}</span>
-          <select data-testid="language" @change=${(/** @type {Event} */ event) => setLanguage(/** @type {Language} */ (/** @type {HTMLSelectElement} */ (event.target).value))}>
+          <select data-testid="language" @change=${(/** @type {Event} */ event) => void setLanguage(/** @type {Language} */ (/** @type {HTMLSelectElement} */ (event.target).value))}>
             ${Object.entries(languageNames).map(([code, name]) => html`<option value=${code} ?selected=${language.get() === code} lang=${code}>${name}</option>`)}
           </select></label>
       </div>

@@ -1,12 +1,13 @@
 /** @import { SessionSummary } from '../state/wire.js' */
 
-import { showError, showNew } from '../app/actions.js';
-import { drawerOpen, memoryOpen, openId, sessions } from '../app/signals.js';
+import { showNew } from '../app/actions.js';
+import { drawerOpen, openId, sessions } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { groupOf, matching } from '../state/sessions.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { icons, mark } from './icons.js';
+import { openPanel, withPanelStyles } from './panels.js';
 import './session_item.js';
 import './settings.js';
 
@@ -47,7 +48,8 @@ export class NaviSidebar extends NaviElement {
             ?current=${item.id === openId.get()}></navi-session-item></li>`)}</ul>`)}
         ${this._can_search && this._query.trim() !== '' ? html`<navi-search .query=${this._query.trim()}></navi-search>` : nothing}
       </nav>
-      <button type="button" class="open-memory" data-testid="open-memory" aria-haspopup="dialog" @click=${() => void openMemory()}>${icons.memory}<span>${t('memory.open')}</span></button>
+      <button type="button" class="open-memory" data-testid="open-memory" aria-haspopup="dialog" @click=${() => void openPanel('memory')}>${icons.memory}<span>${t('memory.open')}</span></button>
+      <button type="button" class="open-memory" data-testid="open-permissions" aria-haspopup="dialog" @click=${() => void openPanel('permissions')}>${icons.key}<span>${t('permissions.open')}</span></button>
       <navi-settings></navi-settings>`;
   }
 
@@ -55,7 +57,7 @@ export class NaviSidebar extends NaviElement {
   #search(query) {
     this._query = query;
     // Where it cannot be loaded, titles are searched all the same.
-    if (!this._can_search && query !== '') import('./search.js').then(() => { this._can_search = true; }, () => {});
+    if (!this._can_search && query !== '') Promise.all([import('./search.js'), withPanelStyles()]).then(() => { this._can_search = true; }, () => {});
   }
 
   #new() {
@@ -95,16 +97,6 @@ function groups(list) {
     found.set(group, [...(found.get(group) ?? []), item]);
   }
   return [...found];
-}
-
-async function openMemory() {
-  try {
-    await import('./memory.js');
-    drawerOpen.set(false);
-    memoryOpen.set(true);
-  } catch {
-    showError({ code: 'unreachable', message: '' });
-  }
 }
 
 customElements.define('navi-sidebar', NaviSidebar);

@@ -1,5 +1,6 @@
 /** @import { SessionState } from '../state/model.js' */
 
+import { isOpen } from '../state/approvals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
@@ -60,6 +61,8 @@ customElements.define('navi-status-line', NaviStatusLine);
  */
 export function isQuiet(state) {
   if (state.run === null) return false;
+  // A question says it better than a line.
+  if (state.approvals.some(isOpen)) return false;
   if (state.waiting !== null) return true;
   const last = state.entries[state.entries.length - 1];
   if (last === undefined || last.kind !== 'assistant') return true;

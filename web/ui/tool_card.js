@@ -1,11 +1,22 @@
+/** @import { Approval } from '../state/approvals.js' */
 /** @import { Call } from '../state/model.js' */
 
+import { changeOf } from '../app/changes.js';
+import { approvals, openId } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { approvalOf, isOpen } from '../state/approvals.js';
+import { counts, findDiff } from '../state/diff.js';
+import { plain } from '../state/terminal.js';
 import { html, nothing } from '../vendor/lit.js';
 import { copyButton } from './copy.js';
 import { NaviElement } from './element.js';
+import { fileImages } from './files_row.js';
 import { formatDuration } from './format.js';
 import { icons, toolIcon } from './icons.js';
+import './approval.js';
+import './change.js';
+import './diff.js';
+import './output.js';
 
 /** More lines than this are shown on demand. */
 const LINES = 30;
@@ -32,8 +43,12 @@ export class NaviToolCard extends NaviElement {
     const { call } = this;
     const open = this.#open;
     const body = `call-${call.id}`;
-    const state = t(`tool.state.${call.state}`);
-    return html`<section class="tool-card" data-testid="tool-card" data-call-id=${call.id} data-state=${call.state}
+    const approval = approvalOf(approvals.get(), call.id);
+    // What is asked about does not run yet.
+    const shown = approval !== null && isOpen(approval) && call.state === 'running' ? 'asked' : call.state;
+    const state = t(`tool.state.${shown}`);
+    const change = changeOf(call.id);
+    return html`<section class="tool-card" data-testid="tool-card" data-call-id=${call.id} data-state=${shown}
       data-tool=${call.name} aria-label="${call.name}: ${state}">
       <button type="button" class="tool-head" aria-expanded=${String(open)} aria-controls=${body}
         @click=${() => { this._chosen = !open; }}>
@@ -42,12 +57,21 @@ export class NaviToolCard extends NaviElement {
         <span class="tool-brief">${brief(call.args)}</span>
         <span class="tool-end">
           ${call.duration_ms === null ? nothing : html`<span class="tool-time">${formatDuration(call.duration_ms)}</span>`}
-          ${callState(call.state)}
+          ${callState(shown)}
           <span class="turn">${icons.chevron}</span>
         </span>
       </button>
+      ${approval === null ? nothing : this.#approval(approval)}
+      ${change === null ? nothing : html`<navi-change .change=${change} .rows=${diffOf(call)?.rows ?? null}></navi-change>`}
+      ${call.files.length === 0 ? nothing : fileImages(openId.get() ?? '', call.files)}
       <div id=${body} class="tool-body" ?hidden=${!open}>${open ? this.#body(call) : nothing}</div>
     </section>`;
+  }
+
+  /** A subagent's question stands at the end of the conversation, its answer here. @param {Approval} approval */
+  #approval(approval) {
+    if (approval.is_subagent === true && isOpen(approval)) return html`<p class="approval-outcome">${icons.shield}<span>${t('approval.below')}</span></p>`;
+    return html`<navi-approval .approval=${approval}></navi-approval>`;
   }
 
   /** @param {Call} call */
@@ -55,19 +79,27 @@ export class NaviToolCard extends NaviElement {
     return html`
       ${call.state === 'outcome_unknown' ? html`<p class="tool-hint">${t('tool.unknown_hint')}</p>` : nothing}
       ${argumentList(call.args)}
-      ${call.result === null && call.output !== '' ? this.#text('tool.output', call.output, true) : nothing}
-      ${call.result === null ? nothing : this.#text('tool.result', pretty(call.result), false)}`;
+      ${call.result === null && call.output !== '' ? html`<navi-output .text=${call.output} .from=${call.output_from} ?running=${call.state === 'running'}></navi-output>` : nothing}
+      ${call.result === null ? nothing : this.#result(call, call.result)}`;
+  }
+
+  /** @param {Call} call @param {string} result */
+  #result(call, result) {
+    const diff = diffOf(call);
+    if (diff === null) return this.#text('tool.result', pretty(plain(result)));
+    return html`<div class="tool-part"><div class="tool-label"><span>${t('tool.result')}</span>${copyButton(() => result, 'message.copy')}</div>
+      ${diff.before === '' ? nothing : html`<p class="diff-around">${diff.before}</p>`}<navi-diff .rows=${diff.rows}></navi-diff>
+      ${diff.after === '' ? nothing : html`<p class="diff-around">${diff.after}</p>`}</div>`;
   }
 
   /**
    * @param {string} label
    * @param {string} text
-   * @param {boolean} growing the end is what one wants to see
    */
-  #text(label, text, growing) {
+  #text(label, text) {
     const lines = text.split('\n');
     const cut = !this._whole && (lines.length > LINES + 5 || text.length > CHARS);
-    const shown = cut ? excerpt(lines, growing) : text;
+    const shown = cut ? lines.slice(0, LINES).join('\n').slice(0, CHARS) : text;
     return html`<div class="tool-part">
       <div class="tool-label"><span>${t(label)}</span>${copyButton(() => text, 'message.copy')}</div>
       <pre tabindex="0" class="tool-text">${shown === '' ? t('tool.empty') : shown}</pre>
@@ -77,22 +109,30 @@ export class NaviToolCard extends NaviElement {
   }
 }
 
-/**
- * @param {string[]} lines
- * @param {boolean} growing the end is what one wants to see
- */
-function excerpt(lines, growing) {
-  return growing ? lines.slice(-LINES).join('\n').slice(-CHARS) : lines.slice(0, LINES).join('\n').slice(0, CHARS);
+/** Calls do not change, but as whole new objects: what was found in one is found once. @type {WeakMap<Call, ReturnType<typeof findDiff>>} */
+const diffs = new WeakMap();
+
+/** The difference that a call gave back. @param {Call} call */
+function diffOf(call) {
+  if (call.result === null || call.state !== 'success') return null;
+  const known = diffs.get(call);
+  if (known !== undefined) return known;
+  const found = findDiff(call.result);
+  const { added, removed } = counts(found?.rows ?? []);
+  const diff = added + removed > 0 ? found : null;
+  diffs.set(call, diff);
+  return diff;
 }
 
-/** @param {Call['state']} state */
+/** @param {Call['state'] | 'asked'} state */
 export function callState(state) {
   const text = t(`tool.state.${state}`);
   return html`<span class="tool-state" title=${text}>${stateIcon(state)}<span class="tool-state-text">${text}</span></span>`;
 }
 
-/** @param {Call['state']} state */
+/** @param {Call['state'] | 'asked'} state */
 function stateIcon(state) {
+  if (state === 'asked') return icons.shield;
   if (state === 'running') return html`<span class="spinner" aria-hidden="true"></span>`;
   if (state === 'success') return icons.check;
   if (state === 'failed') return icons.cross;

@@ -2,12 +2,13 @@
 /** @import { UserEntry } from '../state/model.js' */
 
 import { editMessage } from '../app/session.js';
-import { session } from '../app/signals.js';
+import { openId, session } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../vendor/lit.js';
 import { branchPager } from './branch_pager.js';
 import { copyButton } from './copy.js';
 import { NaviElement } from './element.js';
+import { fileRow } from './files_row.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
 import { imageRow } from './image.js';
@@ -30,6 +31,7 @@ export class NaviUserMessage extends NaviElement {
     return html`<article class="message user" data-testid="message" data-role="user" data-message-id=${entry.id} data-steered=${String(entry.steered)}
       tabindex="-1" aria-label=${t('conversation.you')}>
       ${entry.images.length === 0 ? nothing : imageRow(entry.images, (n) => t('conversation.image', { n }))}
+      ${entry.files.length === 0 ? nothing : fileRow(openId.get() ?? '', entry.files)}
       ${this._editing ? this.#form(running) : html`<div class="bubble" dir="auto">${entry.content}</div>`}
       ${this._editing ? nothing : html`<div class="message-foot"><span class="message-actions"><time datetime=${entry.created_at}>${formatTime(entry.created_at)}</time>${
           running ? nothing : html`<button type="button" class="icon-button" data-testid="edit-message" title=${t('message.edit')} aria-label=${t('message.edit')}

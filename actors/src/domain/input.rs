@@ -3,7 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 
-use crate::protocol::command::UserInput;
+use super::files::MAX_FILES;
+use crate::protocol::command::{FileRef, UserInput};
 use crate::protocol::error::{ErrorCode, NaviError};
 
 /// The longest text, in bytes.
@@ -29,6 +30,7 @@ pub fn validate(input: UserInput) -> Result<UserInput, NaviError> {
         content,
         images,
         files,
+        attached: _,
         client_id,
         mode,
     } = input;
@@ -36,19 +38,12 @@ pub fn validate(input: UserInput) -> Result<UserInput, NaviError> {
     if let Some(id) = &client_id {
         validate_client_id(id)?;
     }
-    if let Some(file) = files.first() {
-        return Err(NaviError::new(
-            ErrorCode::FileNotFound,
-            format!(
-                "no uploaded file has the path {:?}; upload it first",
-                shortened(&file.path)
-            ),
-        ));
-    }
+    validate_files(&files)?;
     Ok(UserInput {
         content,
         images: validate_images(images)?,
         files,
+        attached: Vec::new(),
         client_id,
         mode,
     })
@@ -101,6 +96,40 @@ fn validate_client_id(id: &str) -> Result<(), NaviError> {
         ));
     }
     Ok(())
+}
+
+/// Whether there are such files, only the engine can tell.
+fn validate_files(files: &[FileRef]) -> Result<(), NaviError> {
+    if files.len() > MAX_FILES {
+        return Err(NaviError::new(
+            ErrorCode::TooManyFiles,
+            format!(
+                "the message has {} files and the limit is {MAX_FILES}",
+                files.len()
+            ),
+        ));
+    }
+    for (index, file) in files.iter().enumerate() {
+        if files[..index].iter().any(|other| other.path == file.path) {
+            return Err(invalid_field(format!(
+                "the file {:?} is attached twice",
+                shortened(&file.path)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The error for a file that is not one of this session.
+#[must_use]
+pub fn no_such_file(path: &str) -> NaviError {
+    NaviError::new(
+        ErrorCode::FileNotFound,
+        format!(
+            "this session has no file at {:?}; upload it first, or again if it was not used for long",
+            shortened(path)
+        ),
+    )
 }
 
 fn validate_images(images: Vec<String>) -> Result<Vec<String>, NaviError> {
@@ -198,7 +227,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::protocol::command::FileRef;
 
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\nrest";
 
@@ -245,15 +273,18 @@ mod tests {
                 "{wrong}"
             );
         }
-        let file = FileRef {
+        let file = |at: usize| FileRef {
             name: "a".to_owned(),
-            path: "b".to_owned(),
+            path: format!("uploads/{at}.txt"),
         };
-        let with_file = UserInput {
-            files: vec![file],
+        let with_files = |files: Vec<FileRef>| UserInput {
+            files,
             ..text("hi")
         };
-        assert_eq!(code(with_file), ErrorCode::FileNotFound);
+        let too_many = (0..=MAX_FILES).map(file).collect();
+        assert_eq!(code(with_files(too_many)), ErrorCode::TooManyFiles);
+        let twice = vec![file(1), file(1)];
+        assert_eq!(code(with_files(twice)), ErrorCode::InvalidField);
         for id in [String::new(), "x".repeat(129), "a\nb".to_owned()] {
             let with_id = UserInput {
                 client_id: Some(id),

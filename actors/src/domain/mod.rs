@@ -2,8 +2,10 @@
 
 pub mod breaker;
 pub mod compression;
+pub mod consent;
 pub mod context;
 pub mod cut;
+pub mod files;
 pub mod first_chunk;
 pub mod guards;
 pub mod history;
@@ -12,6 +14,7 @@ pub mod lanes;
 pub mod leaked_calls;
 pub mod memory;
 pub mod model_choice;
+pub mod outside;
 pub mod planning;
 pub mod recovery;
 pub mod run_loop;

@@ -69,6 +69,7 @@ pub fn close<M: AsRef<Message>>(
             is_subagent: false,
             call_id: call.call.id.clone(),
             duration_ms: 0,
+            files: Vec::new(),
         }));
     }
     records.extend(

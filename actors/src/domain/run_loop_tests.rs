@@ -1,17 +1,21 @@
 //! Scripted traces of the loop, and what holds for every trace there is.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::consent::Asking;
 use super::run_loop::{
     CallBook, CallPlan, CallResult, Cut, PlannedCall, Record, Reply, RunEnd, RunLoop, RunStart,
-    Step, ToolUse,
+    Since, Step, ToolUse,
 };
+use crate::protocol::approval::{ApprovalRequest, PendingApproval};
 use crate::protocol::chat::{RequestedCall, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
-use crate::protocol::ids::{MessageId, Origin, RunId};
+use crate::protocol::ids::{ApprovalId, MessageId, Origin, RunId};
 use crate::protocol::message::{MessageState, Role, ToolCall, ToolOutcome};
 use crate::protocol::profile::Profile;
 use crate::protocol::tool::Effect;
@@ -90,6 +94,8 @@ fn result(text: &str) -> CallResult {
     CallResult {
         outcome: ToolOutcome::Success,
         text: text.into(),
+        outside: false,
+        files: Vec::new(),
         duration_ms: 1,
     }
 }
@@ -116,6 +122,10 @@ fn told(records: &[Record]) -> Vec<String> {
             Record::Plan(plan) => format!("plan:{}", plan.steps.len()),
             Record::Context(_) => "context".to_owned(),
             Record::Began { .. } => "began".to_owned(),
+            Record::Ask(_) => "ask".to_owned(),
+            Record::Consented(_) => "consented".to_owned(),
+            Record::Tainted => "tainted".to_owned(),
+            Record::Waits(_) => "waits".to_owned(),
             Record::Ended(summary) => format!("ended:{:?}", summary.end.state()).to_lowercase(),
         })
         .collect()
@@ -136,6 +146,121 @@ fn an_answer_ends_the_run() {
         ["tokens=10", "+assistant", "stream_end", "ended:completed"]
     );
     assert_eq!(run.next_step(), Step::Finish(RunEnd::Answered));
+}
+
+fn asking(run: &PlannedCall) -> Asking {
+    Asking {
+        pending: PendingApproval {
+            approval_id: ApprovalId::new(),
+            run_id: RunId::new(),
+            call_id: run.call.id.clone(),
+            tool: run.call.name.clone(),
+            request: ApprovalRequest {
+                summary: "write".into(),
+                effect: Effect::Write,
+                reason: "it is asked".into(),
+                details: Vec::new(),
+                always: None,
+            },
+            requested_at: now(),
+            expires_at: now(),
+            is_subagent: false,
+        },
+        digest: "digest".into(),
+        rule_key: None,
+    }
+}
+
+#[test]
+fn a_call_that_is_asked_about_begins_when_it_is_allowed() {
+    let mut run = start(5);
+    run.on_reply(says("", &["write1", "write2"]), &mut Tools, now());
+    let first = group(&run);
+    let request = asking(&first[0]);
+    let records = run.on_asked(request);
+    assert_eq!(told(&records), ["ask", "approval_requested"]);
+    assert_eq!(run.asked(&first[0].call.id).unwrap().digest, "digest");
+    // It is still the next to be run, and nothing behind it is.
+    assert_eq!(group(&run), first);
+    assert_eq!(told(&run.on_tools_started(&first)), ["tool_started"]);
+    let records = run.on_tool_result(&first[0].call.id, result("ok"), now());
+    assert_eq!(told(&records), ["+tool", "tool_call"]);
+    assert_eq!(names(&group(&run)), ["write2"]);
+    // One that is cut off while it waits has its start told before its result.
+    run.on_asked(asking(&group(&run)[0]));
+    let records = run.cut(&Cut::Stopped, None, now());
+    assert_eq!(
+        told(&records),
+        [
+            "tool_started",
+            "+tool",
+            "tool_call",
+            "stream_stopped",
+            "ended:stopped"
+        ]
+    );
+}
+
+#[test]
+fn a_stored_loop_goes_on_from_what_was_recorded_after_it() {
+    let mut run = start(5);
+    let calls = ["read1", "read2", "read3", "write1"];
+    run.on_reply(says("", &calls), &mut Tools, now());
+    let all = run.not_begun();
+    let reads = group(&run);
+    assert_eq!(names(&reads), ["read1", "read2", "read3"]);
+    run.on_tools_started(&[reads[0].clone(), reads[2].clone()]);
+    let request = asking(&reads[1]);
+    let waiting = [request.pending.approval_id].into();
+    run.on_asked(request);
+    let stored = serde_json::to_string(&run).unwrap();
+
+    let mut run: RunLoop = serde_json::from_str(&stored).unwrap();
+    let since = Since {
+        answered: &[reads[0].call.id.clone()].into(),
+        begun: &[reads[0].call.id.clone(), reads[2].call.id.clone()].into(),
+        waiting: &waiting,
+    };
+    // The third went down with the process; its result waits for that of the second.
+    assert!(run.resume(&since, now()).is_empty());
+    assert_eq!(names(&group(&run)), ["read2"]);
+    assert!(run.asked(&reads[1].call.id).is_some());
+    run.on_tools_started(&[reads[1].clone()]);
+    let records = run.on_tool_result(&reads[1].call.id, result("ok"), now());
+    assert_eq!(told(&records), ["+tool", "tool_call", "+tool", "tool_call"]);
+    let Record::Message(lost) = &records[2] else {
+        panic!("{records:?}")
+    };
+    assert!(lost.content.as_deref().unwrap().contains("call it again"));
+    assert_eq!(group(&run), [all[3].clone()]);
+
+    // One that was answered, and had not begun, is asked anew.
+    let mut run: RunLoop = serde_json::from_str(&stored).unwrap();
+    let answered = Since {
+        waiting: &HashSet::new(),
+        ..since
+    };
+    run.resume(&answered, now());
+    assert!(run.asked(&reads[1].call.id).is_none());
+    assert_eq!(names(&group(&run)), ["read2"]);
+}
+
+#[test]
+fn text_from_outside_taints_with_its_result() {
+    let mut run = start(5);
+    run.on_reply(says("", &["read1"]), &mut Tools, now());
+    let group = group(&run);
+    run.on_tools_started(&group);
+    let outside = CallResult {
+        outside: true,
+        ..result("a page")
+    };
+    let records = run.on_tool_result(&group[0].call.id, outside, now());
+    assert_eq!(told(&records), ["tainted", "+tool", "tool_call"]);
+    let Record::Message(message) = &records[1] else {
+        panic!("{records:?}")
+    };
+    assert!(message.outside);
 }
 
 #[test]

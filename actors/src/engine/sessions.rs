@@ -6,7 +6,7 @@ use super::{Engine, move_dir};
 use crate::domain::input;
 use crate::feed::{self, Feed};
 use crate::protocol::chat::ChatRequest;
-use crate::protocol::command::UserInput;
+use crate::protocol::command::{PlainInput, UserInput};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{MessageId, RunId, SessionId, UserId};
 use crate::protocol::search::SearchHit;
@@ -55,6 +55,7 @@ impl Engine {
             user_id: user,
             title: String::new(),
             profile_id: profile.id.clone(),
+            mode: self.services.consent.mode,
             created_at: now(),
         };
         let owner = self.services.owner.clone();
@@ -111,7 +112,7 @@ impl Engine {
         session: SessionId,
         input: UserInput,
     ) -> Result<Accepted, NaviError> {
-        let input = input::validate(input)?;
+        let input = self.with_files(user, session, input).await?;
         self.tell(user, session, SendMessage(input)).await?
     }
 
@@ -123,9 +124,10 @@ impl Engine {
         &self,
         user: UserId,
         session: SessionId,
-        input: UserInput,
+        input: PlainInput,
     ) -> Result<PlainAnswer, NaviError> {
-        let input = input::validate(input)?;
+        let message = self.with_files(user, session, input.message).await?;
+        let input = PlainInput { message, ..input };
         self.tell(user, session, RunPlain(input)).await?
     }
 

@@ -26,6 +26,9 @@ const NOTE_TO_TOOL: &str = "[note from Navi, not part of the result]";
 /// What a model is told whose template wants the last word to be the user's.
 const GO_ON: &str = "Go on.";
 
+/// What ends the assistant's turn where the user speaks right after a tool's result.
+const SEEN: &str = "I have the results.";
+
 /// What a model's template takes, from the most to the least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Roles {
@@ -178,6 +181,14 @@ fn parted(messages: &[ChatMessage]) -> (String, Vec<ChatMessage>, Vec<&str>) {
             ) if calls_before.is_empty() => {
                 join(before, content);
                 calls_before.extend_from_slice(tool_calls);
+            }
+            (ChatMessage::User { .. }, Some(ChatMessage::Tool { .. })) => {
+                // To such a template the assistant's turn, which its call began, still goes on.
+                turns.push(ChatMessage::Assistant {
+                    content: SEEN.to_owned(),
+                    tool_calls: Vec::new(),
+                });
+                turns.push(message.clone());
             }
             (message, _) => turns.push(message.clone()),
         }

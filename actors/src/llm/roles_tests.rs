@@ -142,6 +142,21 @@ fn images_survive_a_merge() {
 }
 
 #[test]
+fn nobody_but_the_assistant_speaks_right_after_a_result() {
+    let seen = says("an image that the call gave back");
+    let given = [
+        says("Look"),
+        assistant("", &["1"]),
+        result("1", "below"),
+        seen.clone(),
+    ];
+    let [asked, call, told, _] = given.clone();
+    let wanted = [asked, call, told, assistant(SEEN, &[]), seen];
+    assert_eq!(arranged(Roles::SystemFirst, &given), wanted);
+    assert_eq!(arranged(Roles::Any, &given), given);
+}
+
+#[test]
 fn a_template_without_system_finds_it_in_the_first_user_message() {
     assert_eq!(
         arranged(Roles::NoSystem, &[system("Be kind."), says("Hi")]),

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::file::AttachedFile;
 use super::ids::{ApprovalId, MessageId};
 
 /// A frame from a client.
@@ -44,6 +45,9 @@ pub struct UserInput {
     pub images: Vec<String>,
     #[serde(default)]
     pub files: Vec<FileRef>,
+    /// What `files` came to when the engine looked them up. Never from outside.
+    #[serde(skip)]
+    pub attached: Vec<AttachedFile>,
     /// The sender's own id: the same one twice is one message.
     #[serde(default)]
     pub client_id: Option<String>,
@@ -54,6 +58,8 @@ pub struct UserInput {
 /// A file that was uploaded before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileRef {
+    /// What the upload returned counts; this is for who reads the frame.
+    #[serde(default)]
     pub name: String,
     /// As the upload returned it.
     pub path: String,
@@ -68,4 +74,27 @@ pub enum SendMode {
     Queue,
     /// It is handed to the run before its next model call.
     Steer,
+}
+
+/// A message for a plain run, which has nobody to ask.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlainInput {
+    #[serde(flatten)]
+    pub message: UserInput,
+    /// What becomes of calls that a person would be asked about.
+    #[serde(default)]
+    pub consent: PlainConsent,
+}
+
+/// What becomes of calls that a person would be asked about, in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlainConsent {
+    /// They are denied, and the model is told.
+    #[default]
+    Deny,
+    /// They wait for an answer from a tab or over REST, as in a streamed run.
+    Ask,
+    /// They are made, as in the mode `auto`; what asks even there is denied.
+    Allow,
 }

@@ -5,9 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::command::SendMode;
+use super::approval::{ApprovalRequest, ConsentMode, DecidedBy};
+use super::command::{Decision, SendMode};
 use super::error::ErrorCode;
-use super::ids::{CallId, MessageId, PartId, RunId};
+use super::file::AttachedFile;
+use super::ids::{ApprovalId, CallId, MessageId, PartId, RunId};
 use super::message::ToolOutcome;
 use super::plan::PlanStep;
 use super::session::SessionSnapshot;
@@ -72,6 +74,8 @@ pub enum Event {
         content: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<AttachedFile>,
     },
     /// A waiting message was changed; `content` is null where it was withdrawn.
     QueueChanged {
@@ -97,6 +101,8 @@ pub enum Event {
     RunWaiting {
         reason: WaitReason,
         detail: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_subagent: bool,
     },
     ThinkingDelta(Delta),
     /// The reasoning that was streamed is over.
@@ -120,12 +126,16 @@ pub enum Event {
         call_id: CallId,
         profile_id: String,
         task: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_subagent: bool,
     },
     /// It ended. The result of its call follows.
     SubagentFinished {
         call_id: CallId,
         /// False where the iteration limit, the time limit, a stop or a fault ended it.
         completed_normally: bool,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_subagent: bool,
     },
     /// From the next iteration on.
     ProfileSwitched {
@@ -172,10 +182,39 @@ pub enum Event {
         is_subagent: bool,
         call_id: CallId,
         duration_ms: u64,
+        /// Images that the call gave back.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<AttachedFile>,
+    },
+    /// A person is asked whether a call may be made. The first answer from any tab counts.
+    ApprovalRequested {
+        approval_id: ApprovalId,
+        call_id: CallId,
+        tool: String,
+        request: ApprovalRequest,
+        /// When it counts as denied.
+        expires_at: DateTime<Utc>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_subagent: bool,
+    },
+    /// It was answered, or nobody can answer it any more.
+    ApprovalResolved {
+        approval_id: ApprovalId,
+        call_id: CallId,
+        decision: Decision,
+        by: DecidedBy,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_subagent: bool,
+    },
+    /// How much the session may do without asking, from here on.
+    ModeChanged {
+        mode: ConsentMode,
     },
     /// The whole list after a change.
     TodoUpdated {
         items: Vec<TodoItem>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_subagent: bool,
     },
     /// The answer is complete; the client unlocks input.
     StreamEnd {
@@ -197,6 +236,8 @@ pub enum Event {
     Notice {
         code: String,
         message: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_subagent: bool,
     },
     Error {
         message: String,
@@ -249,6 +290,9 @@ impl Event {
             | Self::TurnThinking { .. }
             | Self::ToolStarted { .. }
             | Self::ToolCall { .. }
+            | Self::ApprovalRequested { .. }
+            | Self::ApprovalResolved { .. }
+            | Self::ModeChanged { .. }
             | Self::TodoUpdated { .. }
             | Self::StreamEnd { .. }
             | Self::StreamStopped { .. }
@@ -260,6 +304,18 @@ impl Event {
 }
 
 impl Event {
+    /// Notes that a child run tells it, of events that are made without a look at whose they are.
+    pub fn mark_subagent(&mut self) {
+        if let Self::RunWaiting { is_subagent, .. }
+        | Self::SubagentStarted { is_subagent, .. }
+        | Self::SubagentFinished { is_subagent, .. }
+        | Self::TodoUpdated { is_subagent, .. }
+        | Self::Notice { is_subagent, .. } = self
+        {
+            *is_subagent = true;
+        }
+    }
+
     /// The event's `type` on the wire.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -282,6 +338,9 @@ impl Event {
             Self::ToolStarted { .. } => "tool_started",
             Self::ToolOutput { .. } => "tool_output",
             Self::ToolCall { .. } => "tool_call",
+            Self::ApprovalRequested { .. } => "approval_requested",
+            Self::ApprovalResolved { .. } => "approval_resolved",
+            Self::ModeChanged { .. } => "mode_changed",
             Self::TodoUpdated { .. } => "todo_updated",
             Self::StreamEnd { .. } => "stream_end",
             Self::StreamStopped {} => "stream_stopped",

@@ -76,6 +76,18 @@ uuid_id!(
     /// A request for a person's consent.
     ApprovalId
 );
+uuid_id!(
+    /// A rule of consent.
+    RuleId
+);
+uuid_id!(
+    /// A change to a file.
+    ChangeId
+);
+uuid_id!(
+    /// A file of a session.
+    FileId
+);
 text_id!(
     /// A tool call. Ours, never the backend's: backends reuse or leave out theirs.
     CallId

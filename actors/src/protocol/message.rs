@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::file::AttachedFile;
 use super::ids::{CallId, MessageId, RunId};
 
 /// Who speaks. System messages are built for each call and never stored.
@@ -65,6 +66,9 @@ pub struct Message {
     /// Base64, without a `data:` prefix. User and assistant only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<String>,
+    /// What the user attached, or images that a tool gave back. User and tool only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<AttachedFile>,
     /// Assistant only; each has exactly one tool message after it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
@@ -77,6 +81,9 @@ pub struct Message {
     /// Tool results only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ToolOutcome>,
+    /// Whether the text came from outside and is data, whatever it says; tool results only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
     /// How long the tool ran, in milliseconds; tool results only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
@@ -103,10 +110,12 @@ impl Message {
             role,
             content: None,
             images: Vec::new(),
+            files: Vec::new(),
             tool_calls: Vec::new(),
             tool_call_id: None,
             name: None,
             outcome: None,
+            outside: false,
             duration_ms: None,
             thinking: None,
             state: MessageState::Complete,

@@ -3,10 +3,14 @@
 //! Everything here is plain data with one JSON form. No I/O and no actix: the
 //! page's types, the events' schema and the store's rows all come from these.
 
+pub mod approval;
+pub mod change;
 pub mod chat;
 pub mod command;
 pub mod error;
 pub mod event;
+pub mod extension;
+pub mod file;
 pub mod ids;
 pub mod memory;
 pub mod message;

@@ -4,7 +4,9 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::approval::{ConsentMode, PendingApproval};
 use super::command::SendMode;
+use super::file::AttachedFile;
 use super::ids::{MessageId, RunId, SessionId, UserId};
 use super::message::Message;
 use super::plan::Plan;
@@ -46,8 +48,17 @@ pub struct SessionSummary {
     pub pinned: bool,
     pub context_token_count: u32,
     pub state: SessionState,
+    /// How many requests for consent wait for an answer.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub asks: u32,
     pub created_at: DateTime<Utc>,
     pub last_active: DateTime<Utc>,
+}
+
+/// Left out of JSON: nearly always there is none.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_none(asks: &u32) -> bool {
+    *asks == 0
 }
 
 /// A message that waits for the run before it.
@@ -59,6 +70,8 @@ pub struct QueuedMessage {
     pub content: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<AttachedFile>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
     /// Whether the run that goes takes it in before its next model call.
@@ -104,6 +117,10 @@ pub struct SessionSnapshot {
     pub forks: Vec<Fork>,
     pub queue: Vec<QueuedMessage>,
     pub run: Option<ActiveRun>,
+    /// How much it may do without asking.
+    pub mode: ConsentMode,
+    /// What a person is asked just now.
+    pub approvals: Vec<PendingApproval>,
     /// Whether `{"type":"continue"}` would do something.
     pub can_continue: bool,
     pub max_context_tokens: u32,

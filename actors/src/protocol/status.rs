@@ -98,6 +98,20 @@ pub struct SystemStatus {
     pub warnings: Vec<String>,
     /// Models that the starter can fetch, and which of them are here.
     pub fetchable: Vec<FetchableModel>,
+    /// What keeps tools in.
+    pub fence: Fence,
+}
+
+/// Where the fence around tools is open (DESIGN section 7): the page shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fence {
+    /// `FS_ALLOWED_PATHS` is `*`.
+    pub files_open: bool,
+    /// `TERMINAL_ALLOWED_COMMANDS` is `*`.
+    pub commands_open: bool,
+    /// Why commands are not held by a sandbox, and what to do; none where they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
 }
 
 /// A model that the starter can fetch.

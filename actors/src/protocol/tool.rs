@@ -30,3 +30,22 @@ pub struct ToolSpec {
     pub effect: Effect,
     pub time_limit_ms: u64,
 }
+
+/// Where a tool comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolSource {
+    BuiltIn,
+    /// A folder in `TOOLS_DIR`.
+    User,
+    /// A Model Context Protocol server.
+    Mcp,
+}
+
+/// A tool as the list of all tools shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ListedTool {
+    #[serde(flatten)]
+    pub spec: ToolSpec,
+    pub source: ToolSource,
+}

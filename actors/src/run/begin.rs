@@ -46,6 +46,7 @@ pub(super) async fn drive(setup: RunSetup, own: Addr<RunActor>) {
                 let _ = task.finished.send(ChildReport {
                     problem: Some(problem),
                     text: String::new(),
+                    outside: false,
                     tokens: 0,
                 });
             }
@@ -77,11 +78,19 @@ pub(super) async fn find_way(services: &Services, profile_id: &str) -> Result<Wa
 }
 
 fn driver(
-    setup: RunSetup,
+    mut setup: RunSetup,
     own: Addr<RunActor>,
     way: &Way,
     context: RunContext,
 ) -> (Driver, Vec<Record>) {
+    if let Work::Turn(turn) = &mut setup.work
+        && let Some(run_loop) = turn.resumed.take()
+    {
+        tracing::info!(profile = way.profile.id, "run goes on after a restart");
+        let mut driver = Driver::new(setup, own, run_loop, context);
+        driver.prepare_again(way);
+        return (driver, Vec::new());
+    }
     let (goal, wants_plan, context_tokens) = match &setup.work {
         Work::Turn(turn) => (
             goal(&context),
@@ -129,6 +138,7 @@ pub(super) fn notices(services: &Services, way: &Way) -> Vec<Record> {
             "the profile's model {missing} is not there; {} answers instead",
             way.choice.model.name
         ),
+        is_subagent: false,
     });
     let events = way.notice.clone().into_iter().chain(missing);
     events.map(Record::Event).collect()

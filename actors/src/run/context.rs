@@ -8,14 +8,16 @@ use super::{RunSetup, Work};
 use crate::compression::{Compress, CompressionJob, event};
 use crate::domain::compression;
 use crate::domain::context::{self, Built, Conversation, RunKind};
+use crate::domain::files::{FileViews, in_passing};
 use crate::domain::history::ContextState;
 use crate::domain::model_choice;
 use crate::domain::planning::AgentInfo;
 use crate::domain::run_loop::{Record, ToolUse};
+use crate::files::SessionFiles;
 use crate::llm_actor::Ticket;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::error::NaviError;
-use crate::protocol::ids::{MessageId, UserId};
+use crate::protocol::ids::{MessageId, SessionId, UserId};
 use crate::protocol::message::{Message, Role};
 use crate::protocol::profile::Profile;
 use crate::protocol::tool::ToolSpec;
@@ -36,6 +38,8 @@ pub(super) struct RunContext {
     pub(super) messages: Vec<Arc<Message>>,
     /// Of those that were there when the run began.
     ordinals: Vec<u64>,
+    /// What the model reads of the messages' files.
+    pub(super) views: FileViews,
 }
 
 impl RunContext {
@@ -46,11 +50,13 @@ impl RunContext {
                 let store = &setup.services.store;
                 let read = store.context_messages(setup.session_id, &turn.path, turn.context.start);
                 let read = read.await.map_err(|error| store_error(&error))?;
-                let (ordinals, messages) = read
+                let (ordinals, messages): (Vec<_>, Vec<Arc<Message>>) = read
                     .into_iter()
                     .map(|(ordinal, message)| (ordinal, Arc::new(message)))
                     .unzip();
+                let seen = messages.iter().map(AsRef::as_ref);
                 Ok(Self {
+                    views: setup.services.files.views(setup.session_id, seen).await,
                     state: turn.context.clone(),
                     messages,
                     ordinals,
@@ -67,6 +73,7 @@ impl RunContext {
                     state: ContextState::default(),
                     messages: vec![Arc::new(asked)],
                     ordinals: Vec::new(),
+                    views: FileViews::new(),
                 })
             }
         }
@@ -103,11 +110,20 @@ impl RunContext {
         self.state.memory.is_none()
     }
 
+    /// Takes in a message that came while the run goes, with its files.
+    pub(super) async fn hear(&mut self, files: &SessionFiles, session: SessionId, said: Message) {
+        self.views.extend(files.views(session, [&said]).await);
+        self.push(said);
+    }
+
     /// The last text of the user's, as planning reads it.
     pub(super) fn request_text(&self) -> String {
-        self.last_user()
-            .and_then(|at| self.messages[at].content.clone())
-            .unwrap_or_default()
+        let Some(at) = self.last_user() else {
+            return String::new();
+        };
+        let asked = &self.messages[at];
+        let text = asked.content.as_deref().unwrap_or_default();
+        format!("{text}{}", in_passing(asked))
     }
 
     /// The exchange before it, shortened.
@@ -132,7 +148,7 @@ impl RunContext {
     }
 
     fn conversation(&self) -> Conversation<'_> {
-        Conversation::of(&self.state, &self.messages)
+        Conversation::of(&self.state, &self.messages).with_files(&self.views)
     }
 }
 
@@ -144,7 +160,7 @@ impl Driver {
             agents,
         };
         let allowed = self.allowed(&way.profile);
-        self.services.registry.enabled(&allowed, &audience).specs
+        self.registry.enabled(&allowed, &audience).specs
     }
 
     /// The request of the next model call, within the window.
@@ -156,6 +172,7 @@ impl Driver {
         };
         let mut notes = context::notes(&self.context.messages);
         notes.extend(self.run_loop.notes());
+        let allowed = self.allowed(&way.profile);
         context::request(
             &way.profile,
             &self.services.persona(),
@@ -163,6 +180,7 @@ impl Driver {
             &way.choice.model,
             &context::Offer {
                 tools,
+                prompts: self.registry.prompts(&allowed),
                 notes,
                 context_window: self.services.context_window,
                 think: self.services.think,
@@ -280,11 +298,11 @@ pub(crate) fn would_send(
         profile: &profile,
         agents: &agents(&profiles),
     };
+    let registry = services.toolbox.now();
+    let allowed = registry.names(&profile.enabled_tools);
     let offer = context::Offer {
-        tools: services
-            .registry
-            .enabled(&profile.enabled_tools, &audience)
-            .specs,
+        tools: registry.enabled(&allowed, &audience).specs,
+        prompts: registry.prompts(&allowed),
         notes: context::notes(conversation.messages),
         context_window: services.context_window,
         think: services.think,

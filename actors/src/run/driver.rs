@@ -12,14 +12,17 @@ use tokio::time::Instant;
 use super::begin::{find_way, notices};
 use super::context::RunContext;
 use super::{ChildReport, Ends, RunActor, RunSetup, Work};
+use crate::domain::consent;
 use crate::domain::model_choice::Choice;
 use crate::domain::run_loop::{
     CallBook, CallPlan, Cut, Record, Reply, RunEnd, RunLoop, RunSummary, Step,
 };
+use crate::protocol::command::PlainConsent;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, MessageId, Origin, SessionId, UserId};
 use crate::protocol::message::ToolCall;
 use crate::protocol::profile::Profile;
+use crate::protocol::tool::Effect;
 use crate::services::{Services, now};
 use crate::session::SessionActor;
 use crate::session::messages::{Checkpoint, Commit, RunGone};
@@ -32,6 +35,8 @@ const CLOSING_TIME: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Driver {
     pub(super) services: Arc<Services>,
+    /// The tools as they were when this run began.
+    pub(super) registry: Registry,
     pub(super) session: Addr<SessionActor>,
     pub(super) session_id: SessionId,
     pub(super) user_id: UserId,
@@ -55,6 +60,13 @@ pub(super) struct Driver {
     /// How many turns the last call had to do without.
     pub(super) told_left_out: usize,
     pub(super) told_cut_prompt: bool,
+    pub(super) consent: PlainConsent,
+    /// The most that its calls may do.
+    pub(super) ceiling: Effect,
+    /// It read text from outside.
+    pub(super) outside: bool,
+    /// It goes on after a restart.
+    resumed: bool,
     /// How the run ended.
     over: Option<RunSummary>,
 }
@@ -79,6 +91,7 @@ impl Driver {
     ) -> Self {
         let limits = setup.services.runs;
         Self {
+            registry: setup.services.toolbox.now(),
             services: setup.services,
             session: setup.session,
             session_id: setup.session_id,
@@ -97,6 +110,10 @@ impl Driver {
             children_tokens: Arc::default(),
             told_left_out: 0,
             told_cut_prompt: false,
+            consent: setup.consent,
+            ceiling: setup.ceiling,
+            outside: false,
+            resumed: false,
             over: None,
         }
     }
@@ -114,6 +131,7 @@ impl Driver {
             let _ = task.finished.send(ChildReport {
                 problem: problem(&over.end),
                 text: over.text,
+                outside: self.outside,
                 tokens,
             });
         }
@@ -121,7 +139,9 @@ impl Driver {
 
     async fn run(&mut self, mut way: Way, first: Vec<Record>) -> Result<(), RunGone> {
         self.commit(first).await?;
-        self.compress_if_due(&way).await?;
+        if !self.resumed {
+            self.compress_if_due(&way).await?;
+        }
         while !self.run_loop.is_over() {
             fail::fail_point!("run::step");
             if let Some(cut) = self.cut_now(true) {
@@ -157,7 +177,9 @@ impl Driver {
         for message in around.steered {
             self.run_loop
                 .on_steered(message.content.as_deref().unwrap_or_default());
-            self.context.push(message);
+            self.context
+                .hear(&self.services.files, self.session_id, message)
+                .await;
         }
         self.run_loop.on_todo(&around.todo);
         if self.origin.is_subagent() || around.profile_id == self.profile_id {
@@ -226,7 +248,11 @@ impl Driver {
             match record {
                 Record::Message(message) => self.context.push(message.clone()),
                 Record::Ended(summary) => self.over = Some(summary.clone()),
+                Record::Tainted => self.outside = true,
                 Record::Event(_)
+                | Record::Ask(_)
+                | Record::Consented(_)
+                | Record::Waits(_)
                 | Record::Plan(_)
                 | Record::ContextTokens(_)
                 | Record::Began { .. }
@@ -253,32 +279,40 @@ impl Driver {
     /// The tools that this run's model may call with this profile.
     pub(super) fn allowed(&self, profile: &Profile) -> Vec<String> {
         let Work::Child(child) = &self.work else {
-            return profile.enabled_tools.clone();
+            return self.registry.names(&profile.enabled_tools);
         };
         let named = if profile.subagent_tools.is_empty() {
             &profile.enabled_tools
         } else {
             &profile.subagent_tools
         };
-        named
-            .iter()
+        self.registry
+            .names(named)
+            .into_iter()
             // A child changes nothing of what its parent is, and depth has its limit.
-            .filter(|tool| *tool != crate::tools::switch_profile::NAME)
+            .filter(|tool| tool != crate::tools::switch_profile::NAME)
             .filter(|tool| {
-                *tool != crate::tools::spawn_agent::NAME
+                tool != crate::tools::spawn_agent::NAME
                     || child.depth < self.services.runs.child_depth
             })
-            .cloned()
             .collect()
+    }
+
+    /// Looks up again the calls that a restart left to be made.
+    pub(super) fn prepare_again(&mut self, way: &Way) {
+        self.resumed = true;
+        let allowed = self.allowed(&way.profile);
+        let mut book = Book::new(&self.registry, allowed, self.ceiling);
+        for planned in self.run_loop.not_begun() {
+            book.plan(&planned.call);
+        }
+        self.prepared = book.prepared;
     }
 
     /// The model's whole reply is here: has it recorded, with its calls looked up.
     pub(super) async fn take_reply(&mut self, way: &Way, reply: Reply) -> Result<(), RunGone> {
-        let mut book = Book {
-            registry: &self.services.registry,
-            allowed: self.allowed(&way.profile),
-            prepared: HashMap::new(),
-        };
+        let allowed = self.allowed(&way.profile);
+        let mut book = Book::new(&self.registry, allowed, self.ceiling);
         let records = self.run_loop.on_reply(reply, &mut book, now());
         self.prepared = book.prepared;
         self.commit(records).await
@@ -289,7 +323,20 @@ impl Driver {
 struct Book<'a> {
     registry: &'a Registry,
     allowed: Vec<String>,
+    /// See [`RunSetup::ceiling`].
+    ceiling: Effect,
     prepared: HashMap<CallId, PreparedCall>,
+}
+
+impl<'a> Book<'a> {
+    fn new(registry: &'a Registry, allowed: Vec<String>, ceiling: Effect) -> Self {
+        Self {
+            registry,
+            allowed,
+            ceiling,
+            prepared: HashMap::new(),
+        }
+    }
 }
 
 impl CallBook for Book<'_> {
@@ -303,6 +350,10 @@ impl CallBook for Book<'_> {
             .prepare(&call.name, &call.arguments, &self.allowed)
         {
             Ok(ready) => {
+                let beyond = consent::beyond_parent(&call.name, ready.effect, self.ceiling);
+                if let Some(reason) = beyond {
+                    return CallPlan::Refuse(reason);
+                }
                 let plan = CallPlan::Run {
                     effect: ready.effect,
                     side_by_side: ready.side_by_side,

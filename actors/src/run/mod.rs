@@ -8,8 +8,10 @@
 
 mod asking;
 mod begin;
+mod consent;
 mod context;
 mod driver;
+mod live_output;
 mod model_call;
 mod pace;
 mod planning;
@@ -30,7 +32,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::domain::history::{ContextState, Segment};
+use crate::domain::run_loop::RunLoop;
+use crate::protocol::command::PlainConsent;
 use crate::protocol::ids::{MessageId, Origin, SessionId, UserId};
+use crate::protocol::tool::Effect;
 use crate::services::Services;
 use crate::session::SessionActor;
 use crate::supervision::{Ending, Guard};
@@ -50,6 +55,10 @@ pub struct RunSetup {
     pub deadline: Instant,
     /// The most tokens that it may use.
     pub max_tokens: u64,
+    /// What becomes of calls that a person would be asked about.
+    pub consent: PlainConsent,
+    /// The most that its calls may do: what its parent's may.
+    pub ceiling: Effect,
 }
 
 /// What a run is about.
@@ -69,6 +78,8 @@ pub struct Turn {
     /// Whether it may plan.
     pub plans: bool,
     pub context: ContextState,
+    /// Where it goes on after a restart; none where it begins.
+    pub resumed: Option<RunLoop>,
     /// Where the conversation's messages are.
     pub path: Vec<Segment>,
 }
@@ -92,6 +103,8 @@ pub struct ChildReport {
     /// None where it answered; else what kept it from that.
     pub problem: Option<String>,
     pub text: String,
+    /// Whether it read text from outside, which its own may repeat.
+    pub outside: bool,
     pub tokens: u64,
 }
 

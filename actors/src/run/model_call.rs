@@ -124,8 +124,12 @@ impl Driver {
 
     pub(super) async fn notice(&mut self, code: &str, message: String) -> Result<(), RunGone> {
         let code = code.to_owned();
-        self.commit(vec![Record::Event(Event::Notice { code, message })])
-            .await
+        self.commit(vec![Record::Event(Event::Notice {
+            code,
+            message,
+            is_subagent: self.origin.is_subagent(),
+        })])
+        .await
     }
 
     async fn model_failed(&mut self, reply: Reply, error: NaviError) -> Result<(), RunGone> {
@@ -159,8 +163,12 @@ impl Driver {
         reason: WaitReason,
         detail: String,
     ) -> Result<(), RunGone> {
-        self.commit(vec![Record::Event(Event::RunWaiting { reason, detail })])
-            .await
+        self.commit(vec![Record::Event(Event::RunWaiting {
+            reason,
+            detail,
+            is_subagent: self.origin.is_subagent(),
+        })])
+        .await
     }
 
     /// Waits for a slot of the backend. None where the run was cut off meanwhile.

@@ -10,11 +10,15 @@ use tokio::time::Instant;
 
 use super::driver::Driver;
 use super::{ChildReport, ChildTask, Ends, RunActor, RunChild, RunSetup, Work};
+use crate::domain::consent;
+use crate::protocol::command::PlainConsent;
 use crate::protocol::ids::{CallId, MessageId, Origin, RunId, SessionId, UserId};
+use crate::protocol::profile::Profile;
+use crate::protocol::tool::Effect;
 use crate::services::Services;
 use crate::session::SessionActor;
 use crate::session::messages::StartChild;
-use crate::tools::{Agents, SpawnOrder, ToolError};
+use crate::tools::{Agents, SpawnOrder, ToolError, ToolOutput, ToolResult};
 
 /// Starts the children of one run.
 #[derive(Debug)]
@@ -32,6 +36,9 @@ pub(super) struct Spawner {
     profile_id: String,
     /// Of the parent: 0 for a foreground run.
     depth: u32,
+    /// The most that a child's calls may do.
+    ceiling: Effect,
+    consent: PlainConsent,
     /// The tokens that each child of this group may use.
     tokens: u64,
     slots: Arc<Semaphore>,
@@ -41,7 +48,13 @@ pub(super) struct Spawner {
 
 impl Driver {
     /// What starts the children of a group of calls, of which `spawning` ask for one.
-    pub(super) fn spawner(&self, profile_id: &str, spawning: u64) -> Spawner {
+    pub(super) fn spawner(&self, profile: &Profile, spawning: u64) -> Spawner {
+        let allowed = self.allowed(profile);
+        let tools = self.registry.all();
+        let own = tools
+            .filter(|tool| allowed.contains(&tool.name))
+            .map(|tool| (tool.name.as_str(), tool.effect));
+        let ceiling = consent::ceiling(own, self.ceiling);
         Spawner {
             services: Arc::clone(&self.services),
             session: self.session.clone(),
@@ -52,7 +65,9 @@ impl Driver {
             parent_ends: self.ends.clone(),
             parent_deadline: self.deadline,
             asked_in: self.asked_in(),
-            profile_id: profile_id.to_owned(),
+            profile_id: profile.id.clone(),
+            ceiling,
+            consent: self.consent,
             depth: match &self.work {
                 Work::Turn(_) => 0,
                 Work::Child(child) => child.depth,
@@ -119,13 +134,15 @@ impl Spawner {
                 .parent_deadline
                 .min(Instant::now() + self.services.runs.child_time),
             max_tokens: self.tokens,
+            consent: self.consent,
+            ceiling: self.ceiling,
         }
     }
 }
 
 #[async_trait]
 impl Agents for Spawner {
-    async fn spawn(&self, call_id: &CallId, order: SpawnOrder) -> Result<String, ToolError> {
+    async fn spawn(&self, call_id: &CallId, order: SpawnOrder) -> ToolResult {
         let profile_id = order
             .profile_id
             .clone()
@@ -170,7 +187,11 @@ impl Agents for Spawner {
             )
         })?;
         self.used.fetch_add(report.tokens, Ordering::Relaxed);
-        Ok(told(&report))
+        Ok(ToolOutput {
+            text: told(&report),
+            outside: report.outside,
+            ..ToolOutput::default()
+        })
     }
 }
 

@@ -9,82 +9,133 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::consent::{Moved, Moving, bound_to, propose};
 use super::driver::{Driver, Way};
+use super::live_output::{self, Live, OutputOf};
+use crate::domain::consent;
+use crate::domain::files::FileViews;
 use crate::domain::run_loop::{CallPlan, CallResult, PlannedCall};
 use crate::domain::scratchpad::ScratchpadCommand;
 use crate::domain::todo::TodoCommand;
+use crate::files::KeptImages;
 use crate::memory::MemoryOf;
 use crate::protocol::ids::{CallId, RunId};
 use crate::protocol::memory::FactSource;
 use crate::protocol::message::ToolOutcome;
+use crate::protocol::profile::Profile;
 use crate::protocol::todo::{Scratchpad, TodoItem};
 use crate::services::now;
 use crate::session::SessionActor;
 use crate::session::messages::{ChangeScratchpad, ChangeTodo, RunGone, SwitchProfile};
 use crate::tools::registry::PreparedCall;
-use crate::tools::{Agents, SessionState, ToolContext, ToolError, spawn_agent};
+use crate::tools::{
+    Agents, LiveOutput, SessionState, ToolContext, ToolError, ToolResult, spawn_agent,
+};
 
 impl Driver {
-    /// Runs calls side by side; each one's start is committed before it begins.
+    /// Runs calls side by side; each one's start is committed before it begins. One that a
+    /// person is asked about begins when they allow it, and the others go on meanwhile.
     pub(super) async fn run_tools(
         &mut self,
         way: &Way,
         group: &[PlannedCall],
     ) -> Result<(), RunGone> {
-        let records = self.run_loop.on_tools_started(group);
-        self.commit(records).await?;
         let spawning = group
             .iter()
             .filter(|planned| planned.call.name == spawn_agent::NAME);
         let spawning = spawning.count() as u64;
-        let agents: Arc<dyn Agents> = Arc::new(self.spawner(&way.profile.id, spawning));
-        let mut running: FuturesUnordered<_> = group
-            .iter()
-            .map(|planned| self.run_call(planned, &agents))
-            .collect();
-        let deadline = self.deadline;
+        let agents: Arc<dyn Agents> = Arc::new(self.spawner(&way.profile, spawning));
+        let opened = self.open_group(way, group, &agents).await?;
+        // How many calls run; the others of `moving` wait for a person.
+        let mut working = opened.begun.len();
+        let mut moving: FuturesUnordered<Moving> = FuturesUnordered::new();
+        for planned in &opened.begun {
+            moving.push(self.ending(way, planned, None, opened.untrusted, &agents));
+        }
+        for asked in opened.asked {
+            moving.push(self.answering(asked));
+        }
         loop {
-            let ended = tokio::select! {
+            let before = tokio::time::Instant::now();
+            let moved = tokio::select! {
                 biased;
                 () = self.ends.stop.cancelled() => break,
                 () = self.ends.interrupt.cancelled() => break,
-                () = tokio::time::sleep_until(deadline) => break,
-                ended = running.next() => ended,
+                () = self.ends.wind_down.cancelled(), if working == 0 && self.may_park() => {
+                    return self.park().await;
+                }
+                () = tokio::time::sleep_until(self.deadline), if working > 0 => break,
+                moved = moving.next() => moved,
             };
-            let Some((call_id, result)) = ended else {
-                return Ok(());
-            };
-            let records = self.run_loop.on_tool_result(&call_id, result, now());
-            self.commit(records).await?;
+            if working == 0 {
+                // What a person takes to answer is not the run's time.
+                self.deadline += before.elapsed();
+            }
+            match moved {
+                None => return Ok(()),
+                Some(Moved::Ended(call_id, result, views)) => {
+                    working -= 1;
+                    self.context.views.extend(views);
+                    let records = self.run_loop.on_tool_result(&call_id, result, now());
+                    self.commit(records).await?;
+                }
+                Some(Moved::Answered(call_id, answer)) => {
+                    let planned = group
+                        .iter()
+                        .find(|planned| planned.call.id == call_id)
+                        .ok_or(RunGone)?;
+                    if let Some((digest, untrusted)) = self.on_answer(planned, answer?).await? {
+                        working += 1;
+                        moving.push(self.ending(way, planned, Some(digest), untrusted, &agents));
+                    }
+                }
+            }
         }
         // Dropping what runs ends it.
-        drop(running);
+        drop(moving);
         match self.cut_now(false) {
             Some(cut) => self.end_cut(&cut, None).await,
             None => self.time_up(None).await,
         }
     }
 
-    /// One call as a task of its own: a panic in it is its result, and no more.
-    fn run_call(
+    fn ending(
         &self,
+        way: &Way,
         planned: &PlannedCall,
+        digest: Option<String>,
+        untrusted: bool,
         agents: &Arc<dyn Agents>,
-    ) -> impl Future<Output = (CallId, CallResult)> + use<> {
-        let call_id = planned.call.id.clone();
-        let refusal = match &planned.plan {
-            CallPlan::Refuse(reason) => Some(reason.clone()),
-            CallPlan::Run { .. } => None,
-        };
-        let prepared = self.prepared.get(&call_id).cloned();
-        let context = ToolContext {
+    ) -> Moving {
+        let ended = self.run_call(way, planned, digest, untrusted, agents);
+        Box::pin(async move {
+            let (call_id, result, views) = ended.await;
+            Moved::Ended(call_id, result, views)
+        })
+    }
+
+    /// What a call may use.
+    pub(super) fn tool_context(
+        &self,
+        way: &Way,
+        call_id: &CallId,
+        untrusted: bool,
+        agents: &Arc<dyn Agents>,
+        output: LiveOutput,
+    ) -> ToolContext {
+        ToolContext {
             session_id: self.session_id,
+            run_id: self.origin.run_id,
+            is_subagent: self.origin.is_subagent(),
+            user_id: self.user_id,
             call_id: call_id.clone(),
+            output,
             workspace: self.services.sessions_dir.join(self.session_id.to_string()),
             stop: self.ends.stop.child_token(),
             session: Arc::new(SessionOf {
                 session: self.session.clone(),
                 run_id: self.origin.run_id,
+                profile: Arc::clone(&way.profile),
             }),
             agents: Arc::clone(agents),
             memory: Arc::new(MemoryOf {
@@ -95,30 +146,99 @@ impl Driver {
                     message_id: self.asked_in(),
                 },
             }),
-            untrusted: false,
+            untrusted,
+            approved: false,
+            sees_images: way.choice.model.vision != Some(false),
+        }
+    }
+
+    /// One call as a task of its own: a panic in it is its result, and no more. Where it was
+    /// approved, `digest` is what the approval is bound to.
+    fn run_call(
+        &self,
+        way: &Way,
+        planned: &PlannedCall,
+        digest: Option<String>,
+        untrusted: bool,
+        agents: &Arc<dyn Agents>,
+    ) -> impl Future<Output = (CallId, CallResult, FileViews)> + use<> {
+        let call_id = planned.call.id.clone();
+        let tool = planned.call.name.clone();
+        let files = self.services.files.clone();
+        let session_id = self.session_id;
+        let refusal = match &planned.plan {
+            CallPlan::Refuse(reason) => Some(reason.clone()),
+            CallPlan::Run { .. } => None,
         };
+        let prepared = self.prepared.get(&call_id).cloned();
+        // A refusal is in our own words.
+        let foreign = refusal.is_none()
+            && prepared
+                .as_ref()
+                .is_some_and(|prepared| prepared.tool.fails_in_foreign_words());
+        let live = self.run_loop.asked_by(&call_id).map(|message_id| {
+            let piece = OutputOf {
+                origin: self.origin,
+                call_id: call_id.clone(),
+                message_id,
+            };
+            Live::new(self.session.clone(), piece)
+        });
+        let output = live.as_ref().map_or_else(live_output::unseen, Live::output);
+        let mut context = self.tool_context(way, &call_id, untrusted, agents, output);
+        context.approved = digest.is_some();
         async move {
             let began = Instant::now();
             let answer = match (refusal, prepared) {
                 (Some(refusal), _) => Err(ToolError(refusal)),
-                (None, Some(prepared)) => execute(prepared, context).await,
+                (None, Some(prepared)) => {
+                    files.used_by_call(session_id, &prepared.args).await;
+                    approved_or_free(prepared, digest, context).await
+                }
                 (None, None) => Err(ToolError("this call was lost; make it again".to_owned())),
             };
-            let (outcome, text) = match answer {
-                Ok(text) => (ToolOutcome::Success, text),
-                Err(error) => (ToolOutcome::Failed, error.0),
+            if let Some(live) = live {
+                live.finish().await;
+            }
+            let (outcome, text, outside, kept) = match answer {
+                Ok(output) => {
+                    let kept = files.keep_images(session_id, &tool, output.images).await;
+                    let mut text = output.text;
+                    for problem in &kept.problems {
+                        text.push_str(&format!("\n[{problem}]"));
+                    }
+                    (ToolOutcome::Success, text, output.outside, kept)
+                }
+                Err(error) => (ToolOutcome::Failed, error.0, foreign, KeptImages::default()),
             };
             let result = CallResult {
                 outcome,
                 text,
+                outside,
+                files: kept.files,
                 duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             };
-            (call_id, result)
+            (call_id, result, kept.views)
         }
     }
 }
 
-async fn execute(prepared: PreparedCall, context: ToolContext) -> Result<String, ToolError> {
+/// Runs a call, where it was approved only if it is still the one that was.
+async fn approved_or_free(
+    prepared: PreparedCall,
+    digest: Option<String>,
+    context: ToolContext,
+) -> ToolResult {
+    if let Some(digest) = digest {
+        let proposal = propose(&prepared, &context).await?;
+        if bound_to(&prepared, &proposal) != digest {
+            return Err(ToolError(consent::CHANGED.to_owned()));
+        }
+    }
+    execute(prepared, context).await
+}
+
+async fn execute(prepared: PreparedCall, context: ToolContext) -> ToolResult {
     let limit = Duration::from_millis(prepared.tool.spec().time_limit_ms);
     let name = prepared.tool.spec().name.clone();
     let stop = context.stop.clone();
@@ -153,6 +273,7 @@ async fn execute(prepared: PreparedCall, context: ToolContext) -> Result<String,
 struct SessionOf {
     session: Addr<SessionActor>,
     run_id: RunId,
+    profile: Arc<Profile>,
 }
 
 #[async_trait]
@@ -160,6 +281,7 @@ impl SessionState for SessionOf {
     async fn todo(&self, command: TodoCommand) -> Result<Vec<TodoItem>, ToolError> {
         let change = ChangeTodo {
             run_id: self.run_id,
+            profile: Arc::clone(&self.profile),
             command,
         };
         self.session.send(change).await.map_err(gone)?
@@ -177,6 +299,7 @@ impl SessionState for SessionOf {
     async fn scratchpad(&self, command: ScratchpadCommand) -> Result<Scratchpad, ToolError> {
         let change = ChangeScratchpad {
             run_id: self.run_id,
+            profile: Arc::clone(&self.profile),
             command,
         };
         self.session.send(change).await.map_err(gone)?

@@ -90,6 +90,7 @@ impl SessionActor {
         if let Some(content) = content {
             let mut message = Message::user(MessageId::new(), run_id, content, now);
             message.images = start.message.images;
+            message.files = start.message.files;
             message_id = message.id;
             events.push(Event::MessageAccepted {
                 client_id: None,
@@ -98,6 +99,7 @@ impl SessionActor {
                 mode: SendMode::Queue,
                 content: message.content.clone().unwrap_or_default(),
                 images: message.images.clone(),
+                files: message.files.clone(),
             });
             writes.push(Write::Message(message));
         }

@@ -71,8 +71,21 @@ impl Children {
         }
     }
 
-    /// Takes out the child that answers this call, if it still goes.
-    fn answering(&self, call_id: &CallId) -> Option<RunId> {
+    /// A run and all that were started below it.
+    pub(super) fn family(&self, run_id: RunId) -> Vec<RunId> {
+        let mut family = vec![run_id];
+        let mut at = 0;
+        while let Some(parent) = family.get(at).copied() {
+            let children = self.0.values().map(|child| child.origin);
+            let children = children.filter(|origin| origin.parent_run_id == Some(parent));
+            family.extend(children.map(|origin| origin.run_id));
+            at += 1;
+        }
+        family
+    }
+
+    /// The child that answers this call, if it still goes.
+    pub(super) fn answering(&self, call_id: &CallId) -> Option<RunId> {
         self.0
             .values()
             .find(|child| child.call_id == *call_id)
@@ -91,6 +104,7 @@ impl Children {
             Event::SubagentFinished {
                 call_id: child.call_id,
                 completed_normally: completed,
+                is_subagent: true,
             },
         ));
     }
@@ -136,6 +150,7 @@ impl Children {
                     is_subagent: true,
                     call_id: open.call_id,
                     duration_ms: 0,
+                    files: Vec::new(),
                 },
             ));
         }
@@ -193,6 +208,7 @@ impl SessionActor {
                     is_subagent: true,
                     call_id: call.call_id.clone(),
                     duration_ms: 0,
+                    files: Vec::new(),
                 };
                 submission.events.push((Some(origin), event));
             }
@@ -200,6 +216,7 @@ impl SessionActor {
                 let event = Event::SubagentFinished {
                     call_id,
                     completed_normally: false,
+                    is_subagent: true,
                 };
                 submission.events.push((Some(origin), event));
             }
@@ -242,6 +259,7 @@ impl Handler<StartChild> for SessionActor {
             call_id: start.call_id,
             profile_id: start.profile_id,
             task: start.task,
+            is_subagent: true,
         };
         let (tx, rx) = oneshot::channel();
         let submission = Submission {

@@ -4,7 +4,7 @@ use actix::{Context, Handler, ResponseFuture};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
-use super::messages::{ChangeSession, EditQueued, Withdraw};
+use super::messages::{ChangeSession, EditQueued, TellNotice, Withdraw};
 use super::{Phase, SessionActor};
 use crate::hub::HubFrame;
 use crate::protocol::error::{ErrorCode, NaviError};
@@ -106,6 +106,9 @@ impl SessionActor {
                 // The one who asked may have gone.
                 let _ = deleted.send(actor.state.summary.clone());
             }
+            let (registry, id) = (actor.services.toolbox.now(), actor.id);
+            // It may wait for the disk.
+            tokio::task::spawn_blocking(move || registry.session_closed(id));
             actor.leave_when_done(ctx);
         });
     }
@@ -140,6 +143,25 @@ impl Handler<EditQueued> for SessionActor {
 
     fn handle(&mut self, edit: EditQueued, ctx: &mut Context<Self>) -> Self::Result {
         self.change_queue(ctx, edit.message_id, Some(edit.content))
+    }
+}
+
+impl Handler<TellNotice> for SessionActor {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, notice: TellNotice, ctx: &mut Context<Self>) -> Self::Result {
+        let TellNotice { code, message } = notice;
+        let (tx, rx) = oneshot::channel();
+        let event = Event::Notice {
+            code,
+            message,
+            is_subagent: false,
+        };
+        self.submit(ctx, None, vec![event], Vec::new(), |_, _| {
+            // The one who asked may have gone.
+            let _ = tx.send(());
+        });
+        Box::pin(rx.map(|_| ()))
     }
 }
 

@@ -3,20 +3,23 @@
 use std::sync::Arc;
 
 use actix::Message as ActixMessage;
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::sequencer::{Frame, Piece};
+use crate::domain::consent::Answer;
 use crate::domain::history::{self, Branch};
 use crate::domain::run_loop::Record;
 use crate::domain::scratchpad::ScratchpadCommand;
 use crate::domain::todo::TodoCommand;
+use crate::protocol::approval::{ConsentMode, Resolution};
 use crate::protocol::chat::ChatRequest;
-use crate::protocol::command::UserInput;
+use crate::protocol::command::{Decision, PlainInput, UserInput};
 use crate::protocol::error::NaviError;
 use crate::protocol::event::ResyncReason;
-use crate::protocol::ids::{CallId, MessageId, Origin, RunId};
+use crate::protocol::ids::{ApprovalId, CallId, MessageId, Origin, RunId};
 use crate::protocol::message::Message;
 use crate::protocol::plan::Plan;
 use crate::protocol::profile::Profile;
@@ -57,7 +60,7 @@ pub struct Send(pub UserInput);
 /// Sends a message and waits for the end of its run. Refused while another run goes.
 #[derive(Debug, ActixMessage)]
 #[rtype(result = "Result<PlainAnswer, NaviError>")]
-pub struct RunPlain(pub UserInput);
+pub struct RunPlain(pub PlainInput);
 
 /// Goes on from an interrupted, limited or failed run.
 #[derive(Debug, ActixMessage)]
@@ -144,6 +147,14 @@ pub enum ChangeSession {
     TogglePin,
     /// Ends its run, marks it deleted and ends the actor.
     Delete,
+}
+
+/// Tells every tab something, whether a run goes or not. Answered when it is committed.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "()")]
+pub struct TellNotice {
+    pub code: String,
+    pub message: String,
 }
 
 /// Joins the session's events.
@@ -266,6 +277,62 @@ pub struct Commit {
     pub records: Vec<Record>,
 }
 
+/// How the session stands to consent, before calls of a run begin.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "Result<Standing, RunGone>")]
+pub struct GetStanding(pub RunId);
+
+/// See [`GetStanding`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub mode: ConsentMode,
+    /// When the session first read text from outside.
+    pub tainted_at: Option<DateTime<Utc>>,
+    /// How many requests wait for an answer.
+    pub waiting: usize,
+}
+
+/// A run waits for the answer to a request of its own, which is committed. Answered when that
+/// is.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "Result<Answer, RunGone>")]
+pub struct AwaitAnswer {
+    pub run_id: RunId,
+    pub approval_id: ApprovalId,
+}
+
+/// A person answers a request. The first answer counts.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "Result<Answered, NaviError>")]
+pub struct AnswerApproval {
+    pub approval_id: ApprovalId,
+    pub decision: Decision,
+    /// Forbids such calls from then on; only together with a denial.
+    pub forbids: bool,
+    /// For the model, with a denial. It is validated already.
+    pub note: Option<String>,
+}
+
+/// What became of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    Now,
+    /// Another one was first.
+    Before(Resolution),
+    /// No run that goes asked this; the store may know it.
+    Unknown,
+}
+
+/// How much the session may do without asking, from here on.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "Result<(), NaviError>")]
+pub struct SetMode(pub ConsentMode);
+
+/// A run that waits for a person is left as it stands, for the next start of the service.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "()")]
+pub struct Park(pub RunId);
+
 /// Text that a run streams. Answered when it is told: one is on its way at a time.
 #[derive(Debug, ActixMessage)]
 #[rtype(result = "Result<(), RunGone>")]
@@ -289,6 +356,8 @@ pub struct RunActorEnded {
 #[rtype(result = "Result<Vec<TodoItem>, ToolError>")]
 pub struct ChangeTodo {
     pub run_id: RunId,
+    /// The run's own, which a child's may be another than the session's.
+    pub profile: Arc<Profile>,
     pub command: TodoCommand,
 }
 
@@ -297,6 +366,8 @@ pub struct ChangeTodo {
 #[rtype(result = "Result<Scratchpad, ToolError>")]
 pub struct ChangeScratchpad {
     pub run_id: RunId,
+    /// The run's own.
+    pub profile: Arc<Profile>,
     pub command: ScratchpadCommand,
 }
 

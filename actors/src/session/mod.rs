@@ -15,10 +15,12 @@ pub mod state;
 mod sequencer_tests;
 
 mod after_turn;
+mod approvals;
 mod branches;
 mod children;
 mod commands;
 mod recording;
+mod recovering;
 mod tabs;
 mod turns;
 
@@ -35,15 +37,19 @@ use tokio::sync::{broadcast, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use self::approvals::Approvals;
 use self::children::Children;
 use self::messages::PlainAnswer;
+use self::recovering::Recovery;
 use self::sequencer::{Frame, Sequencer, Submission, Told};
 use self::state::State;
-use self::turns::Wreckage;
+use crate::domain::run_loop::RunLoop;
 use crate::journal::Append;
+use crate::protocol::command::PlainConsent;
 use crate::protocol::error::NaviError;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{MessageId, Origin, RunId, SessionId};
+use crate::protocol::message::Role;
 use crate::protocol::session::SessionSummary;
 use crate::run::RunActor;
 use crate::services::Services;
@@ -81,6 +87,10 @@ struct Foreground {
     message_id: MessageId,
     /// Whether it may plan.
     plans: bool,
+    /// What becomes of calls that its user would be asked about.
+    consent: PlainConsent,
+    /// The loop that it goes on from after a restart.
+    resumed: Option<Box<RunLoop>>,
     model: String,
     started_at: chrono::DateTime<Utc>,
     /// The last event before the run's first.
@@ -114,8 +124,10 @@ pub struct SessionActor {
     steered: HashSet<MessageId>,
     /// The runs that the foreground run started, and those that they started.
     children: Children,
+    /// What its user is asked.
+    approvals: Approvals,
     /// What a crash left open, to be recorded before anything else.
-    recovery: Option<Wreckage>,
+    recovery: Option<Recovery>,
     /// Ends the summary that is under way; none where there is none.
     compressing: Option<DropGuard>,
     /// The window of the model that the last run used, in tokens.
@@ -135,6 +147,11 @@ struct Draft {
     scratchpad: crate::protocol::todo::Scratchpad,
 }
 
+/// Whether a user's message with files in it is written.
+fn brings_files(write: &Write) -> bool {
+    matches!(write, Write::Message(message) if message.role == Role::User && !message.files.is_empty())
+}
+
 impl SessionActor {
     /// An actor for a session that was just taken from the store.
     #[must_use]
@@ -143,8 +160,8 @@ impl SessionActor {
         let id = loaded.summary.id;
         let epoch = loaded.epoch;
         let sequencer = Sequencer::new(loaded.last_seq);
-        let recovery = Wreckage::of(&loaded);
-        let state = State::from_loaded(loaded);
+        let recovery = Recovery::of(&loaded);
+        let state = State::from_loaded(loaded, services.consent.mode);
         Self {
             services,
             id,
@@ -162,6 +179,7 @@ impl SessionActor {
             accepting: HashSet::new(),
             steered: HashSet::new(),
             children: Children::default(),
+            approvals: Approvals::default(),
             recovery,
             compressing: None,
             window,
@@ -198,10 +216,14 @@ impl SessionActor {
     fn submit_all(
         &mut self,
         ctx: &mut Context<Self>,
-        submission: Submission,
+        mut submission: Submission,
         then: impl FnOnce(&mut Self, &mut Context<Self>) + 'static,
     ) {
         self.last_used = Instant::now();
+        // Whoever sent a file in need not have written it.
+        if submission.writes.iter().any(brings_files) {
+            self.taint(&mut submission);
+        }
         self.sequencer.submit(submission, now(), Box::new(then));
         self.advance(ctx);
     }

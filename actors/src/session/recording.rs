@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
+use super::approvals::Owner;
 use super::messages::{
     ChangeScratchpad, ChangeTodo, Checkpoint, Commit, RunGone, Stream, Surroundings, SwitchProfile,
 };
@@ -15,16 +16,17 @@ use super::{LOG_EVERY, SessionActor};
 use crate::domain::run_loop::{Record, RunEnd, RunSummary};
 use crate::domain::todo::TodoCommand;
 use crate::domain::{scratchpad, todo};
+use crate::protocol::approval::ConsentEntry;
 use crate::protocol::command::SendMode;
 use crate::protocol::event::Event;
-use crate::protocol::ids::{CallId, Origin, RunId};
+use crate::protocol::ids::{ApprovalId, CallId, Origin, RunId};
 use crate::protocol::message::Message;
 use crate::protocol::plan::Plan;
 use crate::protocol::profile::Profile;
 use crate::protocol::session::QueuedMessage;
 use crate::protocol::todo::{Scratchpad, TodoItem};
 use crate::services::now;
-use crate::store::Write;
+use crate::store::{ConsentRow, Write};
 use crate::tools::ToolError;
 
 /// What records come to in the session's terms.
@@ -32,6 +34,8 @@ use crate::tools::ToolError;
 struct Step {
     submission: Submission,
     started: Vec<CallId>,
+    /// The requests that are made with it, and when they expire.
+    asked: Vec<(ApprovalId, DateTime<Utc>)>,
     model: Option<String>,
     over: Option<RunSummary>,
 }
@@ -50,7 +54,11 @@ impl SessionActor {
             None => self.step(run_id, records),
         };
         let (started, model, over) = (step.started, step.model, step.over);
+        let asked = step.asked;
         self.submit_all(ctx, step.submission, move |actor, ctx| {
+            for (id, at) in asked {
+                actor.expire(ctx, id, at);
+            }
             actor.state.started_calls.extend(started);
             if let (Some(model), Some(run)) = (model, actor.foreground_mut()) {
                 run.model = model;
@@ -67,13 +75,14 @@ impl SessionActor {
         let now = now();
         let origin = Origin::foreground(run_id);
         let mut step = Step::default();
+        let owner = self.owner();
         for record in records {
             let into = &mut step.submission;
             match record {
                 Record::Event(event) => {
                     match &event {
                         Event::ToolStarted { call_id, .. } => step.started.push(call_id.clone()),
-                        Event::ToolCall { call_id, .. } => self.children.close_for(call_id, into),
+                        Event::ToolCall { call_id, .. } => self.close_call(call_id, into),
                         _ => {}
                     }
                     into.events.push((Some(origin), event));
@@ -101,7 +110,16 @@ impl SessionActor {
                         model,
                     });
                 }
+                Record::Ask(asking) => {
+                    let pending = &asking.pending;
+                    step.asked.push((pending.approval_id, pending.expires_at));
+                    self.approvals.ask(origin, *asking, into);
+                }
+                Record::Consented(entry) => into.writes.push(consented(owner, entry)),
+                Record::Tainted => self.taint(into),
+                Record::Waits(json) => into.writes.push(Write::RunLoop { run_id, json }),
                 Record::Ended(summary) => {
+                    self.approvals.close_all(owner, into);
                     self.children.close_all(into);
                     into.writes.push(ended(run_id, &summary, now));
                     into.writes.push(Write::Active(now));
@@ -116,11 +134,12 @@ impl SessionActor {
     fn child_step(&mut self, origin: Origin, records: Vec<Record>) -> Step {
         let mut step = Step::default();
         let into = &mut step.submission;
+        let owner = self.owner();
         for record in records {
             match record {
                 Record::Event(event) => {
                     if let Event::ToolCall { call_id, .. } = &event {
-                        self.children.close_for(call_id, into);
+                        self.close_call(call_id, into);
                     }
                     self.children.heard(origin.run_id, &event);
                     into.events.push((Some(origin), event));
@@ -134,12 +153,43 @@ impl SessionActor {
                 Record::Ended(summary) => {
                     into.writes.push(ended(origin.run_id, &summary, now()));
                     let completed = summary.end == RunEnd::Answered;
+                    let family = self.children.family(origin.run_id);
+                    self.approvals.close_runs(&family, owner, into);
                     self.children.ended(origin.run_id, completed, into);
                 }
-                Record::Plan(_) | Record::ContextTokens(_) | Record::Context(_) => {}
+                Record::Ask(asking) => {
+                    let pending = &asking.pending;
+                    step.asked.push((pending.approval_id, pending.expires_at));
+                    self.approvals.ask(origin, *asking, into);
+                }
+                Record::Consented(entry) => into.writes.push(consented(owner, entry)),
+                // What a child read, its parent is told of.
+                Record::Tainted => self.taint(into),
+                Record::Plan(_)
+                | Record::ContextTokens(_)
+                | Record::Context(_)
+                | Record::Waits(_) => {}
             }
         }
         step
+    }
+
+    /// A call has its result: whatever of it was still open is closed before that is told.
+    fn close_call(&mut self, call_id: &CallId, into: &mut Submission) {
+        let owner = self.owner();
+        self.approvals.close_for(call_id, owner, into);
+        if let Some(child) = self.children.answering(call_id) {
+            let family = self.children.family(child);
+            self.approvals.close_runs(&family, owner, into);
+        }
+        self.children.close_for(call_id, into);
+    }
+
+    /// The session has read text from outside, and will always have.
+    pub(super) fn taint(&self, into: &mut Submission) {
+        if self.state.tainted_at.is_none() {
+            into.writes.push(Write::Tainted(now()));
+        }
     }
 
     /// A plan becomes the todo list, a step an item.
@@ -149,7 +199,10 @@ impl SessionActor {
             Ok(items) => {
                 self.draft.todo.clone_from(&items);
                 into.writes.push(Write::Todo(items.clone()));
-                let event = Event::TodoUpdated { items };
+                let event = Event::TodoUpdated {
+                    items,
+                    is_subagent: origin.is_subagent(),
+                };
                 into.events.push((Some(origin), event));
             }
             Err(problem) => tracing::warn!(problem, "a plan did not fit the todo list"),
@@ -237,9 +290,7 @@ impl Handler<ChangeTodo> for SessionActor {
         if self.origin_of(change.run_id).is_none() {
             return Box::pin(async { Err(lost()) });
         }
-        let profile = &self.state.summary.profile_id;
-        let profile = self.services.profiles.of_session(profile).profile;
-        let step_validation = profile.flags.step_validation_enabled;
+        let step_validation = change.profile.flags.step_validation_enabled;
         match todo::apply(&self.draft.todo, change.command, step_validation) {
             Err(problem) => Box::pin(async { Err(ToolError(problem)) }),
             Ok(items) if items == self.draft.todo => Box::pin(async { Ok(items) }),
@@ -247,6 +298,7 @@ impl Handler<ChangeTodo> for SessionActor {
                 self.draft.todo.clone_from(&items);
                 let event = Event::TodoUpdated {
                     items: items.clone(),
+                    is_subagent: false,
                 };
                 let write = Write::Todo(items.clone());
                 self.change(ctx, change.run_id, vec![event], write, items)
@@ -262,9 +314,7 @@ impl Handler<ChangeScratchpad> for SessionActor {
         if self.origin_of(change.run_id).is_none() {
             return Box::pin(async { Err(lost()) });
         }
-        let id = &self.state.summary.profile_id;
-        let profile = self.services.profiles.of_session(id).profile;
-        let sections = &profile.scratchpad_sections;
+        let sections = &change.profile.scratchpad_sections;
         match scratchpad::apply(&self.draft.scratchpad, change.command, sections) {
             Err(problem) => Box::pin(async { Err(ToolError(problem)) }),
             Ok(notes) if notes == self.draft.scratchpad => Box::pin(async { Ok(notes) }),
@@ -358,6 +408,7 @@ impl Handler<Checkpoint> for SessionActor {
 pub(super) fn queued_message(queued: &QueuedMessage, run_id: RunId) -> Message {
     let mut message = Message::user(queued.message_id, run_id, queued.content.clone(), now());
     message.images.clone_from(&queued.images);
+    message.files.clone_from(&queued.files);
     message.client_id.clone_from(&queued.client_id);
     message
 }
@@ -381,6 +432,13 @@ fn ended(run_id: RunId, summary: &RunSummary, at: DateTime<Utc>) -> Write {
         leaked_calls: summary.leaked_calls,
         at,
     }
+}
+
+fn consented(owner: Owner, entry: ConsentEntry) -> Write {
+    Write::Consented(ConsentRow {
+        user_id: owner.user_id,
+        entry,
+    })
 }
 
 fn lost() -> ToolError {

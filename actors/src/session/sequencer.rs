@@ -247,7 +247,10 @@ impl<T> Sequencer<T> {
         }
         let mut frames = Vec::with_capacity(events.len());
         self.backlog.extend(writes.iter().cloned());
-        for (origin, event) in events {
+        for (origin, mut event) in events {
+            if origin.is_some_and(|origin| origin.is_subagent()) {
+                event.mark_subagent();
+            }
             let run_id = origin.map(|origin| origin.run_id);
             let seq = self.next_seq;
             self.next_seq += 1;

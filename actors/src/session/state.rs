@@ -3,7 +3,10 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
+
 use crate::domain::history::{self, Branch, ContextState, Segment};
+use crate::protocol::approval::{ConsentMode, PendingApproval};
 use crate::protocol::ids::{CallId, MessageId, RunId};
 use crate::protocol::message::Message;
 use crate::protocol::plan::Plan;
@@ -53,6 +56,12 @@ pub struct State {
     pub todo: Vec<TodoItem>,
     pub scratchpad: Scratchpad,
     pub last_run: Option<LastRun>,
+    /// How much it may do without asking.
+    pub mode: ConsentMode,
+    /// When it first read text from outside.
+    pub tainted_at: Option<DateTime<Utc>>,
+    /// What nobody has answered yet, oldest first.
+    pub approvals: Vec<PendingApproval>,
     /// Calls of the running run whose start was committed and which have no result.
     pub started_calls: HashSet<CallId>,
     /// The newest [`CLIENT_IDS`] that were accepted, oldest first.
@@ -68,9 +77,9 @@ struct Accepted {
 }
 
 impl State {
-    /// The state that the store holds.
+    /// The state that the store holds. `mode` is that of sessions where none was ever set.
     #[must_use]
-    pub fn from_loaded(loaded: LoadedSession) -> Self {
+    pub fn from_loaded(loaded: LoadedSession, mode: ConsentMode) -> Self {
         let sent = loaded
             .messages
             .iter()
@@ -102,6 +111,13 @@ impl State {
                 state: run.state,
                 branch_id: loaded.last_run_branch,
             }),
+            mode: loaded.mode.unwrap_or(mode),
+            tainted_at: loaded.tainted_at,
+            approvals: loaded
+                .approvals
+                .into_iter()
+                .map(|asking| asking.pending)
+                .collect(),
             started_calls: loaded.started_calls.into_iter().collect(),
             accepted: VecDeque::new(),
         };
@@ -222,11 +238,21 @@ impl State {
                 self.branches.push(branch.clone());
             }
             Write::ShowBranch(id) => self.branch_id = *id,
+            Write::Mode(mode) => self.mode = *mode,
+            Write::Tainted(at) => {
+                self.tainted_at.get_or_insert(*at);
+            }
+            Write::ApprovalRequested(asking) => self.approvals.push(asking.pending.clone()),
+            Write::ApprovalResolved { approval_id, .. } => self
+                .approvals
+                .retain(|pending| pending.approval_id != *approval_id),
             // A child's.
             Write::RunStarted(_) => {}
+            Write::RunLoop { .. } | Write::ConsentRule(_) | Write::Consented(_) => {}
             Write::Event(_) | Write::Chunk(_) | Write::RunModel { .. } | Write::Deleted(_) => {}
         }
         self.summary.state = self.list_state();
+        self.summary.asks = u32::try_from(self.approvals.len()).unwrap_or(u32::MAX);
     }
 
     fn remember(&mut self, client_id: Option<&String>, message_id: MessageId, run_id: RunId) {

@@ -6,7 +6,7 @@ use crate::protocol::session::SessionState;
 use crate::store::RunRow;
 
 fn empty() -> State {
-    State::from_loaded(LoadedSession {
+    let loaded = LoadedSession {
         summary: SessionSummary {
             id: SessionId::new(),
             user_id: UserId::new(),
@@ -15,6 +15,7 @@ fn empty() -> State {
             pinned: false,
             context_token_count: 0,
             state: SessionState::Idle,
+            asks: 0,
             created_at: DateTime::UNIX_EPOCH,
             last_active: DateTime::UNIX_EPOCH,
         },
@@ -34,7 +35,12 @@ fn empty() -> State {
         unfinished_parts: Vec::new(),
         child_calls: Vec::new(),
         started_calls: Vec::new(),
-    })
+        mode: None,
+        tainted_at: None,
+        approvals: Vec::new(),
+        run_first_seq: None,
+    };
+    State::from_loaded(loaded, ConsentMode::default())
 }
 
 fn message(run_id: RunId, client_id: Option<String>) -> Message {

@@ -32,6 +32,8 @@ impl SessionActor {
                 model: run.model.clone(),
                 started_at: run.started_at,
             }),
+            mode: self.state.mode,
+            approvals: self.state.approvals.clone(),
             can_continue: matches!(self.phase, Phase::Idle) && self.state.can_continue(),
             max_context_tokens: self.window,
             last_seq: self.sequencer.told_seq(),
@@ -137,7 +139,11 @@ impl Handler<GetContext> for SessionActor {
                 .into_iter()
                 .map(|(_, message)| Arc::new(message))
                 .collect();
-            let conversation = Conversation::of(&context, &messages);
+            let views = services
+                .files
+                .views(id, messages.iter().map(AsRef::as_ref))
+                .await;
+            let conversation = Conversation::of(&context, &messages).with_files(&views);
             run::would_send(&services, &profile_id, &conversation)
         })
     }

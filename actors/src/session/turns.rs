@@ -16,25 +16,32 @@ use super::messages::{
 use super::recording::queued_message;
 use super::state::State;
 use super::{Foreground, Phase, SessionActor};
-use crate::domain::recovery::{self, UnfinishedPart, Wreck};
+use crate::domain::recovery::UnfinishedPart;
 use crate::domain::run_loop::{RunEnd, RunSummary};
 use crate::domain::title;
-use crate::protocol::command::UserInput;
+use crate::protocol::command::{PlainConsent, UserInput};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{MessageId, Origin, RunId};
 use crate::protocol::message::{Message, Role};
-use crate::protocol::session::{QueuedMessage, RunState};
+use crate::protocol::session::QueuedMessage;
+use crate::protocol::tool::Effect;
 use crate::root::store_error;
 use crate::run::{Ends, Interrupt, RunActor, RunSetup, Turn, Work};
 use crate::services::now;
-use crate::store::{ChildCall, KnownMessage, LoadedSession, RunRow, Write};
+use crate::store::{KnownMessage, RunRow, Write};
 use crate::supervision::{Ending, Guard};
 
 /// The most messages that may wait in one session.
 const QUEUE: usize = 50;
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T, NaviError>>;
+
+/// Who waits for a plain run, and what they say of questions.
+struct Plain {
+    consent: PlainConsent,
+    reply: Reply<PlainAnswer>,
+}
 
 /// A run that is about to begin.
 pub(super) struct NewRun {
@@ -43,6 +50,8 @@ pub(super) struct NewRun {
     pub(super) message_id: MessageId,
     /// Whether it may plan: a plain run does not.
     pub(super) plans: bool,
+    /// What becomes of calls that its user would be asked about.
+    pub(super) consent: PlainConsent,
     /// Who waits for its answer.
     pub(super) plain: Option<Reply<PlainAnswer>>,
 }
@@ -54,88 +63,24 @@ impl NewRun {
             run_id,
             message_id,
             plans: true,
+            consent: PlainConsent::Ask,
             plain: None,
         }
     }
 }
 
-/// A run that the store still has as running when its session is loaded.
-#[derive(Debug)]
-pub(super) struct Wreckage {
-    run_id: RunId,
-    unfinished: Vec<UnfinishedPart>,
-    children: Vec<RunRow>,
-    child_calls: Vec<ChildCall>,
-}
-
-impl Wreckage {
-    pub(super) fn of(loaded: &LoadedSession) -> Option<Self> {
-        let run = loaded
-            .last_run
-            .as_ref()
-            .filter(|run| run.state == RunState::Running)?;
-        Some(Self {
-            run_id: run.row.run_id,
-            children: loaded.running_children.clone(),
-            child_calls: loaded.child_calls.clone(),
-            unfinished: loaded
-                .unfinished_parts
-                .iter()
-                // What a child had said is no message.
-                .filter(|part| part.parent_run_id.is_none())
-                .map(|part| UnfinishedPart {
-                    message_id: part.message_id,
-                    kind: part.kind,
-                    text: part.text.clone(),
-                })
-                .collect(),
-        })
-    }
-}
-
 impl SessionActor {
-    /// Gives a run that a crash cut off its end, and goes on with what waits.
-    pub(super) fn recover(&mut self, ctx: &mut Context<Self>) {
-        if let Some(Wreckage {
-            run_id,
-            unfinished,
-            children,
-            child_calls,
-        }) = self.recovery.take()
-        {
-            self.close_lost_children(ctx, children, &child_calls);
-            let end = RunEnd::Interrupted {
-                reason: "Navi went down while this ran".to_owned(),
-            };
-            self.close_wreck(ctx, run_id, &unfinished, end);
-        }
-        self.when_settled(ctx, Self::start_next);
-    }
-
-    fn close_wreck(
-        &mut self,
-        ctx: &mut Context<Self>,
-        run_id: RunId,
-        unfinished: &[UnfinishedPart],
-        end: RunEnd,
-    ) {
-        let wreck = Wreck {
-            run_id,
-            messages: &self.state.run_messages,
-            unfinished,
-            started: &self.state.started_calls,
-        };
-        let records = recovery::close(&wreck, end, now());
-        self.record(ctx, run_id, records, || {});
-    }
-
     fn accept(
         &mut self,
         ctx: &mut Context<Self>,
         input: UserInput,
-        plain: Option<Reply<PlainAnswer>>,
+        plain: Option<Plain>,
         reply: Option<Reply<Accepted>>,
     ) {
+        let (consent, plain) = match plain {
+            Some(plain) => (plain.consent, Some(plain.reply)),
+            None => (PlainConsent::Ask, None),
+        };
         let plain_refused = plain.is_some() && !matches!(self.phase, Phase::Idle);
         if matches!(self.phase, Phase::Closing(_))
             || plain_refused
@@ -158,6 +103,7 @@ impl SessionActor {
             mode: input.mode,
             content: input.content.clone(),
             images: input.images.clone(),
+            files: input.attached.clone(),
         };
         let mut writes = vec![Write::Active(now)];
         if self.state.message_count == 0 && self.state.summary.title.is_empty() {
@@ -169,6 +115,7 @@ impl SessionActor {
                 run_id,
                 content: input.content,
                 images: input.images,
+                files: input.attached,
                 client_id: input.client_id,
                 mode: input.mode,
                 created_at: now,
@@ -176,12 +123,14 @@ impl SessionActor {
         } else {
             let mut message = Message::user(message_id, run_id, input.content, now);
             message.images = input.images;
+            message.files = input.attached;
             message.client_id = input.client_id;
             writes.push(Write::Message(message));
             let new = NewRun {
                 run_id,
                 message_id,
                 plans: plain.is_none(),
+                consent,
                 plain,
             };
             self.begin(new, now, &mut writes);
@@ -221,6 +170,7 @@ impl SessionActor {
             run_id,
             message_id,
             plans,
+            consent,
             plain,
         } = new;
         // What it would summarise, the new run looks at itself.
@@ -240,6 +190,8 @@ impl SessionActor {
             run_id,
             message_id,
             plans,
+            consent,
+            resumed: None,
             model: String::new(),
             started_at: now,
             before_seq: self.sequencer.last_seq(),
@@ -252,15 +204,21 @@ impl SessionActor {
 
     /// Starts the actor of a run whose start is committed.
     pub(super) fn launch(&mut self, ctx: &mut Context<Self>, run_id: RunId) {
+        let resumed = self
+            .foreground_mut()
+            .filter(|run| run.run_id == run_id)
+            .and_then(|run| run.resumed.take());
         let Some(run) = self.foreground().filter(|run| run.run_id == run_id) else {
             return;
         };
+        let consent = run.consent;
         let ends = Ends::new(run.stop.clone());
         let turn = Turn {
             message_id: run.message_id,
             context_tokens: self.state.summary.context_token_count,
             plans: run.plans,
             context: self.state.context().clone(),
+            resumed: resumed.map(|run_loop| *run_loop),
             path: self.state.path(),
         };
         let limits = self.services.runs;
@@ -282,6 +240,8 @@ impl SessionActor {
                 ends,
                 deadline: Instant::now() + limits.time,
                 max_tokens: limits.tokens,
+                consent,
+                ceiling: Effect::Host,
             },
             guard,
         )
@@ -444,7 +404,11 @@ impl Handler<RunPlain> for SessionActor {
 
     fn handle(&mut self, RunPlain(input): RunPlain, ctx: &mut Self::Context) -> Self::Result {
         let (tx, rx) = oneshot::channel();
-        self.accept(ctx, input, Some(tx), None);
+        let plain = Plain {
+            consent: input.consent,
+            reply: tx,
+        };
+        self.accept(ctx, input.message, Some(plain), None);
         Box::pin(committed(rx))
     }
 }
@@ -572,7 +536,7 @@ impl SessionActor {
     }
 }
 
-fn shutting_down() -> NaviError {
+pub(super) fn shutting_down() -> NaviError {
     NaviError::new(
         ErrorCode::ShuttingDown,
         "Navi is shutting down; send it again when it is back",

@@ -6,10 +6,12 @@ use sea_orm::{
     IntoActiveModel, QueryFilter,
 };
 
-use super::entities::{branch, chunk, event, message, queued_message, run};
+use super::entities::{
+    approval, branch, chunk, consent_entry, consent_rule, event, message, queued_message, run,
+};
 use super::error::{Failure, classify};
 use super::prepare::{BranchChange, Prepared, QueueChange, RunChange};
-use crate::protocol::ids::SessionId;
+use crate::protocol::ids::{ApprovalId, SessionId};
 
 /// Keeps a statement's parameters well under what either database takes (32,766 and 65,535).
 const ROWS_PER_INSERT: usize = 200;
@@ -49,6 +51,10 @@ pub(super) struct Batch {
     runs: Vec<run::ActiveModel>,
     run_changes: Vec<(SessionId, RunChange)>,
     queue: Vec<(SessionId, QueueChange)>,
+    approvals: Vec<approval::ActiveModel>,
+    answers: Vec<(SessionId, ApprovalId, approval::ActiveModel)>,
+    rules: Vec<consent_rule::ActiveModel>,
+    consented: Vec<consent_entry::ActiveModel>,
 }
 
 impl Batch {
@@ -88,6 +94,15 @@ impl Batch {
                 .iter()
                 .map(|change| (session_id, change.clone())),
         );
+        self.approvals.extend(commit.approvals.iter().cloned());
+        self.answers.extend(
+            commit
+                .answers
+                .iter()
+                .map(|(id, values)| (session_id, *id, values.clone())),
+        );
+        self.rules.extend(commit.rules.iter().cloned());
+        self.consented.extend(commit.consented.iter().cloned());
     }
 
     pub(super) async fn write(self, transaction: &DatabaseTransaction) -> Result<(), WriteError> {
@@ -120,7 +135,35 @@ impl Batch {
         for (session_id, change) in self.queue {
             write_queue_change(transaction, session_id, change).await?;
         }
-        Ok(())
+        insert(transaction, self.approvals, None).await?;
+        for (session_id, id, values) in self.answers {
+            let answered = approval::Entity::update_many()
+                .set(values)
+                .filter(approval::Column::Id.eq(id.0))
+                .filter(approval::Column::SessionId.eq(session_id.0))
+                .filter(approval::Column::Decision.is_null())
+                .exec(transaction)
+                .await?;
+            found(answered.rows_affected, || {
+                format!("no request {id} waits for an answer")
+            })?;
+        }
+        let newer_rule = OnConflict::columns([
+            consent_rule::Column::UserId,
+            consent_rule::Column::Tool,
+            consent_rule::Column::Key,
+        ])
+        .update_columns([
+            consent_rule::Column::Words,
+            consent_rule::Column::Decision,
+            consent_rule::Column::CreatedAt,
+        ])
+        .to_owned();
+        // One by one: an insert must not change the same row twice.
+        for rule in self.rules {
+            insert(transaction, vec![rule], Some(newer_rule.clone())).await?;
+        }
+        insert(transaction, self.consented, None).await
     }
 }
 

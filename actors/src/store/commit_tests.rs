@@ -4,7 +4,8 @@ use super::testing::{Part, TestDb, Writer, at, ended, event, on_both, run, user_
 use super::types::{LogRange, PageLimits, Write};
 use super::{KnownMessage, LogItem, StoreError};
 use crate::protocol::command::SendMode;
-use crate::protocol::ids::{CallId, MessageId, OwnerId, RunId, SessionId};
+use crate::protocol::file::AttachedFile;
+use crate::protocol::ids::{CallId, FileId, MessageId, OwnerId, RunId, SessionId};
 use crate::protocol::message::{Message, MessageState, ToolCall, ToolOutcome};
 use crate::protocol::plan::{Executor, Plan, PlanStep};
 use crate::protocol::session::{QueuedMessage, RunState, SessionState};
@@ -26,12 +27,24 @@ on_both!(
     two_commits_of_a_session_share_a_group,
 );
 
+fn a_file() -> AttachedFile {
+    AttachedFile {
+        file_id: FileId::new(),
+        name: "зві\0т.pdf".to_owned(),
+        path: "uploads/3f9a1c02.pdf".to_owned(),
+        media_type: "application/pdf".to_owned(),
+        bytes: 4000,
+        image: false,
+    }
+}
+
 async fn everything_comes_back(db: TestDb) {
     let store = db.open().await;
     let writer = Writer::new(&store).await;
     let run = run();
     let user = Message {
         images: vec!["aGk=".to_owned()],
+        files: vec![a_file()],
         client_id: Some("c1".to_owned()),
         run_id: run.run_id,
         ..user_message("Hello")
@@ -63,6 +76,7 @@ async fn everything_comes_back(db: TestDb) {
         run_id: RunId::new(),
         content: "and then".to_owned(),
         images: vec!["eA==".to_owned()],
+        files: vec![a_file()],
         client_id: Some("c2".to_owned()),
         mode: SendMode::Steer,
         created_at: at(5),
@@ -398,6 +412,7 @@ async fn a_client_id_is_found_in_queue_and_conversation(db: TestDb) {
         run_id: RunId::new(),
         content: "later".to_owned(),
         images: Vec::new(),
+        files: Vec::new(),
         client_id: Some("c\0".to_owned()),
         mode: SendMode::Queue,
         created_at: at(1),

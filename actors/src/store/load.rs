@@ -10,6 +10,7 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
+use super::consent::waiting;
 use super::entities::{branch, chunk, event, message, queued_message, run, session};
 use super::rows::{
     SummaryRow, branch_from_row, chunk_from_row, message_from_row, queued_from_row, run_from_row,
@@ -96,7 +97,20 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         }
         _ => Vec::new(),
     };
+    let approvals = waiting(moment, id).await?;
+    let run_first_seq = match row.last_run_id {
+        Some(run_id) if !approvals.is_empty() => first_seq(moment, run_id).await?,
+        _ => None,
+    };
+    let asks = i64::try_from(approvals.len()).unwrap_or(i64::MAX);
     Ok(LoadedSession {
+        mode: row
+            .consent_mode
+            .map(|name| named("sessions.consent_mode", name))
+            .transpose()?,
+        tainted_at: row.tainted_at,
+        approvals,
+        run_first_seq,
         todo: from_json("sessions.todo", &row.todo)?,
         scratchpad: from_json("sessions.scratchpad", &row.scratchpad)?,
         last_seq: from_db("sessions.last_seq", row.last_seq)?,
@@ -111,6 +125,7 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
             created_at: row.created_at,
             last_active: row.last_active,
             run_state: last_run.as_ref().map(|run| run.state.clone()),
+            asks,
         })?,
         message_count: from_db("sessions.message_count", row.message_count)?,
         branches: branches(moment, id).await?,
@@ -132,6 +147,20 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         started_calls,
         child_calls,
     })
+}
+
+/// The first event of a run.
+async fn first_seq(moment: &DatabaseTransaction, run_id: Uuid) -> Result<Option<u64>, StoreError> {
+    let first: Option<i64> = event::Entity::find()
+        .select_only()
+        .column(event::Column::Seq)
+        .filter(event::Column::RunId.eq(run_id))
+        .order_by_asc(event::Column::Seq)
+        .limit(1)
+        .into_tuple()
+        .one(moment)
+        .await?;
+    first.map(|seq| from_db("events.seq", seq)).transpose()
 }
 
 /// The calls of a run whose start was told, whether or not they have a result.

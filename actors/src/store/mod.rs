@@ -6,9 +6,11 @@
 
 mod batch;
 mod commit;
+mod consent;
 mod conversation;
 mod entities;
 mod error;
+mod files;
 mod load;
 mod log;
 mod logins;
@@ -21,6 +23,7 @@ mod rows;
 mod run_log;
 mod search;
 mod sessions;
+mod tool_pins;
 mod types;
 mod upkeep;
 mod users;
@@ -28,14 +31,16 @@ mod values;
 
 pub use conversation::KnownMessage;
 pub use error::{OpenError, StoreError};
+pub use files::{ExpiredFile, FileQuota, NewFile, StoredFile, StoredText};
 pub use memory::{Memory, NamedFormerFact, SavedFact, StoredSummary};
 pub use memory_reading::{Finished, Reading, UnreadMessages, UnreadSession};
 pub use open::{Location, StoreConfig};
 pub use search::MAX_HITS;
+pub use tool_pins::ToolPin;
 pub use types::{
-    ApiToken, ChildCall, ChunkRow, Commit, EventRow, LoadedSession, LogCursor, LogItem, LogPage,
-    LogRange, NewSession, PageLimits, RunRow, SecretHash, StoredRun, User, UserRole, WebLogin,
-    Write,
+    ApiToken, ChildCall, ChunkRow, Commit, ConsentRow, EventRow, LoadedSession, LogCursor, LogItem,
+    LogPage, LogRange, NewRule, NewSession, PageLimits, RunRow, SecretHash, StoredRun, User,
+    UserRole, WebLogin, Write,
 };
 pub use upkeep::AppliedMigration;
 
@@ -120,6 +125,9 @@ mod child_tests;
 mod commit_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod consent_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod cost_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -145,3 +153,6 @@ mod session_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod testing;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tool_pin_tests;

@@ -7,14 +7,18 @@ use sea_orm::sea_query::{Expr, IntoIden};
 use sea_orm::{DynIden, Value};
 
 use super::StoreError;
-use super::entities::{branch, chunk, event, message, queued_message, run, session};
+use super::consent::{approval_to_row, entry_to_row, resolved, rule_to_row};
+use super::entities::{
+    approval, branch, chunk, consent_entry, consent_rule, event, message, queued_message, run,
+    session,
+};
 use super::rows::{
     branch_to_row, chunk_to_row, event_to_row, message_to_row, queued_to_row, run_to_row,
 };
 use super::types::{Commit, Write};
 use super::values::{DbText, db_time, name_of, to_db, to_json};
 use crate::domain::history::Branch;
-use crate::protocol::ids::{MessageId, OwnerId, RunId, SessionId};
+use crate::protocol::ids::{ApprovalId, MessageId, OwnerId, RunId, SessionId};
 
 /// A commit that makes sense by itself.
 #[derive(Clone, Debug)]
@@ -45,6 +49,11 @@ pub(super) struct Prepared {
     pub(super) run_changes: Vec<RunChange>,
     /// In the order in which they came.
     pub(super) queue: Vec<QueueChange>,
+    pub(super) approvals: Vec<approval::ActiveModel>,
+    /// Answers, each to a request that waits.
+    pub(super) answers: Vec<(ApprovalId, approval::ActiveModel)>,
+    pub(super) rules: Vec<consent_rule::ActiveModel>,
+    pub(super) consented: Vec<consent_entry::ActiveModel>,
 }
 
 /// The end of a run: what changes on its row.
@@ -88,6 +97,10 @@ impl Prepared {
             runs: Vec::new(),
             run_changes: Vec::new(),
             queue: Vec::new(),
+            approvals: Vec::new(),
+            answers: Vec::new(),
+            rules: Vec::new(),
+            consented: Vec::new(),
         };
         for write in commit.writes {
             prepared.add(write)?;
@@ -185,6 +198,7 @@ impl Prepared {
                     prompt_tokens: ActiveValue::Set(to_db(prompt_tokens)?),
                     completion_tokens: ActiveValue::Set(to_db(completion_tokens)?),
                     leaked_calls: ActiveValue::Set(leaked_calls.into()),
+                    loop_state: ActiveValue::Set(None),
                     ended_at: ActiveValue::Set(Some(db_time(at))),
                     ..Default::default()
                 },
@@ -221,6 +235,28 @@ impl Prepared {
             }
             Write::Todo(items) => self.set(session::Column::Todo, to_json(&items)?),
             Write::Scratchpad(notes) => self.set(session::Column::Scratchpad, to_json(&notes)?),
+            Write::Mode(mode) => {
+                let name = name_of(&mode)?;
+                self.set(session::Column::ConsentMode, name);
+            }
+            Write::Tainted(at) => self.set(session::Column::TaintedAt, db_time(at)),
+            Write::RunLoop { run_id, json } => self.run_changes.push(RunChange {
+                run_id,
+                values: run::ActiveModel {
+                    loop_state: ActiveValue::Set(Some(json.into())),
+                    ..Default::default()
+                },
+            }),
+            Write::ApprovalRequested(approval) => {
+                self.approvals.push(approval_to_row(session_id, approval)?);
+            }
+            Write::ApprovalResolved {
+                approval_id,
+                resolution,
+                at,
+            } => self.answers.push((approval_id, resolved(resolution, at)?)),
+            Write::ConsentRule(rule) => self.rules.push(rule_to_row(rule)?),
+            Write::Consented(row) => self.consented.push(entry_to_row(row)?),
             Write::Active(at) => self.set(session::Column::LastActive, db_time(at)),
             Write::Deleted(at) => {
                 self.may_be_deleted |= at.is_none();

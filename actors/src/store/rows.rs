@@ -31,6 +31,7 @@ pub(super) fn message_to_row(
         role: Set(name_of(&message.role)?),
         content: Set(message.content.map(Into::into)),
         images: Set(list_to_json(&message.images)?),
+        files: Set(list_to_json(&message.files)?),
         tool_calls: Set(list_to_json(&message.tool_calls)?),
         tool_call_id: Set(message.tool_call_id.map(|id| id.0.into())),
         name: Set(message.name.map(Into::into)),
@@ -43,6 +44,7 @@ pub(super) fn message_to_row(
         client_id: Set(message.client_id.map(Into::into)),
         created_at: Set(db_time(message.created_at)),
         branch_id: branch_id.map_or(NotSet, |id| Set(id.into())),
+        outside: Set(message.outside),
     })
 }
 
@@ -59,6 +61,7 @@ pub(super) fn message_from_row(row: message::Model) -> Result<Message, StoreErro
         role: named("messages.role", row.role)?,
         content: row.content.map(|text| text.0),
         images: list_from_json("messages.images", row.images.as_deref())?,
+        files: list_from_json("messages.files", row.files.as_deref())?,
         tool_calls: list_from_json("messages.tool_calls", row.tool_calls.as_deref())?,
         tool_call_id: row.tool_call_id.map(|text| CallId(text.0)),
         name: row.name.map(|text| text.0),
@@ -66,6 +69,7 @@ pub(super) fn message_from_row(row: message::Model) -> Result<Message, StoreErro
             .outcome
             .map(|name| named("messages.outcome", name))
             .transpose()?,
+        outside: row.outside,
         duration_ms: row
             .duration_ms
             .map(|ms| from_db("messages.duration_ms", ms))
@@ -90,6 +94,7 @@ pub(super) fn queued_to_row(
         run_id: Set(message.run_id.0),
         content: Set(message.content.into()),
         images: Set(list_to_json(&message.images)?),
+        files: Set(list_to_json(&message.files)?),
         client_id: Set(message.client_id.map(Into::into)),
         created_at: Set(db_time(message.created_at)),
         mode: Set(name_of(&message.mode)?),
@@ -102,6 +107,7 @@ pub(super) fn queued_from_row(row: queued_message::Model) -> Result<QueuedMessag
         run_id: RunId(row.run_id),
         content: row.content.0,
         images: list_from_json("queued_messages.images", row.images.as_deref())?,
+        files: list_from_json("queued_messages.files", row.files.as_deref())?,
         client_id: row.client_id.map(|text| text.0),
         mode: named("queued_messages.mode", row.mode)?,
         created_at: row.created_at,
@@ -156,6 +162,7 @@ pub(super) fn run_to_row(
         started_at: Set(db_time(run.started_at)),
         ended_at: Set(None),
         leaked_calls: Set(0),
+        loop_state: Set(None),
     })
 }
 
@@ -173,6 +180,7 @@ pub(super) fn run_from_row(row: run::Model) -> Result<StoredRun, StoreError> {
         },
         state: named("runs.state", row.state)?,
         reason: row.reason.map(|text| text.0),
+        loop_state: row.loop_state.map(|text| text.0),
     })
 }
 
@@ -244,6 +252,8 @@ pub(super) struct SummaryRow {
     pub(super) last_active: DateTime<Utc>,
     /// That of the newest foreground run.
     pub(super) run_state: Option<String>,
+    /// How many requests for consent wait for an answer.
+    pub(super) asks: i64,
 }
 
 pub(super) fn summary_from_row(row: SummaryRow) -> Result<SessionSummary, StoreError> {
@@ -259,6 +269,7 @@ pub(super) fn summary_from_row(row: SummaryRow) -> Result<SessionSummary, StoreE
         pinned: row.pinned,
         context_token_count: from_db("sessions.context_token_count", row.context_token_count)?,
         state: session_state(last_run),
+        asks: from_db("approvals", row.asks)?,
         created_at: row.created_at,
         last_active: row.last_active,
     })

@@ -43,6 +43,7 @@ async fn untitled(store: &Store, user_id: UserId) -> Writer {
         id,
         user_id,
         title: String::new(),
+        mode: crate::protocol::approval::ConsentMode::default(),
         profile_id: "secretary".to_owned(),
         created_at: at(0),
     };

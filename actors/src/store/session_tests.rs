@@ -55,6 +55,7 @@ async fn a_session_is_its_users_alone(db: TestDb) {
         id: SessionId::new(),
         user_id: UserId::new(),
         title: String::new(),
+        mode: crate::protocol::approval::ConsentMode::default(),
         profile_id: String::new(),
         created_at: at(0),
     };

@@ -2,13 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect,
     RelationDef, Select,
 };
 use uuid::Uuid;
 
-use super::entities::{branch, run, session};
+use super::entities::{approval, branch, run, session};
 use super::rows::{SummaryRow, branch_to_row, summary_from_row};
 use super::types::{LoadedSession, NewSession};
 use super::values::{db_time, name_of, to_json};
@@ -50,6 +51,8 @@ impl Store {
             last_active: Set(created_at),
             branch_id: Set(ROOT_BRANCH.into()),
             plan: Set(None),
+            consent_mode: Set(Some(name_of(&new.mode)?)),
+            tainted_at: Set(None),
         };
         let root = branch_to_row(new.id, &Branch::root(), created_at)?;
         let transaction = self.begin_write().await?;
@@ -69,6 +72,7 @@ impl Store {
                 pinned: false,
                 context_token_count: 0,
                 state: SessionState::Idle,
+                asks: 0,
                 created_at,
                 last_active: created_at,
             },
@@ -88,6 +92,10 @@ impl Store {
             unfinished_parts: Vec::new(),
             started_calls: Vec::new(),
             child_calls: Vec::new(),
+            mode: Some(new.mode),
+            tainted_at: None,
+            approvals: Vec::new(),
+            run_first_seq: None,
         })
     }
 
@@ -250,6 +258,15 @@ fn summaries() -> Select<session::Entity> {
         .from(session::Column::LastRunId)
         .to(run::Column::Id)
         .into();
+    let waiting = Query::select()
+        .expr(Expr::col((approval::Entity, approval::Column::Id)).count())
+        .from(approval::Entity)
+        .and_where(
+            Expr::col((approval::Entity, approval::Column::SessionId))
+                .equals((session::Entity, session::Column::Id)),
+        )
+        .and_where(Expr::col((approval::Entity, approval::Column::Decision)).is_null())
+        .take();
     session::Entity::find()
         .select_only()
         .columns([
@@ -263,5 +280,6 @@ fn summaries() -> Select<session::Entity> {
             session::Column::LastActive,
         ])
         .column_as(run::Column::State, "run_state")
+        .expr_as(waiting, "asks")
         .join(JoinType::LeftJoin, last_run)
 }

@@ -116,6 +116,7 @@ impl Writer {
             id,
             user_id,
             title: "A talk".to_owned(),
+            mode: crate::protocol::approval::ConsentMode::default(),
             profile_id: "secretary".to_owned(),
             created_at: at(0),
         };

@@ -3,9 +3,13 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use crate::domain::consent::Asking;
 use crate::domain::history::{Branch, ContextState};
+use crate::protocol::approval::{ConsentEntry, ConsentMode, ConsentRule, Resolution};
 use crate::protocol::event::PartKind;
-use crate::protocol::ids::{CallId, MessageId, OwnerId, PartId, RunId, SessionId, UserId};
+use crate::protocol::ids::{
+    ApprovalId, CallId, MessageId, OwnerId, PartId, RunId, SessionId, UserId,
+};
 use crate::protocol::message::Message;
 use crate::protocol::plan::Plan;
 use crate::protocol::session::{QueuedMessage, RunState, SessionSummary};
@@ -69,10 +73,46 @@ pub enum Write {
     ShowBranch(u32),
     Todo(Vec<TodoItem>),
     Scratchpad(Scratchpad),
+    /// How much the session may do without asking.
+    Mode(ConsentMode),
+    /// The session has read text from outside. The first time stays.
+    Tainted(DateTime<Utc>),
+    /// The loop of a run that waits for a person, so that it can go on after a restart.
+    RunLoop {
+        run_id: RunId,
+        json: String,
+    },
+    ApprovalRequested(Asking),
+    /// The first answer counts.
+    ApprovalResolved {
+        approval_id: ApprovalId,
+        resolution: Resolution,
+        at: DateTime<Utc>,
+    },
+    /// A rule that its user made: it takes the place of the one for the same calls.
+    ConsentRule(NewRule),
+    /// What was allowed or denied, for the list.
+    Consented(ConsentRow),
     /// Moves `last_active`.
     Active(DateTime<Utc>),
     /// Marks the session as deleted (or takes that back, with `None`).
     Deleted(Option<DateTime<Utc>>),
+}
+
+/// A rule of a user's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRule {
+    pub user_id: UserId,
+    pub key: String,
+    pub rule: ConsentRule,
+}
+
+/// A line of the list of what was allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsentRow {
+    pub user_id: UserId,
+    /// Its `id` is given when it is written.
+    pub entry: ConsentEntry,
 }
 
 /// A durable event as the log keeps it.
@@ -125,6 +165,8 @@ pub struct StoredRun {
     pub row: RunRow,
     pub state: RunState,
     pub reason: Option<String>,
+    /// Its loop as it stood when a person was last asked.
+    pub loop_state: Option<String>,
 }
 
 /// Everything that a session's actor starts from.
@@ -162,6 +204,14 @@ pub struct LoadedSession {
     pub started_calls: Vec<CallId>,
     /// Of `running_children`, the calls that were told to begin and not to end.
     pub child_calls: Vec<ChildCall>,
+    /// None where it was never set.
+    pub mode: Option<ConsentMode>,
+    /// When the session first read text from outside.
+    pub tainted_at: Option<DateTime<Utc>>,
+    /// What nobody has answered yet, oldest first.
+    pub approvals: Vec<Asking>,
+    /// Where `approvals` has any: the first event of the newest run.
+    pub run_first_seq: Option<u64>,
 }
 
 /// A call of a child run, as its events tell it.
@@ -180,6 +230,7 @@ pub struct NewSession {
     pub user_id: UserId,
     pub title: String,
     pub profile_id: String,
+    pub mode: ConsentMode,
     pub created_at: DateTime<Utc>,
 }
 

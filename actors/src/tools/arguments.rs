@@ -20,6 +20,27 @@ const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
 
 /// The arguments as an object that fits the schema, or what is wrong with them.
 pub(super) fn fit(schema: &Value, arguments: &Value) -> Result<Value, String> {
+    let object = object(schema, arguments)?;
+    check(schema, &object, "")?;
+    Ok(object)
+}
+
+/// The same for a schema that says more than is looked at here: `whole` has the last word. What
+/// it finds wrong is told in our own words where we see it too.
+pub(super) fn fit_by(
+    schema: &Value,
+    arguments: &Value,
+    whole: impl Fn(&Value) -> Result<(), String>,
+) -> Result<Value, String> {
+    let object = object(schema, arguments)?;
+    match whole(&object) {
+        Ok(()) => Ok(object),
+        Err(problem) => Err(check(schema, &object, "").err().unwrap_or(problem)),
+    }
+}
+
+/// The arguments as an object, with what has only one reading put right.
+fn object(schema: &Value, arguments: &Value) -> Result<Value, String> {
     let mut object = match arguments {
         // Calls without arguments come in all these forms.
         Value::Null => Value::Object(Map::new()),
@@ -34,7 +55,6 @@ pub(super) fn fit(schema: &Value, arguments: &Value) -> Result<Value, String> {
         ));
     }
     repair(schema, &mut object);
-    check(schema, &object, "")?;
     Ok(object)
 }
 

@@ -8,13 +8,16 @@ use chrono::DateTime;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::config::ToolConfig;
 use super::registry::Registry;
-use super::{Agents, SessionState, SpawnOrder, ToolContext, ToolError, ToolResult};
+use super::{
+    Agents, LiveOutput, OutputSink, SessionState, SpawnOrder, ToolContext, ToolError, ToolResult,
+};
 use super::{MemoryAccess, SaveFact, SavedByTool};
 use crate::domain::memory::FactName;
 use crate::domain::scratchpad::{self, ScratchpadCommand};
 use crate::domain::todo::{self, TodoCommand};
-use crate::protocol::ids::{CallId, SessionId};
+use crate::protocol::ids::{CallId, RunId, SessionId, UserId};
 use crate::protocol::memory::{Fact, FactSource};
 use crate::protocol::todo::{Scratchpad, TodoItem};
 
@@ -51,7 +54,7 @@ impl Agents for FakeSession {
     async fn spawn(&self, _: &CallId, order: SpawnOrder) -> ToolResult {
         let orders = &mut self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         orders.push(order);
-        Ok("completed_normally: true\n\ndone".to_owned())
+        Ok("completed_normally: true\n\ndone".to_owned().into())
     }
 }
 
@@ -119,22 +122,57 @@ impl MemoryAccess for FakeSession {
     }
 }
 
+/// Live output, kept.
+#[derive(Debug, Default)]
+pub(super) struct Recorded(pub(super) Mutex<String>);
+
+impl OutputSink for Recorded {
+    fn push(&self, text: &str) {
+        let mut recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        recorded.push_str(text);
+    }
+}
+
 /// A call's surroundings.
 pub(super) fn context(session: &Arc<FakeSession>, workspace: &Path) -> ToolContext {
     ToolContext {
         session_id: SessionId::new(),
+        user_id: UserId::new(),
+        run_id: RunId::new(),
+        is_subagent: false,
         call_id: CallId::new(),
+        output: LiveOutput::new(Arc::new(Recorded::default())),
         workspace: workspace.to_owned(),
         stop: CancellationToken::new(),
         session: Arc::clone(session) as Arc<dyn SessionState>,
         agents: Arc::clone(session) as Arc<dyn Agents>,
         memory: Arc::clone(session) as Arc<dyn MemoryAccess>,
         untrusted: false,
+        sees_images: true,
+        approved: false,
     }
 }
 
 /// A call the whole way: checked by the registry, then run.
-pub(super) async fn call(name: &str, arguments: Value, context: ToolContext) -> ToolResult {
-    let prepared = Registry::builtin().prepare(name, &arguments, &[name.to_owned()])?;
-    prepared.tool.call(prepared.args, context).await
+pub(super) async fn call(
+    name: &str,
+    arguments: Value,
+    context: ToolContext,
+) -> Result<String, ToolError> {
+    call_with(&ToolConfig::default(), name, arguments, context).await
+}
+
+/// The same with other settings.
+pub(super) async fn call_with(
+    config: &ToolConfig,
+    name: &str,
+    arguments: Value,
+    context: ToolContext,
+) -> Result<String, ToolError> {
+    let prepared = Registry::builtin(config).prepare(name, &arguments, &[name.to_owned()])?;
+    prepared
+        .tool
+        .call(prepared.args, context)
+        .await
+        .map(|output| output.text)
 }

@@ -26,7 +26,7 @@ const FORGET: &str = "Forgets a remembered fact about the user for good. Only wh
     for it in so many words.";
 
 /// What is said first of a fact that outside text may have put into the model's mouth.
-const OUTSIDE: &str = "This turn has read text from outside, so the user is shown this fact as \
+const OUTSIDE: &str = "This conversation has read text from outside, so the user is shown this fact as \
     unconfirmed.";
 
 /// The most facts that a search shows.
@@ -53,6 +53,7 @@ struct SearchArgs {
 #[schemars(example = json!({"category": "people", "key": "sister_name", "value": "Olena"}))]
 struct SaveArgs {
     /// What kind of fact it is.
+    #[schemars(length(min = 1, max = 60))]
     category: String,
     /// Two or three English words in snake_case that name the fact.
     #[schemars(length(min = 1, max = 60))]
@@ -67,7 +68,8 @@ struct SaveArgs {
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"category": "people", "key": "sister_name"}))]
 struct ForgetArgs {
-    /// The fact's category.
+    /// The fact's category, as memory_search shows it.
+    #[schemars(length(min = 1, max = 60))]
     category: String,
     /// The fact's key, as memory_search shows it.
     #[schemars(length(min = 1, max = 60))]
@@ -127,7 +129,7 @@ impl MemorySave {
 impl MemoryForget {
     #[must_use]
     pub fn new() -> Self {
-        let parameters = with_categories(schema_of::<ForgetArgs>());
+        let parameters = schema_of::<ForgetArgs>();
         Self {
             spec: spec("memory_forget", FORGET, parameters, Effect::Write),
         }
@@ -147,7 +149,7 @@ impl Tool for MemorySearch {
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let SearchArgs { query } = read(args)?;
         let facts = context.memory.facts().await?;
-        Ok(render(&facts, &query))
+        Ok(render(&facts, &query).into())
     }
 }
 
@@ -172,7 +174,7 @@ impl Tool for MemorySave {
         let stored = fact.value.clone();
         let told = match context.memory.save(fact).await? {
             SavedByTool::Known(known) if known == stored => {
-                return Ok(format!("this was known already: {name}: {known}"));
+                return Ok(format!("this was known already: {name}: {known}").into());
             }
             SavedByTool::Known(known) => {
                 return Err(ToolError(format!(
@@ -185,9 +187,9 @@ impl Tool for MemorySave {
             }
         };
         Ok(if context.untrusted {
-            format!("{OUTSIDE}\n{told}")
+            format!("{OUTSIDE}\n{told}").into()
         } else {
-            told
+            told.into()
         })
     }
 }
@@ -206,7 +208,7 @@ impl Tool for MemoryForget {
         let args: ForgetArgs = read(args)?;
         let name = FactName::new(&args.category, &args.key).map_err(ToolError)?;
         if context.memory.forget(name.clone()).await? {
-            Ok(format!("forgotten: {name}"))
+            Ok(format!("forgotten: {name}").into())
         } else {
             Err(ToolError(format!(
                 "there is no fact {name}; look for its name with memory_search"
@@ -225,9 +227,12 @@ fn spec(name: &str, description: &str, parameters: Value, effect: Effect) -> Too
     }
 }
 
+/// Names the usual categories; any other will do too.
 fn with_categories(mut parameters: Value) -> Value {
-    let names = CATEGORIES.map(|(name, _)| name);
-    parameters["properties"]["category"]["enum"] = json!(names);
+    let names = CATEGORIES.map(|(name, _)| name).join(", ");
+    parameters["properties"]["category"]["description"] = json!(format!(
+        "What kind of fact it is: {names}, or another word."
+    ));
     parameters
 }
 

@@ -1,16 +1,32 @@
 //! Tools: one a file. What they are, what they may touch, and how they answer.
 
+pub mod config;
 pub mod filesystem;
+pub mod home_assistant;
+pub mod mcp;
 pub mod memory;
+pub mod net;
 pub mod output;
 pub mod registry;
+pub mod sandbox;
 pub mod scratchpad;
+pub mod skills;
 pub mod spawn_agent;
+pub mod ssh;
 pub mod switch_profile;
+pub mod terminal;
 pub mod todo;
+pub mod toolbox;
+pub mod trust;
+pub mod user;
+pub mod view_image;
+pub mod web_fetch;
+pub mod web_search;
 
 mod arguments;
+mod extension_schema;
 mod schema;
+mod spill;
 
 #[cfg(test)]
 mod fake_session;
@@ -26,11 +42,12 @@ use crate::domain::memory::FactName;
 use crate::domain::planning::AgentInfo;
 use crate::domain::scratchpad::ScratchpadCommand;
 use crate::domain::todo::TodoCommand;
-use crate::protocol::ids::{CallId, SessionId};
+use crate::protocol::approval::{Detail, DetailKind};
+use crate::protocol::ids::{CallId, RunId, SessionId, UserId};
 use crate::protocol::memory::Fact;
 use crate::protocol::profile::Profile;
 use crate::protocol::todo::{Scratchpad, TodoItem};
-use crate::protocol::tool::{Effect, ToolSpec};
+use crate::protocol::tool::{Effect, ToolSource, ToolSpec};
 
 /// Something that the model can call. One instance serves every session.
 #[async_trait]
@@ -43,6 +60,27 @@ pub trait Tool: Send + Sync + Debug + 'static {
         self.spec().clone()
     }
 
+    /// Why this tool cannot be called as things are set up; it is offered to no model then.
+    fn unavailable(&self) -> Option<&str> {
+        None
+    }
+
+    /// Where it comes from: profiles name some tools by that.
+    fn source(&self) -> ToolSource {
+        ToolSource::BuiltIn
+    }
+
+    /// What it adds to the system prompt of whoever may call it. The same bytes always.
+    fn prompt(&self) -> Option<&str> {
+        None
+    }
+
+    /// What checks arguments against a schema that says more than the registry's own check
+    /// looks at. None where that check is enough.
+    fn validator(&self) -> Option<&jsonschema::Validator> {
+        None
+    }
+
     /// What this very call does. `spec().effect` is the most that any call does.
     /// `args` has passed the schema.
     fn effect(&self, args: &Value) -> Effect;
@@ -52,32 +90,166 @@ pub trait Tool: Send + Sync + Debug + 'static {
         self.effect(args) == Effect::Read
     }
 
+    /// What a person is shown before this call, where anyone is asked, and what an approval of
+    /// it is bound to. Made again right before the call runs: where it is another one by then,
+    /// the approval does not count. `args` has passed the schema.
+    async fn proposal(&self, args: &Value, _context: &ToolContext) -> Result<Proposal, ToolError> {
+        Ok(Proposal::of_arguments(&self.spec().name, args))
+    }
+
+    /// Whether what a failed call says may be in somebody else's words, those of a server or a
+    /// program: they are data as much as what a call gives back from outside.
+    fn fails_in_foreign_words(&self) -> bool {
+        false
+    }
+
     /// Runs the call. `args` has passed the schema. The caller races it against the
     /// stop token and the time limit and drops it when either comes first.
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult;
+
+    /// The session is deleted: whatever is kept for it beyond a call ends now.
+    fn session_closed(&self, _session: SessionId) {}
 }
 
-/// What a call gives back to the model: text, or text that says what was wrong and what to do.
-pub type ToolResult = Result<String, ToolError>;
+/// What a call gives back to the model: its output, or text that says what was wrong and what
+/// to do.
+pub type ToolResult = Result<ToolOutput, ToolError>;
+
+/// What a call that did what was asked gives back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolOutput {
+    pub text: String,
+    /// Put before the model beside the text.
+    pub images: Vec<ToolImage>,
+    /// Whether the text came from outside: from the web, another machine, a file that was sent
+    /// in. It is data, whatever it says (DESIGN section 6).
+    pub outside: bool,
+}
+
+/// An image that a call gives back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolImage {
+    /// As in `image/png`.
+    pub media_type: String,
+    pub bytes: Vec<u8>,
+}
+
+impl ToolOutput {
+    /// A text that came from outside.
+    #[must_use]
+    pub fn outside(text: String) -> Self {
+        Self {
+            text,
+            outside: true,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<String> for ToolOutput {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+}
 
 /// A call that did not do what was asked. The model reads the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(pub String);
 
+/// A call as a person is asked about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// One line, as in "run `cargo test`".
+    pub summary: String,
+    pub details: Vec<Detail>,
+    /// What "always" would cover; none where each such call is asked about.
+    pub rule: Option<RuleSubject>,
+    /// Everything that makes this call what it is, beside its arguments: the directory, the
+    /// environment, the content of a script that it runs. An approval is bound to its hash.
+    pub binding: String,
+}
+
+/// A set of calls of one tool that a person may allow once and for all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleSubject {
+    /// What calls are compared by, byte for byte: two calls with the same key are of one set.
+    pub key: String,
+    /// The same for a person, as in "`cargo test` with any arguments".
+    pub words: String,
+}
+
+impl Proposal {
+    /// A call told by its arguments alone.
+    #[must_use]
+    pub fn of_arguments(tool: &str, args: &Value) -> Self {
+        Self {
+            summary: format!("call {tool}"),
+            details: vec![Detail {
+                label: "arguments".to_owned(),
+                kind: DetailKind::Code,
+                text: serde_json::to_string_pretty(args).unwrap_or_default(),
+            }],
+            rule: Some(RuleSubject {
+                key: String::new(),
+                words: format!("any call of {tool}"),
+            }),
+            binding: String::new(),
+        }
+    }
+}
+
+/// Where a call's output goes while it runs. Cheap to clone; never blocks, never fails: what
+/// watchers cannot take in is left out, and stands in the result.
+#[derive(Clone, Debug)]
+pub struct LiveOutput(Arc<dyn OutputSink>);
+
+/// What stands behind a [`LiveOutput`].
+pub trait OutputSink: Send + Sync + Debug {
+    /// Takes in the next piece of the output of a call.
+    fn push(&self, text: &str);
+}
+
+impl LiveOutput {
+    #[must_use]
+    pub fn new(sink: Arc<dyn OutputSink>) -> Self {
+        Self(sink)
+    }
+
+    /// Shows the next piece to whoever watches.
+    pub fn push(&self, text: &str) {
+        self.0.push(text);
+    }
+}
+
 /// What a call may use. Everything else is out of its reach.
 #[derive(Clone, Debug)]
 pub struct ToolContext {
     pub session_id: SessionId,
+    pub user_id: UserId,
+    /// The run that makes the call; a child's own, where a child does.
+    pub run_id: RunId,
+    /// Whether that is a child: several may work in the session side by side.
+    pub is_subagent: bool,
     pub call_id: CallId,
+    /// The call's output while it runs.
+    pub output: LiveOutput,
     /// The session's own directory. It exists.
     pub workspace: PathBuf,
     pub stop: CancellationToken,
     pub session: Arc<dyn SessionState>,
     pub agents: Arc<dyn Agents>,
     pub memory: Arc<dyn MemoryAccess>,
-    /// Whether this turn has read text from outside.
+    /// Whether this session has read text from outside: what the model does may come from
+    /// that text's author.
     pub untrusted: bool,
+    /// Whether the model that called sees images, as far as is known.
+    pub sees_images: bool,
+    /// Whether a person was asked about this very call, as its proposal stands, and allowed it.
+    pub approved: bool,
 }
 
 /// Who a tool describes itself to.
@@ -92,7 +264,7 @@ pub struct Audience<'a> {
 #[async_trait]
 pub trait Agents: Send + Sync + Debug {
     /// Runs a child to its end. Gives back its result, with a first line that says whether it
-    /// completed normally. Dropping the future stops the child.
+    /// completed normally; it is from outside where the child read such text. Dropping the future stops the child.
     async fn spawn(&self, call_id: &CallId, order: SpawnOrder) -> ToolResult;
 }
 

@@ -1,28 +1,53 @@
 //! Which tools there are, and a model's call on its way to one of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::arguments::{fit, nearest};
+use super::arguments::{fit, fit_by, nearest};
+use super::config::ToolConfig;
+use super::extension_schema;
 use super::filesystem::Filesystem;
+use super::home_assistant::HomeAssistant;
 use super::memory::{MemoryForget, MemorySave, MemorySearch};
+use super::net::guard::Guard;
 use super::output::shortened;
 use super::scratchpad::ScratchpadTool;
 use super::spawn_agent::SpawnAgent;
+use super::ssh::Ssh;
 use super::switch_profile::SwitchProfile;
+use super::terminal::Terminal;
 use super::todo::TodoTool;
+use super::view_image::ViewImage;
+use super::web_fetch::WebFetch;
+use super::web_search::WebSearch;
 use super::{Audience, Tool, ToolError};
-use crate::protocol::tool::{Effect, ToolSpec};
+use crate::protocol::ids::SessionId;
+use crate::protocol::tool::{Effect, ListedTool, ToolSource, ToolSpec};
 
 /// As much of a wrong tool name as an error shows.
 const SHOWN_BYTES: usize = 60;
+
+/// In a profile's list: every user tool that its owner allowed.
+pub const USER_TOOLS: &str = "@user";
+
+/// In a profile's list: every tool of every MCP server.
+pub const MCP_TOOLS: &str = "@mcp";
+
+/// Whether a name of a profile's list stands for tools that come and go while Navi runs:
+/// `@user`, `@mcp`, a beginning with `*` after it, a tool of an MCP server.
+#[must_use]
+pub fn comes_and_goes(name: &str) -> bool {
+    matches!(name, USER_TOOLS | MCP_TOOLS) || name.ends_with('*') || name.starts_with("mcp__")
+}
 
 /// All tools, by name. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Registry {
     tools: Arc<BTreeMap<String, Arc<dyn Tool>>>,
+    /// Tools that are there and that their owner has not allowed.
+    unallowed: Arc<BTreeSet<String>>,
 }
 
 /// What a profile's list of tools comes to.
@@ -55,14 +80,16 @@ impl Registry {
             .collect();
         Self {
             tools: Arc::new(tools),
+            unallowed: Arc::default(),
         }
     }
 
     /// The tools that come with Navi.
     #[must_use]
-    pub fn builtin() -> Self {
-        let tools: [Arc<dyn Tool>; 8] = [
-            Arc::new(Filesystem::new()),
+    pub fn builtin(config: &ToolConfig) -> Self {
+        let tools: Vec<Arc<dyn Tool>> = vec![
+            Arc::new(Filesystem::new(Arc::clone(&config.files))),
+            Arc::new(Terminal::new(config.terminal.clone())),
             Arc::new(TodoTool::new()),
             Arc::new(ScratchpadTool::new()),
             Arc::new(MemorySearch::new()),
@@ -70,13 +97,103 @@ impl Registry {
             Arc::new(MemoryForget::new()),
             Arc::new(SpawnAgent::new()),
             Arc::new(SwitchProfile::new()),
+            Arc::new(ViewImage::new()),
+            Arc::new(WebSearch::new(config.search.clone())),
+            Arc::new(WebFetch::new(Guard::new(config.fetch_grants.clone()))),
+            Arc::new(HomeAssistant::new(config.home_assistant.clone())),
+            Arc::new(Ssh::new(config.ssh.clone().unwrap_or_default())),
         ];
         Self::new(tools)
+    }
+
+    /// These tools and more. A name that is taken stays with who has it.
+    #[must_use]
+    pub fn with(&self, more: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        let mut tools = BTreeMap::clone(&self.tools);
+        for tool in more {
+            tools.entry(tool.spec().name.clone()).or_insert(tool);
+        }
+        Self {
+            tools: Arc::new(tools),
+            unallowed: Arc::clone(&self.unallowed),
+        }
+    }
+
+    /// The same tools. Who calls one of these hears that it has to be allowed first.
+    #[must_use]
+    pub fn with_unallowed(self, names: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            unallowed: Arc::new(names.into_iter().collect()),
+            ..self
+        }
+    }
+
+    /// Whether there is a tool of this name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.tools.contains_key(name)
+    }
+
+    /// A profile's list of tools as names: what stands for several ([`comes_and_goes`]) becomes
+    /// those that there are, by name, where it stands. Each name once.
+    #[must_use]
+    pub fn names(&self, listed: &[String]) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for entry in listed {
+            let several: Vec<&String> = match entry.as_str() {
+                USER_TOOLS => self.of_source(ToolSource::User),
+                MCP_TOOLS => self.of_source(ToolSource::Mcp),
+                other => match other.strip_suffix('*') {
+                    Some(start) => {
+                        let all = self.tools.keys();
+                        all.filter(|name| name.starts_with(start)).collect()
+                    }
+                    None => vec![entry],
+                },
+            };
+            for name in several {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+        names
+    }
+
+    fn of_source(&self, source: ToolSource) -> Vec<&String> {
+        let tools = self.tools.iter();
+        tools
+            .filter(|(_, tool)| tool.source() == source)
+            .map(|(name, _)| name)
+            .collect()
+    }
+
+    /// What the tools of these names add to the system prompt, in their order.
+    #[must_use]
+    pub fn prompts(&self, names: &[String]) -> String {
+        let tools = names.iter().filter_map(|name| self.tools.get(name));
+        let prompts: Vec<&str> = tools.filter_map(|tool| tool.prompt()).collect();
+        prompts.join("\n\n")
     }
 
     /// Every tool, by name.
     pub fn all(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.values().map(|tool| tool.spec())
+    }
+
+    /// Every tool with where it comes from, by name.
+    pub fn listed(&self) -> impl Iterator<Item = ListedTool> {
+        self.tools.values().map(|tool| ListedTool {
+            spec: tool.spec().clone(),
+            source: tool.source(),
+        })
+    }
+
+    /// Has every tool end what it keeps for a session that is deleted.
+    pub fn session_closed(&self, session: SessionId) {
+        for tool in self.tools.values() {
+            tool.session_closed(session);
+        }
     }
 
     /// What the model is told of the tools in `enabled`: a profile's `enabled_tools`, or its
@@ -92,6 +209,7 @@ impl Registry {
                 continue;
             }
             match self.tools.get(name) {
+                Some(tool) if tool.unavailable().is_some() => {}
                 Some(tool) => found.specs.push(tool.spec_for(audience)),
                 None => found.unknown.push(name.clone()),
             }
@@ -110,7 +228,13 @@ impl Registry {
     ) -> Result<PreparedCall, ToolError> {
         let tool = self.find(name, allowed)?;
         let schema = &tool.spec().parameters;
-        let args = fit(schema, arguments).map_err(|problem| {
+        let fitted = match tool.validator() {
+            None => fit(schema, arguments),
+            Some(validator) => fit_by(schema, arguments, |args| {
+                extension_schema::check(validator, args)
+            }),
+        };
+        let args = fitted.map_err(|problem| {
             let problem = format!("wrong call of `{name}`: {problem}");
             ToolError(match example(schema, arguments) {
                 Some(example) => joined(problem, &format!("for example {example}")),
@@ -129,13 +253,24 @@ impl Registry {
         let is_allowed = allowed.iter().any(|other| other == name);
         let known = self.tools.get(name);
         if let (Some(tool), true) = (known, is_allowed) {
-            return Ok(tool);
+            return match tool.unavailable() {
+                Some(reason) => Err(ToolError(reason.to_owned())),
+                None => Ok(tool),
+            };
+        }
+        if known.is_none() && self.unallowed.contains(name) {
+            return Err(ToolError(format!(
+                "the tool `{name}` has to be allowed before it can be called: the user looks at it and allows it on Navi's page under tools, or by POST /tools/{name}/allow; say so to the user, and go on without it"
+            )));
         }
         let shown = shortened(name, SHOWN_BYTES);
         let callable: Vec<&str> = allowed
             .iter()
             .map(String::as_str)
-            .filter(|name| self.tools.contains_key(*name))
+            .filter(|name| {
+                let tool = self.tools.get(*name);
+                tool.is_some_and(|tool| tool.unavailable().is_none())
+            })
             .collect();
         let mut problem = match known {
             Some(_) => format!("the tool `{shown}` is not allowed here"),

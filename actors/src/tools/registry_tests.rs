@@ -25,9 +25,60 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
+/// Settings with which every tool can be called but ssh, which its own tests look at.
+fn everything() -> ToolConfig {
+    let url = reqwest::Url::parse("http://127.0.0.1:9/").unwrap();
+    ToolConfig {
+        search: Some(crate::tools::web_search::SearchEngine::searxng(url.clone())),
+        home_assistant: Some(crate::tools::home_assistant::HomeAssistantConfig {
+            url,
+            token: crate::tools::net::key::ApiKey::new("token".to_owned()).unwrap(),
+        }),
+        ..ToolConfig::default()
+    }
+}
+
+#[test]
+fn a_tool_that_is_not_set_up_is_offered_to_nobody() {
+    let profile = profile(&["web_search", "web_fetch", "home_assistant", "ssh"], &[]);
+    let audience = Audience {
+        profile: &profile,
+        agents: &[],
+    };
+    let registry = Registry::builtin(&ToolConfig::default());
+    let enabled = registry.enabled(&profile.enabled_tools, &audience);
+    assert_eq!(enabled.unknown, Vec::<String>::new());
+    let offered: Vec<&str> = enabled.specs.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(offered, ["web_fetch"]);
+    let error = registry
+        .prepare("web_search", &json!({"query": "x"}), &profile.enabled_tools)
+        .unwrap_err();
+    assert!(error.0.contains("NAVI_SEARXNG_URL"), "{error}");
+    let error = registry
+        .prepare("ssh", &json!({}), &profile.enabled_tools)
+        .unwrap_err();
+    assert!(error.0.contains("SSH_HOSTS_FILE"), "{error}");
+    let error = registry
+        .prepare("nothing", &json!({}), &profile.enabled_tools)
+        .unwrap_err();
+    assert!(error.0.ends_with("the tools are web_fetch"), "{error}");
+    let enabled = Registry::builtin(&everything()).enabled(&profile.enabled_tools, &audience);
+    assert_eq!(enabled.specs.len(), 3);
+}
+
+#[test]
+fn a_tool_that_nobody_allowed_is_told_as_one() {
+    let registry = Registry::builtin(&ToolConfig::default());
+    let registry = registry.with_unallowed(["disk_space".to_owned()]);
+    let error = registry.prepare("disk_space", &json!({}), &names(&["todo"]));
+    let error = error.unwrap_err();
+    assert!(error.0.contains("POST /tools/disk_space/allow"), "{error}");
+}
+
 #[test]
 fn schemas_are_as_models_know_them() {
-    for spec in Registry::builtin().all() {
+    let registry = Registry::builtin(&everything());
+    for spec in registry.all().filter(|spec| spec.name != "ssh") {
         insta::assert_json_snapshot!(format!("spec_{}", spec.name), spec);
         let text = spec.parameters.to_string();
         for absent in ["$ref", "$defs", "format", "null", "anyOf", "oneOf"] {
@@ -38,7 +89,7 @@ fn schemas_are_as_models_know_them() {
         }
         // The example of each is a call that passes.
         let example = &spec.parameters["examples"][0];
-        let prepared = Registry::builtin().prepare(&spec.name, example, &names(&[&spec.name]));
+        let prepared = registry.prepare(&spec.name, example, &names(&[&spec.name]));
         assert_eq!(&prepared.unwrap().args, example);
     }
 }
@@ -53,7 +104,8 @@ fn a_profile_gets_its_tools_in_order_and_unknown_names_are_told() {
         profile: &profile,
         agents: &[],
     };
-    let enabled = Registry::builtin().enabled(&profile.enabled_tools, &audience);
+    let enabled =
+        Registry::builtin(&ToolConfig::default()).enabled(&profile.enabled_tools, &audience);
     let found: Vec<&str> = enabled
         .specs
         .iter()
@@ -69,7 +121,7 @@ fn a_profile_gets_its_tools_in_order_and_unknown_names_are_told() {
 
 #[test]
 fn a_call_is_prepared_with_its_own_effect() {
-    let registry = Registry::builtin();
+    let registry = Registry::builtin(&ToolConfig::default());
     let allowed = names(&["filesystem"]);
     let read = json!("{\"action\":\"read\",\"path\":\"a.md\",\"start_line\":\"3\"}");
     let read = registry.prepare("filesystem", &read, &allowed).unwrap();
@@ -85,7 +137,7 @@ fn a_call_is_prepared_with_its_own_effect() {
 
 #[test]
 fn errors_tell_the_model_how_to_do_better() {
-    let registry = Registry::builtin();
+    let registry = Registry::builtin(&ToolConfig::default());
     let two = names(&["filesystem", "todo", "teleport"]);
     let read = json!({"action": "read", "path": "a.md"});
     let long = "x".repeat(500);

@@ -6,8 +6,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::arguments::read;
-use super::output::{RESULT_LIMIT_BYTES, cut_middle, human_size};
+use super::output::human_size;
 use super::schema::schema_of;
+use super::spill::bounded_for;
 use super::{Audience, Tool, ToolContext, ToolError, ToolResult};
 use crate::domain::scratchpad::{ScratchpadCommand, allowed_sections};
 use crate::protocol::todo::Scratchpad;
@@ -118,11 +119,12 @@ impl Tool for ScratchpadTool {
             }
         };
         let notes = context.session.scratchpad(command).await?;
-        match (args.action, section) {
-            (Action::Read, None) => Ok(render(&notes)),
-            (Action::Read, Some(section)) => Ok(render_section(&notes, &section)),
-            (_, section) => Ok(changed(&notes, &section.unwrap_or_default())),
-        }
+        let text = match (args.action, section) {
+            (Action::Read, None) => render(&notes),
+            (Action::Read, Some(section)) => render_section(&notes, &section),
+            (_, section) => changed(&notes, &section.unwrap_or_default()),
+        };
+        Ok(bounded_for(text, &context).await?.into())
     }
 }
 
@@ -134,7 +136,7 @@ fn render(notes: &Scratchpad) -> String {
         .iter()
         .map(|(section, text)| format!("## {section}\n{text}"))
         .collect();
-    cut_middle(&sections.join("\n\n"), RESULT_LIMIT_BYTES)
+    sections.join("\n\n")
 }
 
 fn render_section(notes: &Scratchpad, section: &str) -> String {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::tools::fake_session::{FakeSession, call, context};
+use crate::tools::output::RESULT_LIMIT_BYTES;
 
 async fn answers(session: FakeSession, calls: &[Value]) -> String {
     let session = Arc::new(session);
@@ -46,6 +47,7 @@ async fn notes_are_kept_and_errors_say_what_to_do() {
 
 #[tokio::test]
 async fn reading_everything_stays_within_the_limit() {
+    let dir = tempfile::tempdir().unwrap();
     let sections = ["a", "b", "c"];
     let session = Arc::new(FakeSession::with_sections(&sections));
     for section in sections {
@@ -54,12 +56,15 @@ async fn reading_everything_stays_within_the_limit() {
             .await
             .unwrap();
     }
-    let context = context(&session, Path::new("/"));
+    let context = context(&session, dir.path());
+    let file = format!("tool_output/{}.txt", context.call_id);
     let all = call("scratchpad", json!({"action": "read"}), context)
         .await
         .unwrap();
     assert!(all.len() <= RESULT_LIMIT_BYTES);
-    assert!(all.contains("bytes cut here"));
+    assert!(all.contains("bytes cut here") && all.contains(&file));
+    let kept = std::fs::read_to_string(dir.path().join(file)).unwrap();
+    assert!(kept.len() > 48_000, "it is kept whole");
 }
 
 #[test]

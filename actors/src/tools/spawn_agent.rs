@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::arguments::read;
 use super::schema::schema_of;
-use super::{Audience, SpawnOrder, Tool, ToolContext, ToolError, ToolResult};
+use super::spill::bounded_for;
+use super::{Audience, SpawnOrder, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// The tool's name on the wire.
@@ -105,6 +106,10 @@ impl Tool for SpawnAgent {
             profile_id: args.profile_id.filter(|id| !id.trim().is_empty()),
             context: args.context,
         };
-        context.agents.spawn(&context.call_id, order).await
+        let output = context.agents.spawn(&context.call_id, order).await?;
+        Ok(ToolOutput {
+            text: bounded_for(output.text, &context).await?,
+            ..output
+        })
     }
 }

@@ -69,9 +69,7 @@ impl Tool for SwitchProfile {
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: SwitchArgs = read(args)?;
         let name = context.session.switch_profile(args.profile_id).await?;
-        Ok(format!(
-            "from now on you are {name}; go on with the user's request"
-        ))
+        Ok(format!("from now on you are {name}; go on with the user's request").into())
     }
 }
 

@@ -97,7 +97,7 @@ impl Tool for TodoTool {
             Action::Add | Action::Mark => 120,
         };
         let items = context.session.todo(command(args)?).await?;
-        Ok(render(&items, notes))
+        Ok(render(&items, notes).into())
     }
 }
 

@@ -98,6 +98,7 @@ fn every_layer_has_files() {
         Layer::Domain,
         Layer::Store,
         Layer::Llm,
+        Layer::Documents,
         Layer::Tools,
         Layer::Actors,
         Layer::Migrations,

@@ -9,6 +9,8 @@ pub(crate) enum Layer {
     Domain,
     Store,
     Llm,
+    /// Documents and images as others send them, read.
+    Documents,
     Tools,
     /// Every other module of `navi-actors`.
     Actors,
@@ -41,19 +43,23 @@ impl Layer {
             "domain" => Self::Domain,
             "store" => Self::Store,
             "llm" => Self::Llm,
+            "documents" => Self::Documents,
             "tools" => Self::Tools,
             _ => Self::Actors,
         }
     }
 
     fn may_import(self, other: Self) -> bool {
-        use Layer::{Actors, Domain, Llm, Migrations, Protocol, Service, Store, Threads, Tools};
+        use Layer::{
+            Actors, Documents, Domain, Llm, Migrations, Protocol, Service, Store, Threads, Tools,
+        };
         match self {
             Protocol => other == Protocol,
             Domain => matches!(other, Protocol | Domain),
             Store => matches!(other, Protocol | Domain | Store),
             Llm => matches!(other, Protocol | Domain | Llm),
-            Tools => matches!(other, Protocol | Domain | Tools),
+            Documents => matches!(other, Protocol | Domain | Documents),
+            Tools => matches!(other, Protocol | Domain | Documents | Tools),
             Actors => !matches!(other, Migrations | Service | Threads),
             Migrations => other == Migrations,
             Threads => other == Threads,
@@ -64,15 +70,16 @@ impl Layer {
 
 /// The layers that may name a library; `None` for libraries that anyone may.
 fn rooms_of(library: &str) -> Option<&'static [Layer]> {
-    use Layer::{Actors, Llm, Migrations, Service, Store, Tools};
+    use Layer::{Actors, Documents, Llm, Migrations, Service, Store, Tools};
     match library {
         "sea_orm" | "sqlx" | "navi_migrations" => Some(&[Store]),
         "sea_orm_migration" => Some(&[Store, Migrations]),
         "actix" | "actix_rt" => Some(&[Actors, Service]),
-        "actix_web" | "actix_http" | "actix_web_actors" => Some(&[Service]),
+        "actix_web" | "actix_http" | "actix_multipart" | "actix_web_actors" => Some(&[Service]),
+        "calamine" | "image" | "pdf_extract" | "quick_xml" => Some(&[Documents]),
         "navi_threads" => Some(&[Service]),
         "reqwest" => Some(&[Llm, Tools, Service]),
-        "tokio" => Some(&[Store, Llm, Tools, Actors, Service]),
+        "tokio" => Some(&[Store, Llm, Documents, Tools, Actors, Service]),
         _ => None,
     }
 }

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use navi_actors::engine::{Engine, EngineConfig};
 use navi_actors::feed::Feed;
+use navi_actors::files::FileLimits;
 use navi_actors::llm::guard::StreamLimits;
 use navi_actors::llm::{Backend, ChatStream, LlmError, Probe};
 use navi_actors::memory::MemoryTimes;
@@ -17,12 +18,12 @@ use navi_actors::profiles::ProfileSet;
 use navi_actors::protocol::chat::{
     ChatDelta, ChatMessage, ChatRequest, FinishReason, RequestedCall, Usage,
 };
-use navi_actors::protocol::command::UserInput;
+use navi_actors::protocol::command::{PlainInput, UserInput};
 use navi_actors::protocol::ids::{SessionId, UserId};
 use navi_actors::protocol::profile::{Profile, ProfileFlags};
-use navi_actors::protocol::status::{BackendKind, BackendState, ModelInfo};
+use navi_actors::protocol::status::{BackendKind, BackendState, Fence, ModelInfo};
 use navi_actors::protocol::tool::{Effect, ToolSpec};
-use navi_actors::services::{CompressionPolicy, RunLimits};
+use navi_actors::services::{CompressionPolicy, ConsentPolicy, RunLimits};
 use navi_actors::store::{Location, Store, StoreConfig};
 use navi_actors::tools::filesystem::Filesystem;
 use navi_actors::tools::memory::{MemoryForget, MemorySave, MemorySearch};
@@ -31,7 +32,9 @@ use navi_actors::tools::scratchpad::ScratchpadTool;
 use navi_actors::tools::spawn_agent::SpawnAgent;
 use navi_actors::tools::switch_profile::SwitchProfile;
 use navi_actors::tools::todo::TodoTool;
-use navi_actors::tools::{Tool, ToolContext, ToolResult};
+use navi_actors::tools::{
+    Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolOutput, ToolResult,
+};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -253,12 +256,124 @@ impl Drop for Ended {
     }
 }
 
+/// What an approval of a `send` is bound to, beside its arguments: what stands in these files.
+pub(crate) const BOUND: [&str; 3] = ["environment", "directory", "script"];
+
+/// Where this file is in the workspace, `send` cannot say what it would do.
+pub(crate) const UNSURE: &str = "unsure";
+
+/// A tool that does what is asked about: it adds a line to a file. `effect` says how much of
+/// it that is; a rule covers one `to`.
+#[derive(Debug)]
+struct Sender(ToolSpec);
+
+impl Sender {
+    fn new() -> Self {
+        Self(ToolSpec {
+            name: "send".into(),
+            description: "Sends.".into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {"to": {"type": "string"}, "effect": {"type": "string"}},
+                "required": ["to"],
+            }),
+            effect: Effect::Host,
+            time_limit_ms: 60_000,
+        })
+    }
+}
+
+#[async_trait]
+impl Tool for Sender {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn effect(&self, args: &Value) -> Effect {
+        match args["effect"].as_str() {
+            Some("write") => Effect::Write,
+            Some("host") => Effect::Host,
+            _ => Effect::Egress,
+        }
+    }
+
+    async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
+        if context.workspace.join(UNSURE).exists() {
+            return Err(ToolError("it cannot be told what this does".into()));
+        }
+        let to = args["to"].as_str().unwrap_or_default();
+        let read = |name: &&str| std::fs::read_to_string(context.workspace.join(name));
+        let bound = BOUND.iter().map(|name| read(name).unwrap_or_default());
+        Ok(Proposal {
+            summary: format!("send to {to}"),
+            rule: (to != "anyone").then(|| RuleSubject {
+                key: to.into(),
+                words: format!("sending to {to}"),
+            }),
+            binding: bound.collect::<Vec<_>>().join("\0"),
+            ..Proposal::of_arguments("send", args)
+        })
+    }
+
+    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
+        let path = context.workspace.join("sent");
+        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        let to = args["to"].as_str().unwrap();
+        std::fs::write(path, format!("{before}{to}\n")).unwrap();
+        Ok(format!("sent to {to}").into())
+    }
+}
+
+/// A page from outside that says what the test puts into it, as its text or as its failure.
+#[derive(Debug)]
+struct Page(ToolSpec);
+
+impl Page {
+    fn new() -> Self {
+        Self(ToolSpec {
+            name: "page".into(),
+            description: "Reads a page.".into(),
+            parameters: json!({
+                "type": "object",
+                "properties": {"text": {"type": "string"}, "fails": {"type": "boolean"}},
+                "required": ["text"],
+            }),
+            effect: Effect::Read,
+            time_limit_ms: 60_000,
+        })
+    }
+}
+
+#[async_trait]
+impl Tool for Page {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn effect(&self, _: &Value) -> Effect {
+        Effect::Read
+    }
+
+    fn fails_in_foreign_words(&self) -> bool {
+        true
+    }
+
+    async fn call(&self, args: Value, _: ToolContext) -> ToolResult {
+        let text = args["text"].as_str().unwrap().to_owned();
+        if args["fails"] == true {
+            return Err(ToolError(text));
+        }
+        Ok(ToolOutput::outside(text))
+    }
+}
+
 /// What a test wants otherwise than usual.
 pub(crate) struct Setup {
     pub(crate) profiles: Vec<Profile>,
     pub(crate) window: u32,
     pub(crate) runs: RunLimits,
     pub(crate) compression: CompressionPolicy,
+    pub(crate) consent: ConsentPolicy,
     pub(crate) memory: MemoryTimes,
     /// Where each statement that the store makes is kept.
     pub(crate) statements: Option<Arc<Mutex<Vec<String>>>>,
@@ -271,6 +386,7 @@ impl Default for Setup {
             window: 4096,
             runs: RunLimits::default(),
             compression: CompressionPolicy::default(),
+            consent: ConsentPolicy::default(),
             memory: MemoryTimes::default(),
             statements: None,
         }
@@ -317,13 +433,14 @@ impl House {
             store,
             backends: vec![Arc::new(ScriptedBackend(Arc::clone(&model)))],
             fetcher: None,
+            files: FileLimits::default(),
             profiles: ProfileSet {
                 profiles: setup.profiles,
                 ..ProfileSet::default()
             },
             default_profile: "plain".into(),
             registry: Arc::new(Registry::new([
-                Arc::new(Filesystem::new()) as Arc<dyn Tool>,
+                Arc::new(Filesystem::new(Arc::default())) as Arc<dyn Tool>,
                 Arc::new(TodoTool::new()),
                 Arc::new(ScratchpadTool::new()),
                 Arc::new(SpawnAgent::new()),
@@ -332,11 +449,16 @@ impl House {
                 Arc::new(MemorySave::new()),
                 Arc::new(MemoryForget::new()),
                 Arc::new(Sleeper::new()),
+                Arc::new(Sender::new()),
+                Arc::new(Page::new()),
             ])),
+            extensions: None,
             sessions_dir: dir.join("session_files"),
+            file_access: Arc::default(),
             context_window: setup.window,
             runs: setup.runs,
             compression: setup.compression,
+            consent: setup.consent,
             think: true,
             limits: StreamLimits {
                 first_chunk: Duration::from_secs(10),
@@ -344,6 +466,7 @@ impl House {
             },
             memory: setup.memory,
             warnings: Vec::new(),
+            fence: Fence::default(),
             runtime,
         })
         .await
@@ -456,6 +579,14 @@ pub(crate) fn input(text: &str) -> UserInput {
     }
 }
 
+/// A message for a plain run.
+pub(crate) fn plain(text: &str) -> PlainInput {
+    PlainInput {
+        message: input(text),
+        ..PlainInput::default()
+    }
+}
+
 pub(crate) fn profile(id: &str) -> Profile {
     Profile {
         id: id.into(),
@@ -473,6 +604,8 @@ pub(crate) fn profile(id: &str) -> Profile {
             "memory_search",
             "memory_save",
             "memory_forget",
+            "send",
+            "page",
         ]
         .map(str::to_owned)
         .to_vec(),

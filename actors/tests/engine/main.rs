@@ -8,6 +8,7 @@
 )]
 
 mod compression;
+mod consent;
 mod house;
 mod iterations;
 mod memory;

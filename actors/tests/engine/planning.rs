@@ -4,7 +4,7 @@ use navi_actors::protocol::chat::ChatMessage;
 use navi_actors::protocol::message::Role;
 use serde_json::json;
 
-use crate::house::{House, Say, Setup, input, kinds, profile, with_setup};
+use crate::house::{House, Say, Setup, kinds, plain, profile, with_setup};
 
 /// Words of the three questions by which a script tells them apart.
 pub(crate) const ANALYSE: &str = "DIRECT";
@@ -179,7 +179,7 @@ fn a_plain_run_does_not_plan() {
         house.script(says("plain"));
         let answer = house
             .engine
-            .run_plain(house.user, session, input("do things"))
+            .run_plain(house.user, session, plain("do things"))
             .await;
         assert_eq!(answer.unwrap().content, "plain");
         assert!(house.requests()[0].streamed);

@@ -43,7 +43,8 @@ fn a_profile_and_a_persona_that_change_hold_at_the_next_message() {
             house.script([Say::Text("yes".into())]);
             house.say(session, "hi").await;
             tab.until("stream_end").await;
-            assert_eq!(system_message(&house), format!("{persona}\n---\n{prompt}"));
+            let expected = format!("{persona}\n---\n{prompt}\n\nYou have at most");
+            assert!(system_message(&house).starts_with(&expected));
         }
     });
 }
@@ -87,7 +88,7 @@ fn a_session_whose_profile_is_deleted_goes_on_with_the_default_one() {
         let notice = notice.expect("the user is told");
         assert_eq!(notice["code"], "profile_missing");
         assert!(notice["message"].as_str().unwrap().contains("own"));
-        assert!(system_message(&house).ends_with("Be brief."));
+        assert!(system_message(&house).contains("Be brief."));
         let context = house.engine.context(house.user, session).await.unwrap();
         assert_eq!(context.temperature, 0.0);
     });

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use navi_actors::protocol::chat::ChatMessage;
+use navi_actors::protocol::profile::Profile;
 use serde_json::{Value, json};
 
 use crate::house::{
@@ -76,7 +77,7 @@ fn a_child_runs_between_its_calls_start_and_end_and_its_events_are_marked() {
                 "{frame}"
             );
         }
-        for frame in &frames[4..7] {
+        for frame in &frames[3..8] {
             assert_eq!(frame["is_subagent"], true, "{frame}");
         }
         assert_eq!(frames[3]["call_id"], frames[2]["call_id"]);
@@ -300,6 +301,37 @@ fn a_child_of_another_profile_has_that_profiles_prompt_and_an_unknown_one_is_ref
         // The profile of the session is what it was.
         let snapshot = house.engine.snapshot(house.user, session).await.unwrap();
         assert_eq!(snapshot.summary.profile_id, "plain");
+    });
+}
+
+#[test]
+fn the_notes_of_a_child_stand_under_its_own_profiles_sections() {
+    let gardener = Profile {
+        scratchpad_sections: vec!["beds".into()],
+        ..profile("gardener")
+    };
+    let setup = Setup {
+        profiles: vec![profile("plain"), gardener],
+        ..Setup::default()
+    };
+    with_setup(setup, |house| async move {
+        let (session, mut tab) = ask(&house).await;
+        house.script([Say::Call(
+            "spawn_agent",
+            json!({"task": "plant it", "profile_id": "gardener"}),
+        )]);
+        let note = json!({"action": "write", "section": "beds", "text": "roses"});
+        house.answer("kind gardener", [Say::Call("scratchpad", note)]);
+        house.answer("kind gardener", says("planted"));
+        house.script(says("done"));
+        house.say(session, "go").await;
+        let frames = tab.until("stream_end").await;
+        let noted = of_type(&frames, "tool_call")[0];
+        assert_eq!(
+            (&noted["tool"], &noted["success"]),
+            (&json!("scratchpad"), &json!(true)),
+            "{noted}"
+        );
     });
 }
 

@@ -5,7 +5,7 @@ use navi_actors::protocol::message::Role;
 use serde_json::json;
 
 use crate::house::{
-    House, Say, assert_gapless, in_system, input, kinds, text, with_house, write_call,
+    House, Say, assert_gapless, in_system, input, kinds, plain, text, with_house, write_call,
 };
 
 #[test]
@@ -234,7 +234,7 @@ fn a_plain_run_gives_its_answer_and_is_refused_while_another_goes() {
         house.script([Say::Text("plain".into())]);
         let answer = house
             .engine
-            .run_plain(house.user, session, input("q"))
+            .run_plain(house.user, session, plain("q"))
             .await
             .unwrap();
         assert_eq!(answer.content, "plain");
@@ -245,7 +245,7 @@ fn a_plain_run_gives_its_answer_and_is_refused_while_another_goes() {
         house.say(session, "busy").await;
         let error = house
             .engine
-            .run_plain(house.user, session, input("q"))
+            .run_plain(house.user, session, plain("q"))
             .await
             .unwrap_err();
         assert_eq!(error.code, ErrorCode::SessionBusy);
@@ -261,7 +261,7 @@ fn a_restart_keeps_the_conversation() {
         let session = house.session().await;
         house
             .engine
-            .run_plain(house.user, session, input("remember me"))
+            .run_plain(house.user, session, plain("remember me"))
             .await
             .unwrap();
         house
@@ -271,7 +271,7 @@ fn a_restart_keeps_the_conversation() {
         let house = House::open(&dir, runtime).await;
         house
             .engine
-            .run_plain(house.user, session, input("who am I"))
+            .run_plain(house.user, session, plain("who am I"))
             .await
             .unwrap();
         // The prompt, the conversation, and the note on the iterations that are left.

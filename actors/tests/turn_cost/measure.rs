@@ -184,6 +184,7 @@ impl Filler {
             id,
             user_id,
             title: "The notes of the week".to_owned(),
+            mode: navi_actors::protocol::approval::ConsentMode::default(),
             profile_id: "plain".to_owned(),
             created_at: Utc::now(),
         };

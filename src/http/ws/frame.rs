@@ -55,11 +55,19 @@ impl From<NaviError> for Refusal {
     }
 }
 
+/// A frame that can be done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Parsed {
+    pub(crate) frame: ClientFrame,
+    /// What an error that answers it carries, of whatever type it is.
+    pub(crate) client_id: Option<String>,
+}
+
 /// Reads a frame.
 ///
 /// # Errors
 /// `invalid_json`, `unknown_type` or `invalid_field`.
-pub(crate) fn parse(text: &str) -> Result<ClientFrame, Refusal> {
+pub(crate) fn parse(text: &str) -> Result<Parsed, Refusal> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| Refusal::new(ErrorCode::InvalidJson, error.to_string()))?;
     let Value::Object(fields) = &value else {
@@ -98,8 +106,10 @@ pub(crate) fn parse(text: &str) -> Result<ClientFrame, Refusal> {
             ));
         }
     }
-    serde_json::from_value(value)
-        .map_err(|error| refuse(ErrorCode::InvalidField, error.to_string()))
+    match serde_json::from_value(value) {
+        Ok(frame) => Ok(Parsed { frame, client_id }),
+        Err(error) => Err(refuse(ErrorCode::InvalidField, error.to_string())),
+    }
 }
 
 /// One that is too long to be valid is not sent back either.
@@ -191,9 +201,11 @@ mod tests {
 
     #[test]
     fn good_frames_pass() {
-        assert_eq!(parse("{\"type\":\"stop\"}").unwrap(), ClientFrame::Stop {});
+        let stop = parse("{\"type\":\"stop\",\"client_id\":\"c2\"}").unwrap();
+        assert_eq!(stop.frame, ClientFrame::Stop {});
+        assert_eq!(stop.client_id.as_deref(), Some("c2"));
         let frame = json!({"type": "message", "content": "hi", "client_id": "c", "extra": 1});
-        let ClientFrame::Message(input) = parse(&frame.to_string()).unwrap() else {
+        let ClientFrame::Message(input) = parse(&frame.to_string()).unwrap().frame else {
             unreachable!()
         };
         assert_eq!(

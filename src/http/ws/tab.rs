@@ -20,7 +20,7 @@ use navi_actors::session::messages::Accepted;
 use super::Place;
 use super::assemble::{Assembled, Assembly};
 use super::feed_ended;
-use super::frame::{self, Refusal};
+use super::frame::{self, Parsed, Refusal};
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
 use super::rate::FrameRate;
 use super::tabs::Seat;
@@ -177,9 +177,12 @@ impl TabActor {
         let Ok(Place { session, .. }) = self.place else {
             return;
         };
-        if self.busy
-            && text.len() < PARSED_ASIDE_BYTES
-            && matches!(frame::parse(&text), Ok(ClientFrame::Stop {}))
+        let is_looked_at = self.busy && text.len() < PARSED_ASIDE_BYTES;
+        let parsed = is_looked_at.then(|| frame::parse(&text));
+        if let Some(Ok(Parsed {
+            frame: ClientFrame::Stop {},
+            ..
+        })) = parsed
         {
             let (engine, user) = (self.app.engine.clone(), self.user);
             let stop = async move { engine.stop(user, session).await };
@@ -188,10 +191,15 @@ impl TabActor {
         }
         if self.waiting.len() >= MAX_WAITING || self.waiting_bytes + text.len() > MAX_WAITING_BYTES
         {
-            let refusal = Refusal::new(
+            let mut refusal = Refusal::new(
                 ErrorCode::RateLimited,
                 "too many frames wait already; send this one again when they are answered",
             );
+            refusal.client_id = match parsed {
+                Some(Ok(parsed)) => parsed.client_id,
+                Some(Err(wrong)) => wrong.client_id,
+                None => None,
+            };
             ctx.text(refusal.to_json());
             return;
         }
@@ -241,7 +249,7 @@ async fn handle(
     session: SessionId,
     text: ByteString,
 ) -> Result<Option<String>, Refusal> {
-    let frame = if text.len() < PARSED_ASIDE_BYTES {
+    let Parsed { frame, client_id } = if text.len() < PARSED_ASIDE_BYTES {
         frame::parse(&text)
     } else {
         web::block(move || frame::parse(&text))
@@ -254,10 +262,8 @@ async fn handle(
             })
     }?;
     let engine = &app.engine;
-    let mut client_id = None;
     let done = match frame {
         ClientFrame::Message(input) => {
-            client_id = input.client_id.clone();
             let content = input.content.clone();
             let accepted = engine.send(user, session, input).await;
             accepted.map(|accepted| again(accepted, client_id.clone(), content))
@@ -275,10 +281,13 @@ async fn handle(
             .edit_queued(user, session, message_id, content)
             .await
             .map(|()| None),
-        ClientFrame::Approve { approval_id, .. } => Err(NaviError::new(
-            ErrorCode::ApprovalNotFound,
-            format!("nothing waits for approval under {approval_id}"),
-        )),
+        ClientFrame::Approve {
+            approval_id,
+            decision,
+        } => engine
+            .approve(user, session, approval_id, decision.into())
+            .await
+            .map(|()| None),
     };
     done.map_err(|error| Refusal { error, client_id })
 }
@@ -298,6 +307,7 @@ fn again(accepted: Accepted, client_id: Option<String>, content: String) -> Opti
             mode: SendMode::Queue,
             content,
             images: Vec::new(),
+            files: Vec::new(),
         },
     };
     accepted

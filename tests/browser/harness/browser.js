@@ -34,7 +34,7 @@ export async function logIn(browser, navi, options = {}) {
   });
   context.on('weberror', (error) => faults.push(`uncaught: ${error.error().stack ?? error.error()}`));
   context.on('console', (message) => {
-    if (message.type() === 'error' && !isLostConnection(message.text())) faults.push(message.text());
+    if (message.type() === 'error' && !isTheTestsDoing(message.text())) faults.push(message.text());
   });
 
   const first = new Tab(await context.newPage());
@@ -58,9 +58,9 @@ export async function logIn(browser, navi, options = {}) {
   };
 }
 
-/** A server that is killed or not there yet is the test's doing; Chromium logs it all the same. */
-function isLostConnection(text) {
-  return /ERR_CONNECTION_|WebSocket connection to .* failed|net::ERR_/.test(text);
+/** A server that is killed or not there yet, or a file that is too large, is the test's doing; Chromium logs it all the same. */
+function isTheTestsDoing(text) {
+  return /ERR_CONNECTION_|WebSocket connection to .* failed|net::ERR_|status of 413/.test(text);
 }
 
 /** One tab, by what a person finds in it. */

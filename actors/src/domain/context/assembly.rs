@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::Conversation;
 use crate::domain::cut::cut_middle;
+use crate::domain::files::{self, FileViews};
+use crate::domain::outside;
 use crate::domain::turns;
 use crate::protocol::chat::ChatMessage;
 use crate::protocol::message::{Message, MessageState, Role, ToolCall};
@@ -22,6 +24,10 @@ const EARLIER_LEFT_OUT: &str = "(The conversation before this is left out here.)
 /// Stands last where an assistant's message would: servers take that for the beginning of the
 /// answer, and go on in mid-text or refuse it.
 const GO_ON: &str = "Go on from here: do what comes next.";
+
+/// What is said of images that tools gave back: they come as a message of the user's, which is
+/// the only one that may carry any with every provider.
+const IMAGES_OF_TOOLS: &str = "images that the calls above gave back, not from the user";
 
 /// How the memory of the user is headed.
 const MEMORY_HEADING: &str = "## What I remember about the user";
@@ -48,6 +54,26 @@ impl Assembled {
             .chain(turns)
             .chain(self.notes)
             .collect()
+    }
+
+    /// What a model gets that sees no images: that there were some.
+    pub(super) fn without_images(&mut self) {
+        let turns = self.turns.iter_mut().flatten();
+        for message in self.head.iter_mut().chain(turns) {
+            if let ChatMessage::User { content, images } = message
+                && !images.is_empty()
+            {
+                let images = std::mem::take(images).len();
+                let what = if images == 1 {
+                    "An image came".to_owned()
+                } else {
+                    format!("{images} images came")
+                };
+                content.push_str(&format!(
+                    "\n[{what} with this that you cannot see: this model takes no images. Say so where it matters.]"
+                ));
+            }
+        }
     }
 
     /// Puts the assistant's words into the head.
@@ -92,7 +118,13 @@ pub fn assemble(
         let content = format!("{MEMORY_HEADING}\n\n{memory}");
         assembled.head.push(system_note(content));
     }
-    assembled.head.extend(conversation.summary.and_then(words));
+    let none = FileViews::new();
+    let said = Said {
+        files: conversation.files.unwrap_or(&none),
+        limit: result_limit,
+    };
+    let summary = conversation.summary.and_then(|summary| said.words(summary));
+    assembled.head.extend(summary);
     let messages = conversation.messages;
     if let Some(plan) = conversation.plan
         && messages.iter().all(|message| message.id != plan.message_id)
@@ -102,7 +134,7 @@ pub fn assemble(
             tool_calls: Vec::new(),
         });
     }
-    add_turns(&mut assembled, messages, result_limit);
+    add_turns(&mut assembled, messages, said);
     assembled.notes = notes.iter().cloned().map(system_note).collect();
     let last = assembled.turns.last().and_then(|turn| turn.last());
     let last = last.or(assembled.head.last());
@@ -112,13 +144,21 @@ pub fn assemble(
     assembled
 }
 
-fn add_turns(assembled: &mut Assembled, messages: &[Arc<Message>], result_limit: usize) {
+/// What messages are said with.
+#[derive(Clone, Copy)]
+struct Said<'a> {
+    files: &'a FileViews,
+    /// Of a tool's result, and of the texts of a message's files, in bytes.
+    limit: usize,
+}
+
+fn add_turns(assembled: &mut Assembled, messages: &[Arc<Message>], said_with: Said<'_>) {
     let mut before: Option<&Message> = None;
     for (index, message) in messages.iter().enumerate() {
         let begins = turns::begins(message, before);
         before = Some(message);
         // What says nothing begins no turn either: each begins with the user's words.
-        let Some(said) = words(message) else {
+        let Some(said) = said_with.words(message) else {
             continue;
         };
         if assembled.turns.is_empty() && message.role == Role::Assistant {
@@ -132,36 +172,90 @@ fn add_turns(assembled: &mut Assembled, messages: &[Arc<Message>], result_limit:
         }
         if let Some(turn) = assembled.turns.last_mut() {
             turn.push(said);
-            turn.extend(results(message, &messages[index + 1..], result_limit));
+            turn.extend(said_with.results(message, &messages[index + 1..]));
         }
     }
 }
 
-/// The results of a message's calls, one each, in order. A message that came in while the tools
-/// ran may stand among them; the next assistant message was made with all of them known.
-fn results(
-    message: &Message,
-    after: &[Arc<Message>],
-    result_limit: usize,
-) -> impl Iterator<Item = ChatMessage> {
-    let mut found: Vec<&Message> = Vec::new();
-    if !message.tool_calls.is_empty() {
-        found = after
+impl Said<'_> {
+    /// The results of a message's calls, one each, in order, and after them the images that
+    /// they gave back: a result itself is text. A message that came in while the tools ran may
+    /// stand among the results; the next assistant message was made with all of them known.
+    fn results(self, message: &Message, after: &[Arc<Message>]) -> Vec<ChatMessage> {
+        if message.tool_calls.is_empty() {
+            return Vec::new();
+        }
+        let mut found: Vec<&Message> = after
             .iter()
             .map(AsRef::as_ref)
             .take_while(|message: &&Message| message.role != Role::Assistant)
             .filter(|message| message.role == Role::Tool)
             .collect();
+        let (mut told, mut names, mut images) = (Vec::new(), Vec::new(), Vec::new());
+        for call in &message.tool_calls {
+            let at = found
+                .iter()
+                .position(|result| result.tool_call_id.as_ref() == Some(&call.id));
+            let Some(found) = at.map(|at| found.remove(at)) else {
+                told.push(result(call, NO_RESULT.to_owned()));
+                continue;
+            };
+            for (file, image) in files::images(found, self.files) {
+                names.push(file.name.as_str());
+                images.push(image.to_string());
+            }
+            let content = found.content.as_deref().unwrap_or_default();
+            let content = cut_middle(content, self.limit);
+            let content = if found.outside {
+                outside::mark(&call.id, &content)
+            } else {
+                content
+            };
+            told.push(result(call, content));
+        }
+        if !images.is_empty() {
+            told.push(ChatMessage::User {
+                content: format!("[{IMAGES_OF_TOOLS}: {}]", names.join(", ")),
+                images,
+            });
+        }
+        told
     }
-    message.tool_calls.iter().map(move |call| {
-        let at = found
-            .iter()
-            .position(|result| result.tool_call_id.as_ref() == Some(&call.id));
-        let content = at.map_or(NO_RESULT, |at| {
-            found.remove(at).content.as_deref().unwrap_or_default()
-        });
-        result(call, cut_middle(content, result_limit))
-    })
+
+    /// A message of the user or the assistant as the model sees it; none where it says nothing.
+    /// Results come with the message that called for them.
+    fn words(self, message: &Message) -> Option<ChatMessage> {
+        let content = message.content.clone().unwrap_or_default();
+        match message.role {
+            Role::System | Role::Tool => None,
+            Role::User
+                if content.is_empty() && message.images.is_empty() && message.files.is_empty() =>
+            {
+                None
+            }
+            Role::User => {
+                let of_files =
+                    files::images(message, self.files).map(|(_, image)| image.to_string());
+                Some(ChatMessage::User {
+                    content: files::with_files(&content, message, self.files, self.limit),
+                    images: message.images.iter().cloned().chain(of_files).collect(),
+                })
+            }
+            // Reasoning alone is nothing that the model could go on from.
+            Role::Assistant if content.is_empty() && message.tool_calls.is_empty() => None,
+            Role::Assistant => Some(ChatMessage::Assistant {
+                content: match message.state {
+                    MessageState::Stopped | MessageState::Interrupted | MessageState::Failed
+                        if !content.is_empty() =>
+                    {
+                        format!("{content} {CUT_OFF}")
+                    }
+                    _ => content,
+                },
+                tool_calls: message.tool_calls.clone(),
+            }),
+        }
+    }
 }
 
 fn result(call: &ToolCall, content: String) -> ChatMessage {
@@ -169,33 +263,6 @@ fn result(call: &ToolCall, content: String) -> ChatMessage {
         call_id: call.id.clone(),
         name: call.name.clone(),
         content,
-    }
-}
-
-/// A message of the user or the assistant as the model sees it; none where it says nothing.
-/// Results come with the message that called for them.
-fn words(message: &Message) -> Option<ChatMessage> {
-    let content = message.content.clone().unwrap_or_default();
-    match message.role {
-        Role::System | Role::Tool => None,
-        Role::User if content.is_empty() && message.images.is_empty() => None,
-        Role::User => Some(ChatMessage::User {
-            content,
-            images: message.images.clone(),
-        }),
-        // Reasoning alone is nothing that the model could go on from.
-        Role::Assistant if content.is_empty() && message.tool_calls.is_empty() => None,
-        Role::Assistant => Some(ChatMessage::Assistant {
-            content: match message.state {
-                MessageState::Stopped | MessageState::Interrupted | MessageState::Failed
-                    if !content.is_empty() =>
-                {
-                    format!("{content} {CUT_OFF}")
-                }
-                _ => content,
-            },
-            tool_calls: message.tool_calls.clone(),
-        }),
     }
 }
 

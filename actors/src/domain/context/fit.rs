@@ -3,6 +3,7 @@
 use super::assembly::Assembled;
 use super::tokens::{estimate_tokens, message_tokens};
 use crate::domain::cut::clip;
+use crate::domain::outside;
 use crate::protocol::chat::ChatMessage;
 
 /// What a result of the newest turn keeps where even that turn overflows, in characters.
@@ -76,7 +77,10 @@ fn leave_out_turns(assembled: &mut Assembled, tokens: &mut u32, limit: u32) -> u
 /// Shortens a result that has more than it may keep. Whether it did.
 fn shorten(message: &mut ChatMessage, tokens: &mut u32) -> bool {
     let before = message_tokens(message);
-    let ChatMessage::Tool { content, .. } = message else {
+    let ChatMessage::Tool {
+        call_id, content, ..
+    } = message
+    else {
         return false;
     };
     let chars = content.chars().count();
@@ -84,8 +88,13 @@ fn shorten(message: &mut ChatMessage, tokens: &mut u32) -> bool {
         return false;
     }
     let note = format!("\n[shortened to make room: {chars} characters in all]");
-    let kept = clip(content, SHORT_RESULT_CHARS - note.chars().count());
-    *content = kept + &note;
+    let shorter = outside::within(call_id, content, |text| {
+        clip(text, SHORT_RESULT_CHARS - note.chars().count()) + &note
+    });
+    if shorter.len() >= content.len() {
+        return false;
+    }
+    *content = shorter;
     *tokens = tokens
         .saturating_sub(before)
         .saturating_add(message_tokens(message));

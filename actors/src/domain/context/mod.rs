@@ -18,6 +18,8 @@ use crate::protocol::profile::Profile;
 use crate::protocol::status::ModelInfo;
 use crate::protocol::tool::ToolSpec;
 
+use super::files::FileViews;
+use super::guards::budget;
 use super::history::ContextState;
 
 pub use assembly::{Assembled, assemble};
@@ -39,6 +41,8 @@ pub struct Conversation<'a> {
     pub plan: Option<&'a Plan>,
     /// The messages that stand word for word.
     pub messages: &'a [Arc<Message>],
+    /// What the model reads of the messages' files; none where nothing is known of any.
+    pub files: Option<&'a FileViews>,
 }
 
 impl<'a> Conversation<'a> {
@@ -50,6 +54,16 @@ impl<'a> Conversation<'a> {
             summary: state.summary.as_ref(),
             plan: state.plan.as_ref(),
             messages,
+            files: None,
+        }
+    }
+
+    /// The same with what is known of its files.
+    #[must_use]
+    pub fn with_files(self, files: &'a FileViews) -> Self {
+        Self {
+            files: Some(files),
+            ..self
         }
     }
 }
@@ -69,6 +83,9 @@ pub enum RunKind {
 pub struct Offer {
     /// Empty where the model may not call tools.
     pub tools: Vec<ToolSpec>,
+    /// What tools add to the system message, whether they may be called in this very call or
+    /// not: it is the same in every call of a run.
+    pub prompts: String,
     /// The run's transient notes; they stand last and are not stored.
     pub notes: Vec<String>,
     /// The window to ask for, in tokens.
@@ -104,12 +121,19 @@ pub fn request(
         offer.tools.clone()
     };
     let window = window(model, offer.context_window);
-    let assembled = assemble(
-        &system_message(persona, prompt_of(profile, offer.kind)),
+    let mut assembled = assemble(
+        &system_message(
+            persona,
+            prompt_of(profile, offer.kind),
+            &added(profile, offer),
+        ),
         conversation,
         result_limit(window),
         &offer.notes,
     );
+    if model.vision == Some(false) {
+        assembled.without_images();
+    }
     let tool_tokens = tool_tokens(&tools);
     let reserve = tool_tokens.saturating_add(answer_room(window));
     let fitted = fit(assembled, window, reserve);
@@ -130,15 +154,32 @@ pub fn request(
     }
 }
 
-/// The system message: persona, a line `---`, the profile's prompt.
+/// What stands in the system message after the profile's prompt. The same in every call of a
+/// session, as long as its profile is.
+fn added(profile: &Profile, offer: &Offer) -> String {
+    let budget = profile
+        .flags
+        .iteration_budget_enabled
+        .then(|| budget::whole(profile.max_iterations));
+    let prompts = (!offer.prompts.is_empty()).then(|| offer.prompts.clone());
+    let parts: Vec<String> = budget.into_iter().chain(prompts).collect();
+    parts.join("\n\n")
+}
+
+/// The system message: persona, a line `---`, the profile's prompt, what is added to it.
 #[must_use]
-pub fn system_message(persona: &str, prompt: &str) -> String {
+pub fn system_message(persona: &str, prompt: &str, added: &str) -> String {
     let (persona, prompt) = (persona.trim(), prompt.trim());
-    match (persona.is_empty(), prompt.is_empty()) {
+    let mut message = match (persona.is_empty(), prompt.is_empty()) {
         (true, _) => prompt.to_owned(),
         (false, true) => persona.to_owned(),
         (false, false) => format!("{persona}\n---\n{prompt}"),
+    };
+    if !added.is_empty() {
+        message.push_str("\n\n");
+        message.push_str(added);
     }
+    message
 }
 
 /// The profile's prompt for a run. A profile without one for subagents gives them its own.

@@ -1,6 +1,7 @@
 //! SPEC section 7, row by row, and what holds for any history.
 #![allow(
     clippy::expect_used,
+    clippy::panic,
     reason = "a test that cannot go on should say so by failing"
 )]
 
@@ -10,9 +11,11 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::domain::files::FileView;
 use crate::domain::talk::{anything, asked, planned, result, said, user};
 use crate::protocol::chat::ChatMessage;
-use crate::protocol::ids::CallId;
+use crate::protocol::file::AttachedFile;
+use crate::protocol::ids::{CallId, FileId};
 use crate::protocol::profile::ProfileFlags;
 use crate::protocol::tool::Effect;
 
@@ -51,7 +54,10 @@ pub(super) fn profile() -> Profile {
         temperature: 0.7,
         max_iterations: 50,
         scratchpad_sections: Vec::new(),
-        flags: ProfileFlags::default(),
+        flags: ProfileFlags {
+            iteration_budget_enabled: false,
+            ..ProfileFlags::default()
+        },
     }
 }
 
@@ -64,6 +70,7 @@ pub(super) fn offer(kind: RunKind) -> Offer {
             effect: Effect::Write,
             time_limit_ms: 1,
         }],
+        prompts: String::new(),
         notes: vec!["2 of 50 iterations are left.".to_owned()],
         context_window: 8192,
         think: true,
@@ -168,6 +175,7 @@ fn row_1_to_4_stand_in_their_order() {
         summary: Some(&summary),
         plan: Some(&plan),
         messages: &messages,
+        files: None,
     };
     let built = request(
         &profile(),
@@ -207,6 +215,23 @@ fn row_1_a_subagent_gets_its_own_prompt() {
     assert_eq!(
         system(&profile, RunKind::Subagent),
         "You are Navi.\n---\nDo one thing."
+    );
+}
+
+#[test]
+fn row_1_the_whole_budget_stands_before_what_tools_add() {
+    let messages = arcs([user(1, "do it")]);
+    let mut profile = profile();
+    profile.flags.iteration_budget_enabled = true;
+    let offer = Offer {
+        prompts: "## Skills".to_owned(),
+        ..offer(RunKind::Session)
+    };
+    let model = ModelInfo::default();
+    let built = request(&profile, "", &plain(&messages), &model, &offer);
+    assert_eq!(
+        contents(&built.request.messages)[0],
+        "You help with letters.\n\nYou have at most 50 iterations for a task; every answer that calls tools is one.\n\n## Skills"
     );
 }
 
@@ -349,6 +374,89 @@ fn conversation_of<'a>(
         summary,
         plan,
         messages,
+        files: None,
+    }
+}
+
+/// Two files of the user's, and one that a tool gave back.
+fn with_files() -> (Vec<Arc<Message>>, FileViews) {
+    let file = |number: u128, name: &str, image| AttachedFile {
+        file_id: FileId(uuid::Uuid::from_u128(number)),
+        name: name.to_owned(),
+        path: format!("uploads/{number:08x}.bin"),
+        media_type: "image/png".to_owned(),
+        bytes: 9,
+        image,
+    };
+    let mut attached = user(1, "compare these");
+    attached.files = vec![file(1, "a.txt", false), file(2, "b.png", true)];
+    let mut shown = result(1, "a", "it is shown below");
+    shown.files = vec![file(3, "view_image 1.png", true)];
+    let messages = arcs([
+        attached,
+        asked(1, &["a", "b"]),
+        shown,
+        result(1, "b", "nothing"),
+    ]);
+    let image = |base64: &str| FileView {
+        image: Some(base64.into()),
+        ..FileView::default()
+    };
+    let text = FileView {
+        text: Some("the text".into()),
+        text_bytes: 8,
+        ..FileView::default()
+    };
+    let ids = [1, 2, 3].map(|number| FileId(uuid::Uuid::from_u128(number)));
+    let views = [text, image("QQ=="), image("Qg==")];
+    (messages, ids.into_iter().zip(views).collect())
+}
+
+#[test]
+fn files_stand_in_the_message_and_images_of_tools_after_the_results() {
+    let (messages, views) = with_files();
+    let conversation = plain(&messages).with_files(&views);
+    let built = |vision| {
+        let model = ModelInfo {
+            vision,
+            ..ModelInfo::default()
+        };
+        let offer = offer(RunKind::Session);
+        request(&profile(), "", &conversation, &model, &offer)
+            .request
+            .messages
+    };
+    for vision in [None, Some(true)] {
+        let messages = built(vision);
+        assert_eq!(acceptable(&messages), Ok(()));
+        let ChatMessage::User { content, images } = &messages[1] else {
+            panic!("{messages:#?}");
+        };
+        assert!(
+            content.contains("<file_text>\nthe text\n</file_text>"),
+            "{content}"
+        );
+        assert_eq!(images, &["QQ=="]);
+        assert!(
+            matches!(&messages[4], ChatMessage::Tool { .. }),
+            "{messages:#?}"
+        );
+        let ChatMessage::User { content, images } = &messages[5] else {
+            panic!("{messages:#?}");
+        };
+        assert!(
+            content.contains("not from the user: view_image 1.png"),
+            "{content}"
+        );
+        assert_eq!(images, &["Qg=="]);
+    }
+    for message in built(Some(false)) {
+        if let ChatMessage::User { content, images } = message {
+            assert!(
+                images.is_empty() && content.contains("you cannot see"),
+                "{content}"
+            );
+        }
     }
 }
 

@@ -5,9 +5,20 @@ use super::Progress;
 /// From so many left on, the model is told to finish.
 const FEW: u32 = 5;
 
+/// The whole budget, as the system message has it: it stands there in every call.
+#[must_use]
+pub fn whole(max_iterations: u32) -> String {
+    match max_iterations {
+        0 | 1 => "You have one iteration for a task: answer at once.".to_owned(),
+        max => format!(
+            "You have at most {max} iterations for a task; every answer that calls tools is one."
+        ),
+    }
+}
+
 /// The note before the next call. None once the budget is used up: the model is then asked,
-/// in other words, to say how things stand. None either before the first call of a long budget:
-/// a number that says nothing yet, last in the prompt, is what a small model answers to.
+/// in other words, to say how things stand. None either before the first call of a long budget,
+/// where [`whole`] tells it all: a number last in the prompt is what a small model answers to.
 #[must_use]
 pub fn note(progress: Progress) -> Option<String> {
     let max = progress.max_iterations;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     CATEGORIES, FactName, MAX_KEY_CHARS, MAX_VALUE_CHARS, NewFact, OTHER, UNCONFIRMED, cut_chars,
-    known_category, one_line, search, snake_case, words,
+    in_form, known_category, one_line, search, snake_case, words,
 };
 use crate::protocol::chat::ChatMessage;
 use crate::protocol::error::ErrorCode;
@@ -217,11 +217,11 @@ fn collect(value: &Value, found: &mut Vec<Found>) -> bool {
 
 fn found_in(item: &Value) -> Option<Found> {
     let category = item["category"].as_str().unwrap_or_default();
-    let key = snake_case(item["key"].as_str()?);
+    let key = in_form(item["key"].as_str()?);
     let key = cut_chars(&key, MAX_KEY_CHARS).trim_end_matches('_');
     let value = one_line(&text_of(&item["value"])?);
     let value = cut_chars(&value, MAX_VALUE_CHARS).trim_end();
-    if key.is_empty() || says_nothing(value) || is_secret(key, value) {
+    if key.is_empty() || says_nothing(value) || is_secret(&snake_case(key), value) {
         return None;
     }
     let confidence = match &item["confidence"] {

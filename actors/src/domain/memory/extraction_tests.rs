@@ -72,6 +72,7 @@ fn fields_are_put_into_form_and_bounded() {
 fn secrets_are_never_taken_unasked() {
     for (key, value) in [
         ("wifi_password", "hunter2"),
+        ("apiKey", "x1"),
         ("github", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"),
         ("card", "4111111111111111"),
     ] {

@@ -61,7 +61,8 @@ fn names_are_brought_into_form_or_refused() {
     for (key, expected) in [
         ("sister_name", "sister_name"),
         ("Sister's Name ", "sister_s_name"),
-        ("sisterName", "sister_name"),
+        ("sisterName", "sisterName"),
+        (" tea-time.2 ", "tea-time.2"),
         ("--Улюблена Їжа!!", "улюблена_їжа"),
         ("IPv6 host", "ipv6_host"),
     ] {
@@ -71,9 +72,17 @@ fn names_are_brought_into_form_or_refused() {
             ("people", expected)
         );
     }
+    for (category, expected) in [
+        ("pets", "pets"),
+        ("WORK", "work"),
+        ("Fast cars", "fast_cars"),
+    ] {
+        assert_eq!(FactName::new(category, "x").unwrap().category, expected);
+    }
     let long = "k".repeat(MAX_KEY_CHARS + 1);
     for (category, key) in [
-        ("pets", "dog"),
+        ("!?", "dog"),
+        (long.as_str(), "dog"),
         ("people", "?!"),
         ("people", long.as_str()),
         ("", "x"),

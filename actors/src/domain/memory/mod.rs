@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::protocol::memory::{Fact, FactSource};
 
-/// The categories, each with what belongs into it.
+/// The categories that are proposed, each with what belongs into it; there may be others.
 pub const CATEGORIES: [(&str, &str); 8] = [
     ("identity", "name, age, birthday, languages"),
     ("people", "family, friends, colleagues, pets"),
@@ -26,7 +26,7 @@ pub const CATEGORIES: [(&str, &str); 8] = [
     ("other", "anything else that lasts"),
 ];
 
-/// Where a fact of no known category goes.
+/// Where a fact goes that was read out of a conversation with no known category.
 pub const OTHER: &str = "other";
 
 /// As many facts as are kept of a user.
@@ -35,7 +35,7 @@ pub const MAX_FACTS: u64 = 2_000;
 pub const MAX_HISTORY: u64 = 20;
 /// As many names of deleted facts as are kept of a user.
 pub const MAX_FORGOTTEN: u64 = 500;
-/// The most characters of a key.
+/// The most characters of a key, and of a category.
 pub const MAX_KEY_CHARS: usize = 60;
 /// The most characters of a value.
 pub const MAX_VALUE_CHARS: usize = 500;
@@ -47,38 +47,24 @@ pub const UNCONFIRMED: f32 = 0.5;
 /// What names a fact of a user.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FactName {
-    /// One of [`CATEGORIES`].
+    /// One of [`CATEGORIES`], or another.
     pub category: String,
-    /// In snake_case.
     pub key: String,
 }
 
 impl FactName {
-    /// A name from what a person or a model wrote: the category must be known, the key is
-    /// brought into snake_case.
+    /// A name from what a person or a model wrote: a word stays as it is, anything else is
+    /// brought into snake_case, a known category into its own letters.
     ///
     /// # Errors
     /// A sentence that says what is wrong.
     pub fn new(category: &str, key: &str) -> Result<Self, String> {
-        let known = known_category(category).ok_or_else(|| {
-            let names: Vec<&str> = CATEGORIES.iter().map(|(name, _)| *name).collect();
-            format!(
-                "there is no category {:?}; the categories are {}",
-                cut_chars(category, MAX_KEY_CHARS),
-                names.join(", ")
-            )
-        })?;
-        let key = snake_case(key);
-        let chars = key.chars().count();
-        if chars == 0 || chars > MAX_KEY_CHARS {
-            return Err(format!(
-                "key must be 1 to {MAX_KEY_CHARS} letters, digits and underscores, for example sister_name; this one has {chars}"
-            ));
-        }
-        Ok(Self {
-            category: known.to_owned(),
-            key,
-        })
+        let category = match known_category(category) {
+            Some(known) => known.to_owned(),
+            None => named("category", category, "people")?,
+        };
+        let key = named("key", key, "sister_name")?;
+        Ok(Self { category, key })
     }
 
     /// The name of a fact that is there.
@@ -211,6 +197,31 @@ fn known_category(text: &str) -> Option<&'static str> {
         .iter()
         .map(|(name, _)| *name)
         .find(|name| name.eq_ignore_ascii_case(text))
+}
+
+/// A part of a name in its form.
+fn named(part: &str, text: &str, example: &str) -> Result<String, String> {
+    let name = in_form(text);
+    match name.chars().count() {
+        1..=MAX_KEY_CHARS => Ok(name),
+        chars => Err(format!(
+            "{part} must be 1 to {MAX_KEY_CHARS} letters, digits and underscores, for example {example}; this one has {chars}"
+        )),
+    }
+}
+
+/// One word, dots and dashes in it, as it is; anything else in snake_case.
+fn in_form(text: &str) -> String {
+    let text = text.trim();
+    let is_word = text.contains(char::is_alphanumeric)
+        && text
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    if is_word {
+        text.to_owned()
+    } else {
+        snake_case(text)
+    }
 }
 
 /// Letters and digits in lower case, anything else an underscore between them.

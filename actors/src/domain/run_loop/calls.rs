@@ -1,14 +1,17 @@
 //! The calls of one reply, from their start to their results.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::steps::{CallResult, Cut, NOT_RUN, OUTCOME_UNKNOWN, PlannedCall, Record};
+use super::steps::{
+    CallPlan, CallResult, Cut, NOT_FINISHED, NOT_RUN, OUTCOME_UNKNOWN, PlannedCall, Record,
+};
 use crate::protocol::event::Event;
-use crate::protocol::ids::{CallId, MessageId, Origin};
+use crate::protocol::ids::{ApprovalId, CallId, MessageId, Origin};
 use crate::protocol::message::{Message, ToolOutcome};
+use crate::protocol::tool::Effect;
 
 /// What a call is told that the run's time limit ended.
 const TIME_UP: &str =
@@ -23,9 +26,33 @@ pub(super) struct OpenCalls(VecDeque<OpenCall>);
 struct OpenCall {
     message_id: MessageId,
     planned: PlannedCall,
+    /// The request that it waits for, or waited for.
+    #[serde(default)]
+    asked: Option<Asked>,
     started: bool,
     /// Ended, but a call before it has not.
     result: Option<CallResult>,
+}
+
+/// What a call waits for before it begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub approval_id: ApprovalId,
+    /// What the answer is bound to.
+    pub digest: String,
+    /// What was asked, in a line.
+    pub summary: String,
+}
+
+/// What was recorded after a loop was stored.
+#[derive(Clone, Copy, Debug)]
+pub struct Since<'a> {
+    /// The calls that have a result.
+    pub answered: &'a HashSet<CallId>,
+    /// Those whose start was told.
+    pub begun: &'a HashSet<CallId>,
+    /// The requests that still wait.
+    pub waiting: &'a HashSet<ApprovalId>,
 }
 
 /// Why calls are closed before they ended.
@@ -42,11 +69,63 @@ impl OpenCalls {
                 .map(|planned| OpenCall {
                     message_id,
                     planned,
+                    asked: None,
                     started: false,
                     result: None,
                 })
                 .collect(),
         )
+    }
+
+    /// A person is asked about a call that has not begun.
+    pub(super) fn ask(&mut self, call_id: &CallId, asked: Asked) {
+        if let Some(entry) = self
+            .0
+            .iter_mut()
+            .find(|entry| &entry.planned.call.id == call_id && !entry.started)
+        {
+            entry.asked = Some(asked);
+        }
+    }
+
+    pub(super) fn asked(&self, call_id: &CallId) -> Option<&Asked> {
+        self.entry(call_id)?.asked.as_ref()
+    }
+
+    /// The message that made this call.
+    pub(super) fn asked_by(&self, call_id: &CallId) -> Option<MessageId> {
+        self.entry(call_id).map(|entry| entry.message_id)
+    }
+
+    fn entry(&self, call_id: &CallId) -> Option<&OpenCall> {
+        let mut entries = self.0.iter();
+        entries.find(|entry| &entry.planned.call.id == call_id)
+    }
+
+    /// The calls that have not begun.
+    pub(super) fn not_begun(&self) -> impl Iterator<Item = &PlannedCall> {
+        let waiting = self.0.iter().filter(|entry| !entry.started);
+        waiting.map(|entry| &entry.planned)
+    }
+
+    /// Takes in what was recorded after the loop was stored. What had begun and has no result
+    /// went down with the process; what was answered and had not begun is asked anew.
+    pub(super) fn resume(
+        &mut self,
+        since: &Since<'_>,
+        origin: Origin,
+        now: DateTime<Utc>,
+    ) -> Vec<Record> {
+        self.0
+            .retain(|entry| !since.answered.contains(&entry.planned.call.id));
+        for entry in &mut self.0 {
+            entry.started = since.begun.contains(&entry.planned.call.id);
+            entry
+                .asked
+                .take_if(|asked| !since.waiting.contains(&asked.approval_id));
+            entry.result = entry.started.then(|| lost(&entry.planned));
+        }
+        self.flush(origin, now)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -99,6 +178,11 @@ impl OpenCalls {
         {
             entry.result = Some(result);
         }
+        self.flush(origin, now)
+    }
+
+    /// Records the results that no call before them is in the way of.
+    fn flush(&mut self, origin: Origin, now: DateTime<Utc>) -> Vec<Record> {
         let mut records = Vec::new();
         while let Some(entry) = self.0.pop_front_if(|entry| entry.result.is_some()) {
             answer(origin, entry, now, &mut records);
@@ -137,10 +221,32 @@ impl OpenCalls {
             entry.result.get_or_insert_with(|| CallResult {
                 outcome,
                 text: text.to_owned(),
+                outside: false,
+                files: Vec::new(),
                 duration_ms: 0,
             });
             answer(origin, entry, now, records);
         }
+    }
+}
+
+/// The result of a call that was under way when the process went down.
+fn lost(planned: &PlannedCall) -> CallResult {
+    let only_read = match &planned.plan {
+        CallPlan::Run { effect, .. } => *effect == Effect::Read,
+        CallPlan::Refuse(_) => true,
+    };
+    let (outcome, text) = if only_read {
+        (ToolOutcome::Failed, NOT_FINISHED)
+    } else {
+        (ToolOutcome::OutcomeUnknown, OUTCOME_UNKNOWN)
+    };
+    CallResult {
+        outcome,
+        text: text.to_owned(),
+        outside: false,
+        files: Vec::new(),
+        duration_ms: 0,
     }
 }
 
@@ -168,6 +274,11 @@ fn answer(origin: Origin, entry: OpenCall, now: DateTime<Utc>, records: &mut Vec
         now,
     );
     message.duration_ms = Some(result.duration_ms);
+    message.outside = result.outside;
+    if result.outside {
+        records.push(Record::Tainted);
+    }
+    message.files.clone_from(&result.files);
     records.push(Record::Message(message));
     records.push(Record::Event(Event::ToolCall {
         tool: call.name,
@@ -178,5 +289,6 @@ fn answer(origin: Origin, entry: OpenCall, now: DateTime<Utc>, records: &mut Vec
         is_subagent: origin.is_subagent(),
         call_id: call.id,
         duration_ms: result.duration_ms,
+        files: result.files,
     }));
 }

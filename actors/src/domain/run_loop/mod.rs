@@ -5,25 +5,28 @@
 //! loop never waits and never decides by a clock; the driver never decides.
 
 mod calls;
+mod ending;
+mod reply;
 mod steps;
 
+pub use calls::{Asked, Since};
+pub use ending::failed;
 pub use steps::{
-    CallBook, CallPlan, CallResult, Cut, NOT_RUN, OUTCOME_UNKNOWN, PlannedCall, Record, Reply,
-    RunEnd, RunSummary, Step, ToolUse,
+    CallBook, CallPlan, CallResult, Cut, NOT_FINISHED, NOT_RUN, OUTCOME_UNKNOWN, PlannedCall,
+    Record, Reply, RunEnd, RunSummary, Step, ToolUse,
 };
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use self::calls::{Closing, OpenCalls};
+use self::calls::OpenCalls;
+use super::consent::Asking;
 use super::guards::{Guards, Iteration, Progress};
-use super::leaked_calls;
 use super::planning::{Planned, Planner, Task};
 use crate::protocol::chat::Usage;
-use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, MessageId, Origin};
-use crate::protocol::message::{Message, MessageState, ToolCall};
+use crate::protocol::message::{Message, ToolCall};
 use crate::protocol::plan::Plan;
 use crate::protocol::profile::{Profile, ProfileFlags};
 use crate::protocol::todo::TodoItem;
@@ -33,9 +36,6 @@ const CARRY_OUT: &str = "[plan] Carry out the plan above now, one step after the
 
 /// What it is told when it may only say how things stand.
 const LIMIT: &str = "[limit] The limit of this task is reached. Say briefly what is done and what is not; call no tools.";
-
-/// What ends a run whose model did not even say that.
-const LIMIT_TEXT: &str = "The limit of this task was reached before it was done. What was done so far is above; say \"continue\" to go on.";
 
 /// What a run starts from.
 #[derive(Clone, Debug)]
@@ -262,51 +262,6 @@ impl RunLoop {
         notes
     }
 
-    /// The model answered. `book` looks each requested call up.
-    pub fn on_reply(
-        &mut self,
-        mut reply: Reply,
-        book: &mut impl CallBook,
-        now: DateTime<Utc>,
-    ) -> Vec<Record> {
-        let Phase::Model(tools) = self.phase else {
-            return Vec::new();
-        };
-        self.iterations += 1;
-        self.fresh_plan = false;
-        let mut records = self.count(&reply);
-        match tools {
-            // It was asked to say how things stand; calls made all the same are not run.
-            ToolUse::Withheld => reply.calls.clear(),
-            ToolUse::Offered => self.take_leaked(&mut reply, book),
-        }
-        if reply.says_nothing() {
-            return self.on_silence(tools, records, now);
-        }
-        if reply.calls.is_empty() {
-            let end = match tools {
-                ToolUse::Offered => RunEnd::Answered,
-                ToolUse::Withheld => RunEnd::Limited,
-            };
-            self.conclude(reply, end, now, &mut records);
-            return records;
-        }
-        self.open_calls(reply, book, now, &mut records);
-        records
-    }
-
-    /// The call failed for good. What had been said is kept.
-    pub fn on_model_failed(
-        &mut self,
-        partial: Reply,
-        error: NaviError,
-        now: DateTime<Utc>,
-    ) -> Vec<Record> {
-        let mut records = self.keep_partial(partial, MessageState::Failed, now);
-        self.fail(error, &mut records);
-        records
-    }
-
     /// These calls begin. To be recorded before they do: that is what makes a crash
     /// between a call's effect and its result visible afterwards.
     pub fn on_tools_started(&mut self, group: &[PlannedCall]) -> Vec<Record> {
@@ -314,6 +269,68 @@ impl RunLoop {
             Phase::Tools(open) => open.start(group, self.origin),
             Phase::Planning(_) | Phase::Model(_) | Phase::Ended(_) => Vec::new(),
         }
+    }
+
+    /// A person is asked about a call. It begins when they allow it.
+    pub fn on_asked(&mut self, asking: Asking) -> Vec<Record> {
+        let Phase::Tools(open) = &mut self.phase else {
+            return Vec::new();
+        };
+        let pending = &asking.pending;
+        let asked = Asked {
+            approval_id: pending.approval_id,
+            digest: asking.digest.clone(),
+            summary: pending.request.summary.clone(),
+        };
+        open.ask(&pending.call_id, asked);
+        let event = Event::ApprovalRequested {
+            approval_id: pending.approval_id,
+            call_id: pending.call_id.clone(),
+            tool: pending.tool.clone(),
+            request: pending.request.clone(),
+            expires_at: pending.expires_at,
+            is_subagent: self.origin.is_subagent(),
+        };
+        vec![Record::Ask(Box::new(asking)), Record::Event(event)]
+    }
+
+    /// What a person was asked about this call.
+    #[must_use]
+    pub fn asked(&self, call_id: &CallId) -> Option<&Asked> {
+        match &self.phase {
+            Phase::Tools(open) => open.asked(call_id),
+            Phase::Planning(_) | Phase::Model(_) | Phase::Ended(_) => None,
+        }
+    }
+
+    /// The message that made this call.
+    #[must_use]
+    pub fn asked_by(&self, call_id: &CallId) -> Option<MessageId> {
+        match &self.phase {
+            Phase::Tools(open) => open.asked_by(call_id),
+            Phase::Planning(_) | Phase::Model(_) | Phase::Ended(_) => None,
+        }
+    }
+
+    /// The calls of the last reply that have not begun.
+    #[must_use]
+    pub fn not_begun(&self) -> Vec<PlannedCall> {
+        match &self.phase {
+            Phase::Tools(open) => open.not_begun().cloned().collect(),
+            Phase::Planning(_) | Phase::Model(_) | Phase::Ended(_) => Vec::new(),
+        }
+    }
+
+    /// Goes on after a restart from a loop that was stored while it waited.
+    pub fn resume(&mut self, since: &Since<'_>, now: DateTime<Utc>) -> Vec<Record> {
+        let Phase::Tools(open) = &mut self.phase else {
+            return Vec::new();
+        };
+        let records = open.resume(since, self.origin, now);
+        if open.is_empty() {
+            self.phase = Phase::Model(self.offer());
+        }
+        records
     }
 
     /// A call ended. Results are recorded in the order of the calls: this one may have
@@ -334,65 +351,6 @@ impl RunLoop {
         records
     }
 
-    /// The run's time is up: what is under way is closed, and the model may say how things
-    /// stand. Where that was what it was about, the run ends.
-    pub fn on_time_up(&mut self, partial: Option<Reply>, now: DateTime<Utc>) -> Vec<Record> {
-        let mut records = Vec::new();
-        match &mut self.phase {
-            Phase::Ended(_) => {}
-            Phase::Planning(_) | Phase::Model(ToolUse::Offered) => {
-                if let Some(partial) = partial {
-                    records = self.keep_partial(partial, MessageState::Interrupted, now);
-                }
-                self.phase = Phase::Model(ToolUse::Withheld);
-            }
-            Phase::Tools(open) => {
-                open.close(&Closing::TimeUp, self.origin, now, &mut records);
-                self.phase = Phase::Model(ToolUse::Withheld);
-            }
-            Phase::Model(ToolUse::Withheld) => {
-                let mut reply = partial.unwrap_or_else(|| Reply::empty(MessageId::new()));
-                reply.calls.clear();
-                if reply.text.trim().is_empty() {
-                    LIMIT_TEXT.clone_into(&mut reply.text);
-                }
-                self.conclude(reply, RunEnd::Limited, now, &mut records);
-            }
-        }
-        records
-    }
-
-    /// The run is cut off, by its user or by a shutdown. Keeps what was said and gives
-    /// every open call its result.
-    pub fn cut(&mut self, cut: &Cut, partial: Option<Reply>, now: DateTime<Utc>) -> Vec<Record> {
-        if self.is_over() {
-            return Vec::new();
-        }
-        let state = match cut {
-            Cut::Stopped => MessageState::Stopped,
-            Cut::Interrupted { .. } => MessageState::Interrupted,
-        };
-        let text = partial.as_ref().map(|partial| partial.text.clone());
-        let mut records = partial.map_or_else(Vec::new, |p| self.keep_partial(p, state, now));
-        if let Phase::Tools(open) = &mut self.phase {
-            open.close(&Closing::Cut(cut), self.origin, now, &mut records);
-        }
-        let (event, end) = match cut {
-            Cut::Stopped => (Event::StreamStopped {}, RunEnd::Stopped),
-            Cut::Interrupted { reason } => (
-                Event::RunInterrupted {
-                    reason: reason.clone(),
-                    can_continue: true,
-                },
-                RunEnd::Interrupted {
-                    reason: reason.clone(),
-                },
-            ),
-        };
-        self.end(end, event, text.unwrap_or_default(), &mut records);
-        records
-    }
-
     /// Whether the model may go on calling tools.
     fn offer(&self) -> ToolUse {
         if self.iterations < self.max_iterations && self.tokens_left() > 0 {
@@ -400,166 +358,5 @@ impl RunLoop {
         } else {
             ToolUse::Withheld
         }
-    }
-
-    fn count(&mut self, reply: &Reply) -> Vec<Record> {
-        let Some(usage) = reply.usage else {
-            return Vec::new();
-        };
-        self.prompt_tokens += u64::from(usage.prompt_tokens);
-        self.completion_tokens += u64::from(usage.completion_tokens);
-        self.context_tokens = usage.prompt_tokens.saturating_add(usage.completion_tokens);
-        vec![Record::ContextTokens(self.context_tokens)]
-    }
-
-    /// A small model may write its call as text: a reply that is nothing else is that call.
-    fn take_leaked(&mut self, reply: &mut Reply, book: &impl CallBook) {
-        if !reply.calls.is_empty() {
-            return;
-        }
-        if let Some(calls) = leaked_calls::parse(&reply.text, |tool| book.is_known(tool)) {
-            reply.calls = calls;
-            reply.text.clear();
-            self.leaked_calls += 1;
-        }
-    }
-
-    fn on_silence(
-        &mut self,
-        tools: ToolUse,
-        mut records: Vec<Record>,
-        now: DateTime<Utc>,
-    ) -> Vec<Record> {
-        if !std::mem::replace(&mut self.asked_again, true) {
-            return records;
-        }
-        if tools == ToolUse::Withheld {
-            let mut reply = Reply::empty(MessageId::new());
-            LIMIT_TEXT.clone_into(&mut reply.text);
-            self.conclude(reply, RunEnd::Limited, now, &mut records);
-            return records;
-        }
-        self.fail(
-            NaviError::new(
-                ErrorCode::EmptyReply,
-                "the model answered nothing, twice; try again, or choose another model",
-            ),
-            &mut records,
-        );
-        records
-    }
-
-    fn open_calls(
-        &mut self,
-        reply: Reply,
-        book: &mut impl CallBook,
-        now: DateTime<Utc>,
-        records: &mut Vec<Record>,
-    ) {
-        let message_id = reply.message_id;
-        let calls: Vec<ToolCall> = reply
-            .calls
-            .iter()
-            .map(|requested| ToolCall {
-                id: CallId::new(),
-                name: requested.name.clone(),
-                arguments: requested.arguments.clone(),
-            })
-            .collect();
-        if !reply.thinking.is_empty() {
-            records.push(Record::Event(Event::TurnThinking {
-                thinking: reply.thinking.clone(),
-                is_subagent: self.origin.is_subagent(),
-            }));
-        }
-        let mut message = reply.into_message(self.origin.run_id, MessageState::Complete, now);
-        message.tool_calls.clone_from(&calls);
-        records.push(Record::Message(message));
-        self.asked_again = false;
-        self.called.clone_from(&calls);
-        let planned = calls
-            .into_iter()
-            .map(|call| PlannedCall {
-                plan: match self.guards.on_call(&call.name, &call.arguments) {
-                    Some(hint) => CallPlan::Refuse(hint),
-                    None => book.plan(&call),
-                },
-                call,
-            })
-            .collect();
-        self.phase = Phase::Tools(OpenCalls::of(message_id, planned));
-    }
-
-    fn keep_partial(
-        &mut self,
-        partial: Reply,
-        state: MessageState,
-        now: DateTime<Utc>,
-    ) -> Vec<Record> {
-        let mut records = self.count(&partial);
-        if !partial.text.is_empty() || !partial.thinking.is_empty() {
-            // Calls that were cut off with it never began: they are not part of the history.
-            records.push(Record::Message(partial.into_message(
-                self.origin.run_id,
-                state,
-                now,
-            )));
-        }
-        records
-    }
-
-    /// The run ends with an answer.
-    fn conclude(
-        &mut self,
-        reply: Reply,
-        end: RunEnd,
-        now: DateTime<Utc>,
-        records: &mut Vec<Record>,
-    ) {
-        let text = reply.text.clone();
-        let event = Event::StreamEnd {
-            content: text.clone(),
-            message_id: reply.message_id,
-            context_tokens: self.context_tokens,
-            max_context_tokens: self.window,
-            completed: end == RunEnd::Answered,
-        };
-        let state = MessageState::Complete;
-        let message = reply.into_message(self.origin.run_id, state, now);
-        records.push(Record::Message(message));
-        self.end(end, event, text, records);
-    }
-
-    fn fail(&mut self, error: NaviError, records: &mut Vec<Record>) {
-        let event = failed(&error);
-        self.end(RunEnd::Failed(error), event, String::new(), records);
-    }
-
-    /// The run is over. Its closing event is the session's own: how a child ended is told by
-    /// its frame.
-    fn end(&mut self, end: RunEnd, event: Event, text: String, records: &mut Vec<Record>) {
-        if !self.origin.is_subagent() {
-            records.push(Record::Event(event));
-        }
-        records.push(Record::Ended(RunSummary {
-            end: end.clone(),
-            text,
-            iterations: self.iterations,
-            prompt_tokens: self.prompt_tokens,
-            completion_tokens: self.completion_tokens,
-            leaked_calls: self.leaked_calls,
-        }));
-        self.phase = Phase::Ended(end);
-    }
-}
-
-/// The event of a run that failed.
-#[must_use]
-pub fn failed(error: &NaviError) -> Event {
-    Event::Error {
-        message: error.message.clone(),
-        recoverable: false,
-        code: error.code,
-        client_id: None,
     }
 }

@@ -3,11 +3,14 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::domain::consent::Asking;
 use crate::domain::history::ContextState;
 use crate::domain::planning::Planner;
+use crate::protocol::approval::ConsentEntry;
 use crate::protocol::chat::{RequestedCall, Usage};
 use crate::protocol::error::NaviError;
 use crate::protocol::event::Event;
+use crate::protocol::file::AttachedFile;
 use crate::protocol::ids::{MessageId, RunId};
 use crate::protocol::message::{Message, MessageState, ToolCall, ToolOutcome};
 use crate::protocol::plan::Plan;
@@ -86,6 +89,9 @@ pub const OUTCOME_UNKNOWN: &str = "outcome unknown: Navi went down while this ra
 /// What they are told of one that had not begun.
 pub const NOT_RUN: &str = "not run: Navi went down before this began";
 
+/// What they are told of one that only read, and did not end.
+pub const NOT_FINISHED: &str = "not finished: Navi went down while this ran; it changes nothing, so call it again if you need it";
+
 /// Looks calls up where tools are known.
 pub trait CallBook {
     /// Whether the model may call a tool of this name.
@@ -128,6 +134,11 @@ impl CallPlan {
 pub struct CallResult {
     pub outcome: ToolOutcome,
     pub text: String,
+    /// Whether the text came from outside.
+    pub outside: bool,
+    /// Images that the call gave back, as they are stored.
+    #[serde(default)]
+    pub files: Vec<AttachedFile>,
     pub duration_ms: u64,
 }
 
@@ -189,6 +200,14 @@ pub enum Record {
     },
     /// How the context differs from the messages from here on.
     Context(ContextState),
+    /// A person is asked about a call.
+    Ask(Box<Asking>),
+    /// What was allowed or denied without a question, for the list.
+    Consented(ConsentEntry),
+    /// Text from outside was read.
+    Tainted,
+    /// The loop as it stands while it waits for a person: what a restart goes on from.
+    Waits(String),
     /// The run is over.
     Ended(RunSummary),
 }

@@ -27,6 +27,8 @@ pub struct Model {
     pub client_id: Option<DbText>,
     pub created_at: DateTimeUtc,
     pub branch_id: i64,
+    pub outside: bool,
+    pub files: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -5,8 +5,11 @@
 )]
 
 pub(super) mod api_token;
+pub(super) mod approval;
 pub(super) mod branch;
 pub(super) mod chunk;
+pub(super) mod consent_entry;
+pub(super) mod consent_rule;
 pub(super) mod event;
 pub(super) mod memory_fact;
 pub(super) mod memory_forgotten;
@@ -16,6 +19,8 @@ pub(super) mod message;
 pub(super) mod queued_message;
 pub(super) mod run;
 pub(super) mod session;
+pub(super) mod session_file;
 pub(super) mod session_memory;
+pub(super) mod tool_pin;
 pub(super) mod user;
 pub(super) mod web_login;

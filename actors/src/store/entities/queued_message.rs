@@ -17,6 +17,7 @@ pub struct Model {
     pub client_id: Option<DbText>,
     pub created_at: DateTimeUtc,
     pub mode: String,
+    pub files: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -24,6 +24,7 @@ pub struct Model {
     pub ended_at: Option<DateTimeUtc>,
     pub leaked_calls: i64,
     pub call_id: Option<DbText>,
+    pub loop_state: Option<DbText>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -26,6 +26,8 @@ pub struct Model {
     pub last_active: DateTimeUtc,
     pub branch_id: i64,
     pub plan: Option<String>,
+    pub consent_mode: Option<String>,
+    pub tainted_at: Option<DateTimeUtc>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

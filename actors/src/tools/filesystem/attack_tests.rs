@@ -31,10 +31,20 @@ fn edit(path: &str) -> Value {
 
 fn all_actions(path: &str) -> Vec<Value> {
     let mut calls = vec![read(path), write(path), edit(path)];
+
     for action in ["list", "search_names", "search_content"] {
         calls.push(json!({"action": action, "path": path, "pattern": "secret"}));
     }
     calls
+}
+
+/// Those that take or put whole entries. Of a link it is the link itself that they take.
+fn arranging(path: &str) -> Vec<Value> {
+    vec![
+        json!({"action": "move", "path": path, "to": "taken"}),
+        json!({"action": "move", "path": "inside.txt", "to": path}),
+        json!({"action": "delete", "path": path}),
+    ]
 }
 
 /// Nothing outside was read, changed or made.
@@ -45,6 +55,7 @@ fn assert_untouched(place: &Place) {
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
         .collect();
+    names.retain(|name| name != ".changes");
     names.sort();
     assert_eq!(names, ["secret.txt", "workspace"]);
 }
@@ -52,6 +63,7 @@ fn assert_untouched(place: &Place) {
 #[tokio::test]
 async fn paths_that_lead_out_are_refused() {
     let place = Place::new();
+    place.put("inside.txt", "x");
     let absolute = place.outside().join("secret.txt").display().to_string();
     for path in [
         "../secret.txt",
@@ -67,11 +79,12 @@ async fn paths_that_lead_out_are_refused() {
         "\0../secret.txt",
         "../secret.txt\0.md",
     ] {
-        for arguments in all_actions(path) {
+        for arguments in all_actions(path).into_iter().chain(arranging(path)) {
             let error = place.error(arguments).await;
             assert!(!error.contains(SECRET), "{error}");
         }
     }
+    assert_eq!(place.content("inside.txt"), "x");
     assert_untouched(&place);
 }
 
@@ -175,7 +188,28 @@ async fn links_inside_can_be_read_through() {
 }
 
 #[tokio::test]
-async fn a_hard_link_inside_is_a_file_like_any_other() {
+async fn a_link_is_moved_and_deleted_itself() {
+    let place = Place::new();
+    place.put("inside.txt", "x");
+    let workspace = place.workspace();
+    symlink("../secret.txt", workspace.join("out")).unwrap();
+    symlink("..", workspace.join("up")).unwrap();
+    place
+        .ok(json!({"action": "move", "path": "out", "to": "away"}))
+        .await;
+    place.ok(json!({"action": "delete", "path": "away"})).await;
+    for to in ["up/x", "up/", "up/workspace/x"] {
+        place
+            .error(json!({"action": "move", "path": "inside.txt", "to": to}))
+            .await;
+    }
+    place.ok(json!({"action": "delete", "path": "up"})).await;
+    assert_eq!(place.content("inside.txt"), "x");
+    assert_untouched(&place);
+}
+
+#[tokio::test]
+async fn a_hard_link_within_the_workspace_is_a_file_like_any_other() {
     let place = Place::new();
     place.put("a.txt", "the one");
     fs::hard_link(
@@ -183,10 +217,35 @@ async fn a_hard_link_inside_is_a_file_like_any_other() {
         place.workspace().join("b.txt"),
     )
     .unwrap();
+    place.ok(read("a.txt")).await;
     place.ok(edit("b.txt")).await;
     // The edit made a new file in the place of one name; the other name keeps the old.
     assert_eq!(place.content("b.txt"), "no one");
     assert_eq!(place.content("a.txt"), "the one");
+}
+
+#[tokio::test]
+async fn a_hard_link_to_a_file_outside_is_neither_read_nor_changed() {
+    let place = Place::new();
+    fs::hard_link(
+        place.outside().join("secret.txt"),
+        place.workspace().join("a.txt"),
+    )
+    .unwrap();
+    for arguments in [
+        read("a.txt"),
+        write("a.txt"),
+        edit("a.txt"),
+        json!({"action": "search_content", "path": "a.txt", "pattern": "secret"}),
+    ] {
+        let error = place.error(arguments).await;
+        assert!(error.contains("is a hard link"), "{error}");
+        assert!(!error.contains(SECRET), "{error}");
+    }
+    let found = json!({"action": "search_content", "pattern": "secret"});
+    let found = place.ok(found).await;
+    assert!(found.starts_with("nothing in 0 files matches"), "{found}");
+    assert_untouched(&place);
 }
 
 #[tokio::test]

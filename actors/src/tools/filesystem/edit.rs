@@ -1,22 +1,17 @@
 //! `edit`: an exact piece of a file for another one.
 
-use std::time::Duration;
+use super::FileResult;
+use super::changes::{ChangeLog, Origin};
+use super::diff::{self, difference};
+use super::place::Spot;
+use super::text::whole_text;
+use super::write::{Before, check, look};
+use crate::protocol::change::ChangeAction;
+use crate::tools::ToolError;
+use crate::tools::output::{counted, cut_middle, human_size};
 
-use cap_fs_ext::FollowSymlinks;
-use similar::TextDiff;
-
-use super::fault::fault;
-use super::path::WorkspacePath;
-use super::read::refuse_binary;
-use super::workspace::{Workspace, open_nonblocking, read_whole};
-use super::write::{check_size, put};
-use crate::tools::output::{counted, cut_middle};
-use crate::tools::{ToolError, ToolResult};
-
-/// As many bytes of the difference as the model is shown.
-const MAX_DIFF_BYTES: usize = 4 * 1024;
-/// A difference that takes longer is shown less finely.
-const DIFF_TIME: Duration = Duration::from_millis(200);
+/// As many bytes of the closest place as an error shows.
+const MAX_SHOWN_BYTES: usize = 4 * 1024;
 /// As many places as an error names.
 const MAX_PLACES: usize = 10;
 /// As many lines of a file as are compared with a text that was not found.
@@ -34,7 +29,31 @@ pub(super) struct Edit {
     pub(super) replace_all: bool,
 }
 
-pub(super) fn edit(workspace: &Workspace, path: &WorkspacePath, edit: Edit) -> ToolResult {
+/// An edit as it would be made.
+#[derive(Clone, Debug)]
+pub(super) struct PlannedEdit {
+    pub(super) before: Vec<u8>,
+    pub(super) after: Vec<u8>,
+    /// How many places change.
+    places: usize,
+}
+
+pub(super) fn edit(spot: &Spot, edit: Edit, log: &ChangeLog, origin: &Origin<'_>) -> FileResult {
+    let planned = plan(spot, edit)?;
+    let before = Before::Content(planned.before);
+    log.write(ChangeAction::Edit, spot, &before, &planned.after, origin)?;
+    let changed = difference(before.bytes(), &planned.after, diff::RESULT_BYTES);
+    Ok(format!(
+        "edited `{}` ({}):\n{}",
+        spot.path.shown(),
+        counted(planned.places, "replacement"),
+        changed.unwrap_or_default()
+    ))
+}
+
+/// What an edit comes to. Nothing is changed by planning.
+pub(super) fn plan(spot: &Spot, edit: Edit) -> Result<PlannedEdit, ToolError> {
+    let Spot { root, path } = spot;
     let shown = path.shown();
     if edit.old_text.is_empty() {
         return Err(ToolError(
@@ -47,32 +66,28 @@ pub(super) fn edit(workspace: &Workspace, path: &WorkspacePath, edit: Edit) -> T
             "`old_text` and `new_text` are the same; there is nothing to change".to_owned(),
         ));
     }
-    let target = workspace.target(path)?;
-    if target.existing.is_none() {
-        return Err(workspace.missing(path));
-    }
-    let name = target.name.as_ref();
-    let file = open_nonblocking(&target.directory, name, FollowSymlinks::No)
-        .map_err(|error| fault(&shown, &error))?;
-    let bytes = read_whole(file, &shown, workspace.limits.write_bytes)?;
-    refuse_binary(&shown, &bytes)?;
-    let before = String::from_utf8(bytes).map_err(|_| {
-        ToolError(format!(
-            "`{shown}` is no valid UTF-8, and an edit would damage it; write the whole file instead"
-        ))
-    })?;
-
-    let edit = with_line_ends_of(&before, edit);
-    let (after, places) = replaced(&shown, &before, &edit)?;
-    check_size(workspace, &shown, &after)?;
-    let growth = after.len().saturating_sub(before.len());
-    workspace.check_room(growth as u64, 0)?;
-    put(workspace, &shown, &target, &after)?;
-    Ok(format!(
-        "edited `{shown}` ({}):\n{}",
-        counted(places, "replacement"),
-        difference(&before, &after)
-    ))
+    root.check_stop()?;
+    let before = match look(root, path)? {
+        Before::Absent => return Err(root.missing(path)),
+        Before::Content(bytes) if bytes.len() as u64 <= root.limits.write_bytes => bytes,
+        before => {
+            return Err(ToolError(format!(
+                "`{shown}` has {}, and files of at most {} can be edited here",
+                human_size(before.size()),
+                human_size(root.limits.write_bytes)
+            )));
+        }
+    };
+    let (text, encoding) = whole_text(&shown, &before)?;
+    let edit = with_line_ends_of(&text, edit);
+    let (after, places) = replaced(&shown, &text, &edit)?;
+    let after = encoding.encode(&after);
+    check(root, &shown, &Before::Content(before.clone()), &after)?;
+    Ok(PlannedEdit {
+        before,
+        after,
+        places,
+    })
 }
 
 /// Models write `\n`; in a file whose lines all end in `\r\n` that is what they mean.
@@ -96,39 +111,37 @@ fn replaced(shown: &str, text: &str, edit: &Edit) -> Result<(String, usize), Too
     if edit.replace_all {
         return Ok((text.replace(old, &edit.new_text), places));
     }
-    let lines = lines_of(text, old);
-    if lines.len() > 1 {
+    let (count, lines) = lines_of(text, old);
+    if count > 1 {
         let named: Vec<String> = lines.iter().map(ToString::to_string).collect();
-        let more = if lines.len() == MAX_PLACES {
-            ", …"
-        } else {
-            ""
-        };
+        let more = if count > lines.len() { ", …" } else { "" };
         return Err(ToolError(format!(
-            "`old_text` stands more than once in `{shown}`, at lines {}{more}; take in more of the text around the one you mean, or set replace_all to true",
+            "`old_text` stands {count} times in `{shown}`, at lines {}{more}; take in more of the text around the one you mean, or set replace_all to true",
             named.join(", ")
         )));
     }
     Ok((text.replacen(old, &edit.new_text, 1), 1))
 }
 
-/// The lines at which a text begins, places that overlap included: of two such places nobody
-/// could say which one is meant.
-fn lines_of(text: &str, old: &str) -> Vec<usize> {
+/// How often a text stands there, and the first lines at which it begins. Places that overlap
+/// are included: of two such places nobody could say which one is meant.
+fn lines_of(text: &str, old: &str) -> (usize, Vec<usize>) {
     let step = old.chars().next().map_or(1, char::len_utf8);
     let mut lines = Vec::new();
+    let mut count = 0;
     let mut from = 0;
     let mut line = 1;
-    while lines.len() < MAX_PLACES
-        && let Some(offset) = text[from..].find(old)
-    {
+    while let Some(offset) = text[from..].find(old) {
         let at = from + offset;
-        line += text[from..at].matches('\n').count();
-        lines.push(line);
-        line += text[at..at + step].matches('\n').count();
+        count += 1;
+        if lines.len() < MAX_PLACES {
+            line += text[from..at].matches('\n').count();
+            lines.push(line);
+            line += text[at..at + step].matches('\n').count();
+        }
         from = at + step;
     }
-    lines
+    (count, lines)
 }
 
 fn not_found(shown: &str, text: &str, old: &str) -> ToolError {
@@ -156,17 +169,9 @@ fn closest(text: &str, old: &str) -> Option<(usize, String)> {
         .reduce(|best, next| if next.1 > best.1 { next } else { best })?;
     let count = old.lines().count().clamp(1, MAX_CLOSEST_LINES);
     let block: Vec<&str> = text.lines().skip(index).take(count).collect();
-    Some((index + 1, cut_middle(&block.join("\n"), MAX_DIFF_BYTES)))
+    Some((index + 1, cut_middle(&block.join("\n"), MAX_SHOWN_BYTES)))
 }
 
 fn start_of(line: &str) -> &str {
     &line[..line.floor_char_boundary(MAX_COMPARED_BYTES)]
-}
-
-fn difference(before: &str, after: &str) -> String {
-    let diff = TextDiff::configure()
-        .timeout(DIFF_TIME)
-        .diff_lines(before, after);
-    let diff = diff.unified_diff().context_radius(2).to_string();
-    cut_middle(diff.trim_end(), MAX_DIFF_BYTES)
 }

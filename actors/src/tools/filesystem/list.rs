@@ -2,19 +2,20 @@
 
 use std::fmt::Write as _;
 
-use super::path::WorkspacePath;
+use super::FileResult;
+use super::path::InnerPath;
+use super::root::Root;
 use super::walk::{Entry, Kind, Rules, Walk};
-use super::workspace::Workspace;
+use crate::tools::ToolError;
 use crate::tools::output::{counted, human_size, visible};
-use crate::tools::{ToolError, ToolResult};
 
 /// As many entries as are shown.
 const MAX_SHOWN: usize = 500;
 /// As many bytes as are shown.
 const MAX_BYTES: usize = 24 * 1024;
 
-pub(super) fn list(workspace: &Workspace, path: &WorkspacePath, depth: Option<u64>) -> ToolResult {
-    if !workspace.is_directory(path)? {
+pub(super) fn list(root: &Root, path: &InnerPath, depth: Option<u64>) -> FileResult {
+    if !root.is_directory(path)? {
         return Err(ToolError(format!(
             "`{}` is a file; use read to see it",
             path.shown()
@@ -24,13 +25,13 @@ pub(super) fn list(workspace: &Workspace, path: &WorkspacePath, depth: Option<u6
     let mut lines = String::new();
     let mut shown = 0;
     let mut total = 0;
-    let outcome = Walk::new(workspace, Rules::Everything)
+    let outcome = Walk::new(root, Rules::Everything)
         .depth(depth)
         .run(path, |entry| {
             total += 1;
             // Once one entry was left out, so are those after it: no hole in the middle.
             if shown + 1 == total && shown < MAX_SHOWN {
-                let line = line(entry);
+                let line = line(path, entry);
                 if lines.len() + line.len() <= MAX_BYTES {
                     lines.push_str(&line);
                     shown += 1;
@@ -38,11 +39,7 @@ pub(super) fn list(workspace: &Workspace, path: &WorkspacePath, depth: Option<u6
             }
             Ok(())
         })?;
-    let place = if path.is_root() {
-        "the workspace".to_owned()
-    } else {
-        format!("`{}`", path.shown())
-    };
+    let place = root.place(path);
     if total == 0 {
         return Ok(format!("{place} is empty"));
     }
@@ -63,8 +60,8 @@ pub(super) fn list(workspace: &Workspace, path: &WorkspacePath, depth: Option<u6
     Ok(text)
 }
 
-fn line(entry: &Entry<'_>) -> String {
-    let path = visible(&entry.path.display().to_string());
+fn line(start: &InnerPath, entry: &Entry<'_>) -> String {
+    let path = visible(&start.shown_as(entry.path));
     match entry.kind {
         Kind::Directory => format!("\n{path}/"),
         Kind::File => format!("\n{path} ({})", human_size(entry.size())),

@@ -1,31 +1,55 @@
-//! `filesystem`: the files of the session's workspace, and nothing outside of it.
+//! `filesystem`: the files of the session's workspace, of what `FS_ALLOWED_PATHS` adds to it,
+//! and nothing else.
 //!
 //! Every path is opened relative to a directory handle that cannot be left: not by `..`, not by
-//! an absolute path, not by a link, and not by swapping one for the other in the middle.
+//! an absolute path, not by a link, and not by swapping one for the other in the middle. A hard
+//! link is a way out that no path shows: a file of the workspace that has a name elsewhere too
+//! is neither read nor changed (no sandboxed command can make such a link, since the sandbox
+//! lets none be made to a file beyond the workspace, but someone else may have).
+//!
+//! What changes something is written down first, with what it takes to undo it (`changes`).
 
+mod access;
+mod arrange;
+mod changes;
+mod closed;
+mod diff;
 mod edit;
 mod fault;
 mod list;
 mod path;
+mod place;
+mod proposal;
 mod read;
+mod root;
 mod search_content;
 mod search_names;
+mod text;
 mod walk;
-mod workspace;
 mod write;
+
+pub use self::access::{Allowed, FileAccess};
+pub use self::changes::{ChangeError, changes, changes_dir, undo};
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::changes::{ChangeLog, Origin};
 use self::edit::Edit;
-use self::path::WorkspacePath;
+use self::place::{Reach, Spot};
 use self::read::Range;
+use self::root::Limits;
 use self::search_content::Query;
-use self::workspace::{Limits, Workspace};
 use super::schema::schema_of;
-use super::{Tool, ToolContext, ToolError, ToolResult, arguments};
+use super::{
+    Proposal, Tool, ToolContext, ToolError, ToolOutput, ToolResult, arguments, spill, ssh,
+};
+use crate::domain::files::FILES_DIR;
+use crate::protocol::ids::{CallId, RunId};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const DESCRIPTION: &str = "Work with the files of this conversation's workspace. \
@@ -40,10 +64,13 @@ const DESCRIPTION: &str = "Work with the files of this conversation's workspace.
 struct FilesystemArgs {
     /// list: what a directory has. read: show a file. write: create or replace a whole file.
     /// edit: replace `old_text` by `new_text`. search_names: find files by name.
-    /// search_content: find lines in files.
+    /// search_content: find lines in files. move: move or rename `path` to `to`. delete: remove
+    /// a file or directory.
     action: Action,
     /// The file or directory. list and the searches take the whole workspace without it.
     path: Option<String>,
+    /// move: the new path.
+    to: Option<String>,
     /// write: the whole content; what stood there before is gone.
     content: Option<String>,
     /// edit: the text as it stands in the file, with enough around it to stand there only once.
@@ -81,59 +108,56 @@ enum Action {
     Edit,
     SearchNames,
     SearchContent,
+    Move,
+    Delete,
 }
 
 /// The tool.
 #[derive(Debug)]
 pub struct Filesystem {
     spec: ToolSpec,
-    limits: Limits,
+    access: Arc<FileAccess>,
 }
 
 impl Filesystem {
+    /// With what may be reached beside the workspace.
     #[must_use]
-    #[expect(
-        clippy::new_without_default,
-        reason = "a tool is never a default value"
-    )]
-    pub fn new() -> Self {
+    pub fn new(access: Arc<FileAccess>) -> Self {
+        let (description, effect) = match access.words() {
+            None => (DESCRIPTION.to_owned(), Effect::Write),
+            Some(beside) => (
+                format!("{DESCRIPTION} By its absolute path you may also use: {beside}."),
+                Effect::Host,
+            ),
+        };
         Self {
             spec: ToolSpec {
                 name: "filesystem".to_owned(),
-                description: DESCRIPTION.to_owned(),
+                description,
                 parameters: schema_of::<FilesystemArgs>(),
-                effect: Effect::Write,
+                effect,
                 time_limit_ms: 30_000,
             },
-            limits: Limits::default(),
-        }
-    }
-}
-
-#[async_trait]
-impl Tool for Filesystem {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn effect(&self, args: &Value) -> Effect {
-        match args["action"].as_str() {
-            Some("list" | "read" | "search_names" | "search_content") => Effect::Read,
-            _ => Effect::Write,
+            access,
         }
     }
 
-    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
-        let args: FilesystemArgs = arguments::read(args)?;
-        // A caller that gives up drops this future; the guard tells the blocking thread, which
-        // looks at the token between files and before each change.
+    /// Runs work that blocks. A caller that gives up drops this future; the guard tells the
+    /// blocking thread, which looks at the token between files and before each change.
+    async fn run<T: Send + 'static>(
+        &self,
+        context: &ToolContext,
+        work: impl FnOnce(&Reach) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
         let stop = context.stop.child_token();
         let _guard = stop.clone().drop_guard();
-        let limits = self.limits;
-        let work = tokio::task::spawn_blocking(move || {
-            let workspace = Workspace::open(&context.workspace, limits, stop)?;
-            run(&workspace, args)
-        });
+        let reach = Reach {
+            access: Arc::clone(&self.access),
+            workspace: context.workspace.clone(),
+            limits: Limits::default(),
+            stop,
+        };
+        let work = tokio::task::spawn_blocking(move || work(&reach));
         work.await.unwrap_or_else(|error| {
             tracing::error!(%error, session_id = %context.session_id, "the filesystem tool failed");
             Err(ToolError(
@@ -144,42 +168,139 @@ impl Tool for Filesystem {
     }
 }
 
-fn run(workspace: &Workspace, args: FilesystemArgs) -> ToolResult {
+#[async_trait]
+impl Tool for Filesystem {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, args: &Value) -> Effect {
+        if let Some("list" | "read" | "search_names" | "search_content") = args["action"].as_str() {
+            return Effect::Read;
+        }
+        let outside = ["path", "to"]
+            .iter()
+            .filter_map(|field| args[*field].as_str())
+            .any(|path| self.access.leads_outside(path));
+        if outside { Effect::Host } else { Effect::Write }
+    }
+
+    async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
+        let args: FilesystemArgs = arguments::read(args.clone())?;
+        self.run(context, move |reach| proposal::proposal(reach, args))
+            .await
+    }
+
+    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
+        let args: FilesystemArgs = arguments::read(args)?;
+        let (run_id, call_id) = (context.run_id, context.call_id.clone());
+        self.run(&context, move |reach| {
+            let from_outside = handles_foreign(reach, &args);
+            let text = act(reach, args, run_id, &call_id)?;
+            Ok(ToolOutput {
+                outside: from_outside || shows_foreign(&text),
+                text,
+                ..ToolOutput::default()
+            })
+        })
+        .await
+    }
+}
+
+/// Folders of the workspace with what was sent in, and with long results of other tools.
+const FOREIGN: [&str; 3] = [FILES_DIR, spill::FOLDER, ssh::OUTPUTS];
+
+/// Whether a call reads, finds or moves what came from outside. Moved elsewhere it would be
+/// taken for the session's own.
+fn handles_foreign(reach: &Reach, args: &FilesystemArgs) -> bool {
+    let takes = matches!(
+        args.action,
+        Action::Read | Action::SearchContent | Action::Move
+    );
+    let Some(path) = args.path.as_deref().filter(|_| takes) else {
+        return false;
+    };
+    let Ok(Spot { root, path }) = reach.spot(path) else {
+        return false;
+    };
+    // By a link, too.
+    let real = root.dir.canonicalize(path.as_path());
+    let real = real.unwrap_or_else(|_| path.as_path().to_owned());
+    let lies_in = |folder: &str| real.starts_with(folder) || path.prefix().starts_with(folder);
+    root.outside.is_none() && FOREIGN.into_iter().any(lies_in)
+}
+
+/// Whether a search through more than that came upon it.
+fn shows_foreign(text: &str) -> bool {
+    let lies_in = |line: &str, folder: &str| {
+        let rest = line.strip_prefix(folder);
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    };
+    text.lines()
+        .skip(1)
+        .any(|line| line.contains(": ") && FOREIGN.into_iter().any(|folder| lies_in(line, folder)))
+}
+
+/// What an action gives back.
+type FileResult = Result<String, ToolError>;
+
+fn act(reach: &Reach, args: FilesystemArgs, run_id: RunId, call_id: &CallId) -> FileResult {
     let path = args.path.as_deref();
+    let origin = Origin {
+        run_id: Some(run_id),
+        call_id: Some(call_id),
+        undoes: None,
+    };
+    let log = || ChangeLog::open(&reach.workspace, &reach.stop);
     match args.action {
-        Action::List => list::list(workspace, &directory(path)?, args.depth),
+        Action::List => {
+            let Spot { root, path } = reach.spot(directory(path))?;
+            list::list(&root, &path, args.depth)
+        }
         Action::Read => {
             let range = Range {
                 start_line: args.start_line,
                 line_count: args.line_count,
                 numbered: args.line_numbers,
             };
-            read::read(workspace, &file(path, "read")?, range)
+            let Spot { root, path } = reach.spot(file(path, "read")?)?;
+            read::read(&root, &path, range)
         }
         Action::Write => {
             let path = file(path, "write")?;
             let content = needed(args.content, "content", WRITE_EXAMPLE)?;
-            write::write(workspace, &path, &content)
+            let log = log()?;
+            write::write(&reach.spot(path)?, &content, &log, &origin)
         }
         Action::Edit => {
             let path = file(path, "edit")?;
-            let edit = Edit {
-                old_text: needed(args.old_text, "old_text", EDIT_EXAMPLE)?,
-                new_text: needed(args.new_text, "new_text", EDIT_EXAMPLE)?,
-                replace_all: args.replace_all,
-            };
-            edit::edit(workspace, &path, edit)
+            let edit = edit_of(args.old_text, args.new_text, args.replace_all)?;
+            let log = log()?;
+            edit::edit(&reach.spot(path)?, edit, &log, &origin)
         }
         Action::SearchNames => {
             let pattern = pattern(args.pattern, "search_names", "*.md")?;
-            search_names::search_names(workspace, &directory(path)?, &pattern)
+            let Spot { root, path } = reach.spot(directory(path))?;
+            search_names::search_names(&root, &path, &pattern)
         }
         Action::SearchContent => {
             let query = Query {
                 pattern: pattern(args.pattern, "search_content", "total: [0-9]+")?,
                 literal: args.literal,
             };
-            search_content::search_content(workspace, &directory(path)?, &query)
+            let Spot { root, path } = reach.spot(directory(path))?;
+            search_content::search_content(&root, &path, &query)
+        }
+        Action::Move => {
+            let path = file(path, "move")?;
+            let to = needed(args.to, "to", MOVE_EXAMPLE)?;
+            let log = log()?;
+            arrange::relocate(reach, &reach.spot(path)?, &to, &log, &origin)
+        }
+        Action::Delete => {
+            let path = file(path, "delete")?;
+            let log = log()?;
+            arrange::delete(&reach.spot(path)?, &log, &origin)
         }
     }
 }
@@ -188,20 +309,31 @@ const WRITE_EXAMPLE: &str = r##"{"action":"write","path":"plan.md","content":"# 
 const EDIT_EXAMPLE: &str =
     r#"{"action":"edit","path":"plan.md","old_text":"draft","new_text":"final"}"#;
 
-fn file(path: Option<&str>, action: &str) -> Result<WorkspacePath, ToolError> {
+const MOVE_EXAMPLE: &str = r#"{"action":"move","path":"draft.md","to":"notes/plan.md"}"#;
+
+fn edit_of(
+    old_text: Option<String>,
+    new_text: Option<String>,
+    replace_all: bool,
+) -> Result<Edit, ToolError> {
+    Ok(Edit {
+        old_text: needed(old_text, "old_text", EDIT_EXAMPLE)?,
+        new_text: needed(new_text, "new_text", EDIT_EXAMPLE)?,
+        replace_all,
+    })
+}
+
+fn file<'a>(path: Option<&'a str>, action: &str) -> Result<&'a str, ToolError> {
     match path {
-        Some(path) if !path.is_empty() => WorkspacePath::parse(path),
+        Some(path) if !path.is_empty() => Ok(path),
         _ => Err(ToolError(format!(
             "{action} needs `path`, for example {{\"action\":\"{action}\",\"path\":\"plan.md\"}}; list shows which files there are"
         ))),
     }
 }
 
-fn directory(path: Option<&str>) -> Result<WorkspacePath, ToolError> {
-    match path {
-        Some(path) if !path.is_empty() => WorkspacePath::parse(path),
-        _ => Ok(WorkspacePath::root()),
-    }
+fn directory(path: Option<&str>) -> &str {
+    path.filter(|path| !path.is_empty()).unwrap_or(".")
 }
 
 fn needed(value: Option<String>, field: &str, example: &str) -> Result<String, ToolError> {
@@ -218,6 +350,8 @@ fn pattern(value: Option<String>, action: &str, example: &str) -> Result<String,
 
 #[cfg(test)]
 mod attack_tests;
+#[cfg(test)]
+mod outside_tests;
 #[cfg(test)]
 mod search_tests;
 #[cfg(test)]

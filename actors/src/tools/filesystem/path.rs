@@ -15,70 +15,90 @@ const MAX_LEVELS: usize = 32;
 /// As much of a wrong path as an error shows.
 const SHOWN_BYTES: usize = 120;
 
-/// A path inside of the workspace: relative, without `.`, `..` or empty components. That it
-/// stays inside when links come into play is the work of the directory handle it is opened by.
+/// A path inside of a root, such as the workspace: relative, without `.`, `..` or empty
+/// components. That it stays inside when links come into play is the work of the directory
+/// handle it is opened by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct WorkspacePath {
+pub(super) struct InnerPath {
     path: PathBuf,
     /// It ended with a slash, so that no file can be meant.
     names_directory: bool,
+    /// The root's own path, where messages show it: beyond the workspace.
+    base: Option<PathBuf>,
 }
 
-impl WorkspacePath {
+impl InnerPath {
     /// The workspace itself.
     pub(super) fn root() -> Self {
         Self {
             path: PathBuf::new(),
             names_directory: true,
+            base: None,
         }
     }
 
+    /// A path in the workspace, as the model gives it.
     pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
-        let refuse = |reason: &str| {
-            let shown = shortened(text, SHOWN_BYTES);
-            Err(ToolError(format!("the path `{shown}` {reason}")))
-        };
-        if text.len() > MAX_PATH_BYTES {
-            return refuse(&format!(
-                "has {} bytes, and {MAX_PATH_BYTES} is the limit; use a shorter one",
-                text.len()
-            ));
-        }
-        if text.chars().any(is_deceptive) {
-            return refuse("has control characters; use plain letters");
-        }
+        check_text(text)?;
         if let Some(relative) = text.strip_prefix('/') {
             let relative = relative.trim_start_matches('/');
-            return refuse(&format!(
-                "is absolute; paths are relative to the workspace, such as `{}`",
-                if relative.is_empty() { "." } else { relative }
+            return Err(refused(
+                text,
+                &format!(
+                    "is absolute; paths are relative to the workspace, such as `{}`",
+                    if relative.is_empty() { "." } else { relative }
+                ),
             ));
         }
-        if text.contains('\\') {
-            return refuse("has a backslash; put / between directories");
+        if text.split('/').find(|name| !matches!(*name, "" | ".")) == Some("~") {
+            return Err(refused(
+                text,
+                "means a home directory; paths are relative to the workspace",
+            ));
         }
+        Self::of_names(text, None)
+    }
+
+    /// A path in the directory `base`, from there on.
+    pub(super) fn under(base: &Path, text: &str) -> Result<Self, ToolError> {
+        check_text(text)?;
+        Self::of_names(text, Some(base.to_owned()))
+    }
+
+    /// A path that was parsed before, as it was stored.
+    pub(super) fn stored(base: Option<&Path>, path: &Path) -> Result<Self, ToolError> {
+        let text = path.to_string_lossy();
+        check_text(&text)?;
+        Self::of_names(&text, base.map(Path::to_owned))
+    }
+
+    fn of_names(text: &str, base: Option<PathBuf>) -> Result<Self, ToolError> {
         let mut path = PathBuf::new();
         for name in text.split('/') {
             match name {
                 "" | "." => {}
                 ".." => {
-                    return refuse("has `..`; give the path from the workspace down");
-                }
-                "~" if path.as_os_str().is_empty() => {
-                    return refuse("means a home directory; paths are relative to the workspace");
+                    return Err(refused(
+                        text,
+                        "has `..`; give the path from the workspace down",
+                    ));
                 }
                 name if name.len() > MAX_NAME_BYTES => {
-                    return refuse(&format!(
-                        "has a name of {} bytes, and {MAX_NAME_BYTES} is the limit; use a shorter one",
-                        name.len()
+                    return Err(refused(
+                        text,
+                        &format!(
+                            "has a name of {} bytes, and {MAX_NAME_BYTES} is the limit; use a shorter one",
+                            name.len()
+                        ),
                     ));
                 }
                 name => path.push(name),
             }
         }
         if path.components().count() > MAX_LEVELS {
-            return refuse(&format!(
-                "goes through more than {MAX_LEVELS} directories; use fewer"
+            return Err(refused(
+                text,
+                &format!("goes through more than {MAX_LEVELS} directories; use fewer"),
             ));
         }
         let names_directory =
@@ -86,7 +106,17 @@ impl WorkspacePath {
         Ok(Self {
             path,
             names_directory,
+            base,
         })
+    }
+
+    /// Another path of the same root, made of names that come from the disk.
+    pub(super) fn at(&self, path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            names_directory: path.as_os_str().is_empty(),
+            base: self.base.clone(),
+        }
     }
 
     pub(super) fn is_root(&self) -> bool {
@@ -113,8 +143,42 @@ impl WorkspacePath {
 
     /// The path as a message shows it.
     pub(super) fn shown(&self) -> String {
-        self.as_path().display().to_string()
+        self.shown_as(self.as_path())
     }
+
+    /// How a message shows a path of the same root.
+    pub(super) fn shown_as(&self, path: &Path) -> String {
+        match &self.base {
+            None => path.display().to_string(),
+            Some(base) if path == Path::new(".") => base.display().to_string(),
+            Some(base) => base.join(path).display().to_string(),
+        }
+    }
+}
+
+fn refused(text: &str, reason: &str) -> ToolError {
+    let shown = shortened(text, SHOWN_BYTES);
+    ToolError(format!("the path `{shown}` {reason}"))
+}
+
+/// Refuses what no path may have, wherever it leads.
+pub(super) fn check_text(text: &str) -> Result<(), ToolError> {
+    if text.len() > MAX_PATH_BYTES {
+        return Err(refused(
+            text,
+            &format!(
+                "has {} bytes, and {MAX_PATH_BYTES} is the limit; use a shorter one",
+                text.len()
+            ),
+        ));
+    }
+    if text.chars().any(is_deceptive) {
+        return Err(refused(text, "has control characters; use plain letters"));
+    }
+    if text.contains('\\') {
+        return Err(refused(text, "has a backslash; put / between directories"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -141,7 +205,7 @@ mod tests {
             ("...", "...", false),
             ("a~/~", "a~/~", false),
         ] {
-            let parsed = WorkspacePath::parse(text).unwrap();
+            let parsed = InnerPath::parse(text).unwrap();
             assert_eq!(parsed.as_path(), Path::new(path), "{text}");
             assert_eq!(parsed.names_directory(), names_directory, "{text}");
         }
@@ -169,7 +233,7 @@ mod tests {
             &deep_path,
         ]
         .into_iter()
-        .map(|text| WorkspacePath::parse(text).unwrap_err().0)
+        .map(|text| InnerPath::parse(text).unwrap_err().0)
         .collect();
         insta::assert_snapshot!(errors.join("\n"));
     }
@@ -177,7 +241,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_parsed_path_has_only_names(text in "[a./~\\\\ \u{2024}\u{ff0f}\0-\u{20}]{0,20}") {
-            if let Ok(parsed) = WorkspacePath::parse(&text) {
+            if let Ok(parsed) = InnerPath::parse(&text) {
                 let components: Vec<_> = parsed.prefix().components().collect();
                 let all_names = components
                     .iter()

@@ -1,14 +1,24 @@
-//! `read`: a file's lines, a range at a time.
+//! `read`: a file's lines, a range at a time. Of a large file no more is held than is shown.
 
-use super::path::WorkspacePath;
-use super::workspace::Workspace;
+use std::io::{BufRead, BufReader, Cursor, Read as _};
+
+use cap_std::fs::File;
+
+use super::FileResult;
+use super::fault::fault;
+use super::path::InnerPath;
+use super::root::{Root, read_whole};
+use super::text::{Encoding, SNIFFED_BYTES, refuse_binary};
+use crate::tools::ToolError;
 use crate::tools::output::{RESULT_LIMIT_BYTES, counted, cut_middle, human_size};
-use crate::tools::{ToolError, ToolResult};
 
 /// What is kept free for the lines before and after the file's own.
 const FRAME_BYTES: usize = 512;
-/// A NUL this near to the start makes a file binary.
-const SNIFFED_BYTES: usize = 8 * 1024;
+/// As many bytes of lines as are shown.
+const ROOM: usize = RESULT_LIMIT_BYTES - FRAME_BYTES;
+/// As many bytes as are looked through behind the lines that are shown, to say how many lines
+/// there are in all.
+const COUNTED_BYTES: u64 = 256 << 20;
 
 /// Which lines, and how.
 #[derive(Clone, Copy, Debug)]
@@ -20,89 +30,235 @@ pub(super) struct Range {
     pub(super) numbered: bool,
 }
 
-pub(super) fn read(workspace: &Workspace, path: &WorkspacePath, range: Range) -> ToolResult {
+pub(super) fn read(root: &Root, path: &InnerPath, range: Range) -> FileResult {
     let shown = path.shown();
-    let bytes = workspace.read_file(path)?;
-    if bytes.is_empty() {
+    let file = root.open_file(path)?;
+    let size = file
+        .metadata()
+        .map_err(|error| fault(&shown, &error))?
+        .len();
+    let mut start = Vec::with_capacity(SNIFFED_BYTES);
+    (&file)
+        .take(SNIFFED_BYTES as u64)
+        .read_to_end(&mut start)
+        .map_err(|error| fault(&shown, &error))?;
+    if start.is_empty() {
         return Ok(format!("`{shown}` is empty"));
     }
-    refuse_binary(&shown, &bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let total = text.lines().count();
-    let start = as_usize(range.start_line).max(1);
-    if start > total {
-        return Err(ToolError(format!(
-            "`{shown}` has only {}; use a smaller start_line",
-            counted(total, "line")
-        )));
-    }
-    let wanted = match as_usize(range.line_count) {
-        0 => usize::MAX,
-        count => count,
-    };
-    let (body, end) = shown_lines(&text, start, wanted, range.numbered);
-    let lines = if start == end {
-        format!("line {start}")
+    let encoding = Encoding::of(&start);
+    refuse_binary(&shown, encoding, &start, size)?;
+    let mut lines = Lines::of(range);
+    if encoding.is_utf16() {
+        let text = utf16(root, &shown, encoding, start, file)?;
+        lines.read(root, &shown, Cursor::new(text.into_bytes()))?;
     } else {
-        format!("lines {start} to {end}")
-    };
-    let size = human_size(bytes.len() as u64);
-    let mut result = format!("`{shown}`, {lines} of {total} ({size}):\n{body}");
-    if end < total {
-        result.push_str(&format!(
-            "\n[{} more; to go on, read with start_line {}]",
-            counted(total - end, "line"),
-            end + 1
-        ));
+        let start = start.split_off(encoding.mark().len());
+        lines.read(root, &shown, BufReader::new(Cursor::new(start).chain(file)))?;
     }
-    if matches!(text, std::borrow::Cow::Owned(_)) {
-        result.push_str(
-            "\n[the file is no valid UTF-8; what could not be read is shown as \u{fffd}]",
-        );
-    }
-    Ok(result)
+    lines.told(&shown, size)
 }
 
-/// An error for a file that is no text.
-pub(super) fn refuse_binary(shown: &str, bytes: &[u8]) -> Result<(), ToolError> {
-    if bytes[..bytes.len().min(SNIFFED_BYTES)].contains(&0) {
-        return Err(ToolError(format!(
-            "`{shown}` is a binary file ({}); only text can be shown and edited",
-            human_size(bytes.len() as u64)
-        )));
-    }
-    Ok(())
+/// A text of this encoding cannot be read from the middle on: it is taken in whole.
+fn utf16(
+    root: &Root,
+    shown: &str,
+    encoding: Encoding,
+    mut bytes: Vec<u8>,
+    rest: File,
+) -> Result<String, ToolError> {
+    let limit = root.limits.read_bytes.saturating_sub(bytes.len() as u64);
+    bytes.extend(read_whole(rest, shown, limit)?);
+    encoding.decode(&bytes).ok_or_else(|| {
+        ToolError(format!(
+            "`{shown}` says that it is UTF-16, and is no valid UTF-16; ask the user for a copy in UTF-8"
+        ))
+    })
 }
 
-/// As many of the wanted lines as fit, and the number of the last one. At least one line: one
-/// that doesn't fit is cut.
-fn shown_lines(text: &str, start: usize, wanted: usize, numbered: bool) -> (String, usize) {
-    let room = RESULT_LIMIT_BYTES - FRAME_BYTES;
-    let mut body = String::new();
-    let mut end = start;
-    let chosen = text.lines().enumerate().skip(start - 1).take(wanted);
-    for (index, line) in chosen {
-        let number = index + 1;
-        let prefix = if numbered {
-            format!("{number}: ")
+/// The lines of a file, as far as they are wanted and fit.
+#[derive(Debug, Default)]
+struct Lines {
+    numbered: bool,
+    /// The first line that is wanted, and the first that is not.
+    first: u64,
+    end: u64,
+    body: String,
+    /// How many lines are shown.
+    taken: u64,
+    /// How many lines there are, as far as was looked.
+    total: u64,
+    /// One that was wanted did not fit any more.
+    full: bool,
+    /// There may be lines that were not counted.
+    uncounted: bool,
+    /// Some of what is shown is no valid UTF-8.
+    damaged: bool,
+}
+
+impl Lines {
+    fn of(range: Range) -> Self {
+        let first = range.start_line.unwrap_or(0).max(1);
+        let count = match range.line_count.unwrap_or(0) {
+            0 => u64::MAX,
+            count => count,
+        };
+        Self {
+            numbered: range.numbered,
+            first,
+            end: first.saturating_add(count),
+            ..Self::default()
+        }
+    }
+
+    fn wants_next(&self) -> bool {
+        let next = self.total + 1;
+        !self.full && next >= self.first && next < self.end
+    }
+
+    fn read(
+        &mut self,
+        root: &Root,
+        shown: &str,
+        mut source: impl BufRead,
+    ) -> Result<(), ToolError> {
+        let mut held = Held::default();
+        let mut behind = 0;
+        loop {
+            root.check_stop()?;
+            let piece = source.fill_buf().map_err(|error| fault(shown, &error))?;
+            if piece.is_empty() {
+                break;
+            }
+            if self.full || self.total + 1 >= self.end {
+                behind += piece.len() as u64;
+            }
+            if behind > COUNTED_BYTES {
+                self.uncounted = true;
+                return Ok(());
+            }
+            let length = piece.len();
+            let mut rest = piece;
+            while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+                if self.wants_next() {
+                    held.push(&rest[..at]);
+                    self.take(&held);
+                }
+                self.total += 1;
+                held = Held::default();
+                rest = &rest[at + 1..];
+            }
+            if !rest.is_empty() {
+                held.seen = true;
+                if self.wants_next() {
+                    held.push(rest);
+                }
+            }
+            source.consume(length);
+        }
+        // The last line may have no end.
+        if held.seen {
+            if self.wants_next() {
+                self.take(&held);
+            }
+            self.total += 1;
+        }
+        Ok(())
+    }
+
+    /// Shows the next line, if it fits. At least one does: one that doesn't is cut.
+    fn take(&mut self, held: &Held) {
+        let (line, damaged) = held.line();
+        let prefix = if self.numbered {
+            format!("{}: ", self.total + 1)
         } else {
             String::new()
         };
-        if number == start {
-            body = prefix;
-            body.push_str(&cut_middle(line, room));
-        } else if body.len() + 1 + prefix.len() + line.len() > room {
-            break;
+        if self.taken == 0 {
+            self.body = prefix;
+            self.body.push_str(&line);
+        } else if self.body.len() + 1 + prefix.len() + line.len() > ROOM {
+            self.full = true;
+            return;
         } else {
-            body.push('\n');
-            body.push_str(&prefix);
-            body.push_str(line);
+            self.body.push('\n');
+            self.body.push_str(&prefix);
+            self.body.push_str(&line);
         }
-        end = number;
+        self.taken += 1;
+        self.damaged |= damaged;
     }
-    (body, end)
+
+    fn told(&self, shown: &str, size: u64) -> FileResult {
+        let total = usize::try_from(self.total).unwrap_or(usize::MAX);
+        if self.taken == 0 {
+            return Err(ToolError(format!(
+                "`{shown}` has only {}; use a smaller start_line",
+                counted(total, "line")
+            )));
+        }
+        let last = self.first + self.taken - 1;
+        let lines = if self.taken == 1 {
+            format!("line {last}")
+        } else {
+            format!("lines {} to {last}", self.first)
+        };
+        let more = if self.uncounted { "over " } else { "" };
+        let mut text = format!(
+            "`{shown}`, {lines} of {more}{total} ({}):\n{}",
+            human_size(size),
+            self.body
+        );
+        if last < self.total || self.uncounted {
+            let left = usize::try_from(self.total - last).unwrap_or(usize::MAX);
+            text.push_str(&format!(
+                "\n[{more}{} more; to go on, read with start_line {}]",
+                counted(left, "line"),
+                last + 1
+            ));
+        }
+        if self.damaged {
+            text.push_str(
+                "\n[the file is no valid UTF-8; what could not be read is shown as \u{fffd}]",
+            );
+        }
+        Ok(text)
+    }
 }
 
-fn as_usize(number: Option<u64>) -> usize {
-    usize::try_from(number.unwrap_or(0)).unwrap_or(usize::MAX)
+/// A line that is being read: whole, or its two ends where it is longer than can be shown.
+#[derive(Debug, Default)]
+struct Held {
+    bytes: Vec<u8>,
+    /// How many bytes between the first [`ROOM`] and the rest were let go.
+    dropped: usize,
+    /// Anything of it was read.
+    seen: bool,
+}
+
+impl Held {
+    fn push(&mut self, bytes: &[u8]) {
+        self.seen = true;
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() > 4 * ROOM {
+            let tail = self.bytes.len() - ROOM;
+            self.dropped += tail - ROOM;
+            self.bytes.drain(ROOM..tail);
+        }
+    }
+
+    /// As much of the line as is shown, and whether it was no valid UTF-8.
+    fn line(&self) -> (String, bool) {
+        let bytes = self.bytes.strip_suffix(b"\r").unwrap_or(&self.bytes);
+        if self.dropped == 0 {
+            let text = String::from_utf8_lossy(bytes);
+            let damaged = matches!(text, std::borrow::Cow::Owned(_));
+            return (cut_middle(&text, ROOM), damaged);
+        }
+        // The ends are cut anywhere, so that damage there says nothing of the file.
+        let head = String::from_utf8_lossy(&bytes[..ROOM / 2]);
+        let tail = String::from_utf8_lossy(&bytes[bytes.len() - ROOM / 4..]);
+        let missing = bytes.len() + self.dropped - ROOM / 2 - ROOM / 4;
+        let line = format!("{head}\n[… {missing} bytes cut here …]\n{tail}");
+        (line, false)
+    }
 }

@@ -1,18 +1,20 @@
 //! `search_content`: lines of files, by regular expression or plain text.
 
-use std::io;
-use std::path::Path;
+use std::io::{self, Read};
+use std::time::{Duration, Instant};
 
+use cap_std::fs::File;
 use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 
+use super::FileResult;
 use super::fault::fault;
-use super::path::WorkspacePath;
+use super::path::InnerPath;
+use super::root::Root;
 use super::walk::{Kind, Rules, Walk};
-use super::workspace::{Workspace, read_whole};
+use crate::tools::ToolError;
 use crate::tools::output::{counted, visible};
-use crate::tools::{ToolError, ToolResult};
 
 /// As many lines as are shown.
 const MAX_SHOWN: usize = 100;
@@ -21,6 +23,10 @@ const MAX_LINE_BYTES: usize = 300;
 /// As many bytes as a compiled pattern takes. Matching is linear in the text whatever the
 /// pattern; this bounds the factor.
 const MAX_PATTERN_BYTES: usize = 1 << 20;
+/// As much memory as one line takes. A file with a longer one is passed over.
+const MAX_HELD_BYTES: usize = 16 << 20;
+/// How long a search takes at most. The call's own limit is longer.
+const TIME: Duration = Duration::from_secs(15);
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -39,55 +45,75 @@ struct Found {
     more: bool,
 }
 
-pub(super) fn search_content(
-    workspace: &Workspace,
-    path: &WorkspacePath,
-    query: &Query,
-) -> ToolResult {
-    let matcher = matcher(query)?;
-    let mut searcher = SearcherBuilder::new()
-        .line_number(true)
-        .binary_detection(BinaryDetection::quit(0))
-        .build();
-    let mut found = Found::default();
+/// A search under way.
+#[derive(Debug)]
+struct Search<'a> {
+    root: &'a Root,
+    matcher: RegexMatcher,
+    searcher: Searcher,
+    found: Found,
+    until: Instant,
+}
+
+pub(super) fn search_content(root: &Root, path: &InnerPath, query: &Query) -> FileResult {
+    let mut search = Search {
+        root,
+        matcher: matcher(query)?,
+        searcher: SearcherBuilder::new()
+            .line_number(true)
+            .binary_detection(BinaryDetection::quit(0))
+            .heap_limit(Some(MAX_HELD_BYTES))
+            .build(),
+        found: Found::default(),
+        until: Instant::now() + TIME,
+    };
     let mut notes = String::new();
-    if workspace.is_directory(path)? {
-        let mut too_large = 0;
-        let outcome = Walk::new(workspace, Rules::Ignored).run(path, |entry| {
-            if entry.kind != Kind::File || found.more {
+    if root.is_directory(path)? {
+        let mut passed_over = 0;
+        let outcome = Walk::new(root, Rules::Ignored).run(path, |entry| {
+            if entry.kind != Kind::File || search.found.more || search.is_late() {
                 return Ok(());
             }
             // Gone or forbidden: a search shows what it can.
             let Ok(file) = entry.open() else {
                 return Ok(());
             };
-            match read_whole(file, "", workspace.limits.read_bytes) {
-                Ok(bytes) => search_file(&mut searcher, &matcher, entry.path, &bytes, &mut found),
-                Err(_) => {
-                    too_large += 1;
-                    Ok(())
-                }
-            }
+            let shown = path.shown_as(entry.path);
+            let searched = file
+                .metadata()
+                .map_err(|error| fault(&shown, &error))
+                .and_then(|metadata| root.check_readable(&shown, &metadata))
+                .and_then(|()| search.file(file, &shown));
+            root.check_stop()?;
+            passed_over += usize::from(searched.is_err());
+            Ok(())
         })?;
         if outcome.incomplete {
             notes.push_str("\n[not everything was searched: there is too much; give a path]");
         }
-        if too_large > 0 {
+        if passed_over > 0 {
             notes.push_str(&format!(
-                "\n[{} not searched: too large, or not readable]",
-                counted(too_large, "file")
+                "\n[{} not searched: not readable, or with too long a line]",
+                counted(passed_over, "file")
             ));
         }
-        if outcome.ignored > 0 && found.lines.is_empty() {
+        if outcome.ignored > 0 && search.found.lines.is_empty() {
             notes.push_str(&format!(
                 "\n[{} left out, as .gitignore says; name a path to search there]",
                 counted(outcome.ignored, "entry")
             ));
         }
     } else {
-        let bytes = workspace.read_file(path)?;
-        search_file(&mut searcher, &matcher, path.as_path(), &bytes, &mut found)?;
+        let file = root.open_file(path)?;
+        search.file(file, &path.shown())?;
     }
+    if search.is_late() {
+        notes.push_str(&format!(
+            "\n[stopped after {} s, with files left; give a path]",
+            TIME.as_secs()
+        ));
+    }
+    let found = search.found;
     let mut text = if found.lines.is_empty() {
         format!(
             "nothing in {} matches `{}`",
@@ -109,26 +135,50 @@ pub(super) fn search_content(
     Ok(text)
 }
 
-fn search_file(
-    searcher: &mut Searcher,
-    matcher: &RegexMatcher,
-    path: &Path,
-    bytes: &[u8],
-    found: &mut Found,
-) -> Result<(), ToolError> {
-    let shown = visible(&path.display().to_string());
-    let before = found.lines.len();
-    found.searched += 1;
-    let sink = Lines {
-        matcher,
-        shown: &shown,
-        found,
-    };
-    searcher
-        .search_slice(matcher, bytes, sink)
-        .map_err(|error| fault(&shown, &error))?;
-    found.files += usize::from(found.lines.len() > before);
-    Ok(())
+impl Search<'_> {
+    fn is_late(&self) -> bool {
+        Instant::now() >= self.until
+    }
+
+    fn file(&mut self, file: File, shown: &str) -> Result<(), ToolError> {
+        let shown = visible(shown);
+        let before = self.found.lines.len();
+        let source = Timed {
+            file,
+            root: self.root,
+            until: self.until,
+        };
+        let sink = Lines {
+            matcher: &self.matcher,
+            shown: &shown,
+            found: &mut self.found,
+        };
+        let searched = self.searcher.search_reader(&self.matcher, source, sink);
+        self.found.files += usize::from(self.found.lines.len() > before);
+        // The end of the time is told once for all files.
+        if searched.is_err() && self.is_late() {
+            return Ok(());
+        }
+        searched.map_err(|error| fault(&shown, &error))?;
+        self.found.searched += 1;
+        Ok(())
+    }
+}
+
+/// A file that ends when nobody waits for it any longer.
+struct Timed<'a> {
+    file: File,
+    root: &'a Root,
+    until: Instant,
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if Instant::now() >= self.until || self.root.stop.is_cancelled() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.file.read(buffer)
+    }
 }
 
 /// Takes matching lines until there are enough of them.

@@ -2,23 +2,20 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::path::WorkspacePath;
+use super::FileResult;
+use super::path::InnerPath;
+use super::root::Root;
 use super::walk::{Kind, Rules, Walk};
-use super::workspace::Workspace;
+use crate::tools::ToolError;
 use crate::tools::output::{counted, visible};
-use crate::tools::{ToolError, ToolResult};
 
 /// As many names as are shown.
 const MAX_SHOWN: usize = 200;
 /// As many bytes as are shown.
 const MAX_BYTES: usize = 24 * 1024;
 
-pub(super) fn search_names(
-    workspace: &Workspace,
-    path: &WorkspacePath,
-    pattern: &str,
-) -> ToolResult {
-    if !workspace.is_directory(path)? {
+pub(super) fn search_names(root: &Root, path: &InnerPath, pattern: &str) -> FileResult {
+    if !root.is_directory(path)? {
         return Err(ToolError(format!(
             "`{}` is a file; search_names looks into directories",
             path.shown()
@@ -30,7 +27,7 @@ pub(super) fn search_names(
     let mut lines = String::new();
     let mut shown = 0;
     let mut total = 0;
-    let outcome = Walk::new(workspace, Rules::Ignored).run(path, |entry| {
+    let outcome = Walk::new(root, Rules::Ignored).run(path, |entry| {
         let inner = entry.path.strip_prefix(path.prefix()).unwrap_or(entry.path);
         let matches = if about_path {
             matcher.is_match(inner) || matcher.is_match(entry.path)
@@ -46,7 +43,7 @@ pub(super) fn search_names(
         } else {
             ""
         };
-        let line = format!("\n{}{slash}", visible(&entry.path.display().to_string()));
+        let line = format!("\n{}{slash}", visible(&path.shown_as(entry.path)));
         if shown + 1 == total && shown < MAX_SHOWN && lines.len() + line.len() <= MAX_BYTES {
             lines.push_str(&line);
             shown += 1;

@@ -11,13 +11,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::workspace::{Limits, Workspace};
 use super::*;
-use crate::tools::fake_session::{FakeSession, call, context};
+use crate::tools::config::ToolConfig;
+use crate::tools::fake_session::{FakeSession, call, call_with, context};
 
 /// A workspace on disk, with the directory around it: what a way out would reach.
 pub(super) struct Place {
     outside: TempDir,
+    access: Arc<FileAccess>,
 }
 
 impl Place {
@@ -25,7 +26,30 @@ impl Place {
         let outside = tempfile::tempdir().unwrap();
         fs::create_dir(outside.path().join("workspace")).unwrap();
         fs::write(outside.path().join("secret.txt"), "the secret").unwrap();
-        Self { outside }
+        Self {
+            outside,
+            access: Arc::default(),
+        }
+    }
+
+    /// With other directories beside the workspace.
+    pub(super) fn allowing(allowed: impl FnOnce(&Path) -> FileAccess) -> Self {
+        let mut place = Self::new();
+        place.access = Arc::new(allowed(place.outside()));
+        place
+    }
+
+    pub(super) fn reach(&self) -> Reach {
+        Reach {
+            access: Arc::clone(&self.access),
+            workspace: self.workspace(),
+            limits: Limits::default(),
+            stop: Default::default(),
+        }
+    }
+
+    pub(super) fn access(&self) -> &Arc<FileAccess> {
+        &self.access
     }
 
     pub(super) fn outside(&self) -> &Path {
@@ -46,14 +70,14 @@ impl Place {
         fs::read_to_string(self.workspace().join(path)).unwrap()
     }
 
-    pub(super) async fn call(&self, arguments: Value) -> ToolResult {
+    pub(super) async fn call(&self, arguments: Value) -> FileResult {
         let session = Arc::new(FakeSession::default());
-        call(
-            "filesystem",
-            arguments,
-            context(&session, &self.workspace()),
-        )
-        .await
+        let config = ToolConfig {
+            files: Arc::clone(&self.access),
+            ..ToolConfig::default()
+        };
+        let context = context(&session, &self.workspace());
+        call_with(&config, "filesystem", arguments, context).await
     }
 
     pub(super) async fn ok(&self, arguments: Value) -> String {
@@ -144,6 +168,16 @@ async fn errors_tell_the_model_what_to_do_next() {
         json!({"action": "search_content", "pattern": "print(total"}),
         json!({"action": "search_content", "pattern": "a\\nb"}),
         json!({"action": "search_content", "pattern": "a", "path": "nope"}),
+        json!({"action": "move", "path": "code.rs"}),
+        json!({"action": "move", "path": "code.rs", "to": "data.bin"}),
+        json!({"action": "move", "path": "code.rs", "to": "./code.rs"}),
+        json!({"action": "move", "path": "notes", "to": "notes/deeper"}),
+        json!({"action": "move", "path": "absent.md", "to": "b.md"}),
+        json!({"action": "move", "path": ".", "to": "b"}),
+        json!({"action": "delete"}),
+        json!({"action": "delete", "path": "."}),
+        json!({"action": "delete", "path": "code.rs/"}),
+        json!({"action": "delete", "path": "nots"}),
     ] {
         answers.push(format!(
             "> {arguments}\n{}",
@@ -232,7 +266,7 @@ async fn places_that_overlap_are_no_single_place() {
     let error = place
         .error(json!({"action": "edit", "path": "a.txt", "old_text": "aa", "new_text": "b"}))
         .await;
-    assert!(error.contains("more than once"), "{error}");
+    assert!(error.contains("stands 2 times"), "{error}");
     assert_eq!(place.content("a.txt"), "aaa");
 }
 
@@ -266,64 +300,60 @@ async fn permissions_survive_and_no_temporary_file_stays() {
     assert_eq!(fs::read_dir(place.workspace()).unwrap().count(), 1);
 }
 
-fn small(place: &Place) -> Workspace {
-    let limits = Limits {
-        write_bytes: 100,
-        read_bytes: 200,
-        workspace_bytes: 250,
-        workspace_entries: 4,
-    };
-    Workspace::open(&place.workspace(), limits, Default::default()).unwrap()
+fn small(place: &Place) -> Reach {
+    Reach {
+        limits: Limits {
+            write_bytes: 100,
+            read_bytes: 200,
+            workspace_bytes: 250,
+            workspace_entries: 4,
+        },
+        ..place.reach()
+    }
 }
 
-fn write_to(workspace: &Workspace, path: &str, bytes: usize) -> ToolResult {
-    write::write(
-        workspace,
-        &WorkspacePath::parse(path).unwrap(),
-        &"x".repeat(bytes),
-    )
+fn write_to(reach: &Reach, path: &str, bytes: usize) -> FileResult {
+    let log = ChangeLog::open(&reach.workspace, &reach.stop)?;
+    let spot = reach.spot(path)?;
+    write::write(&spot, &"x".repeat(bytes), &log, &Origin::default())
 }
 
 #[test]
 fn files_and_the_workspace_have_limits() {
     let place = Place::new();
-    let workspace = small(&place);
-    let too_large = write_to(&workspace, "a", 101).unwrap_err();
+    let reach = small(&place);
+    let too_large = write_to(&reach, "a", 101).unwrap_err();
     assert!(
         too_large.0.contains("100 bytes is the limit"),
         "{too_large}"
     );
-    write_to(&workspace, "a", 100).unwrap();
-    write_to(&workspace, "b", 100).unwrap();
-    let full = write_to(&workspace, "c", 51).unwrap_err();
+    write_to(&reach, "a", 100).unwrap();
+    write_to(&reach, "b", 100).unwrap();
+    let full = write_to(&reach, "c", 51).unwrap_err();
     assert!(full.0.contains("would have 251 bytes"), "{full}");
     // A full workspace can still be made smaller.
-    write_to(&workspace, "b", 10).unwrap();
-    write_to(&workspace, "d/e", 1).unwrap();
-    let many = write_to(&workspace, "f", 1).unwrap_err();
+    write_to(&reach, "b", 10).unwrap();
+    write_to(&reach, "d/e", 1).unwrap();
+    let many = write_to(&reach, "f", 1).unwrap_err();
     assert!(many.0.contains("more than 4 files"), "{many}");
-    let many = write_to(&workspace, "g/h", 1).unwrap_err();
+    let many = write_to(&reach, "g/h", 1).unwrap_err();
     assert!(many.0.contains("more than 4 files"), "{many}");
     assert!(!place.workspace().join("g").exists());
-
-    place.put("large", "x".repeat(201));
-    let path = WorkspacePath::parse("large").unwrap();
-    let error = workspace.read_file(&path).unwrap_err();
-    assert!(error.0.contains("files of at most 200 bytes"), "{error}");
 }
 
 #[test]
 fn an_edit_heeds_the_limits_too() {
     let place = Place::new();
-    let workspace = small(&place);
-    write_to(&workspace, "a", 60).unwrap();
-    let path = WorkspacePath::parse("a").unwrap();
+    let reach = small(&place);
+    write_to(&reach, "a", 60).unwrap();
     let grow = Edit {
         old_text: "x".to_owned(),
         new_text: "yy".to_owned(),
         replace_all: true,
     };
-    assert!(edit::edit(&workspace, &path, grow).is_err());
+    let log = ChangeLog::open(&reach.workspace, &reach.stop).unwrap();
+    let edited = edit::edit(&reach.spot("a").unwrap(), grow, &log, &Origin::default());
+    assert!(edited.is_err());
     assert_eq!(place.content("a"), "x".repeat(60));
 }
 
@@ -338,6 +368,8 @@ async fn a_stopped_call_changes_nothing() {
         json!({"action": "edit", "path": "a.txt", "old_text": "before", "new_text": "after"}),
         json!({"action": "list"}),
         json!({"action": "search_content", "pattern": "x"}),
+        json!({"action": "move", "path": "a.txt", "to": "b.txt"}),
+        json!({"action": "delete", "path": "a.txt"}),
     ] {
         let context = context(&session, &place.workspace());
         context.stop.cancel();
@@ -369,11 +401,162 @@ async fn a_long_list_says_how_much_more_there_is() {
 
 #[test]
 fn effects_are_told_per_call() {
-    let tool = Filesystem::new();
+    let tool = Filesystem::new(Arc::default());
     for action in ["list", "read", "search_names", "search_content"] {
         assert_eq!(tool.effect(&json!({"action": action})), Effect::Read);
     }
-    for action in ["write", "edit"] {
+    for action in ["write", "edit", "move", "delete"] {
         assert_eq!(tool.effect(&json!({"action": action})), Effect::Write);
     }
+}
+
+#[tokio::test]
+async fn files_and_directories_are_moved_and_deleted() {
+    let place = Place::new();
+    place.put("draft.md", "one\n");
+    place.put("notes/a/b.md", "two\n");
+    let mut answers = Vec::new();
+    for arguments in [
+        json!({"action": "move", "path": "draft.md", "to": "new/plan.md"}),
+        json!({"action": "move", "path": "new/plan.md", "to": "notes"}),
+        json!({"action": "move", "path": "notes", "to": "archive"}),
+        json!({"action": "delete", "path": "archive/plan.md"}),
+        json!({"action": "delete", "path": "archive"}),
+    ] {
+        answers.push(place.ok(arguments).await);
+    }
+    insta::assert_snapshot!(answers.join("\n"), @r"
+    moved `draft.md` to `new/plan.md`
+    moved `new/plan.md` to `notes/plan.md`
+    moved `notes` to `archive`
+    deleted `archive/plan.md` (4 bytes); the user can undo this
+    deleted `archive` (a directory with 2 entries, 4 bytes); the user can undo this
+    ");
+    let left: Vec<_> = fs::read_dir(place.workspace()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[tokio::test]
+async fn text_in_other_encodings_is_read_edited_and_kept_as_it_is() {
+    let place = Place::new();
+    for (name, encoding) in [
+        ("little.txt", text::Encoding::Utf16Little),
+        ("big.txt", text::Encoding::Utf16Big),
+        ("marked.txt", text::Encoding::Utf8Marked),
+    ] {
+        place.put(name, encoding.encode("звіт\r\nдва\r\n"));
+        let read = place.ok(json!({"action": "read", "path": name})).await;
+        assert!(read.ends_with(":\nзвіт\nдва"), "{read:?}");
+        let found = json!({"action": "search_content", "pattern": "звіт", "path": name});
+        assert!(place.ok(found).await.contains(":1: звіт"), "{name}");
+        let edit =
+            json!({"action": "edit", "path": name, "old_text": "звіт\n", "new_text": "план\n"});
+        let edited = place.ok(edit).await;
+        assert!(edited.contains("+план"), "{edited}");
+        let bytes = fs::read(place.workspace().join(name)).unwrap();
+        assert_eq!(bytes, encoding.encode("план\r\nдва\r\n"), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_larger_than_memory_would_like_is_read_in_ranges() {
+    let place = Place::new();
+    let line = format!("{}\n", "x".repeat(999));
+    place.put("large.log", line.repeat(40_000) + "the last line\n");
+    let range = json!({"action": "read", "path": "large.log", "start_line": 40_001});
+    let text = place.ok(range).await;
+    assert!(text.ends_with("the last line"), "{text}");
+    let found = json!({"action": "search_content", "pattern": "last line"});
+    assert!(
+        place
+            .ok(found)
+            .await
+            .contains("large.log:40001: the last line")
+    );
+    let edit =
+        json!({"action": "edit", "path": "large.log", "old_text": "last", "new_text": "first"});
+    let error = place.error(edit).await;
+    assert!(
+        error.contains("files of at most 4.0 MiB can be edited"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn calls_that_change_one_file_at_once_lose_nothing() {
+    let place = Arc::new(Place::new());
+    place.put("list.txt", "end\n");
+    let calls = (0..20).map(|n| {
+        let place = Arc::clone(&place);
+        let edit = json!({"action": "edit", "path": "list.txt", "old_text": "end", "new_text": format!("{n}\nend")});
+        tokio::spawn(async move { place.ok(edit).await })
+    });
+    futures_util::future::join_all(calls.collect::<Vec<_>>()).await;
+    assert_eq!(place.content("list.txt").lines().count(), 21);
+}
+
+#[tokio::test]
+async fn a_person_who_is_asked_sees_what_would_change() {
+    let place = Place::new();
+    place.put("plan.md", "one\ntwo\n");
+    place.put("notes/a.md", "x");
+    let tool = Filesystem::new(Arc::default());
+    let session = Arc::new(FakeSession::default());
+    let context = context(&session, &place.workspace());
+    let mut seen = Vec::new();
+    for arguments in [
+        json!({"action": "edit", "path": "plan.md", "old_text": "two", "new_text": "2"}),
+        json!({"action": "write", "path": "new/plan.md", "content": "one\n"}),
+        json!({"action": "write", "path": "plan.md", "content": "three\n"}),
+        json!({"action": "move", "path": "plan.md", "to": "notes"}),
+        json!({"action": "delete", "path": "notes"}),
+        json!({"action": "read", "path": "plan.md"}),
+    ] {
+        let proposal = tool.proposal(&arguments, &context).await.unwrap();
+        let details = proposal.details.iter();
+        let details: Vec<String> = details
+            .map(|it| format!("{} ({:?}): {}", it.label, it.kind, it.text))
+            .collect();
+        let rule = proposal.rule.unwrap();
+        seen.push(format!(
+            "{}\n{}\nalways: {} [{}]",
+            proposal.summary,
+            details.join("\n"),
+            rule.words,
+            rule.key
+        ));
+    }
+    insta::assert_snapshot!(seen.join("\n---\n"));
+    // Nothing was made by asking.
+    assert!(!place.workspace().join("new").exists());
+    assert_eq!(place.content("plan.md"), "one\ntwo\n");
+}
+
+#[tokio::test]
+async fn an_approval_is_bound_to_what_stands_there() {
+    let place = Place::new();
+    place.put("plan.md", "one\ntwo\n");
+    let tool = Filesystem::new(Arc::default());
+    let session = Arc::new(FakeSession::default());
+    let context = context(&session, &place.workspace());
+    for arguments in [
+        json!({"action": "edit", "path": "plan.md", "old_text": "two", "new_text": "2"}),
+        json!({"action": "write", "path": "plan.md", "content": "three\n"}),
+        json!({"action": "move", "path": "plan.md", "to": "b.md"}),
+        json!({"action": "delete", "path": "plan.md"}),
+    ] {
+        place.put("plan.md", "one\ntwo\n");
+        let asked = tool.proposal(&arguments, &context).await.unwrap();
+        let again = tool.proposal(&arguments, &context).await.unwrap();
+        assert_eq!(asked, again);
+        place.put("plan.md", "ONE\ntwo\n");
+        let later = tool.proposal(&arguments, &context).await.unwrap();
+        assert_ne!(asked.binding, later.binding, "{arguments}");
+    }
+    // A directory that comes to stand there is another place to move to.
+    let arguments = json!({"action": "move", "path": "plan.md", "to": "b.md"});
+    let asked = tool.proposal(&arguments, &context).await.unwrap();
+    std::fs::create_dir(place.workspace().join("b.md")).unwrap();
+    let later = tool.proposal(&arguments, &context).await.unwrap();
+    assert_ne!(asked.binding, later.binding);
 }

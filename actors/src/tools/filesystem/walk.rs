@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use cap_fs_ext::{DirExt as _, FollowSymlinks};
-use cap_std::fs::{Dir, File, FileType};
+use cap_std::fs::{Dir, File, FileType, Metadata};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::fault::fault;
-use super::path::WorkspacePath;
-use super::workspace::{Workspace, open_nonblocking, read_whole};
+use super::path::InnerPath;
+use super::root::{Root, open_nonblocking, read_whole};
 use crate::tools::ToolError;
 
 /// As many entries as a walk looks at.
@@ -60,7 +60,7 @@ pub(super) struct Outcome {
 /// A walk to be made.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
-    workspace: &'a Workspace,
+    root: &'a Root,
     rules: Rules,
     depth: usize,
 }
@@ -76,8 +76,12 @@ struct State<V> {
 impl Entry<'_> {
     /// In bytes; 0 where it cannot be told.
     pub(super) fn size(&self) -> u64 {
-        let metadata = self.directory.symlink_metadata(self.name);
-        metadata.map_or(0, |metadata| metadata.len())
+        self.metadata().map_or(0, |metadata| metadata.len())
+    }
+
+    /// Of the entry itself; none where it went.
+    pub(super) fn metadata(&self) -> Option<Metadata> {
+        self.directory.symlink_metadata(self.name).ok()
     }
 
     /// Where a link says that it leads.
@@ -91,9 +95,9 @@ impl Entry<'_> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(workspace: &'a Workspace, rules: Rules) -> Self {
+    pub(super) fn new(root: &'a Root, rules: Rules) -> Self {
         Self {
-            workspace,
+            root,
             rules,
             depth: MAX_DEPTH,
         }
@@ -107,11 +111,11 @@ impl<'a> Walk<'a> {
 
     /// Visits what lies under a directory: by name within each directory, and a directory
     /// before what it has.
-    pub(super) fn run<V>(&self, start: &WorkspacePath, visit: V) -> Result<Outcome, ToolError>
+    pub(super) fn run<V>(&self, start: &InnerPath, visit: V) -> Result<Outcome, ToolError>
     where
         V: FnMut(&Entry<'_>) -> Result<(), ToolError>,
     {
-        let directory = self.workspace.open_directory(start)?;
+        let directory = self.root.open_directory(start)?;
         let mut state = State {
             visit,
             rules: Vec::new(),
@@ -137,9 +141,12 @@ impl<'a> Walk<'a> {
             state.rules.push(rules_of(directory, path));
         }
         for (name, file_type) in names {
-            self.workspace.check_stop()?;
+            self.root.check_stop()?;
             let inner = path.join(&name);
             let kind = kind_of(file_type);
+            if self.root.is_closed(directory, Path::new(&name)) {
+                continue;
+            }
             if self.rules == Rules::Ignored && is_ignored(&state.rules, &inner, kind) {
                 state.outcome.ignored += 1;
                 continue;

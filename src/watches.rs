@@ -1,4 +1,4 @@
-//! The places of the file system where a change of profiles shows.
+//! The places of the file system where a change of what was read from them shows.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -21,10 +21,10 @@ struct Place {
     inode: u64,
 }
 
-/// Watches on what profiles and the persona are read from. What doesn't exist yet is watched
+/// Watches on what is read again when it changes. What doesn't exist yet is watched
 /// for at the nearest folder above it.
 #[derive(Debug)]
-pub(super) struct Watches {
+pub(crate) struct Watches {
     /// A folder, or a file.
     targets: Arc<[PathBuf]>,
     changed: Arc<Notify>,
@@ -35,7 +35,7 @@ pub(super) struct Watches {
 
 impl Watches {
     /// `changed` is told of each change; nothing is watched before [`Watches::arm`].
-    pub(super) fn new(targets: Vec<PathBuf>, changed: Arc<Notify>) -> Self {
+    pub(crate) fn new(targets: Vec<PathBuf>, changed: Arc<Notify>) -> Self {
         Self {
             targets: targets.into(),
             changed,
@@ -44,9 +44,17 @@ impl Watches {
         }
     }
 
+    /// Other places, from the next [`Watches::arm`] on.
+    pub(crate) fn aim(&mut self, targets: Vec<PathBuf>) {
+        if *self.targets != *targets {
+            self.targets = targets.into();
+            self.armed = None;
+        }
+    }
+
     /// Sets the watches that fit what exists now. To be called again after each change: a
     /// watched folder may have gone, a missing one may have come. Blocks.
-    pub(super) fn arm(&mut self) {
+    pub(crate) fn arm(&mut self) {
         for _ in 0..TRIES {
             let places = self.places();
             if matches!(&self.armed, Some((armed, _)) if *armed == places) {
@@ -57,7 +65,7 @@ impl Watches {
                 Ok(watcher) => self.armed = Some((places, watcher)),
                 Err(error) => {
                     if !std::mem::replace(&mut self.told, true) {
-                        warn!(%error, "profiles cannot be watched; changes are seen a little later");
+                        warn!(%error, "files cannot be watched; changes of them are seen a little later");
                     }
                     return;
                 }

@@ -1,0 +1,147 @@
+//! How a run ends: answered, at its limit, failed, or cut off.
+
+use chrono::{DateTime, Utc};
+
+use super::calls::Closing;
+use super::{Cut, Phase, Record, Reply, RunEnd, RunLoop, RunSummary, ToolUse};
+use crate::protocol::error::NaviError;
+use crate::protocol::event::Event;
+use crate::protocol::ids::MessageId;
+use crate::protocol::message::MessageState;
+
+/// What ends a run whose model did not even say that.
+pub(super) const LIMIT_TEXT: &str = "The limit of this task was reached before it was done. What was done so far is above; say \"continue\" to go on.";
+
+impl RunLoop {
+    /// The call failed for good. What had been said is kept.
+    pub fn on_model_failed(
+        &mut self,
+        partial: Reply,
+        error: NaviError,
+        now: DateTime<Utc>,
+    ) -> Vec<Record> {
+        let mut records = self.keep_partial(partial, MessageState::Failed, now);
+        self.fail(error, &mut records);
+        records
+    }
+
+    /// The run's time is up: what is under way is closed, and the model may say how things
+    /// stand. Where that was what it was about, the run ends.
+    pub fn on_time_up(&mut self, partial: Option<Reply>, now: DateTime<Utc>) -> Vec<Record> {
+        let mut records = Vec::new();
+        match &mut self.phase {
+            Phase::Ended(_) => {}
+            Phase::Planning(_) | Phase::Model(ToolUse::Offered) => {
+                if let Some(partial) = partial {
+                    records = self.keep_partial(partial, MessageState::Interrupted, now);
+                }
+                self.phase = Phase::Model(ToolUse::Withheld);
+            }
+            Phase::Tools(open) => {
+                open.close(&Closing::TimeUp, self.origin, now, &mut records);
+                self.phase = Phase::Model(ToolUse::Withheld);
+            }
+            Phase::Model(ToolUse::Withheld) => {
+                let mut reply = partial.unwrap_or_else(|| Reply::empty(MessageId::new()));
+                reply.calls.clear();
+                if reply.text.trim().is_empty() {
+                    LIMIT_TEXT.clone_into(&mut reply.text);
+                }
+                self.conclude(reply, RunEnd::Limited, now, &mut records);
+            }
+        }
+        records
+    }
+
+    /// The run is cut off, by its user or by a shutdown. Keeps what was said and gives
+    /// every open call its result.
+    pub fn cut(&mut self, cut: &Cut, partial: Option<Reply>, now: DateTime<Utc>) -> Vec<Record> {
+        if self.is_over() {
+            return Vec::new();
+        }
+        let state = match cut {
+            Cut::Stopped => MessageState::Stopped,
+            Cut::Interrupted { .. } => MessageState::Interrupted,
+        };
+        let text = partial.as_ref().map(|partial| partial.text.clone());
+        let mut records = partial.map_or_else(Vec::new, |p| self.keep_partial(p, state, now));
+        if let Phase::Tools(open) = &mut self.phase {
+            open.close(&Closing::Cut(cut), self.origin, now, &mut records);
+        }
+        let (event, end) = match cut {
+            Cut::Stopped => (Event::StreamStopped {}, RunEnd::Stopped),
+            Cut::Interrupted { reason } => (
+                Event::RunInterrupted {
+                    reason: reason.clone(),
+                    can_continue: true,
+                },
+                RunEnd::Interrupted {
+                    reason: reason.clone(),
+                },
+            ),
+        };
+        self.end(end, event, text.unwrap_or_default(), &mut records);
+        records
+    }
+
+    /// The run ends with an answer.
+    pub(super) fn conclude(
+        &mut self,
+        reply: Reply,
+        end: RunEnd,
+        now: DateTime<Utc>,
+        records: &mut Vec<Record>,
+    ) {
+        let text = reply.text.clone();
+        let event = Event::StreamEnd {
+            content: text.clone(),
+            message_id: reply.message_id,
+            context_tokens: self.context_tokens,
+            max_context_tokens: self.window,
+            completed: end == RunEnd::Answered,
+        };
+        let state = MessageState::Complete;
+        let message = reply.into_message(self.origin.run_id, state, now);
+        records.push(Record::Message(message));
+        self.end(end, event, text, records);
+    }
+
+    pub(super) fn fail(&mut self, error: NaviError, records: &mut Vec<Record>) {
+        let event = failed(&error);
+        self.end(RunEnd::Failed(error), event, String::new(), records);
+    }
+
+    /// The run is over. Its closing event is the session's own: how a child ended is told by
+    /// its frame.
+    pub(super) fn end(
+        &mut self,
+        end: RunEnd,
+        event: Event,
+        text: String,
+        records: &mut Vec<Record>,
+    ) {
+        if !self.origin.is_subagent() {
+            records.push(Record::Event(event));
+        }
+        records.push(Record::Ended(RunSummary {
+            end: end.clone(),
+            text,
+            iterations: self.iterations,
+            prompt_tokens: self.prompt_tokens,
+            completion_tokens: self.completion_tokens,
+            leaked_calls: self.leaked_calls,
+        }));
+        self.phase = Phase::Ended(end);
+    }
+}
+
+/// The event of a run that failed.
+#[must_use]
+pub fn failed(error: &NaviError) -> Event {
+    Event::Error {
+        message: error.message.clone(),
+        recoverable: false,
+        code: error.code,
+        client_id: None,
+    }
+}

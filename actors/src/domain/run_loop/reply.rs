@@ -1,0 +1,153 @@
+//! What a reply of the model comes to: calls to open, an answer, or nothing.
+
+use chrono::{DateTime, Utc};
+
+use super::calls::OpenCalls;
+use super::ending::LIMIT_TEXT;
+use super::{CallBook, CallPlan, Phase, PlannedCall, Record, Reply, RunEnd, RunLoop, ToolUse};
+use crate::domain::leaked_calls;
+use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::event::Event;
+use crate::protocol::ids::{CallId, MessageId};
+use crate::protocol::message::{MessageState, ToolCall};
+
+impl RunLoop {
+    /// The model answered. `book` looks each requested call up.
+    pub fn on_reply(
+        &mut self,
+        mut reply: Reply,
+        book: &mut impl CallBook,
+        now: DateTime<Utc>,
+    ) -> Vec<Record> {
+        let Phase::Model(tools) = self.phase else {
+            return Vec::new();
+        };
+        self.iterations += 1;
+        self.fresh_plan = false;
+        let mut records = self.count(&reply);
+        match tools {
+            // It was asked to say how things stand; calls made all the same are not run.
+            ToolUse::Withheld => reply.calls.clear(),
+            ToolUse::Offered => self.take_leaked(&mut reply, book),
+        }
+        if reply.says_nothing() {
+            return self.on_silence(tools, records, now);
+        }
+        if reply.calls.is_empty() {
+            let end = match tools {
+                ToolUse::Offered => RunEnd::Answered,
+                ToolUse::Withheld => RunEnd::Limited,
+            };
+            self.conclude(reply, end, now, &mut records);
+            return records;
+        }
+        self.open_calls(reply, book, now, &mut records);
+        records
+    }
+
+    /// A small model may write its call as text: a reply that is nothing else is that call.
+    fn take_leaked(&mut self, reply: &mut Reply, book: &impl CallBook) {
+        if !reply.calls.is_empty() {
+            return;
+        }
+        if let Some(calls) = leaked_calls::parse(&reply.text, |tool| book.is_known(tool)) {
+            reply.calls = calls;
+            reply.text.clear();
+            self.leaked_calls += 1;
+        }
+    }
+
+    fn on_silence(
+        &mut self,
+        tools: ToolUse,
+        mut records: Vec<Record>,
+        now: DateTime<Utc>,
+    ) -> Vec<Record> {
+        if !std::mem::replace(&mut self.asked_again, true) {
+            return records;
+        }
+        if tools == ToolUse::Withheld {
+            let mut reply = Reply::empty(MessageId::new());
+            LIMIT_TEXT.clone_into(&mut reply.text);
+            self.conclude(reply, RunEnd::Limited, now, &mut records);
+            return records;
+        }
+        self.fail(
+            NaviError::new(
+                ErrorCode::EmptyReply,
+                "the model answered nothing, twice; try again, or choose another model",
+            ),
+            &mut records,
+        );
+        records
+    }
+
+    fn open_calls(
+        &mut self,
+        reply: Reply,
+        book: &mut impl CallBook,
+        now: DateTime<Utc>,
+        records: &mut Vec<Record>,
+    ) {
+        let message_id = reply.message_id;
+        let calls: Vec<ToolCall> = reply
+            .calls
+            .iter()
+            .map(|requested| ToolCall {
+                id: CallId::new(),
+                name: requested.name.clone(),
+                arguments: requested.arguments.clone(),
+            })
+            .collect();
+        if !reply.thinking.is_empty() {
+            records.push(Record::Event(Event::TurnThinking {
+                thinking: reply.thinking.clone(),
+                is_subagent: self.origin.is_subagent(),
+            }));
+        }
+        let mut message = reply.into_message(self.origin.run_id, MessageState::Complete, now);
+        message.tool_calls.clone_from(&calls);
+        records.push(Record::Message(message));
+        self.asked_again = false;
+        self.called.clone_from(&calls);
+        let planned = calls
+            .into_iter()
+            .map(|call| PlannedCall {
+                plan: match self.guards.on_call(&call.name, &call.arguments) {
+                    Some(hint) => CallPlan::Refuse(hint),
+                    None => book.plan(&call),
+                },
+                call,
+            })
+            .collect();
+        self.phase = Phase::Tools(OpenCalls::of(message_id, planned));
+    }
+
+    pub(super) fn count(&mut self, reply: &Reply) -> Vec<Record> {
+        let Some(usage) = reply.usage else {
+            return Vec::new();
+        };
+        self.prompt_tokens += u64::from(usage.prompt_tokens);
+        self.completion_tokens += u64::from(usage.completion_tokens);
+        self.context_tokens = usage.prompt_tokens.saturating_add(usage.completion_tokens);
+        vec![Record::ContextTokens(self.context_tokens)]
+    }
+
+    pub(super) fn keep_partial(
+        &mut self,
+        partial: Reply,
+        state: MessageState,
+        now: DateTime<Utc>,
+    ) -> Vec<Record> {
+        let mut records = self.count(&partial);
+        if !partial.text.is_empty() || !partial.thinking.is_empty() {
+            // Calls that were cut off with it never began: they are not part of the history.
+            records.push(Record::Message(partial.into_message(
+                self.origin.run_id,
+                state,
+                now,
+            )));
+        }
+        records
+    }
+}

@@ -1,0 +1,194 @@
+//! What a door asks about consent: requests, modes, rules, and the list of what was allowed.
+
+use super::Engine;
+use crate::domain::consent::{MAX_NOTE_CHARS, MAX_RULES};
+use crate::protocol::approval::{
+    ConsentEntry, ConsentMode, ConsentRule, DecidedBy, PendingApproval, Permission, Resolution,
+};
+use crate::protocol::command::Decision;
+use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::ids::{ApprovalId, RuleId, SessionId, UserId};
+use crate::session::messages::{AnswerApproval, Answered, GetSnapshot, SetMode};
+
+/// The most lines of one page of the list.
+const LOG_PAGE: u64 = 200;
+
+/// A person's answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalAnswer {
+    pub decision: Decision,
+    /// Forbids such calls from then on; only together with a denial.
+    pub forbids: bool,
+    /// For the model, with a denial.
+    pub note: Option<String>,
+}
+
+impl From<Decision> for ApprovalAnswer {
+    fn from(decision: Decision) -> Self {
+        Self {
+            decision,
+            forbids: false,
+            note: None,
+        }
+    }
+}
+
+impl Engine {
+    /// What the session's user is asked just now, oldest first.
+    ///
+    /// # Errors
+    /// `session_not_found`.
+    pub async fn approvals(
+        &self,
+        user: UserId,
+        session: SessionId,
+    ) -> Result<Vec<PendingApproval>, NaviError> {
+        let outline = self.ask(user, session, || GetSnapshot).await?;
+        Ok(outline.session.approvals)
+    }
+
+    /// Answers a request. Answered when that is committed; the run goes on then.
+    ///
+    /// # Errors
+    /// `approval_not_found`: this session never asked it; `approval_resolved`: another answer
+    /// was first; `invalid_field`: it cannot be forbidden once and for all, or the note is too
+    /// long; `too_many_rules`. Nothing is changed then.
+    pub async fn approve(
+        &self,
+        user: UserId,
+        session: SessionId,
+        approval_id: ApprovalId,
+        given: ApprovalAnswer,
+    ) -> Result<(), NaviError> {
+        let note = note(given.note)?;
+        if given.forbids && given.decision != Decision::Deny {
+            return Err(NaviError::new(
+                ErrorCode::InvalidField,
+                "only a denial can forbid such calls from then on",
+            ));
+        }
+        if given.forbids || given.decision == Decision::Always {
+            let count =
+                async move |store: crate::store::Store| store.count_consent_rules(user).await;
+            if self.stored(count).await? >= MAX_RULES {
+                return Err(NaviError::new(
+                    ErrorCode::TooManyRules,
+                    format!("there are {MAX_RULES} rules already; delete some, or answer once"),
+                ));
+            }
+        }
+        let answering = AnswerApproval {
+            approval_id,
+            decision: given.decision,
+            forbids: given.forbids,
+            note,
+        };
+        match self.tell(user, session, answering).await?? {
+            Answered::Now => Ok(()),
+            Answered::Before(resolution) => Err(resolved_before(resolution)),
+            Answered::Unknown => {
+                let known = self.stored(async move |store| {
+                    store.approval_resolution(session, approval_id).await
+                });
+                Err(match known.await? {
+                    Some(Some(resolution)) => resolved_before(resolution),
+                    Some(None) | None => NaviError::new(
+                        ErrorCode::ApprovalNotFound,
+                        format!("nothing waits for approval under {approval_id} in this session"),
+                    ),
+                })
+            }
+        }
+    }
+
+    /// Sets how much the session may do without asking, from here on. What waits already
+    /// waits on.
+    ///
+    /// # Errors
+    /// `session_not_found`.
+    pub async fn set_mode(
+        &self,
+        user: UserId,
+        session: SessionId,
+        mode: ConsentMode,
+    ) -> Result<(), NaviError> {
+        self.tell(user, session, SetMode(mode)).await?
+    }
+
+    /// What the user allowed or forbade once and for all, newest first.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn consent_rules(&self, user: UserId) -> Result<Vec<ConsentRule>, NaviError> {
+        self.stored(async move |store| store.consent_rules(user).await)
+            .await
+    }
+
+    /// Takes a rule back: such calls are asked about again.
+    ///
+    /// # Errors
+    /// `rule_not_found`.
+    pub async fn delete_consent_rule(&self, user: UserId, id: RuleId) -> Result<(), NaviError> {
+        let deleted = self
+            .stored(async move |store| store.delete_consent_rule(user, id).await)
+            .await?;
+        if deleted {
+            return Ok(());
+        }
+        Err(NaviError::new(
+            ErrorCode::RuleNotFound,
+            "there is no such rule; it may have been deleted already",
+        ))
+    }
+
+    /// What was allowed or denied, and by whom, newest first: a page of at most 200 lines,
+    /// those before the one with the id `before`. Calls that only read are not in it. Lines
+    /// are kept for 90 days, and the newest 10,000.
+    ///
+    /// # Errors
+    /// `invalid_field` where the limit is not 1 to 200.
+    pub async fn consent_log(
+        &self,
+        user: UserId,
+        before: Option<i64>,
+        limit: u64,
+    ) -> Result<Vec<ConsentEntry>, NaviError> {
+        if !(1..=LOG_PAGE).contains(&limit) {
+            return Err(NaviError::new(
+                ErrorCode::InvalidField,
+                format!("limit: a number from 1 to {LOG_PAGE}"),
+            ));
+        }
+        self.stored(async move |store| store.consent_log(user, before, limit).await)
+            .await
+    }
+}
+
+fn note(note: Option<String>) -> Result<Option<String>, NaviError> {
+    let note = note.map(|note| note.trim().to_owned());
+    let note = note.filter(|note| !note.is_empty());
+    let chars = note.as_deref().map_or(0, |note| note.chars().count());
+    if chars > MAX_NOTE_CHARS {
+        return Err(NaviError::new(
+            ErrorCode::InvalidField,
+            format!("note: at most {MAX_NOTE_CHARS} characters; this one has {chars}"),
+        ));
+    }
+    Ok(note)
+}
+
+fn resolved_before(resolution: Resolution) -> NaviError {
+    let what = match resolution.decision.permission() {
+        Permission::Allow => "allowed",
+        Permission::Deny => "denied",
+    };
+    let by = match resolution.by {
+        DecidedBy::User => "the user",
+        DecidedBy::Timeout => "the time limit",
+        DecidedBy::Stop => "the end of its run",
+    };
+    NaviError::new(
+        ErrorCode::ApprovalResolved,
+        format!("this was answered already: {what} by {by}"),
+    )
+}

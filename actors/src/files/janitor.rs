@@ -1,0 +1,312 @@
+//! [`JanitorActor`]: what is past its time goes.
+//!
+//! Started by the engine, stopped by its shutdown. It owns when the next sweep is and where it
+//! goes on. It must not know runs or live sessions: the store says what is past its time, and a
+//! use that comes between is seen there. When it dies it is rebuilt; what it did not get to is
+//! found again by the next sweep.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use actix::{Actor, ActorFutureExt, AsyncContext, Context, WrapFuture};
+use chrono::TimeDelta;
+
+use super::SessionFiles;
+use super::shelf::{Shelf, remove_file};
+use crate::engine::TRASH;
+use crate::protocol::ids::{FileId, SessionId};
+use crate::services::now;
+use crate::store::{Store, StoreError};
+use crate::supervision::Guard;
+use crate::tools::filesystem::changes_dir;
+
+/// How long after a sweep the next one begins.
+const EVERY: Duration = Duration::from_secs(60);
+/// How long a deleted session can be had back.
+const UNDO: TimeDelta = TimeDelta::minutes(10);
+
+/// How long the list of what was allowed goes back.
+const CONSENT_LOG_KEPT: TimeDelta = TimeDelta::days(90);
+/// Files that one sweep takes at most, and sessions that it looks at.
+const FILES_PER_SWEEP: u64 = 200;
+const SESSIONS_PER_SWEEP: usize = 50;
+/// A file without a row may be on its way to it: that never takes as long as this.
+const ORPHAN_AFTER: Duration = Duration::from_secs(3600);
+
+/// See the module.
+#[derive(Debug)]
+pub struct JanitorActor {
+    sweeper: Sweeper,
+    /// Ends with the actor: nobody is to be told that it went in order.
+    _guard: Guard,
+}
+
+/// What one sweep works with.
+#[derive(Clone, Debug)]
+pub(super) struct Sweeper {
+    store: Store,
+    files: SessionFiles,
+    /// Where deleted sessions' workspaces wait.
+    sessions: PathBuf,
+    /// When this process began: whatever was on its way in before is lost.
+    started: SystemTime,
+    /// The last of the sessions' names that was looked at.
+    after: String,
+}
+
+impl JanitorActor {
+    /// A janitor of these files, and of what is left of sessions in the directory `sessions`.
+    #[must_use]
+    pub fn new(
+        store: Store,
+        files: SessionFiles,
+        sessions: PathBuf,
+        started: SystemTime,
+        guard: Guard,
+    ) -> Self {
+        Self {
+            sweeper: Sweeper::new(store, files, sessions, started),
+            _guard: guard,
+        }
+    }
+
+    fn sweep(&mut self, ctx: &mut Context<Self>) {
+        let sweeper = self.sweeper.clone();
+        ctx.spawn(sweeper.sweep().into_actor(self).map(|after, actor, ctx| {
+            actor.sweeper.after = after;
+            ctx.run_later(EVERY, Self::sweep);
+        }));
+    }
+}
+
+impl Actor for JanitorActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.sweep(ctx);
+    }
+}
+
+impl Sweeper {
+    pub(super) fn new(
+        store: Store,
+        files: SessionFiles,
+        sessions: PathBuf,
+        started: SystemTime,
+    ) -> Self {
+        Self {
+            store,
+            files,
+            sessions,
+            started,
+            after: String::new(),
+        }
+    }
+
+    /// One sweep. Gives back where the next one goes on.
+    pub(super) async fn sweep(mut self) -> String {
+        fail::fail_point!("janitor::sweep", |_| String::new());
+        if let Err(error) = self.purge_deleted().await {
+            tracing::warn!(%error, "deleted sessions could not be cleared away");
+        }
+        if let Err(error) = self.store.purge_web_logins(now()).await {
+            tracing::warn!(%error, "old logins could not be cleared away");
+        }
+        if let Err(error) = self.store.purge_consent_log(now() - CONSENT_LOG_KEPT).await {
+            tracing::warn!(%error, "the list of what was allowed could not be shortened");
+        }
+        if let Err(error) = self.expire().await {
+            tracing::warn!(%error, "old files could not be cleared away");
+        }
+        self.clear_incoming().await;
+        if let Err(error) = self.clear_orphans().await {
+            tracing::warn!(%error, "files that belong to nobody could not be cleared away");
+        }
+        self.after
+    }
+
+    /// Sessions that were deleted and can be had back no longer.
+    async fn purge_deleted(&self) -> Result<(), StoreError> {
+        let gone = self.store.deleted_before(now() - UNDO).await?;
+        for session in gone.into_iter().take(SESSIONS_PER_SWEEP) {
+            match self.store.purge_session(session).await {
+                // Somebody had it back just now.
+                Err(StoreError::SessionNotFound) => continue,
+                purged => purged?,
+            }
+            self.remove_workspace(session).await;
+            remove_dir(&self.files.shelf.of_session(session)).await;
+        }
+        Ok(())
+    }
+
+    /// What a deleted session's workspace was, and what it takes to undo changes in it.
+    async fn remove_workspace(&self, session: SessionId) {
+        let name = session.to_string();
+        remove_dir(&changes_dir(&self.sessions.join(&name))).await;
+        remove_dir(&self.sessions.join(TRASH).join(name)).await;
+    }
+
+    /// Files that nobody used for as long as they are kept.
+    async fn expire(&self) -> Result<(), StoreError> {
+        let keep = TimeDelta::from_std(self.files.limits.keep).unwrap_or(TimeDelta::MAX);
+        let Some(unused_since) = now().checked_sub_signed(keep) else {
+            return Ok(());
+        };
+        let expired = self.store.files_unused_since(unused_since, FILES_PER_SWEEP);
+        for file in expired.await? {
+            // Whoever used it meanwhile keeps it.
+            if self
+                .store
+                .retire_file(file.file_id, unused_since, now())
+                .await?
+            {
+                let shelf = &self.files.shelf;
+                shelf
+                    .remove(file.session_id, file.file_id, Some(&file.path))
+                    .await;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was on its way in when an earlier process ended.
+    async fn clear_incoming(&self) {
+        for (path, changed) in entries(&self.files.shelf.incoming_dir()).await {
+            if changed < self.started {
+                remove_file(&path).await;
+            }
+        }
+    }
+
+    /// Files on the shelf that the store does not have: of sessions that are gone, and of
+    /// uploads that a crash cut off between the disk and the store.
+    async fn clear_orphans(&mut self) -> Result<(), StoreError> {
+        self.clear_trash().await?;
+        let mut names: Vec<String> = entries(self.files.shelf.root())
+            .await
+            .into_iter()
+            .filter_map(|(path, _)| Some(path.file_name()?.to_str()?.to_owned()))
+            .filter(|name| *name > self.after)
+            .collect();
+        names.sort_unstable();
+        names.truncate(SESSIONS_PER_SWEEP);
+        self.after = match names.last() {
+            Some(last) if names.len() == SESSIONS_PER_SWEEP => last.clone(),
+            _ => String::new(),
+        };
+        let sessions: Vec<SessionId> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        let known = self.store.sessions_known(&sessions).await?;
+        for session in sessions {
+            let dir = self.files.shelf.of_session(session);
+            if known.contains(&session) {
+                self.clear_session(session).await?;
+            } else {
+                remove_dir(&dir).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Workspaces of sessions that are gone, and that could not be removed with them.
+    async fn clear_trash(&self) -> Result<(), StoreError> {
+        let sessions: Vec<SessionId> = entries(&self.sessions.join(TRASH))
+            .await
+            .into_iter()
+            .filter_map(|(path, _)| path.file_name()?.to_str()?.parse().ok())
+            .take(SESSIONS_PER_SWEEP)
+            .collect();
+        let known = self.store.sessions_known(&sessions).await?;
+        for session in sessions {
+            if !known.contains(&session) {
+                self.remove_workspace(session).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn clear_session(&self, session: SessionId) -> Result<(), StoreError> {
+        let old_before = SystemTime::now()
+            .checked_sub(ORPHAN_AFTER)
+            .unwrap_or(SystemTime::UNIX_EPOCH);
+        let dir = self.files.shelf.of_session(session);
+        let mut old: Vec<(PathBuf, FileId)> = Vec::new();
+        for (path, changed) in entries(&dir).await {
+            let name = path.file_name().and_then(|name| name.to_str());
+            if let Some(file) = name.and_then(Shelf::file_of)
+                && changed < old_before
+            {
+                old.push((path, file));
+            }
+        }
+        let mut ids: Vec<FileId> = old.iter().map(|(_, file)| *file).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let there = self.store.files_there(&ids).await?;
+        for (path, file) in old {
+            if !there.contains(&file) {
+                remove_file(&path).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a directory holds, with when each was changed last. One that is not there holds nothing.
+async fn entries(dir: &Path) -> Vec<(PathBuf, SystemTime)> {
+    let mut found = Vec::new();
+    let Ok(mut reading) = tokio::fs::read_dir(dir).await else {
+        return found;
+    };
+    while let Ok(Some(entry)) = reading.next_entry().await {
+        if let Ok(changed) = entry.metadata().await.and_then(|data| data.modified()) {
+            found.push((entry.path(), changed));
+        }
+    }
+    found
+}
+
+async fn remove_dir(dir: &Path) {
+    let dir = dir.to_owned();
+    let removed = tokio::task::spawn_blocking(move || removed(&dir)).await;
+    match removed.unwrap_or_else(|error| Err(io::Error::other(error))) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::error!(%error, "a deleted session's files could not be removed");
+        }
+        _ => {}
+    }
+}
+
+fn removed(dir: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(dir) {
+        #[cfg(unix)]
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(dir);
+            std::fs::remove_dir_all(dir)
+        }
+        done => done,
+    }
+}
+
+/// Makes directories that a command closed our own again. Links are not followed.
+#[cfg(unix)]
+fn open_up(dir: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let mut closed = vec![dir.to_owned()];
+    while let Some(dir) = closed.pop() {
+        let Ok(metadata) = std::fs::symlink_metadata(&dir) else {
+            continue;
+        };
+        if !metadata.is_dir() {
+            continue;
+        }
+        let mut permissions = metadata.permissions();
+        permissions.set_mode(permissions.mode() | 0o700);
+        // Where that fails, removing says so.
+        let _ = std::fs::set_permissions(&dir, permissions);
+        let inside = std::fs::read_dir(&dir).into_iter().flatten().flatten();
+        closed.extend(inside.map(|entry| entry.path()));
+    }
+}

@@ -1,0 +1,191 @@
+//! Where files lie, and how they get there: whole or not at all.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
+use uuid::Uuid;
+
+use crate::domain::files::{FILES_DIR, text_path};
+use crate::protocol::ids::{FileId, SessionId};
+
+/// The place in the sessions' directory where files lie. No session has such an id.
+const FILES: &str = ".files";
+/// The place in it for files on their way in.
+const INCOMING: &str = ".incoming";
+const TEXT: &str = "text";
+const VIEW: &str = "view";
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    sessions_dir: PathBuf,
+    root: PathBuf,
+}
+
+impl Shelf {
+    pub(super) fn new(sessions_dir: PathBuf) -> Self {
+        Self {
+            root: sessions_dir.join(FILES),
+            sessions_dir,
+        }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn incoming_dir(&self) -> PathBuf {
+        self.root.join(INCOMING)
+    }
+
+    /// A new place for a file on its way in. Its directory exists.
+    pub(super) async fn incoming(&self) -> io::Result<PathBuf> {
+        let dir = self.incoming_dir();
+        make_private(&dir).await?;
+        Ok(dir.join(Uuid::new_v4().simple().to_string()))
+    }
+
+    pub(super) fn of_session(&self, session: SessionId) -> PathBuf {
+        self.root.join(session.to_string())
+    }
+
+    pub(super) fn content(&self, session: SessionId, file: FileId) -> PathBuf {
+        self.of_session(session).join(file.to_string())
+    }
+
+    pub(super) fn text(&self, session: SessionId, file: FileId) -> PathBuf {
+        self.content(session, file).with_extension(TEXT)
+    }
+
+    pub(super) fn view(&self, session: SessionId, file: FileId) -> PathBuf {
+        self.content(session, file).with_extension(VIEW)
+    }
+
+    /// The file that a name on the shelf belongs to.
+    pub(super) fn file_of(name: &str) -> Option<FileId> {
+        name.split('.').next()?.parse().ok()
+    }
+
+    /// Makes a session's place on the shelf.
+    pub(super) async fn make_room(&self, session: SessionId) -> io::Result<()> {
+        make_private(&self.of_session(session)).await
+    }
+
+    /// Moves a finished file to its place.
+    pub(super) async fn place(&self, from: &Path, to: &Path) -> io::Result<()> {
+        tokio::fs::rename(from, to).await
+    }
+
+    /// Has what was moved there survive a power cut.
+    pub(super) async fn settle(&self, session: SessionId) -> io::Result<()> {
+        let dir = tokio::fs::File::open(self.of_session(session)).await?;
+        dir.sync_all().await
+    }
+
+    /// Removes all that is kept of a file, and where `path` is given its copy in the workspace.
+    /// What cannot be removed is left to the janitor.
+    pub(super) async fn remove(&self, session: SessionId, file: FileId, path: Option<&str>) {
+        for place in [
+            self.content(session, file),
+            self.text(session, file),
+            self.view(session, file),
+        ] {
+            remove_file(&place).await;
+        }
+        let Some(path) = path.map(str::to_owned) else {
+            return;
+        };
+        let workspace = self.workspace(session);
+        let removed = tokio::task::spawn_blocking(move || remove_copies(&workspace, &path)).await;
+        if let Ok(Err(error)) = removed {
+            tracing::warn!(%error, "a file's copy in the workspace could not be removed");
+        }
+    }
+
+    /// Copies a file, and its text where it has one of its own, into the workspace.
+    pub(super) async fn lend(
+        &self,
+        session: SessionId,
+        file: FileId,
+        path: &str,
+    ) -> io::Result<()> {
+        let workspace = self.workspace(session);
+        let (content, text) = (self.content(session, file), self.text(session, file));
+        let path = path.to_owned();
+        let lent = tokio::task::spawn_blocking(move || {
+            std::fs::create_dir_all(&workspace)?;
+            let root = Dir::open_ambient_dir(&workspace, ambient_authority())?;
+            match root.create_dir(FILES_DIR) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+            copy_in(&root, &content, &path)?;
+            if text.try_exists()? {
+                copy_in(&root, &text, &text_path(&path))?;
+            }
+            Ok(())
+        });
+        lent.await.map_err(io::Error::other)?
+    }
+
+    fn workspace(&self, session: SessionId) -> PathBuf {
+        self.sessions_dir.join(session.to_string())
+    }
+}
+
+/// Copies a file to a path of the workspace, unless something stands there already: what the
+/// tools made of it stays. Never through a link, and seen whole or not at all.
+fn copy_in(root: &Dir, from: &Path, to: &str) -> io::Result<()> {
+    if root.symlink_metadata(to).is_ok() {
+        return Ok(());
+    }
+    let draft = format!("{FILES_DIR}/.{}", Uuid::new_v4().simple());
+    let mut source = std::fs::File::open(from)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let copied = (|| {
+        let mut target = root.open_with(&draft, &options)?.into_std();
+        // Shares the blocks where the file system can.
+        io::copy(&mut source, &mut target)?;
+        root.rename(&draft, root, to)
+    })();
+    if copied.is_err() {
+        // It may not have been made at all.
+        let _ = root.remove_file(&draft);
+    }
+    copied
+}
+
+fn remove_copies(workspace: &Path, path: &str) -> io::Result<()> {
+    let root = match Dir::open_ambient_dir(workspace, ambient_authority()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    for path in [path.to_owned(), text_path(path)] {
+        match root.remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn remove_file(path: &Path) {
+    match tokio::fs::remove_file(path).await {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(%error, "a stored file could not be removed");
+        }
+        _ => {}
+    }
+}
+
+/// A directory for nobody but Navi.
+async fn make_private(dir: &Path) -> io::Result<()> {
+    let mut builder = tokio::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    builder.mode(0o700);
+    builder.create(dir).await
+}

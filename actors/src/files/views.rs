@@ -1,0 +1,71 @@
+//! What the model reads of files.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::SessionFiles;
+use crate::domain::files::{FileView, FileViews, MAX_IMAGES_SHOWN};
+use crate::protocol::file::AttachedFile;
+use crate::protocol::ids::{FileId, SessionId};
+use crate::protocol::message::Message;
+use crate::services::now;
+
+impl SessionFiles {
+    /// What the model reads of the files of these messages, which is a use of them. Where the
+    /// store or the disk fails, the conversation goes on without: each file is named at least.
+    pub async fn views<'a>(
+        &self,
+        session: SessionId,
+        messages: impl IntoIterator<Item = &'a Message>,
+    ) -> FileViews {
+        let files: Vec<&AttachedFile> = messages
+            .into_iter()
+            .flat_map(|message| &message.files)
+            .collect();
+        let ids: Vec<FileId> = files.iter().map(|file| file.file_id).collect();
+        if ids.is_empty() {
+            return FileViews::new();
+        }
+        if let Err(error) = self.store.use_files(session, &ids, now()).await {
+            tracing::warn!(%error, "the use of files could not be noted");
+        }
+        let texts = self.store.file_texts(session, &ids).await;
+        let texts = texts.unwrap_or_else(|error| {
+            tracing::error!(%error, "files of a conversation cannot be read");
+            Vec::new()
+        });
+        let mut views: FileViews = texts
+            .into_iter()
+            .map(|known| {
+                let view = FileView {
+                    text: known.text.map(Arc::from),
+                    text_bytes: known.text_bytes,
+                    image: None,
+                    problem: known.problem,
+                    gone: known.gone,
+                };
+                (known.file_id, view)
+            })
+            .collect();
+        let mut shown = 0;
+        for file in files.iter().rev().filter(|file| file.image) {
+            let Some(view) = views.get_mut(&file.file_id) else {
+                continue;
+            };
+            if view.gone || view.image.is_some() || shown == MAX_IMAGES_SHOWN {
+                continue;
+            }
+            match self.view(session, file.file_id).await {
+                Ok(bytes) => {
+                    view.image = Some(STANDARD.encode(bytes).into());
+                    shown += 1;
+                }
+                // It was logged where it happened.
+                Err(error) => view.problem = Some(error.message),
+            }
+        }
+        views
+    }
+}

@@ -1,0 +1,163 @@
+//! Consent: what a person is asked before a call, and what they answer (DESIGN section 6).
+
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::command::Decision;
+use super::ids::{ApprovalId, CallId, RuleId, RunId, SessionId};
+use super::tool::Effect;
+
+/// How much a session may do without asking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ConsentMode {
+    /// Whatever changes something is asked about.
+    Ask,
+    /// Changes inside the workspace are made; what leaves it or the machine is asked about.
+    #[default]
+    Edits,
+    /// Nothing is asked about, but what a rule forbids or what outside text may have led to.
+    Auto,
+}
+
+/// How a detail of a request is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DetailKind {
+    /// A value, as in a directory or a host.
+    Text,
+    /// Exactly what would be run or sent.
+    Code,
+    /// A unified diff.
+    Diff,
+}
+
+/// A part of what would be done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Detail {
+    /// A word or two, as in `command` or `directory`.
+    pub label: String,
+    pub kind: DetailKind,
+    pub text: String,
+}
+
+/// What a person is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalRequest {
+    /// One line: what would be done, as in "run `cargo test`".
+    pub summary: String,
+    pub effect: Effect,
+    /// Why it is asked about, in a sentence.
+    pub reason: String,
+    pub details: Vec<Detail>,
+    /// What "always" would allow from then on, in a few words; none where it cannot be given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<String>,
+}
+
+/// Who answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DecidedBy {
+    /// A person, in any tab or over REST.
+    User,
+    /// Nobody, in time.
+    Timeout,
+    /// The run was stopped, or ended, before anyone did.
+    Stop,
+}
+
+/// A request that nobody has answered yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PendingApproval {
+    pub approval_id: ApprovalId,
+    pub run_id: RunId,
+    pub call_id: CallId,
+    pub tool: String,
+    pub request: ApprovalRequest,
+    pub requested_at: DateTime<Utc>,
+    /// When it counts as denied.
+    pub expires_at: DateTime<Utc>,
+    /// Whether a child of the session's run asks; it goes with its process.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_subagent: bool,
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Resolution {
+    pub decision: Decision,
+    pub by: DecidedBy,
+}
+
+/// Whether something may be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Permission {
+    Allow,
+    Deny,
+}
+
+impl Decision {
+    /// What the answer comes to for the call that it is about.
+    #[must_use]
+    pub fn permission(self) -> Permission {
+        match self {
+            Self::Once | Self::Always => Permission::Allow,
+            Self::Deny => Permission::Deny,
+        }
+    }
+}
+
+/// By whom or what a call was allowed or denied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PermittedBy {
+    /// A person who was asked about this very call.
+    User,
+    /// A rule that a person made before.
+    Rule,
+    /// The session's mode, or that nobody could be asked.
+    Mode,
+    Timeout,
+    Stop,
+}
+
+impl From<DecidedBy> for PermittedBy {
+    fn from(by: DecidedBy) -> Self {
+        match by {
+            DecidedBy::User => Self::User,
+            DecidedBy::Timeout => Self::Timeout,
+            DecidedBy::Stop => Self::Stop,
+        }
+    }
+}
+
+/// What a person allowed or forbade once and for all: calls of one tool with one key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConsentRule {
+    pub id: RuleId,
+    pub tool: String,
+    /// What it covers, for a person.
+    pub words: String,
+    pub decision: Permission,
+    pub created_at: DateTime<Utc>,
+}
+
+/// A line of the list of what was allowed, and by whom.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConsentEntry {
+    /// Grows with time; a page's place in the list.
+    pub id: i64,
+    pub at: DateTime<Utc>,
+    /// It may have been deleted since.
+    pub session_id: SessionId,
+    pub run_id: RunId,
+    pub call_id: CallId,
+    pub tool: String,
+    pub effect: Effect,
+    pub summary: String,
+    pub decision: Permission,
+    pub by: PermittedBy,
+}

@@ -1,0 +1,410 @@
+//! Before a call begins: whether it may, whom that is asked, and what the answer is bound to.
+//! What comes of it is decided in `domain::consent`.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::task::AbortOnDropHandle;
+
+use super::Work;
+use super::driver::{Driver, Way};
+use super::live_output;
+use crate::domain::consent::{self, Answer, Asking, Question, Rule, Verdict};
+use crate::domain::cut::cut_middle;
+use crate::domain::files::FileViews;
+use crate::domain::run_loop::{CallPlan, CallResult, PlannedCall, Record};
+use crate::protocol::approval::{
+    ApprovalRequest, ConsentEntry, DecidedBy, Detail, DetailKind, PendingApproval, Permission,
+    PermittedBy,
+};
+use crate::protocol::event::{Event, WaitReason};
+use crate::protocol::ids::{ApprovalId, CallId};
+use crate::protocol::message::ToolOutcome;
+use crate::services::now;
+use crate::session::messages::{AwaitAnswer, GetStanding, Park, RunGone, Standing};
+use crate::store::StoreError;
+use crate::tools::output::{is_deceptive, shortened};
+use crate::tools::registry::PreparedCall;
+use crate::tools::{Agents, Proposal, ToolContext, ToolError};
+
+/// A tool says what it would do within this.
+const PROPOSAL_LIMIT: Duration = Duration::from_secs(10);
+
+/// What a request may hold, in bytes. What is cut says so, to the one who is asked.
+const SUMMARY_BYTES: usize = 300;
+const LABEL_BYTES: usize = 60;
+const DETAIL_BYTES: usize = 16 * 1024;
+const DETAILS: usize = 12;
+
+/// What happens to the calls of a group, one after the other.
+pub(super) enum Moved {
+    Ended(CallId, CallResult, FileViews),
+    Answered(CallId, Result<Answer, RunGone>),
+}
+
+pub(super) type Moving = Pin<Box<dyn Future<Output = Moved> + Send>>;
+
+/// A group whose calls have begun, or wait for a person, or have their result already.
+pub(super) struct Opened {
+    pub(super) begun: Vec<PlannedCall>,
+    pub(super) asked: Vec<(CallId, ApprovalId)>,
+    /// See [`ToolContext::untrusted`].
+    pub(super) untrusted: bool,
+}
+
+/// Whether there is a rule cannot be told: it may be one that forbids.
+struct RuleUnknown;
+
+const UNKNOWN_RULE: &str = "the database does not answer, so it cannot be told whether the user forbids this; nothing was done";
+
+/// What is to become of one call.
+enum Ruling {
+    Run(Option<ConsentEntry>),
+    Ask(Box<Asking>),
+    Refuse(String, Option<ConsentEntry>),
+}
+
+impl Driver {
+    /// Decides on each call of a group, and has that committed: which begin, which wait.
+    pub(super) async fn open_group(
+        &mut self,
+        way: &Way,
+        group: &[PlannedCall],
+        agents: &Arc<dyn Agents>,
+    ) -> Result<Opened, RunGone> {
+        let mut standing = self.standing().await?;
+        let mut opened = Opened {
+            begun: Vec::new(),
+            asked: Vec::new(),
+            untrusted: standing.tainted_at.is_some(),
+        };
+        let mut records = Vec::new();
+        let mut waits_for = None;
+        for planned in group {
+            let call_id = &planned.call.id;
+            if let Some(asked) = self.run_loop.asked(call_id) {
+                opened.asked.push((call_id.clone(), asked.approval_id));
+                continue;
+            }
+            let ruling = tokio::select! {
+                biased;
+                // Nothing of this group has begun: the caller sees the same and ends the run.
+                () = self.ends.stop.cancelled() => break,
+                () = self.ends.interrupt.cancelled() => break,
+                ruling = self.rule_on(way, planned, &standing, agents) => ruling,
+            };
+            let one = std::slice::from_ref(planned);
+            match ruling {
+                Ruling::Run(entry) => {
+                    records.extend(self.run_loop.on_tools_started(one));
+                    records.extend(entry.map(Record::Consented));
+                    opened.begun.push(planned.clone());
+                }
+                Ruling::Ask(asking) => {
+                    standing.waiting += 1;
+                    waits_for = Some(asking.pending.request.summary.clone());
+                    opened
+                        .asked
+                        .push((call_id.clone(), asking.pending.approval_id));
+                    records.extend(self.run_loop.on_asked(*asking));
+                }
+                Ruling::Refuse(reason, entry) => {
+                    records.extend(self.run_loop.on_tools_started(one));
+                    records.extend(entry.map(Record::Consented));
+                    let result = refused(reason);
+                    records.extend(self.run_loop.on_tool_result(call_id, result, now()));
+                }
+            }
+        }
+        if let Some(summary) = waits_for {
+            records.push(Record::Event(Event::RunWaiting {
+                reason: WaitReason::Approval,
+                detail: format!("asks whether it may: {summary}"),
+                is_subagent: self.origin.is_subagent(),
+            }));
+            records.extend(self.waits());
+        }
+        self.commit(records).await?;
+        Ok(opened)
+    }
+
+    /// The loop as it stands, for a restart. A child's is not kept: its conversation isn't.
+    fn waits(&self) -> Option<Record> {
+        if self.origin.is_subagent() {
+            return None;
+        }
+        match serde_json::to_string(&self.run_loop) {
+            Ok(json) => Some(Record::Waits(json)),
+            Err(error) => {
+                tracing::error!(%error, "the loop could not be stored, a restart will end it");
+                None
+            }
+        }
+    }
+
+    async fn standing(&self) -> Result<Standing, RunGone> {
+        let asked = self.session.send(GetStanding(self.origin.run_id));
+        asked.await.unwrap_or(Err(RunGone))
+    }
+
+    async fn rule_on(
+        &self,
+        way: &Way,
+        planned: &PlannedCall,
+        standing: &Standing,
+        agents: &Arc<dyn Agents>,
+    ) -> Ruling {
+        let call = &planned.call;
+        let (CallPlan::Run { .. }, Some(prepared)) = (&planned.plan, self.prepared.get(&call.id))
+        else {
+            // Its result says what was wrong with it.
+            return Ruling::Run(None);
+        };
+        // As it is now: the plan may be from before a restart.
+        let effect = prepared.effect;
+        if consent::is_free(&call.name, effect) {
+            return Ruling::Run(None);
+        }
+        let context = self.tool_context(
+            way,
+            &call.id,
+            standing.tainted_at.is_some(),
+            agents,
+            live_output::unseen(),
+        );
+        let proposal = propose(prepared, &context).await;
+        let key = proposal
+            .as_ref()
+            .ok()
+            .and_then(|proposal| proposal.rule.as_ref())
+            .map(|subject| consent::rule_key(&call.name, &subject.key));
+        let rule = match &key {
+            None => None,
+            Some(key) => match self.rule(&call.name, key).await {
+                Ok(rule) => rule,
+                Err(RuleUnknown) => return Ruling::Refuse(UNKNOWN_RULE.to_owned(), None),
+            },
+        };
+        let question = Question {
+            tool: &call.name,
+            effect,
+            mode: standing.mode,
+            consent: self.consent,
+            tainted_at: standing.tainted_at,
+            rule,
+        };
+        let verdict = consent::decide(&question);
+        let summary = proposal.as_ref().map_or_else(
+            |_| format!("call {}", call.name),
+            |proposal| shortened(&proposal.summary, SUMMARY_BYTES),
+        );
+        let entry = |decision, by| ConsentEntry {
+            id: 0,
+            at: now(),
+            session_id: self.session_id,
+            run_id: self.origin.run_id,
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            effect,
+            summary: summary.clone(),
+            decision,
+            by,
+        };
+        match (verdict, proposal) {
+            (Verdict::Free, _) => Ruling::Run(None),
+            // One that cannot say what it would do may be one that a rule forbids.
+            (Verdict::Allow(_) | Verdict::Ask { .. }, Err(error)) => Ruling::Refuse(error.0, None),
+            (Verdict::Allow(by), Ok(_)) => Ruling::Run(Some(entry(Permission::Allow, by))),
+            (Verdict::Deny { message, by }, _) => Ruling::Refuse(
+                format!("{summary}: {message}"),
+                Some(entry(Permission::Deny, by)),
+            ),
+            (Verdict::Ask { .. }, Ok(_)) if standing.waiting >= consent::MAX_WAITING => {
+                let denied = entry(Permission::Deny, PermittedBy::Mode);
+                Ruling::Refuse(consent::TOO_MANY.to_owned(), Some(denied))
+            }
+            (Verdict::Ask { reason }, Ok(proposal)) => {
+                let digest = bound_to(prepared, &proposal);
+                let requested_at = now();
+                Ruling::Ask(Box::new(Asking {
+                    pending: PendingApproval {
+                        approval_id: ApprovalId::new(),
+                        run_id: self.origin.run_id,
+                        call_id: call.id.clone(),
+                        tool: call.name.clone(),
+                        request: ApprovalRequest {
+                            summary,
+                            effect,
+                            reason,
+                            details: shown(proposal.details),
+                            always: proposal
+                                .rule
+                                .map(|subject| shortened(&subject.words, SUMMARY_BYTES)),
+                        },
+                        requested_at,
+                        expires_at: requested_at + self.services.consent.timeout,
+                        is_subagent: self.origin.is_subagent(),
+                    },
+                    digest,
+                    rule_key: key,
+                }))
+            }
+        }
+    }
+
+    /// The user's rule for such calls.
+    async fn rule(&self, tool: &str, key: &str) -> Result<Option<Rule>, RuleUnknown> {
+        let store = &self.services.store;
+        let found = async {
+            let Some(rule) = store.consent_rule(self.user_id, tool, key).await? else {
+                return Ok(None);
+            };
+            Ok(Some(Rule {
+                decision: rule.decision,
+                given_here: store.always_given(self.session_id, tool, key).await?,
+            }))
+        };
+        found.await.map_err(|error: StoreError| {
+            tracing::error!(%error, "a rule could not be looked up");
+            RuleUnknown
+        })
+    }
+
+    /// Waits for a person's answer, or for what comes instead of it.
+    pub(super) fn answering(&self, (call_id, approval_id): (CallId, ApprovalId)) -> Moving {
+        let session = self.session.clone();
+        let run_id = self.origin.run_id;
+        Box::pin(async move {
+            let asked = AwaitAnswer {
+                run_id,
+                approval_id,
+            };
+            let answer = session.send(asked).await.unwrap_or(Err(RunGone));
+            Moved::Answered(call_id, answer)
+        })
+    }
+
+    /// A person answered. Where they allowed it the call's start is committed, and this gives
+    /// back what the answer is bound to, and whether the session has read text from outside.
+    pub(super) async fn on_answer(
+        &mut self,
+        planned: &PlannedCall,
+        answer: Answer,
+    ) -> Result<Option<(String, bool)>, RunGone> {
+        let call_id = &planned.call.id;
+        let one = std::slice::from_ref(planned);
+        let asked = self.run_loop.asked(call_id).cloned().ok_or(RunGone)?;
+        let mut records = self.run_loop.on_tools_started(one);
+        if answer.resolution.decision.permission() == Permission::Allow {
+            self.commit(records).await?;
+            let standing = self.standing().await?;
+            return Ok(Some((asked.digest, standing.tainted_at.is_some())));
+        }
+        let reason = match answer.resolution.by {
+            DecidedBy::User | DecidedBy::Stop => {
+                consent::denied(&asked.summary, answer.note.as_deref())
+            }
+            DecidedBy::Timeout => consent::unanswered(&asked.summary),
+        };
+        let result = refused(reason);
+        records.extend(self.run_loop.on_tool_result(call_id, result, now()));
+        self.commit(records).await?;
+        Ok(None)
+    }
+
+    /// Whether a shutdown may leave this run as it waits. A child goes with its process: its
+    /// conversation is in no store.
+    pub(super) fn may_park(&self) -> bool {
+        matches!(self.work, Work::Turn(_)) && !self.run_loop.is_over()
+    }
+
+    /// The service shuts down while this run waits for a person: it waits on in the store.
+    pub(super) async fn park(&self) -> Result<(), RunGone> {
+        // A session that is gone has nothing to leave.
+        let _ = self.session.send(Park(self.origin.run_id)).await;
+        Err(RunGone)
+    }
+}
+
+fn refused(reason: String) -> CallResult {
+    CallResult {
+        outcome: ToolOutcome::Failed,
+        text: reason,
+        outside: false,
+        files: Vec::new(),
+        duration_ms: 0,
+    }
+}
+
+/// What the tool says that a call would do: in a task of its own, and within a limit.
+pub(super) async fn propose(
+    prepared: &PreparedCall,
+    context: &ToolContext,
+) -> Result<Proposal, ToolError> {
+    let (prepared, context) = (prepared.clone(), context.clone());
+    let name = prepared.tool.spec().name.clone();
+    let task = AbortOnDropHandle::new(tokio::spawn(async move {
+        tokio::fs::create_dir_all(&context.workspace)
+            .await
+            .map_err(|error| {
+                ToolError(format!("the session's workspace cannot be made: {error}"))
+            })?;
+        prepared.tool.proposal(&prepared.args, &context).await
+    }));
+    match tokio::time::timeout(PROPOSAL_LIMIT, task).await {
+        Ok(Ok(proposal)) => proposal,
+        Ok(Err(error)) => {
+            tracing::error!(tool = name, %error, "tool panicked before its call");
+            Err(ToolError(format!(
+                "the tool {name} failed because of a mistake in Navi; do this in another way"
+            )))
+        }
+        Err(_) => Err(ToolError(format!(
+            "the tool {name} could not say within {} s what this call would do, so it was not made",
+            PROPOSAL_LIMIT.as_secs()
+        ))),
+    }
+}
+
+/// What an approval of this call is bound to.
+pub(super) fn bound_to(prepared: &PreparedCall, proposal: &Proposal) -> String {
+    let tool = &prepared.tool.spec().name;
+    consent::digest(tool, &prepared.args, &proposal.binding)
+}
+
+/// Details as a person is shown them: bounded, and nothing in them can pass for something
+/// else.
+fn shown(details: Vec<Detail>) -> Vec<Detail> {
+    let left_out = details.len().saturating_sub(DETAILS);
+    let mut shown: Vec<Detail> = details
+        .into_iter()
+        .take(DETAILS)
+        .map(|detail| Detail {
+            label: shortened(&detail.label, LABEL_BYTES),
+            kind: detail.kind,
+            text: cut_middle(&plain(&detail.text), DETAIL_BYTES),
+        })
+        .collect();
+    if left_out > 0 {
+        shown.push(Detail {
+            label: "not shown".to_owned(),
+            kind: DetailKind::Text,
+            text: format!("{left_out} more details"),
+        });
+    }
+    shown
+}
+
+/// Text of several lines, with what moves or hides other text shown as an escape.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => plain.push(c),
+            c if is_deceptive(c) => plain.extend(c.escape_default()),
+            c => plain.push(c),
+        }
+    }
+    plain
+}

@@ -1,0 +1,137 @@
+//! Whether a file or a directory is what it was, and how much there is of it.
+
+use std::ffi::OsStr;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use cap_fs_ext::{DirExt as _, FollowSymlinks};
+use cap_std::fs::{Dir, MetadataExt as _};
+use sha2::{Digest as _, Sha256};
+
+use super::super::root::open_nonblocking;
+
+/// As many bytes of content as are compared. Of files beyond that, size and time are.
+const MAX_CONTENT_BYTES: u64 = 64 << 20;
+/// As many entries as are looked at.
+const MAX_ENTRIES: usize = 50_000;
+/// As deep as is looked: each level holds an open directory.
+const MAX_DEPTH: usize = 64;
+
+/// How much there is under a name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Measure {
+    pub(in super::super) bytes: u64,
+    /// Files, links and directories, the first one too.
+    pub(in super::super) entries: usize,
+}
+
+/// What a file's content comes to, by the same rules as [`fingerprint`].
+pub(in super::super) fn fingerprint_of_content(bytes: &[u8]) -> String {
+    let mut hash = Sha256::new();
+    hash.update(b"file");
+    hash.update((bytes.len() as u64).to_le_bytes());
+    if bytes.len() as u64 <= MAX_CONTENT_BYTES {
+        hash.update(bytes);
+    }
+    hex::encode(hash.finalize())
+}
+
+/// What stands under a name comes to: the same for the same names and contents, wherever it is.
+pub(in super::super) fn fingerprint(directory: &Dir, name: &OsStr) -> io::Result<String> {
+    let mut look = Look {
+        hash: Sha256::new(),
+        room: MAX_CONTENT_BYTES,
+        measure: Measure::default(),
+        hashes: true,
+    };
+    look.at(directory, name, 0)?;
+    Ok(hex::encode(look.hash.finalize()))
+}
+
+/// How much stands under a name.
+pub(in super::super) fn measure(directory: &Dir, name: &OsStr) -> io::Result<Measure> {
+    let mut look = Look {
+        hash: Sha256::new(),
+        room: 0,
+        measure: Measure::default(),
+        hashes: false,
+    };
+    look.at(directory, name, 0)?;
+    Ok(look.measure)
+}
+
+struct Look {
+    hash: Sha256,
+    /// Bytes of content that may still be read.
+    room: u64,
+    measure: Measure,
+    hashes: bool,
+}
+
+impl Look {
+    fn at(&mut self, directory: &Dir, name: &OsStr, depth: usize) -> io::Result<()> {
+        self.measure.entries += 1;
+        if self.measure.entries > MAX_ENTRIES || depth > MAX_DEPTH {
+            return Err(io::Error::other("there is too much in it"));
+        }
+        let metadata = directory.symlink_metadata(name)?;
+        if metadata.is_symlink() {
+            self.hash.update(b"link");
+            let target = directory.read_link_contents(name)?;
+            self.hash.update(target.as_os_str().as_encoded_bytes());
+            self.hash.update([0]);
+        } else if metadata.is_dir() {
+            self.hash.update(b"directory");
+            let inner = directory.open_dir_nofollow(name)?;
+            let mut names = Vec::new();
+            for entry in inner.entries()? {
+                if names.len() > MAX_ENTRIES {
+                    return Err(io::Error::other("there is too much in it"));
+                }
+                names.push(entry?.file_name());
+            }
+            names.sort();
+            for name in names {
+                self.hash.update(name.as_encoded_bytes());
+                self.hash.update([0]);
+                self.at(&inner, &name, depth + 1)?;
+            }
+            self.hash.update(b"end");
+        } else if metadata.is_file() {
+            self.measure.bytes = self.measure.bytes.saturating_add(metadata.len());
+            self.hash.update(b"file");
+            self.hash.update(metadata.len().to_le_bytes());
+            if !self.hashes {
+                return Ok(());
+            }
+            if metadata.len() > self.room {
+                self.hash.update(metadata.mtime().to_le_bytes());
+                self.hash.update(metadata.mtime_nsec().to_le_bytes());
+                return Ok(());
+            }
+            self.room -= metadata.len();
+            let file = open_nonblocking(directory, Path::new(name), FollowSymlinks::No)?;
+            io::copy(
+                &mut file.take(metadata.len()),
+                &mut HashInto(&mut self.hash),
+            )?;
+        } else {
+            self.hash.update(b"special");
+        }
+        Ok(())
+    }
+}
+
+/// Takes in what is written to it.
+struct HashInto<'a>(&'a mut Sha256);
+
+impl io::Write for HashInto<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

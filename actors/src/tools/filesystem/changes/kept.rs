@@ -1,0 +1,113 @@
+//! The session's private directory: its list of changes, and the copies that are kept for them.
+
+use std::ffi::OsString;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use cap_tempfile::TempFile;
+
+use super::moving::{End, remove};
+use super::record::Records;
+use crate::protocol::ids::ChangeId;
+
+/// The list of changes.
+const LIST: &str = "changes.json";
+/// As many bytes as that list has: far more than the changes that it may hold come to.
+const MAX_LIST_BYTES: u64 = 4 << 20;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Kept {
+    directory: Dir,
+}
+
+impl Kept {
+    /// Opens the directory and makes it where it is not there.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)?;
+        Ok(Self {
+            directory: Dir::open_ambient_dir(path, ambient_authority())?,
+        })
+    }
+
+    /// Opens the directory; none where it is not there.
+    pub(super) fn find(path: &Path) -> io::Result<Option<Self>> {
+        match Dir::open_ambient_dir(path, ambient_authority()) {
+            Ok(directory) => Ok(Some(Self { directory })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The list. One that cannot be understood is set aside: changes go on without the old ones.
+    pub(super) fn load(&self) -> io::Result<Records> {
+        let file = match self.directory.open(LIST) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Records::default()),
+            Err(error) => return Err(error),
+        };
+        let mut text = Vec::new();
+        file.take(MAX_LIST_BYTES).read_to_end(&mut text)?;
+        match serde_json::from_slice(&text) {
+            Ok(records) => Ok(records),
+            Err(error) => {
+                tracing::error!(%error, "a session's list of changes cannot be understood, and is set aside");
+                let aside = format!("{LIST}.{}", ChangeId::new());
+                self.directory.rename(LIST, &self.directory, aside)?;
+                Ok(Records::default())
+            }
+        }
+    }
+
+    pub(super) fn store(&self, records: &Records) -> io::Result<()> {
+        let mut file = TempFile::new(&self.directory)?;
+        file.write_all(&serde_json::to_vec(records)?)?;
+        file.as_file().sync_all()?;
+        file.replace(LIST)
+    }
+
+    /// Keeps a content for a change.
+    pub(super) fn put(&self, id: ChangeId, content: &[u8]) -> io::Result<()> {
+        let mut file = TempFile::new(&self.directory)?;
+        file.write_all(content)?;
+        file.as_file().sync_all()?;
+        file.replace(id.to_string())
+    }
+
+    /// The content that is kept for a change.
+    pub(super) fn content(&self, id: ChangeId, limit: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let file = self.directory.open(id.to_string())?;
+        file.take(limit).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    pub(super) fn has(&self, id: ChangeId) -> bool {
+        self.directory.symlink_metadata(id.to_string()).is_ok()
+    }
+
+    /// The place of what is kept for a change, and its name there.
+    pub(super) fn place(&self, id: ChangeId) -> (&Dir, OsString) {
+        (&self.directory, id.to_string().into())
+    }
+
+    /// Lets go of what is kept for a change.
+    pub(super) fn drop_copy(&self, id: ChangeId) {
+        let (directory, name) = self.place(id);
+        let removed = remove(End {
+            directory,
+            name: &name,
+        });
+        if let Err(error) = removed
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "a copy that was kept of a file could not be removed");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A change as it is stored.
+
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::super::place::RootId;
+use crate::protocol::change::{Change, ChangeAction};
+use crate::protocol::ids::{CallId, ChangeId, RunId};
+
+/// As many changes of a session as are listed.
+const MAX_RECORDS: usize = 200;
+
+/// A path and the root that it is opened in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    pub(super) root: RootId,
+    pub(super) path: PathBuf,
+}
+
+impl Place {
+    fn shown(&self) -> String {
+        match &self.root {
+            RootId::Workspace => self.path.display().to_string(),
+            RootId::Outside(root) => root.join(&self.path).display().to_string(),
+        }
+    }
+}
+
+/// A change, and how to take it back.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) id: ChangeId,
+    pub(super) action: ChangeAction,
+    pub(super) place: Place,
+    /// Where a move went.
+    pub(super) to: Option<Place>,
+    pub(super) at: DateTime<Utc>,
+    pub(super) run_id: Option<RunId>,
+    pub(super) call_id: Option<CallId>,
+    pub(super) undoes: Option<ChangeId>,
+    pub(super) undone_by: Option<ChangeId>,
+    pub(super) inverse: Inverse,
+    /// How large the copy is that is kept for it.
+    pub(super) kept_bytes: u64,
+}
+
+/// What takes a change back. `expects` is the fingerprint of what the change left.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(super) enum Inverse {
+    /// Put the kept content in place of what stands there now.
+    Restore { expects: String, mode: u32 },
+    /// Take away what was made, and the directories that were made for it.
+    Remove { expects: String, made: Vec<PathBuf> },
+    /// Move it back to where it was.
+    MoveBack { expects: String, made: Vec<PathBuf> },
+    /// Put what was taken away back to where it was.
+    PutBack,
+    /// Nothing does.
+    Nothing { why: String },
+}
+
+impl Inverse {
+    /// Whether something is kept for it.
+    pub(super) fn keeps(&self) -> bool {
+        matches!(self, Self::Restore { .. } | Self::PutBack)
+    }
+}
+
+impl Record {
+    /// The change as its owner sees it.
+    pub(super) fn told(&self, why_not: Option<String>) -> Change {
+        Change {
+            id: self.id,
+            action: self.action,
+            path: self.place.shown(),
+            to: self.to.as_ref().map(Place::shown),
+            at: self.at,
+            run_id: self.run_id,
+            call_id: self.call_id.clone(),
+            undoes: self.undoes,
+            undoable: why_not.is_none(),
+            why_not,
+        }
+    }
+}
+
+/// All changes of a session that are listed, oldest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Records {
+    pub(super) all: Vec<Record>,
+}
+
+impl Records {
+    pub(super) fn find(&self, id: ChangeId) -> Option<&Record> {
+        self.all.iter().find(|record| record.id == id)
+    }
+
+    /// Drops the oldest so that there are no more than may be, of no more bytes than may be
+    /// kept. Gives back those whose copies are to go.
+    pub(super) fn bound(&mut self, max_bytes: u64) -> Vec<ChangeId> {
+        let surplus = self.all.len().saturating_sub(MAX_RECORDS);
+        let mut gone: Vec<ChangeId> = self.all.drain(..surplus).map(|record| record.id).collect();
+        let mut bytes: u64 = self.all.iter().map(|record| record.kept_bytes).sum();
+        for record in &mut self.all {
+            if bytes <= max_bytes {
+                break;
+            }
+            if record.kept_bytes > 0 {
+                bytes -= record.kept_bytes;
+                record.kept_bytes = 0;
+                record.inverse = Inverse::Nothing {
+                    why: "its copy was dropped to make room for newer ones".to_owned(),
+                };
+                gone.push(record.id);
+            }
+        }
+        gone
+    }
+}

@@ -1,0 +1,228 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on should say so by failing"
+)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use super::super::tests::Place;
+use super::super::{ChangeLog, Origin, write};
+use super::*;
+use crate::protocol::change::{Change, ChangeAction};
+use crate::protocol::ids::ChangeId;
+
+fn list(place: &Place) -> Vec<Change> {
+    changes(place.access(), &place.workspace()).unwrap()
+}
+
+fn take_back(place: &Place, id: ChangeId) -> Result<Change, ChangeError> {
+    undo(place.access(), &place.workspace(), id)
+}
+
+/// Makes the calls and takes each back, the last first; and then takes that back.
+async fn there_and_back(place: &Place, calls: &[Value]) {
+    let mut states = vec![state(place)];
+    for call in calls {
+        place.ok(call.clone()).await;
+        states.push(state(place));
+    }
+    let mut undone = Vec::new();
+    for (made, before) in list(place).into_iter().zip(states.iter().rev().skip(1)) {
+        // Only once those after it are undone is everything as it left it.
+        let change = list(place).into_iter().find(|it| it.id == made.id).unwrap();
+        assert!(change.undoable, "{change:?}");
+        assert!(change.run_id.is_some(), "{change:?}");
+        undone.push(take_back(place, change.id).unwrap());
+        assert_eq!(&state(place), before, "{change:?}");
+    }
+    for (change, after) in undone.iter().rev().zip(states.iter().skip(1)) {
+        assert_eq!(change.action, ChangeAction::Undo);
+        take_back(place, change.id).unwrap();
+        assert_eq!(&state(place), after, "{change:?}");
+    }
+}
+
+/// Everything in the workspace.
+fn state(place: &Place) -> Vec<String> {
+    fn walk(directory: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let metadata = fs::symlink_metadata(&path).unwrap();
+            let content = if metadata.is_dir() {
+                walk(&path, found);
+                String::new()
+            } else {
+                fs::read_to_string(&path).unwrap()
+            };
+            let mode = metadata.permissions().mode() & 0o777;
+            found.push(format!("{} {mode:o} {content}", path.display()));
+        }
+    }
+    let mut found = Vec::new();
+    walk(&place.workspace(), &mut found);
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn every_kind_of_change_is_taken_back_and_made_again() {
+    let place = Place::new();
+    place.put("plan.md", "one\ntwo\n");
+    place.put("run.sh", "echo one\n");
+    place.put("notes/a/b.md", "b");
+    let script = place.workspace().join("run.sh");
+    fs::set_permissions(script, fs::Permissions::from_mode(0o750)).unwrap();
+    let calls = [
+        json!({"action": "edit", "path": "plan.md", "old_text": "two", "new_text": "2"}),
+        json!({"action": "write", "path": "run.sh", "content": "echo two\n"}),
+        json!({"action": "write", "path": "new/deep/a.md", "content": "a"}),
+        json!({"action": "move", "path": "plan.md", "to": "other/plan.md"}),
+        json!({"action": "move", "path": "notes", "to": "archive"}),
+        json!({"action": "delete", "path": "other/plan.md"}),
+        json!({"action": "delete", "path": "archive"}),
+    ];
+    there_and_back(&place, &calls).await;
+}
+
+#[tokio::test]
+async fn what_was_changed_since_is_left_alone() {
+    let place = Place::new();
+    place.put("a.md", "one");
+    place.put("b.md", "b");
+    place.put("c.md", "c");
+    for call in [
+        json!({"action": "edit", "path": "a.md", "old_text": "one", "new_text": "two"}),
+        json!({"action": "write", "path": "new.md", "content": "new"}),
+        json!({"action": "move", "path": "b.md", "to": "moved.md"}),
+        json!({"action": "delete", "path": "c.md"}),
+    ] {
+        place.ok(call).await;
+    }
+    place.put("a.md", "three");
+    place.put("new.md", "newer");
+    place.put("moved.md", "b and more");
+    place.put("c.md", "another c");
+    let before = state(&place);
+    let refusals: Vec<String> = list(&place)
+        .into_iter()
+        .map(|change| {
+            assert!(!change.undoable);
+            let ChangeError::Conflict(why) = take_back(&place, change.id).unwrap_err() else {
+                panic!("{change:?}")
+            };
+            assert!(why.ends_with(&change.why_not.unwrap()), "{why}");
+            why
+        })
+        .collect();
+    assert_eq!(
+        refusals,
+        [
+            "this cannot be undone: there is something else at `c.md` now",
+            "this cannot be undone: `moved.md` has changed since",
+            "this cannot be undone: `new.md` has changed since",
+            "this cannot be undone: `a.md` has changed since",
+        ]
+    );
+    assert_eq!(state(&place), before);
+    // Back as it was left, it can be undone again.
+    place.put("a.md", "two");
+    let edit = list(&place).pop().unwrap();
+    assert!(edit.undoable);
+    take_back(&place, edit.id).unwrap();
+    assert_eq!(place.content("a.md"), "one");
+    let again = take_back(&place, edit.id).unwrap_err();
+    assert!(again.to_string().contains("undone already"), "{again}");
+    assert_eq!(
+        take_back(&place, ChangeId::new()),
+        Err(ChangeError::NotFound)
+    );
+}
+
+#[tokio::test]
+async fn a_failed_change_is_no_change() {
+    let place = Place::new();
+    place.put("a.md", "one");
+    place.put("b.md", "b");
+    for call in [
+        json!({"action": "edit", "path": "a.md", "old_text": "two", "new_text": "x"}),
+        json!({"action": "move", "path": "a.md", "to": "b.md/c"}),
+        json!({"action": "move", "path": "a.md", "to": "b.md"}),
+        json!({"action": "write", "path": "b.md/x/y", "content": "x"}),
+    ] {
+        place.error(call).await;
+    }
+    assert_eq!(list(&place), []);
+    // A write of what is there already is none either.
+    place
+        .ok(json!({"action": "write", "path": "a.md", "content": "one"}))
+        .await;
+    assert_eq!(list(&place), []);
+}
+
+#[tokio::test]
+async fn the_oldest_are_dropped_when_there_are_too_many() {
+    let place = Place::new();
+    let reach = place.reach();
+    let open = || {
+        ChangeLog::open(&reach.workspace, &reach.stop)
+            .unwrap()
+            .with_room(1_000)
+    };
+    for n in 0..210 {
+        let spot = reach.spot("a.md").unwrap();
+        let content = format!("{n:0>100}");
+        write::write(&spot, &content, &open(), &Origin::default()).unwrap();
+    }
+    let all = list(&place);
+    assert_eq!(all.len(), 200);
+    // Ten copies fit; the file was changed after each but the last.
+    let why = |change: &Change| change.why_not.clone().unwrap_or_default();
+    assert_eq!(why(&all[0]), "");
+    assert!(
+        why(&all[9]).contains("has changed since"),
+        "{}",
+        why(&all[9])
+    );
+    assert!(
+        why(&all[10]).contains("dropped to make room"),
+        "{}",
+        why(&all[10])
+    );
+    let kept = fs::read_dir(changes_dir(&place.workspace()))
+        .unwrap()
+        .count();
+    assert_eq!(kept, 11);
+    // What could never be kept is not deleted.
+    place.put("large.txt", "x".repeat(1_001));
+    let spot = reach.spot("large.txt").unwrap();
+    let refused = open().take_away(ChangeAction::Delete, &spot, &Origin::default());
+    assert!(refused.unwrap_err().0.contains("can be kept"));
+    assert!(place.workspace().join("large.txt").exists());
+}
+
+#[tokio::test]
+async fn a_copy_that_is_gone_is_told() {
+    let place = Place::new();
+    place.put("a.md", "one");
+    place.ok(json!({"action": "delete", "path": "a.md"})).await;
+    let kept = changes_dir(&place.workspace());
+    let change = list(&place).pop().unwrap();
+    fs::remove_file(kept.join(change.id.to_string())).unwrap();
+    let why = list(&place).pop().unwrap().why_not.unwrap();
+    assert_eq!(why, "the copy that was kept of it is gone");
+    fs::write(kept.join("changes.json"), "no json").unwrap();
+    assert_eq!(list(&place), []);
+}
+
+#[tokio::test]
+async fn what_is_kept_is_the_owners_alone() {
+    let place = Place::new();
+    place.put("a.md", "one");
+    place.ok(json!({"action": "delete", "path": "a.md"})).await;
+    let mode = fs::metadata(changes_dir(&place.workspace())).unwrap();
+    assert_eq!(mode.permissions().mode() & 0o777, 0o700);
+}

@@ -1,0 +1,165 @@
+//! What a person is shown who is asked about a call, and what an approval of it is bound to.
+//! Nothing is changed by asking.
+
+use super::arrange::{destination, directory_of, kind};
+use super::changes::{fingerprint, fingerprint_of_content, measure, standing};
+use super::diff::{PROPOSAL_BYTES, difference};
+use super::edit::plan;
+use super::fault::fault;
+use super::place::{Reach, Spot};
+use super::write::{Before, check, look};
+use super::{Action, FilesystemArgs, MOVE_EXAMPLE, WRITE_EXAMPLE, edit_of, file, needed};
+use crate::protocol::approval::{Detail, DetailKind};
+use crate::tools::output::{human_size, visible};
+use crate::tools::{Proposal, RuleSubject, ToolError};
+
+pub(super) fn proposal(reach: &Reach, args: FilesystemArgs) -> Result<Proposal, ToolError> {
+    let path = args.path.as_deref();
+    match args.action {
+        Action::List | Action::Read | Action::SearchNames | Action::SearchContent => {
+            let what = visible(path.unwrap_or("the workspace"));
+            Ok(Proposal {
+                summary: format!("look at `{what}`"),
+                details: Vec::new(),
+                rule: Some(rule("look", "looking at", &where_of(reach, path))),
+                binding: String::new(),
+            })
+        }
+        Action::Write => {
+            let spot = reach.spot(file(path, "write")?)?;
+            let content = needed(args.content, "content", WRITE_EXAMPLE)?;
+            let before = look(&spot.root, &spot.path)?;
+            check(&spot.root, &spot.path.shown(), &before, content.as_bytes())?;
+            let verb = match before {
+                Before::Absent => "create",
+                _ => "replace all of",
+            };
+            Ok(of_content(&spot, verb, &before, content.as_bytes()))
+        }
+        Action::Edit => {
+            let spot = reach.spot(file(path, "edit")?)?;
+            let planned = plan(
+                &spot,
+                edit_of(args.old_text, args.new_text, args.replace_all)?,
+            )?;
+            let before = Before::Content(planned.before);
+            Ok(of_content(&spot, "edit", &before, &planned.after))
+        }
+        Action::Move => {
+            let from = reach.spot(file(path, "move")?)?;
+            let binding = state_of(&from)?;
+            let to = destination(reach, &from, &needed(args.to, "to", MOVE_EXAMPLE)?)?;
+            let (shown, shown_to) = (visible(&from.path.shown()), visible(&to.path.shown()));
+            Ok(Proposal {
+                summary: format!("move `{shown}` to `{shown_to}`"),
+                details: vec![text("from", full(&from)), text("to", full(&to))],
+                rule: Some(move_rule(&directory_of(&from), &directory_of(&to))),
+                // Where it ends up hangs on what stands there, too.
+                binding: format!("{binding} to {}", full(&to)),
+            })
+        }
+        Action::Delete => {
+            let spot = reach.spot(file(path, "delete")?)?;
+            let (directory, name, metadata) = standing(&spot)?;
+            let shown = spot.path.shown();
+            let measured = measure(&directory, &name).map_err(|error| fault(&shown, &error))?;
+            let place = directory_of(&spot);
+            Ok(Proposal {
+                summary: format!("delete `{}`", visible(&shown)),
+                details: vec![
+                    text("path", full(&spot)),
+                    text("what goes", kind(metadata.is_dir(), measured)),
+                ],
+                rule: Some(rule("delete", "deleting files in", &place)),
+                binding: state_of(&spot)?,
+            })
+        }
+    }
+}
+
+/// A file's new content.
+fn of_content(spot: &Spot, verb: &str, before: &Before, after: &[u8]) -> Proposal {
+    let mut details = vec![text("path", full(spot))];
+    let diff = match before {
+        Before::Large(size) => Some(format!(
+            "[{} are replaced by {}, and cannot be put back]",
+            human_size(*size),
+            human_size(after.len() as u64)
+        )),
+        before => difference(before.bytes(), after, PROPOSAL_BYTES),
+    };
+    details.extend(diff.map(|text| Detail {
+        label: "changes".to_owned(),
+        kind: DetailKind::Diff,
+        text,
+    }));
+    Proposal {
+        summary: format!("{verb} `{}`", visible(&spot.path.shown())),
+        details,
+        rule: Some(rule("change", "changes to files in", &directory_of(spot))),
+        binding: match before {
+            Before::Absent => "absent".to_owned(),
+            Before::Content(bytes) => fingerprint_of_content(bytes),
+            Before::Large(size) => format!("{size} bytes"),
+        },
+    }
+}
+
+/// What stands at a path, so that another thing there is another call.
+fn state_of(spot: &Spot) -> Result<String, ToolError> {
+    let (directory, name, _) = standing(spot)?;
+    fingerprint(&directory, &name).map_err(|error| fault(&spot.path.shown(), &error))
+}
+
+/// Rules go by directory: "always" for one file would seldom be asked twice, and one for all
+/// of them would be more than was asked about. In the workspace one rule covers all.
+fn rule(kind: &str, words: &str, place: &str) -> RuleSubject {
+    let outside = place.starts_with('/');
+    RuleSubject {
+        key: format!("{kind}:{}", if outside { place } else { "workspace" }),
+        words: if outside {
+            format!("{words} `{}`", visible(place))
+        } else {
+            format!("{words} this conversation's folder")
+        },
+    }
+}
+
+/// A move takes from one place and puts into another: "always" for one of them is not for both.
+fn move_rule(from: &str, to: &str) -> RuleSubject {
+    if !from.starts_with('/') && !to.starts_with('/') {
+        return rule("change", "changes to files in", to);
+    }
+    let named = |place: &str| match place.starts_with('/') {
+        true => format!("`{}`", visible(place)),
+        false => "this conversation's folder".to_owned(),
+    };
+    let (from, to) = (named(from), named(to));
+    RuleSubject {
+        key: format!("move:{from}:{to}"),
+        words: format!("moving files from {from} to {to}"),
+    }
+}
+
+fn where_of(reach: &Reach, path: Option<&str>) -> String {
+    path.filter(|path| !path.is_empty())
+        .and_then(|path| reach.spot(path).ok())
+        .map_or_else(String::new, |spot| directory_of(&spot))
+}
+
+/// The path as a person finds it.
+fn full(spot: &Spot) -> String {
+    let shown = visible(&spot.path.shown());
+    match spot.root.outside {
+        None => format!("{shown} (in this conversation's folder)"),
+        Some(_) => shown,
+    }
+}
+
+fn text(label: &str, text: String) -> Detail {
+    Detail {
+        label: label.to_owned(),
+        kind: DetailKind::Text,
+        text,
+    }
+}

@@ -1,0 +1,153 @@
+//! What the bytes of a file are: text in one of three encodings, or no text at all.
+
+use crate::tools::ToolError;
+use crate::tools::output::human_size;
+
+/// As many bytes of a file's start as tell what it is.
+pub(super) const SNIFFED_BYTES: usize = 8 * 1024;
+
+/// How a text stands in its file. All but the first say so by a mark at the file's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Utf8,
+    Utf8Marked,
+    Utf16Little,
+    Utf16Big,
+}
+
+impl Encoding {
+    /// From the first bytes of a file.
+    pub(super) fn of(start: &[u8]) -> Self {
+        match start {
+            // UTF-32 begins like UTF-16; its NULs make it a binary file.
+            [0xff, 0xfe, 0, 0, ..] => Self::Utf8,
+            [0xff, 0xfe, ..] => Self::Utf16Little,
+            [0xfe, 0xff, ..] => Self::Utf16Big,
+            [0xef, 0xbb, 0xbf, ..] => Self::Utf8Marked,
+            _ => Self::Utf8,
+        }
+    }
+
+    pub(super) fn mark(self) -> &'static [u8] {
+        match self {
+            Self::Utf8 => &[],
+            Self::Utf8Marked => &[0xef, 0xbb, 0xbf],
+            Self::Utf16Little => &[0xff, 0xfe],
+            Self::Utf16Big => &[0xfe, 0xff],
+        }
+    }
+
+    pub(super) fn is_utf16(self) -> bool {
+        matches!(self, Self::Utf16Little | Self::Utf16Big)
+    }
+
+    /// The bytes of a text, with the mark.
+    pub(super) fn encode(self, text: &str) -> Vec<u8> {
+        let mut bytes = self.mark().to_vec();
+        match self {
+            Self::Utf8 | Self::Utf8Marked => bytes.extend_from_slice(text.as_bytes()),
+            Self::Utf16Little => bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes)),
+            Self::Utf16Big => bytes.extend(text.encode_utf16().flat_map(u16::to_be_bytes)),
+        }
+        bytes
+    }
+
+    /// The text of a whole file; none where it is not well formed.
+    pub(super) fn decode(self, bytes: &[u8]) -> Option<String> {
+        let bytes = bytes.strip_prefix(self.mark()).unwrap_or(bytes);
+        let unit = match self {
+            Self::Utf8 | Self::Utf8Marked => return String::from_utf8(bytes.to_vec()).ok(),
+            Self::Utf16Little => u16::from_le_bytes,
+            Self::Utf16Big => u16::from_be_bytes,
+        };
+        let (pairs, rest) = bytes.as_chunks::<2>();
+        let units = pairs.iter().copied().map(unit);
+        rest.is_empty()
+            .then(|| {
+                char::decode_utf16(units)
+                    .collect::<Result<String, _>>()
+                    .ok()
+            })
+            .flatten()
+    }
+}
+
+/// A file's text and how it is encoded, for who wants to change it. An error for what is no
+/// text, and for what a change would damage.
+pub(super) fn whole_text(shown: &str, bytes: &[u8]) -> Result<(String, Encoding), ToolError> {
+    let encoding = Encoding::of(bytes);
+    refuse_binary(shown, encoding, bytes, bytes.len() as u64)?;
+    match encoding.decode(bytes) {
+        Some(text) => Ok((text, encoding)),
+        None => Err(ToolError(format!(
+            "`{shown}` is no valid {}, and an edit would damage it; write the whole file instead",
+            if encoding.is_utf16() {
+                "UTF-16"
+            } else {
+                "UTF-8"
+            }
+        ))),
+    }
+}
+
+/// An error for a file that is no text, from its first bytes and its size.
+pub(super) fn refuse_binary(
+    shown: &str,
+    encoding: Encoding,
+    start: &[u8],
+    size: u64,
+) -> Result<(), ToolError> {
+    let start = &start[..start.len().min(SNIFFED_BYTES)];
+    // A NUL stands in every binary file of any length, and in no text but UTF-16.
+    if encoding.is_utf16() || !start.contains(&0) {
+        return Ok(());
+    }
+    let kind = infer::get(start).map_or("of no known type", |kind| kind.mime_type());
+    Err(ToolError(format!(
+        "`{shown}` is a binary file ({kind}, {}); only text can be shown and edited",
+        human_size(size)
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        reason = "a test that cannot go on should say so by failing"
+    )]
+
+    use super::*;
+
+    #[test]
+    fn each_encoding_comes_back_as_it_was() {
+        let text = "звіт 📎\r\nline";
+        for encoding in [
+            Encoding::Utf8,
+            Encoding::Utf8Marked,
+            Encoding::Utf16Little,
+            Encoding::Utf16Big,
+        ] {
+            let bytes = encoding.encode(text);
+            assert_eq!(Encoding::of(&bytes), encoding);
+            assert_eq!(encoding.decode(&bytes).as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn half_a_character_is_no_text() {
+        assert_eq!(Encoding::Utf16Little.decode(&[0xff, 0xfe, b'a']), None);
+        assert_eq!(Encoding::Utf16Big.decode(&[0xfe, 0xff, 0xd8, 0]), None);
+        assert_eq!(Encoding::Utf8.decode(b"caf\xe9"), None);
+    }
+
+    #[test]
+    fn binary_files_are_named_as_what_they_are() {
+        let refused = |bytes: &[u8]| whole_text("a", bytes).unwrap_err().0;
+        assert!(refused(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").contains("image/png, 16 bytes"));
+        assert!(refused(b"\xff\xfe\0\0a\0\0\0").contains("binary file"));
+        assert!(refused(b"a\0b").contains("of no known type, 3 bytes"));
+        // Longer than what is looked at, and text all the same.
+        let long = "x".repeat(SNIFFED_BYTES * 2);
+        assert!(whole_text("a", long.as_bytes()).is_ok());
+    }
+}

@@ -1,0 +1,186 @@
+//! Home Assistant's REST API: requests, and its refusals in our words. The token never leaves
+//! this file, and a redirect is never followed with it.
+
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION};
+use reqwest::{Method, Url};
+use serde_json::Value;
+
+use super::HomeAssistantConfig;
+use crate::tools::ToolError;
+use crate::tools::net::grants::Grants;
+use crate::tools::net::guard::Guard;
+use crate::tools::net::{body, send};
+use crate::tools::output::shortened;
+
+const LIMIT: Duration = Duration::from_secs(25);
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// As much of what the server says of a refusal as is told.
+const MESSAGE_BYTES: usize = 300;
+
+/// One instance.
+#[derive(Clone, Debug)]
+pub(super) struct Api {
+    config: HomeAssistantConfig,
+    guard: Guard,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ApiError {
+    /// There is no such thing.
+    NotFound,
+    /// It refused the request, and said this.
+    BadRequest(String),
+    Other(ToolError),
+}
+
+impl From<ApiError> for ToolError {
+    fn from(error: ApiError) -> Self {
+        match error {
+            ApiError::NotFound => Self(
+                "Home Assistant has no such thing (404); the owner should look at HOME_ASSISTANT_URL if nothing is found"
+                    .to_owned(),
+            ),
+            ApiError::BadRequest(message) => {
+                Self(format!("Home Assistant refused the request: {message}"))
+            }
+            ApiError::Other(error) => error,
+        }
+    }
+}
+
+impl Api {
+    pub(super) fn new(config: HomeAssistantConfig) -> Self {
+        Self {
+            guard: Guard::new(Grants::of_origin(&config.url)),
+            config,
+        }
+    }
+
+    /// Where it is.
+    pub(super) fn place(&self) -> String {
+        self.config.url.origin().ascii_serialization()
+    }
+
+    /// A text of the server's without the token, should it repeat what it was sent.
+    pub(super) fn without_token(&self, text: &str) -> String {
+        self.config.token.hidden_in(text)
+    }
+
+    pub(super) async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, ApiError> {
+        self.ask(Method::GET, path, query, None).await
+    }
+
+    pub(super) async fn post(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        body: &Value,
+    ) -> Result<Value, ApiError> {
+        self.ask(Method::POST, path, query, Some(body)).await
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Result<Value, ApiError> {
+        let changes = method == Method::POST;
+        let asked = tokio::time::timeout(LIMIT, self.exchange(method, path, query, body));
+        asked.await.unwrap_or_else(|_| {
+            let mut text = format!("Home Assistant did not answer within {} s", LIMIT.as_secs());
+            if changes {
+                text.push_str("; it may have done it all the same, so look at the state");
+            }
+            Err(ApiError::Other(ToolError(text)))
+        })
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Result<Value, ApiError> {
+        let other = |text: String| ApiError::Other(ToolError(text));
+        let net = |error: crate::tools::net::NetError| {
+            other(format!(
+                "Home Assistant: {error}; the owner should look at HOME_ASSISTANT_URL"
+            ))
+        };
+        let url = self.url(path, query);
+        let target = self.guard.admit(&url).await.map_err(net)?;
+        let response = send::send(&target, |client| {
+            let mut request = client
+                .request(method, url)
+                .header(AUTHORIZATION, self.config.token.header("Bearer "))
+                .header(ACCEPT_ENCODING, body::ACCEPTED);
+            if let Some(body) = body {
+                request = request.json(body);
+            }
+            request.build()
+        })
+        .await
+        .map_err(net)?;
+        let status = response.status();
+        let bytes = body::read(response, &target.host(), MAX_BYTES)
+            .await
+            .map_err(net)?;
+        match status.as_u16() {
+            200 | 201 => serde_json::from_slice(&bytes).map_err(|_| {
+                other("Home Assistant sent something that is no JSON; the owner should look at HOME_ASSISTANT_URL".to_owned())
+            }),
+            400 => Err(ApiError::BadRequest(said(&bytes))),
+            401 | 403 => Err(other(
+                "Home Assistant refuses the token; the owner makes a new one on the profile page there, and sets HOME_ASSISTANT_TOKEN"
+                    .to_owned(),
+            )),
+            404 => Err(ApiError::NotFound),
+            405 => Err(other(
+                "what answers at HOME_ASSISTANT_URL takes no such request (405); it may be no Home Assistant"
+                    .to_owned(),
+            )),
+            300..=399 => Err(other(format!(
+                "Home Assistant answered {status}, a redirect; the owner should set HOME_ASSISTANT_URL to where it leads"
+            ))),
+            500.. => Err(other(format!(
+                "Home Assistant failed ({status}): {}; its log says more",
+                said(&bytes)
+            ))),
+            _ => Err(other(format!("Home Assistant answered {status}: {}", said(&bytes)))),
+        }
+    }
+
+    fn url(&self, path: &str, query: &[(&str, &str)]) -> Url {
+        let mut url = self.config.url.clone();
+        // A person may have put the API's own path at its end.
+        let base = url.path().trim_end_matches('/').to_owned();
+        let base = base.strip_suffix("/api").unwrap_or(&base);
+        url.set_path(&format!("{base}/api/{path}"));
+        if !query.is_empty() {
+            let mut pairs = url.query_pairs_mut();
+            for (name, value) in query {
+                if value.is_empty() {
+                    pairs.append_key_only(name);
+                } else {
+                    pairs.append_pair(name, value);
+                }
+            }
+        }
+        url
+    }
+}
+
+/// The server's own words: `{"message": …}`, or plain text as in `400: Bad Request`.
+fn said(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let message = serde_json::from_str::<Value>(&text)
+        .ok()
+        .and_then(|body| body["message"].as_str().map(str::to_owned));
+    shortened(message.as_deref().unwrap_or(text.trim()), MESSAGE_BYTES)
+}

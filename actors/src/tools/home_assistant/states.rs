@@ -1,0 +1,155 @@
+//! How the home stands: `GET /api/states`, `GET /api/states/<entity_id>`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::api::{Api, ApiError};
+use super::ask::{self, EntityId};
+use crate::tools::ToolError;
+use crate::tools::output::{counted, cut_middle, shortened};
+
+/// The most entities that a list shows.
+const SHOWN: usize = 150;
+/// Up to so many entities are listed without being asked for by their kind.
+const LISTED_AT_ONCE: usize = 60;
+/// As many as stand beside a name that was wrong.
+const NEAR: usize = 5;
+const ATTRIBUTES_BYTES: usize = 4000;
+
+/// All entities, or those of a kind or with these words.
+pub(super) async fn list(
+    api: &Api,
+    domain: Option<&str>,
+    search: Option<&str>,
+) -> Result<String, ToolError> {
+    let domain = domain.map(ask::domain).transpose()?;
+    let all = all(api).await?;
+    let words: Vec<String> = search
+        .unwrap_or_default()
+        .split_whitespace()
+        .map(str::to_lowercase)
+        .collect();
+    let found: Vec<&Value> = all
+        .iter()
+        .filter(|state| domain.as_deref().is_none_or(|domain| kind(state) == domain))
+        .filter(|state| {
+            let text = format!("{} {}", id(state), name(state)).to_lowercase();
+            words.iter().all(|word| text.contains(word.as_str()))
+        })
+        .collect();
+    if found.is_empty() {
+        return Ok(format!("no entity fits; there are {}", kinds(&all)));
+    }
+    if domain.is_none() && words.is_empty() && found.len() > LISTED_AT_ONCE {
+        return Ok(format!(
+            "{}: {}\nCall states with a domain or with search to see them.",
+            counted(found.len(), "entity"),
+            kinds(&all)
+        ));
+    }
+    let mut text = String::new();
+    for state in found.iter().take(SHOWN) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}", line(state));
+    }
+    if found.len() > SHOWN {
+        let _ = writeln!(text, "and {} more; use search", found.len() - SHOWN);
+    }
+    Ok(text.trim_end().to_owned())
+}
+
+/// One entity with all that is known of it.
+pub(super) async fn one(api: &Api, id: &EntityId) -> Result<String, ToolError> {
+    let state = match api.get(&format!("states/{}", id.as_str()), &[]).await {
+        Err(ApiError::NotFound) => return Err(missing(api, id).await),
+        answer => answer?,
+    };
+    let attributes = serde_json::to_string_pretty(&state["attributes"]).unwrap_or_default();
+    Ok(format!(
+        "{}\nlast changed: {}\nattributes: {}",
+        line(&state),
+        shortened(state["last_changed"].as_str().unwrap_or("unknown"), 40),
+        cut_middle(&attributes, ATTRIBUTES_BYTES)
+    ))
+}
+
+/// The error for an entity that is not there, with those whose names are near.
+pub(super) async fn missing(api: &Api, id: &EntityId) -> ToolError {
+    let problem = format!("there is no entity {}", id.as_str());
+    let Ok(all) = all(api).await else {
+        return ToolError(problem);
+    };
+    let mut near: Vec<(f64, &str)> = all
+        .iter()
+        .map(|state| {
+            let same_kind = f64::from(u8::from(kind(state) == id.domain())) * 0.2;
+            let other = self::id(state);
+            (strsim::jaro_winkler(id.as_str(), other) + same_kind, other)
+        })
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let near: Vec<&str> = near.into_iter().map(|(_, id)| id).take(NEAR).collect();
+    ToolError(if near.is_empty() {
+        format!("{problem}; states lists those there are")
+    } else {
+        format!("{problem}; the nearest are {}", near.join(", "))
+    })
+}
+
+async fn all(api: &Api) -> Result<Vec<Value>, ToolError> {
+    match api.get("states", &[]).await? {
+        Value::Array(states) => Ok(states),
+        _ => Err(ToolError(
+            "Home Assistant sent no list of states; the owner should look at HOME_ASSISTANT_URL"
+                .to_owned(),
+        )),
+    }
+}
+
+/// An entity on a line: its id, its state with its unit, its name.
+pub(super) fn line(state: &Value) -> String {
+    let unit = state["attributes"]["unit_of_measurement"].as_str();
+    let unit = unit.map(|unit| format!(" {unit}")).unwrap_or_default();
+    let name = name(state);
+    let name = if name.is_empty() {
+        String::new()
+    } else {
+        format!(" ({name})")
+    };
+    let value = state["state"].as_str().unwrap_or("unknown");
+    shortened(&format!("{}: {value}{unit}{name}", id(state)), 300)
+}
+
+fn id(state: &Value) -> &str {
+    state["entity_id"].as_str().unwrap_or_default()
+}
+
+fn name(state: &Value) -> &str {
+    state["attributes"]["friendly_name"]
+        .as_str()
+        .unwrap_or_default()
+}
+
+fn kind(state: &Value) -> &str {
+    id(state).split('.').next().unwrap_or_default()
+}
+
+fn kinds(states: &[Value]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for state in states {
+        *counts.entry(kind(state)).or_default() += 1;
+    }
+    let kinds: Vec<String> = counts
+        .iter()
+        .take(60)
+        .map(|(kind, count)| format!("{} {count}", shortened(kind, 40)))
+        .collect();
+    if kinds.is_empty() {
+        "no entities at all".to_owned()
+    } else {
+        kinds.join(", ")
+    }
+}

@@ -1,0 +1,277 @@
+//! One connection to a server, from its greeting to its end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::ClientHandler;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ClientRequest, Implementation, PaginatedRequestParams,
+    PingRequest,
+};
+use rmcp::service::{
+    ClientInitializeError, NotificationContext, Peer, RoleClient, RunningService, ServiceError,
+    serve_client,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::config::{ServerConfig, Transport};
+use super::listing::{Listing, MAX_TOOLS};
+use super::stdio::Program;
+use crate::tools::output::shortened;
+
+/// Greeting and list together; a package runner may fetch the server first.
+const START_LIMIT: Duration = Duration::from_secs(90);
+
+/// The list alone.
+const LIST_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a server that is let go may take to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A server that is well answers this soon.
+const PING_LIMIT: Duration = Duration::from_secs(10);
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// As many pages of tools as are asked for.
+const MAX_PAGES: usize = 20;
+
+/// The largest piece of a stream over HTTP.
+const MAX_EVENT: usize = 8 * 1024 * 1024;
+
+/// How much of an error is shown.
+const SHOWN_BYTES: usize = 600;
+
+/// See the module. The server's program ends when this is dropped.
+#[derive(Debug)]
+pub struct Connection {
+    service: RunningService<RoleClient, Client>,
+    program: Option<Program>,
+}
+
+/// Our side: it offers a server nothing, neither files nor the model nor the user's attention.
+#[derive(Clone, Debug)]
+struct Client {
+    changed: Arc<Notify>,
+}
+
+impl ClientHandler for Client {
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        // However often it is told, it is looked at once.
+        self.changed.notify_one();
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(
+            ClientCapabilities::default(),
+            Implementation::new("navi", env!("CARGO_PKG_VERSION")),
+        )
+    }
+}
+
+impl Connection {
+    /// Starts a server, greets it and asks for its tools. `changed` is told when the server
+    /// says that these are others now.
+    ///
+    /// # Errors
+    /// What went wrong, with what the server's program said of it.
+    pub async fn open(
+        config: &ServerConfig,
+        changed: Arc<Notify>,
+    ) -> Result<(Self, Listing), String> {
+        let client = Client { changed };
+        let mut program = None;
+        let opening = async {
+            let service = match &config.transport {
+                Transport::Stdio {
+                    command,
+                    args,
+                    env,
+                    cwd,
+                } => {
+                    let (started, pipes) = Program::start(command, args, env, cwd.as_ref())?;
+                    program = Some(started);
+                    serve_client(client, pipes).await
+                }
+                Transport::Http { url, headers } => {
+                    let transport = http(&config.transport, url, headers)?;
+                    serve_client(client, transport).await
+                }
+            };
+            service.map_err(|error| greeting(&error, &config.transport))
+        };
+        let opened = tokio::time::timeout(START_LIMIT, opening)
+            .await
+            .unwrap_or_else(|_| {
+                Err(format!(
+                    "it did not answer within {} s",
+                    START_LIMIT.as_secs()
+                ))
+            });
+        let service = match opened {
+            Ok(service) => service,
+            Err(reason) => return Err(with_words(reason, program.as_ref()).await),
+        };
+        match listing(service.peer(), config).await {
+            Ok(listing) => Ok((Self { service, program }, listing)),
+            Err(reason) => Err(with_words(reason, program.as_ref()).await),
+        }
+    }
+
+    /// Who calls are sent through.
+    #[must_use]
+    pub(crate) fn peer(&self) -> Peer<RoleClient> {
+        self.service.peer().clone()
+    }
+
+    /// Ends when the server does, and says why, as far as that is known. With `closing` it is
+    /// let go in order: it may end by itself within a moment.
+    pub async fn ended(self, closing: CancellationToken) -> String {
+        let Self { service, program } = self;
+        let cancel = service.cancellation_token();
+        let waiting = service.waiting();
+        tokio::pin!(waiting);
+        tokio::select! {
+            how = &mut waiting => tracing::debug!(?how, "a connection to an MCP server ended"),
+            () = closing.cancelled() => {
+                cancel.cancel();
+                // What does not end in order is dropped, and its program killed.
+                let _ = tokio::time::timeout(GRACE, waiting).await;
+                if let Some(program) = program {
+                    program.end(GRACE).await;
+                }
+                return "it was ended".to_owned();
+            }
+        }
+        with_words("it ended".to_owned(), program.as_ref()).await
+    }
+}
+
+/// What the server's tools are now.
+///
+/// # Errors
+/// It does not say.
+pub(crate) async fn listing(
+    peer: &Peer<RoleClient>,
+    config: &ServerConfig,
+) -> Result<Listing, String> {
+    tokio::time::timeout(LIST_LIMIT, list(peer, config))
+        .await
+        .unwrap_or_else(|_| {
+            Err(format!(
+                "it did not list its tools within {} s",
+                LIST_LIMIT.as_secs()
+            ))
+        })
+}
+
+fn http(
+    transport: &Transport,
+    url: &Url,
+    headers: &std::collections::BTreeMap<String, String>,
+) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+    let mut own = HashMap::new();
+    for (name, value) in headers {
+        let wrong = || format!("the header {} cannot be sent", shortened(name, SHOWN_BYTES));
+        let name_read = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
+        let mut value = HeaderValue::try_from(value.as_str()).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        own.insert(name_read, value);
+    }
+    let mut builder = reqwest::Client::builder()
+        .connect_timeout(CONNECT_LIMIT)
+        .pool_max_idle_per_host(0)
+        // Headers with secrets go to the place that they were given for, and to no other.
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("navi/", env!("CARGO_PKG_VERSION")));
+    if transport.is_here() {
+        builder = builder.no_proxy();
+    }
+    let client = builder.build().map_err(|error| error.to_string())?;
+    let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+        .custom_headers(own)
+        .max_sse_event_size(MAX_EVENT);
+    Ok(StreamableHttpClientTransport::with_client(client, config))
+}
+
+/// Whether the server answers at all.
+pub(crate) async fn answers(peer: &Peer<RoleClient>) -> bool {
+    let ping = peer.send_request(ClientRequest::PingRequest(PingRequest::default()));
+    // An error that a server tells is an answer too: not every one knows this question.
+    match tokio::time::timeout(PING_LIMIT, ping).await {
+        Ok(Ok(_) | Err(ServiceError::McpError(_))) => true,
+        Ok(Err(_)) | Err(_) => false,
+    }
+}
+
+async fn list(peer: &Peer<RoleClient>, config: &ServerConfig) -> Result<Listing, String> {
+    if let Some(info) = peer.peer_info()
+        && info.capabilities.tools.is_none()
+    {
+        return Ok(Listing {
+            problems: vec!["it offers no tools".to_owned()],
+            ..Listing::default()
+        });
+    }
+    let mut tools = Vec::new();
+    let mut cursor = None;
+    // With a list of wanted ones more is looked through than is taken in.
+    let most = if config.tools.is_some() {
+        MAX_TOOLS * 20
+    } else {
+        MAX_TOOLS + 1
+    };
+    for _ in 0..MAX_PAGES {
+        let asked = PaginatedRequestParams::default().with_cursor(cursor.take());
+        let page = peer
+            .list_tools(Some(asked))
+            .await
+            .map_err(|error| told(&error, &config.transport))?;
+        tools.extend(page.tools);
+        cursor = page.next_cursor;
+        if cursor.is_none() || tools.len() >= most {
+            break;
+        }
+    }
+    let is_cut = cursor.is_some() || tools.len() > most;
+    tools.truncate(most);
+    Ok(Listing::of(config, tools, is_cut))
+}
+
+fn greeting(error: &ClientInitializeError, transport: &Transport) -> String {
+    // A program that is no server ends, or talks of other things.
+    format!("it could not be greeted: {}", told(error, transport))
+}
+
+/// An error without the query of the server's address, which may be a key.
+fn told(error: &dyn std::error::Error, transport: &Transport) -> String {
+    let mut text = error.to_string();
+    if let Transport::Http { url, .. } = transport
+        && let Some(query) = url.query()
+    {
+        text = text.replace(&format!("?{query}"), "");
+    }
+    shortened(&text, SHOWN_BYTES)
+}
+
+/// With the last words of the server's program.
+async fn with_words(reason: String, program: Option<&Program>) -> String {
+    let Some(program) = program else {
+        return reason;
+    };
+    // What it said may still be on its way.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let said = program.said();
+    if said.is_empty() {
+        reason
+    } else {
+        let from = said.ceil_char_boundary(said.len().saturating_sub(SHOWN_BYTES));
+        format!("{reason}; it said: {}", &said[from..])
+    }
+}

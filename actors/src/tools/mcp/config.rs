@@ -1,0 +1,326 @@
+//! The `mcpServers` file that people already have from other programs.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reqwest::Url;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::tools::output::shortened;
+
+const MAX_BYTES: u64 = 1024 * 1024;
+const MAX_SERVERS: usize = 32;
+const MAX_NAME: usize = 32;
+const DEFAULT_TIME: u64 = 60;
+const MAX_TIME: u64 = 3600;
+const SHOWN_BYTES: usize = 60;
+
+/// What is said of a server whose fields are of other forms: the parser would repeat their
+/// values, which may be secrets.
+const FORMS: &str = "`type`, `command`, `cwd` and `url` must be texts, `args` and `tools` lists of texts, `env` and `headers` objects with texts, `disabled` true or false, and `timeoutSeconds` a whole number";
+
+/// The file, read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct McpConfig {
+    /// By name, those that are switched off left out.
+    pub servers: Vec<ServerConfig>,
+    /// What is wrong, one sentence each.
+    pub problems: Vec<String>,
+    /// Which servers are wanted is not known: those that run go on.
+    pub unreadable: bool,
+}
+
+/// One server. Its `Debug` shows no value of a variable or a header.
+#[derive(Clone, PartialEq)]
+pub struct ServerConfig {
+    pub name: String,
+    pub transport: Transport,
+    /// The tools that are wanted, by the server's own names; all where absent.
+    pub tools: Option<Vec<String>>,
+    /// How long one call may take.
+    pub time_limit: Duration,
+}
+
+/// How it is reached.
+#[derive(Clone, PartialEq)]
+pub enum Transport {
+    /// A program of this machine, over its standard input and output.
+    Stdio {
+        command: String,
+        args: Vec<String>,
+        env: BTreeMap<String, String>,
+        cwd: Option<PathBuf>,
+    },
+    /// Streamable HTTP.
+    Http {
+        url: Url,
+        headers: BTreeMap<String, String>,
+    },
+}
+
+impl std::fmt::Debug for ServerConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerConfig")
+            .field("name", &self.name)
+            .field("transport", &self.transport)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Transport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl Transport {
+    /// `stdio` or `http`.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Stdio { .. } => "stdio",
+            Self::Http { .. } => "http",
+        }
+    }
+
+    /// Whether the server runs on this machine, as far as one can tell.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        match self {
+            Self::Stdio { .. } => true,
+            Self::Http { url, .. } => match url.host_str() {
+                Some(host) => {
+                    let host = host.trim_matches(['[', ']']);
+                    host == "localhost"
+                        || host.ends_with(".localhost")
+                        || host
+                            .parse::<std::net::IpAddr>()
+                            .is_ok_and(|address| address.is_loopback())
+                }
+                None => true,
+            },
+        }
+    }
+}
+
+/// A server as it is written. Other programs' own fields are passed over: what they allow, in
+/// particular, is not allowed here.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    #[serde(rename = "type", alias = "transport")]
+    kind: Option<String>,
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, Value>,
+    cwd: Option<PathBuf>,
+    #[serde(alias = "serverUrl", alias = "httpUrl")]
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    disabled: bool,
+    tools: Option<Vec<String>>,
+    #[serde(alias = "timeout_seconds")]
+    timeout_seconds: Option<u64>,
+}
+
+/// Reads the file, which need not exist. Blocks.
+#[must_use]
+pub fn read(path: &Path, variable: impl Fn(&str) -> Option<String>) -> McpConfig {
+    let named = |mut config: McpConfig| {
+        for problem in &mut config.problems {
+            *problem = format!("NAVI_MCP_CONFIG {}: {problem}", path.display());
+        }
+        config
+    };
+    let wrong = |reason: String| named(unreadable(&reason));
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return McpConfig::default(),
+        Err(error) => return wrong(error.to_string()),
+        Ok(metadata) if !metadata.is_file() => return wrong("it is no regular file".to_owned()),
+        Ok(metadata) if metadata.len() > MAX_BYTES => {
+            return wrong(format!("it is larger than {MAX_BYTES} bytes"));
+        }
+        Ok(_) => {}
+    }
+    match std::fs::read_to_string(path) {
+        Ok(text) => named(parse(&text, variable)),
+        Err(error) => wrong(error.to_string()),
+    }
+}
+
+fn unreadable(reason: &str) -> McpConfig {
+    McpConfig {
+        problems: vec![format!("{reason}; its servers go on as they were")],
+        unreadable: true,
+        ..McpConfig::default()
+    }
+}
+
+/// Reads the file's text: `{"mcpServers": {NAME: {…}}}`. `${NAME}`, `${env:NAME}` and
+/// `${NAME:-default}` in values stand for variables of Navi's own environment.
+#[must_use]
+pub fn parse(text: &str, variable: impl Fn(&str) -> Option<String>) -> McpConfig {
+    let parsed: Result<Value, _> = serde_json::from_str(text);
+    let servers = match parsed {
+        Ok(mut value) => match value.get_mut("mcpServers").map(Value::take) {
+            Some(Value::Object(servers)) => servers,
+            _ => {
+                return unreadable("it must be {\"mcpServers\": {\"a-name\": {\"command\": …}}}");
+            }
+        },
+        Err(error) => return unreadable(&format!("no valid JSON: {error}")),
+    };
+    let mut config = McpConfig::default();
+    add(servers, &variable, &mut config);
+    config
+}
+
+fn add(
+    servers: Map<String, Value>,
+    variable: &impl Fn(&str) -> Option<String>,
+    config: &mut McpConfig,
+) {
+    for (name, value) in servers {
+        let shown = shortened(&name, SHOWN_BYTES);
+        let known = |server: &ServerConfig| server.name == plain(&name);
+        let server = if config.servers.iter().any(known) {
+            Err(
+                "another server has the same name, but for signs that names of tools cannot have"
+                    .to_owned(),
+            )
+        } else if config.servers.len() >= MAX_SERVERS {
+            Err(format!("there are more than {MAX_SERVERS} servers"))
+        } else {
+            read_server(&name, value, variable)
+        };
+        match server {
+            Ok(Some(server)) => config.servers.push(server),
+            Ok(None) => {}
+            Err(reason) => {
+                let problem = format!("server `{shown}` is left out: {reason}");
+                config.problems.push(problem);
+            }
+        }
+    }
+    config.servers.sort_by(|a, b| a.name.cmp(&b.name));
+}
+
+fn read_server(
+    name: &str,
+    value: Value,
+    variable: &impl Fn(&str) -> Option<String>,
+) -> Result<Option<ServerConfig>, String> {
+    let written: Written = serde_json::from_value(value).map_err(|_| FORMS.to_owned())?;
+    if written.disabled {
+        return Ok(None);
+    }
+    let name = plain(name);
+    if name.is_empty() || name.len() > MAX_NAME {
+        return Err(format!(
+            "its name must have 1 to {MAX_NAME} letters, digits, - or _"
+        ));
+    }
+    let expand = |text: &str| expanded(text, variable);
+    let transport = match (written.kind.as_deref(), &written.command, &written.url) {
+        (Some("sse"), _, _) => {
+            return Err("the transport `sse` is not spoken any more; give the server's streamable HTTP address (it often ends in /mcp) with \"type\": \"http\"".to_owned());
+        }
+        (None | Some("stdio"), Some(command), None) => Transport::Stdio {
+            command: expand(command)?,
+            args: written
+                .args
+                .iter()
+                .map(|arg| expand(arg))
+                .collect::<Result<_, _>>()?,
+            env: written
+                .env
+                .iter()
+                .map(|(name, value)| {
+                    let text = match value {
+                        Value::String(text) => text.clone(),
+                        Value::Number(_) | Value::Bool(_) => value.to_string(),
+                        _ => return Err(format!("field `env`: {name} must be a text")),
+                    };
+                    Ok((name.clone(), expand(&text)?))
+                })
+                .collect::<Result<_, _>>()?,
+            cwd: written.cwd,
+        },
+        (None | Some("http" | "streamable-http" | "streamableHttp"), None, Some(url)) => {
+            let url = Url::parse(&expand(url)?)
+                .ok()
+                .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+                .ok_or("field `url`: it must be an address as in https://example.com/mcp")?;
+            let headers = written.headers.iter();
+            let headers = headers.map(|(name, value)| Ok((name.clone(), expand(value)?)));
+            Transport::Http {
+                url,
+                headers: headers.collect::<Result<_, String>>()?,
+            }
+        }
+        _ => {
+            return Err("give either `command` (and `args`, `env`) for a program, or `url` for streamable HTTP".to_owned());
+        }
+    };
+    let seconds = written.timeout_seconds.unwrap_or(DEFAULT_TIME);
+    if !(1..=MAX_TIME).contains(&seconds) {
+        return Err(format!(
+            "field `timeoutSeconds`: {seconds} must be from 1 to {MAX_TIME}"
+        ));
+    }
+    Ok(Some(ServerConfig {
+        name,
+        transport,
+        tools: written.tools,
+        time_limit: Duration::from_secs(seconds),
+    }))
+}
+
+/// A name in the signs that names of tools may have.
+pub(super) fn plain(name: &str) -> String {
+    name.trim()
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect()
+}
+
+/// With variables put in. What has none of that form is left as it is.
+fn expanded(text: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        let Some(length) = rest[start..].find('}') else {
+            break;
+        };
+        out.push_str(&rest[..start]);
+        let inner = &rest[start + 2..start + length];
+        let inner = inner.strip_prefix("env:").unwrap_or(inner);
+        let (name, default) = match inner.split_once(":-") {
+            Some((name, default)) => (name, Some(default.to_owned())),
+            None => (inner, None),
+        };
+        let value = variable(name).filter(|value| !value.is_empty()).or(default);
+        out.push_str(&value.ok_or_else(|| {
+            format!(
+                "it needs the environment variable {}, which is not set",
+                shortened(name, SHOWN_BYTES)
+            )
+        })?);
+        rest = &rest[start + length + 1..];
+    }
+    out.push_str(rest);
+    Ok(out)
+}

@@ -1,0 +1,244 @@
+//! [`McpTool`]: a server's tool as the model calls it.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jsonschema::Validator;
+use rmcp::model::{CallToolRequestParams, CallToolResponse};
+use rmcp::service::{Peer, RoleClient, ServiceError};
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::listing::Listed;
+use super::result;
+use crate::protocol::approval::{Detail, DetailKind};
+use crate::protocol::tool::{Effect, ToolSpec};
+use crate::tools::extension_schema;
+use crate::tools::output::{shortened, visible};
+use crate::tools::trust::Trust;
+use crate::tools::{Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolResult, ToolSource};
+
+/// The call's own limit ends it, and tells the server; that of the run comes a little later.
+const MARGIN: Duration = Duration::from_secs(5);
+
+const SHOWN_BYTES: usize = 500;
+
+/// The way to a server, for as long as it is there. Cheap to clone; all clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct ServerHandle {
+    // Held for a moment at a time, never across an await.
+    link: Arc<RwLock<Link>>,
+    /// Told when a call was not answered in time.
+    pub(crate) doubt: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+enum Link {
+    Up {
+        peer: Peer<RoleClient>,
+        tools: Arc<[Listed]>,
+    },
+    Down {
+        why: String,
+    },
+    #[default]
+    Starting,
+}
+
+impl ServerHandle {
+    /// The server answers, and these are its tools.
+    pub(crate) fn up(&self, peer: Peer<RoleClient>, tools: Arc<[Listed]>) {
+        self.set(Link::Up { peer, tools });
+    }
+
+    /// It does not.
+    pub(crate) fn down(&self, why: String) {
+        self.set(Link::Down { why });
+    }
+
+    fn set(&self, link: Link) {
+        *self.link.write().unwrap_or_else(PoisonError::into_inner) = link;
+    }
+
+    fn peer(&self, tool: &Listed, server: &str) -> Result<Peer<RoleClient>, ToolError> {
+        let link = self.link.read().unwrap_or_else(PoisonError::into_inner);
+        match &*link {
+            Link::Up { peer, tools } => {
+                let mut tools = tools.iter();
+                match tools.find(|now| now.own_name == tool.own_name) {
+                    Some(now) if now.sha256 == tool.sha256 => Ok(peer.clone()),
+                    Some(_) => Err(ToolError(format!(
+                        "the MCP server {server} describes {} in another way than when this run began; it was not called",
+                        tool.name
+                    ))),
+                    None => Err(ToolError(format!(
+                        "the MCP server {server} has no {} any more; do this in another way",
+                        tool.name
+                    ))),
+                }
+            }
+            Link::Starting => Err(ToolError(format!(
+                "the MCP server {server} is just starting; try again in a moment"
+            ))),
+            Link::Down { why } => Err(ToolError(format!(
+                "the MCP server {server} is not running ({why}); do this in another way, or tell the user"
+            ))),
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct McpTool {
+    spec: ToolSpec,
+    listed: Listed,
+    server: String,
+    time_limit: Duration,
+    link: ServerHandle,
+    trust: Trust,
+    /// None where the server's schema is one that we cannot read: then the server checks alone.
+    validator: Option<Validator>,
+}
+
+impl McpTool {
+    /// A tool as its server described it.
+    #[must_use]
+    pub fn new(
+        listed: Listed,
+        server: String,
+        time_limit: Duration,
+        link: ServerHandle,
+        trust: Trust,
+    ) -> Self {
+        let validator = extension_schema::validator(&listed.parameters)
+            .map_err(|problem| {
+                tracing::info!(
+                    tool = listed.name,
+                    problem,
+                    "arguments are not checked here"
+                );
+            })
+            .ok();
+        let limit = time_limit + MARGIN;
+        Self {
+            spec: ToolSpec {
+                name: listed.name.clone(),
+                description: listed.description.clone(),
+                parameters: listed.parameters.clone(),
+                effect: listed.effect,
+                time_limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+            },
+            listed,
+            server,
+            time_limit,
+            link,
+            trust,
+            validator,
+        }
+    }
+
+    fn refuse_untrusted(&self) -> Result<(), ToolError> {
+        if self.trust.holds(&self.spec.name, &self.listed.sha256) {
+            return Ok(());
+        }
+        Err(ToolError(format!(
+            "{} was not called: what its server says of it has changed, and the user has to look at it and allow it (in the page under tools)",
+            self.spec.name
+        )))
+    }
+}
+
+#[async_trait]
+impl Tool for McpTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn source(&self) -> ToolSource {
+        ToolSource::Mcp
+    }
+
+    fn validator(&self) -> Option<&Validator> {
+        self.validator.as_ref()
+    }
+
+    fn effect(&self, _: &Value) -> Effect {
+        self.spec.effect
+    }
+
+    async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
+        self.refuse_untrusted()?;
+        let tool = visible(&shortened(&self.listed.own_name, SHOWN_BYTES));
+        Ok(Proposal {
+            summary: format!("call {tool} of the MCP server {}", self.server),
+            details: vec![
+                Detail {
+                    label: "server".to_owned(),
+                    kind: DetailKind::Text,
+                    text: self.server.clone(),
+                },
+                Detail {
+                    label: "arguments".to_owned(),
+                    kind: DetailKind::Code,
+                    text: serde_json::to_string_pretty(args).unwrap_or_default(),
+                },
+            ],
+            // The key holds the hash: "always" covers the tool as it is described now.
+            rule: Some(RuleSubject {
+                key: self.listed.sha256.clone(),
+                words: format!("any call of {tool} of the MCP server {}", self.server),
+            }),
+            binding: self.listed.sha256.clone(),
+        })
+    }
+
+    fn fails_in_foreign_words(&self) -> bool {
+        true
+    }
+
+    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
+        self.refuse_untrusted()?;
+        let peer = self.link.peer(&self.listed, &self.server)?;
+        let Value::Object(args) = args else {
+            return Err(ToolError(
+                "the arguments must be one JSON object".to_owned(),
+            ));
+        };
+        let params = CallToolRequestParams::new(self.listed.own_name.clone()).with_arguments(args);
+        // Dropping the call, as a stop or the limit does, tells the server to leave it.
+        let answer = tokio::time::timeout(self.time_limit, peer.call_tool_once(params)).await;
+        let name = &self.spec.name;
+        let answer = match answer {
+            Ok(Ok(CallToolResponse::Complete(answer))) => answer,
+            Ok(Ok(_)) => {
+                return Err(ToolError(format!(
+                    "{name} wants to ask something first, which cannot be done here; call it with everything that it needs"
+                )));
+            }
+            Ok(Err(error)) => return Err(ToolError(format!("{name} failed: {}", told(&error)))),
+            Err(_) => {
+                self.link.doubt.notify_one();
+                return Err(ToolError(format!(
+                    "{name} did not answer within {} s and was told to stop; it may have taken effect in part",
+                    self.time_limit.as_secs()
+                )));
+            }
+        };
+        let reading = tokio::task::spawn_blocking(move || result::read(answer, &context));
+        reading
+            .await
+            .unwrap_or_else(|_| Err(ToolError("the answer could not be read".to_owned())))
+            .map_err(|error| ToolError(format!("{name} failed: {error}")))
+    }
+}
+
+fn told(error: &ServiceError) -> String {
+    match error {
+        ServiceError::McpError(error) => shortened(&error.message, SHOWN_BYTES),
+        ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
+            "the server went away in the middle of it; it may have taken effect".to_owned()
+        }
+        other => shortened(&other.to_string(), SHOWN_BYTES),
+    }
+}

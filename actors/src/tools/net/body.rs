@@ -1,0 +1,188 @@
+//! Answers, read up to a limit that holds for what they unpack to as well.
+
+use std::io::{Read as _, Write as _};
+
+use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use futures_util::StreamExt as _;
+use reqwest::Response;
+use reqwest::header::{CONTENT_ENCODING, HeaderMap};
+
+use super::NetError;
+use super::send::{READ_LIMIT, reason};
+use crate::tools::output::human_size;
+
+/// The `Accept-Encoding` that [`read`] can undo.
+pub const ACCEPTED: &str = "gzip, deflate";
+
+/// How a body was packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packing {
+    Plain,
+    Gzip,
+    Deflate,
+}
+
+/// A body of no more than `limit` bytes, packed and unpacked.
+///
+/// # Errors
+/// One that is longer, that breaks off, or that is packed in a way nobody asked for.
+pub async fn read(response: Response, host: &str, limit: usize) -> Result<Vec<u8>, NetError> {
+    let packing = packing(response.headers(), host)?;
+    let too_large = || NetError::TooLarge {
+        host: host.to_owned(),
+        limit: human_size(limit as u64),
+    };
+    // A length that is told too small changes nothing: what comes is counted.
+    let told = response.content_length().unwrap_or(0);
+    if told > limit as u64 {
+        return Err(too_large());
+    }
+    let mut body = Vec::with_capacity(usize::try_from(told).unwrap_or(0).min(64 * 1024));
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| {
+            if error.is_timeout() {
+                NetError::TooSlow {
+                    host: host.to_owned(),
+                    limit: READ_LIMIT,
+                }
+            } else {
+                NetError::BrokeOff {
+                    host: host.to_owned(),
+                    reason: reason(&error),
+                }
+            }
+        })?;
+        if body.len() + chunk.len() > limit {
+            return Err(too_large());
+        }
+        body.extend_from_slice(&chunk);
+    }
+    if packing == Packing::Plain {
+        return Ok(body);
+    }
+    let unpacked = tokio::task::spawn_blocking(move || unpack(&body, packing, limit));
+    let broke_off = |reason: String| NetError::BrokeOff {
+        host: host.to_owned(),
+        reason,
+    };
+    match unpacked.await {
+        Ok(Ok(Some(body))) => Ok(body),
+        Ok(Ok(None)) => Err(too_large()),
+        Ok(Err(error)) => Err(broke_off(format!("it does not unpack: {error}"))),
+        Err(error) => Err(broke_off(error.to_string())),
+    }
+}
+
+fn packing(headers: &HeaderMap, host: &str) -> Result<Packing, NetError> {
+    let mut found = Packing::Plain;
+    for value in headers.get_all(CONTENT_ENCODING) {
+        let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
+        for name in text.split(',').map(str::trim) {
+            let next = match name {
+                "" | "identity" => continue,
+                "gzip" | "x-gzip" => Packing::Gzip,
+                "deflate" => Packing::Deflate,
+                _ => Packing::Plain,
+            };
+            // Packed twice is a way to make a bomb of a bomb; nobody does it in good faith.
+            if next == Packing::Plain || found != Packing::Plain {
+                return Err(NetError::Encoding {
+                    host: host.to_owned(),
+                    encoding: crate::tools::output::shortened(&text, 60),
+                });
+            }
+            found = next;
+        }
+    }
+    Ok(found)
+}
+
+/// None where it comes to more than `limit`.
+fn unpack(body: &[u8], packing: Packing, limit: usize) -> std::io::Result<Option<Vec<u8>>> {
+    let room = limit as u64 + 1;
+    let mut unpacked = Vec::new();
+    match packing {
+        Packing::Plain => unpacked.write_all(body)?,
+        Packing::Gzip => {
+            MultiGzDecoder::new(body)
+                .take(room)
+                .read_to_end(&mut unpacked)?;
+        }
+        // The standard means zlib's form; some servers send the bare one.
+        Packing::Deflate => {
+            let zlib = ZlibDecoder::new(body).take(room).read_to_end(&mut unpacked);
+            if zlib.is_err() {
+                unpacked.clear();
+                DeflateDecoder::new(body)
+                    .take(room)
+                    .read_to_end(&mut unpacked)?;
+            }
+        }
+    }
+    Ok((unpacked.len() <= limit).then_some(unpacked))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
+    use flate2::Compression;
+    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+
+    use super::*;
+
+    fn packed(packing: Packing, text: &[u8]) -> Vec<u8> {
+        match packing {
+            Packing::Plain => text.to_vec(),
+            Packing::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+                encoder.write_all(text).unwrap();
+                encoder.finish().unwrap()
+            }
+            Packing::Deflate => {
+                let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+                encoder.write_all(text).unwrap();
+                encoder.finish().unwrap()
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_packed_comes_back() {
+        for packing in [Packing::Plain, Packing::Gzip, Packing::Deflate] {
+            let body = packed(packing, b"hello");
+            assert_eq!(unpack(&body, packing, 5).unwrap().unwrap(), b"hello");
+            assert_eq!(unpack(&body, packing, 4).unwrap(), None);
+        }
+        let mut bare = DeflateEncoder::new(Vec::new(), Compression::best());
+        bare.write_all(b"hello").unwrap();
+        let bare = bare.finish().unwrap();
+        assert_eq!(
+            unpack(&bare, Packing::Deflate, 9).unwrap().unwrap(),
+            b"hello"
+        );
+        assert!(unpack(b"no gzip at all", Packing::Gzip, 9).is_err());
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_refused() {
+        for (encodings, expected) in [
+            (vec![], Ok(Packing::Plain)),
+            (vec!["identity"], Ok(Packing::Plain)),
+            (vec!["GZIP"], Ok(Packing::Gzip)),
+            (vec!["br"], Err("br")),
+            (vec!["gzip, gzip"], Err("gzip, gzip")),
+            (vec!["gzip", "deflate"], Err("deflate")),
+        ] {
+            let mut headers = HeaderMap::new();
+            for encoding in &encodings {
+                headers.append(CONTENT_ENCODING, encoding.parse().unwrap());
+            }
+            let expected = expected.map_err(|encoding| NetError::Encoding {
+                host: "host".to_owned(),
+                encoding: encoding.to_owned(),
+            });
+            assert_eq!(packing(&headers, "host"), expected, "{encodings:?}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Addresses as a model writes them, read strictly.
+
+use reqwest::Url;
+use url::Host;
+
+use crate::tools::output::shortened;
+
+/// The longest address that is taken.
+pub const MAX_URL_BYTES: usize = 4096;
+/// As much of a wrong address as an error shows.
+const SHOWN_BYTES: usize = 120;
+
+/// What is wrong with an address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UrlError {
+    #[error("the address is longer than {MAX_URL_BYTES} bytes")]
+    TooLong,
+    #[error("`{text}` is no address: {reason}; write it whole, as in https://example.com/page")]
+    NotAnAddress { text: String, reason: String },
+    #[error(
+        "{scheme}: addresses are not fetched, only http: and https:; for files use `filesystem`"
+    )]
+    Scheme { scheme: String },
+    #[error("the address carries a user name or a password; write it without them")]
+    UserInfo,
+}
+
+/// Reads an address: http or https, a host, no user name, no fragment (it is dropped: it is for
+/// whoever shows the page).
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse(text: &str) -> Result<Url, UrlError> {
+    if text.len() > MAX_URL_BYTES {
+        return Err(UrlError::TooLong);
+    }
+    let text = text.trim();
+    let wrong = |reason: &str| UrlError::NotAnAddress {
+        text: shortened(text, SHOWN_BYTES),
+        reason: reason.to_owned(),
+    };
+    // The parser would take these out in silence, and two readers could then disagree on where
+    // an address leads.
+    if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err(wrong("it has spaces or control characters in it"));
+    }
+    if text.contains('\\') {
+        return Err(wrong("it has a backslash in it"));
+    }
+    let mut url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+    check(&url)?;
+    url.set_fragment(None);
+    Ok(url)
+}
+
+/// The same checks for an address that was made from another, as by a redirect.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check(url: &Url) -> Result<(), UrlError> {
+    if url.as_str().len() > MAX_URL_BYTES {
+        return Err(UrlError::TooLong);
+    }
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(UrlError::Scheme {
+            scheme: shortened(url.scheme(), 20),
+        });
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(UrlError::UserInfo);
+    }
+    match url.host() {
+        Some(Host::Domain(name)) if name.trim_matches('.').is_empty() => {
+            Err(UrlError::NotAnAddress {
+                text: shortened(url.as_str(), SHOWN_BYTES),
+                reason: "it has no host".to_owned(),
+            })
+        }
+        Some(_) => Ok(()),
+        None => Err(UrlError::NotAnAddress {
+            text: shortened(url.as_str(), SHOWN_BYTES),
+            reason: "it has no host".to_owned(),
+        }),
+    }
+}
+
+/// The host as a person writes it, with its port where that is not the usual one.
+#[must_use]
+pub fn authority(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
+    use super::*;
+
+    #[test]
+    fn odd_ways_of_writing_an_address_come_to_the_same() {
+        for text in [
+            "http://2130706433/",
+            "http://0x7f000001/",
+            "http://0177.0.0.1/",
+            "http://127.1/",
+            "http://0x7f.1/",
+            "http://127.0.0.1./",
+            "http://１２７.0.0.1/",
+            "HTTP://127.0.0.1#there",
+        ] {
+            assert_eq!(parse(text).unwrap().as_str(), "http://127.0.0.1/", "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_web_address_is_refused() {
+        for (text, said) in [
+            ("file:///etc/passwd", "file: addresses are not fetched"),
+            ("ftp://example.com/", "ftp: addresses"),
+            ("gopher://example.com/", "gopher: addresses"),
+            ("data:text/html,x", "data: addresses"),
+            ("javascript:alert(1)", "javascript: addresses"),
+            ("localhost:8000/x", "localhost: addresses"),
+            ("example.com", "write it whole"),
+            ("", "write it whole"),
+            ("http://", "write it whole"),
+            ("http://me:secret@example.com/", "a user name or a password"),
+            ("http://example.com@10.0.0.1/", "a user name or a password"),
+            ("http://exa mple.com/", "spaces or control"),
+            ("http://example.com/\r\nHost: evil", "spaces or control"),
+            ("http://ex\tample.com/", "spaces or control"),
+            ("http:\\\\example.com\\x", "backslash"),
+            ("http://[::1", "write it whole"),
+            ("http://256.256.256.256/", "write it whole"),
+            ("http://example.com:99999/", "write it whole"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(said), "{text}: {error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+        let long = format!("http://example.com/{}", "a".repeat(MAX_URL_BYTES));
+        assert_eq!(parse(&long), Err(UrlError::TooLong));
+    }
+}

@@ -1,0 +1,210 @@
+//! The process that becomes the command: it gives up everything that the command must not have,
+//! one after the other, and then executes it. Any step that fails ends it: a command runs
+//! confined or not at all.
+
+use std::fmt::Display;
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd,
+    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
+    path_beneath_rules,
+};
+use rustix::fs::Mode;
+use rustix::process::{Gid, Resource, Rlimit, Signal, Uid, setrlimit, setsid};
+use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
+
+use super::policy::{DEVICES, Policy};
+use super::user::SandboxUser;
+use super::{FAILED, FAILED_WORDS, Limits, ownership, processes, reach, syscalls};
+
+/// The newest rules that were tried out with this program. An older kernel has fewer.
+const RULES: ABI = ABI::V6;
+
+/// Becomes the command of this policy (JSON). Comes back only where it could not.
+pub(super) fn confine_and_execute(policy: &str) -> u8 {
+    let problem = match serde_json::from_str::<Policy>(policy) {
+        Ok(policy) => match confine(&policy) {
+            Ok(()) => execute(&policy),
+            Err(problem) => problem,
+        },
+        Err(error) => format!("its orders make no sense: {error}"),
+    };
+    // Nobody may listen, and there is nobody else to tell.
+    let _ = writeln!(std::io::stderr(), "{FAILED_WORDS}{problem}");
+    FAILED
+}
+
+fn confine(policy: &Policy) -> Result<(), String> {
+    if policy.own_session {
+        setsid().map_err(|error| failed("leave the terminal", error))?;
+    }
+    if !policy.inside {
+        return die_with_parent();
+    }
+    rustix::process::umask(Mode::WGRP | Mode::WOTH);
+    // While it has the right to open them: what the rules hold on to are open directories.
+    if let Some(user) = &policy.user {
+        let mut needed = policy.write.clone();
+        needed.extend(policy.read.iter().cloned());
+        reach::make_reachable(&needed, user)?;
+        if policy.own_session {
+            for folder in &policy.write {
+                ownership::give(folder, user)
+                    .map_err(|error| failed(&format!("give {} away", folder.display()), error))?;
+            }
+        }
+    }
+    let rules = policy.landlock.then(|| rules(policy)).transpose()?;
+    match &policy.user {
+        Some(user) => become_user(user)?,
+        None => drop_capabilities(),
+    }
+    limit(&policy.limits)?;
+    // After the change of user, which takes it back.
+    die_with_parent()?;
+    rustix::thread::set_no_new_privs(true).map_err(|error| failed("give up privileges", error))?;
+    if let Some(rules) = rules {
+        let status = rules
+            .restrict_self()
+            .map_err(|error| failed("be held by Landlock", error))?;
+        if status.ruleset == RulesetStatus::NotEnforced {
+            return Err("the kernel does not enforce Landlock".to_owned());
+        }
+    }
+    syscalls::deny(policy).map_err(|error| failed("be held by seccomp", error))
+}
+
+fn failed(what: &str, error: impl Display) -> String {
+    format!("cannot {what}: {error}")
+}
+
+fn die_with_parent() -> Result<(), String> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| failed("be tied to the supervisor", error))?;
+    // It may have died just before.
+    match rustix::process::getppid() {
+        Some(parent) if !parent.is_init() => Ok(()),
+        _ => Err("the supervisor is gone".to_owned()),
+    }
+}
+
+/// What the command may do with which files; nothing with any other, and nothing with the
+/// network.
+fn rules(policy: &Policy) -> Result<RulesetCreated, String> {
+    let held = |error: landlock::RulesetError| failed("make Landlock's rules", error);
+    let read = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
+    let write = AccessFs::from_all(RULES) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
+    let rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(RULES))
+        .and_then(|rules| rules.handle_access(AccessNet::from_all(RULES)))
+        .and_then(|rules| rules.scope(Scope::from_all(RULES)))
+        .and_then(Ruleset::create)
+        .map_err(held)?;
+    // Of these, a machine has some and not others.
+    let rules = rules
+        .add_rules(path_beneath_rules(&policy.read, read))
+        .and_then(|rules| rules.add_rules(path_beneath_rules(DEVICES, device)))
+        .map_err(held)?;
+    policy
+        .write
+        .iter()
+        .try_fold(rules, |rules, folder: &PathBuf| {
+            let open = PathFd::new(folder)
+                .map_err(|error| failed(&format!("open {}", folder.display()), error))?;
+            rules.add_rule(PathBeneath::new(open, write)).map_err(held)
+        })
+}
+
+fn become_user(user: &SandboxUser) -> Result<(), String> {
+    let no_groups: [Gid; 0] = [];
+    let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+    // This process has one thread.
+    rustix::thread::set_thread_groups(&no_groups)
+        .and_then(|()| rustix::thread::set_thread_res_gid(gid, gid, gid))
+        .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid))
+        .map_err(|error| failed(&format!("become the user {}", user.name), error))?;
+    let now = (rustix::process::getuid(), rustix::process::geteuid());
+    if now != (uid, uid) {
+        return Err(format!("did not become the user {}", user.name));
+    }
+    Ok(())
+}
+
+/// A command that stays root is root of nothing but its files.
+fn drop_capabilities() {
+    for capability in CapabilitySet::all().iter() {
+        // Who is no root has none, and may not say so.
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+}
+
+fn limit(limits: &Limits) -> Result<(), String> {
+    // The kernel counts all that its user runs, and not only what is in here.
+    let others = processes::threads_of_user(rustix::process::getuid().as_raw());
+    let mut all = vec![
+        (Resource::Core, 0),
+        (Resource::Data, limits.memory_bytes),
+        (Resource::Fsize, limits.file_bytes),
+        (Resource::Nofile, limits.open_files),
+        (Resource::Nproc, others + limits.processes),
+        (Resource::Memlock, 64 << 10),
+        (Resource::Msgqueue, 0),
+    ];
+    all.extend(limits.cpu.map(|cpu| (Resource::Cpu, cpu.as_secs().max(1))));
+    for (resource, most) in all {
+        let hard = rustix::process::getrlimit(resource).maximum;
+        let most = hard.map_or(most, |hard| most.min(hard));
+        let limit = Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        };
+        setrlimit(resource, limit).map_err(|error| failed("set its limits", error))?;
+    }
+    Ok(())
+}
+
+/// Becomes the command. Comes back only with what kept it from that.
+fn execute(policy: &Policy) -> String {
+    let error = Command::new(&policy.program)
+        .args(&policy.args)
+        .current_dir(&policy.directory)
+        .exec();
+    match error.kind() {
+        std::io::ErrorKind::NotFound => format!(
+            "there is no program {}, or no directory {}",
+            policy.program,
+            policy.directory.display()
+        ),
+        _ => format!(
+            "cannot run {} in {}: {error}",
+            policy.program,
+            policy.directory.display()
+        ),
+    }
+}
+
+/// The newest version of Landlock that both this kernel and this program know.
+pub(super) fn landlock_version() -> Option<u32> {
+    let supports = |abi: ABI| {
+        let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        let rules = rules.handle_access(AccessFs::from_all(abi));
+        let rules = match abi {
+            ABI::V4 | ABI::V5 => rules.and_then(|r| r.handle_access(AccessNet::from_all(abi))),
+            ABI::V6 => rules
+                .and_then(|r| r.handle_access(AccessNet::from_all(abi)))
+                .and_then(|r| r.scope(Scope::from_all(abi))),
+            _ => rules,
+        };
+        rules.and_then(Ruleset::create).is_ok()
+    };
+    [ABI::V6, ABI::V5, ABI::V4, ABI::V3, ABI::V2, ABI::V1]
+        .into_iter()
+        .find(|abi| supports(*abi))
+        .map(|abi| abi as u32)
+}

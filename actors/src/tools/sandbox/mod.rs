@@ -1,0 +1,350 @@
+//! The sandbox: commands run in a child process that our own program confines before it
+//! becomes the command (DESIGN section 6).
+//!
+//! Three processes: the service asks; a supervisor (this program again, [`supervise`]) keeps the
+//! whole process tree and ends it; a third one (`confine`) gives up what the command must not
+//! have and then executes it. The supervisor lives at the end of a socket that the service
+//! holds: whatever ends the service, `kill -9` too, closes it, and with it the tree.
+
+pub mod running;
+pub mod user;
+
+mod policy;
+
+#[cfg(target_os = "linux")]
+mod confine;
+#[cfg(target_os = "linux")]
+mod ownership;
+#[cfg(target_os = "linux")]
+mod processes;
+#[cfg(target_os = "linux")]
+mod reach;
+#[cfg(target_os = "linux")]
+pub mod supervise;
+#[cfg(target_os = "linux")]
+mod syscalls;
+
+#[cfg(test)]
+mod sandbox_tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::policy::{Job, Policy};
+use self::running::Running;
+use self::user::SandboxUser;
+
+/// The hidden subcommand by which the program starts itself again.
+pub const SUBCOMMAND: &str = "sandbox-exec";
+
+/// What the settings say of the sandbox.
+#[derive(Clone, Debug)]
+pub struct SandboxConfig {
+    /// The program with the hidden subcommand: Navi's own.
+    pub program: PathBuf,
+    /// The account that commands run as where the service is root: a name or a number, or
+    /// `none` for none. Without it `nobody`, where the machine has it and lets us mount.
+    pub user: Option<String>,
+    /// Further folders that commands may read and run programs of.
+    pub read_paths: Vec<PathBuf>,
+    /// What no command may read: the data directory, profiles, tools.
+    pub private: Vec<PathBuf>,
+    /// Where each session gets a directory for temporary files of its own.
+    pub scratch: PathBuf,
+    pub limits: Limits,
+}
+
+impl Default for SandboxConfig {
+    fn default() -> Self {
+        Self {
+            program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("navi")),
+            user: None,
+            read_paths: Vec::new(),
+            private: Vec::new(),
+            scratch: std::env::temp_dir().join("navi-sandbox"),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// How much one command and all that it starts may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Of the whole tree, in memory; and of each process, in what it may write to.
+    pub memory_bytes: u64,
+    /// Processes and threads of the whole tree.
+    pub processes: u64,
+    /// Of one file that it writes.
+    pub file_bytes: u64,
+    /// Of one process.
+    pub open_files: u64,
+    /// Processor time of one process.
+    pub cpu: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 2 << 30,
+            processes: 256,
+            file_bytes: 1 << 30,
+            open_files: 1024,
+            cpu: None,
+        }
+    }
+}
+
+/// A sandbox that holds, and by what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confinement {
+    /// The kernel's version of Landlock.
+    pub landlock: u32,
+    /// Whom commands run as; none where the service is no root and they run as itself.
+    pub user: Option<SandboxUser>,
+}
+
+impl fmt::Display for Confinement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Landlock {}, seccomp", self.landlock)?;
+        match &self.user {
+            Some(user) => write!(f, ", as the user {}", user.name),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why commands are not held as they should be, and what would help.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Reason(pub String);
+
+/// Whether an order runs inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fence {
+    /// With everything that this machine has to hold it.
+    Inside,
+    /// With the rights of the service: the owner lifted the fence.
+    Lifted,
+}
+
+/// What becomes of what a command writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streams {
+    /// Standard output and error as one stream, in the order in which they are written.
+    Merged,
+    /// Each its own.
+    Apart,
+}
+
+/// A command to be run.
+#[derive(Clone, Debug)]
+pub struct Order {
+    pub program: String,
+    pub args: Vec<String>,
+    /// Where it starts: an absolute path.
+    pub directory: PathBuf,
+    /// What it may read and write: the session's workspace. Its home.
+    pub workspace: PathBuf,
+    /// A directory for temporary files that it may read and write.
+    pub scratch: PathBuf,
+    /// Further folders that it may read and run programs of.
+    pub read: Vec<PathBuf>,
+    /// Beside the usual ones, which it may replace.
+    pub environment: BTreeMap<String, String>,
+    /// What it reads on standard input; nothing without.
+    pub input: Option<String>,
+    pub streams: Streams,
+    pub fence: Fence,
+    pub limits: Limits,
+}
+
+/// See the module. What the machine has is looked up once, when this is made.
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    config: SandboxConfig,
+    landlock: Option<u32>,
+    user: Option<SandboxUser>,
+    available: Result<Confinement, Reason>,
+}
+
+impl Sandbox {
+    #[must_use]
+    pub fn new(config: SandboxConfig) -> Self {
+        let landlock = landlock_version();
+        let (user, available) = match user::wanted(config.user.as_deref()) {
+            Err(reason) => (None, Err(reason)),
+            Ok(user) => {
+                let held = held_by(landlock, user.as_ref(), &config);
+                (user, held)
+            }
+        };
+        Self {
+            config,
+            landlock,
+            user,
+            available,
+        }
+    }
+
+    /// What holds commands here, or why they are not held as they should be: then whoever runs
+    /// one has to ask first.
+    ///
+    /// # Errors
+    /// What is missing, and what would help.
+    pub fn available(&self) -> Result<&Confinement, &Reason> {
+        self.available.as_ref()
+    }
+
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.config.limits
+    }
+
+    /// The directory for temporary files of `name`, which is a session's id as a rule.
+    #[must_use]
+    pub fn scratch_of(&self, name: &str) -> PathBuf {
+        self.config.scratch.join(name)
+    }
+
+    /// Starts a command. Dropping what this gives back ends it and all that it started.
+    ///
+    /// # Errors
+    /// Where the supervisor cannot be started.
+    pub async fn start(&self, order: Order) -> io::Result<Running> {
+        let (streams, scratch) = (order.streams, order.scratch.clone());
+        tokio::task::spawn_blocking(move || make_scratch(&scratch)).await??;
+        let job = self.job(order, true);
+        Running::start(&self.config.program, &job, streams).await
+    }
+
+    /// The order in the terms of the processes that carry it out. `own_session`: away from the
+    /// terminal of whoever started us, and with a workspace that is the user's to have.
+    #[must_use]
+    pub fn job(&self, order: Order, own_session: bool) -> Job {
+        let inside = order.fence == Fence::Inside;
+        let user = self.user.as_ref().filter(|_| inside);
+        let environment = policy::environment(&order, &self.config.read_paths, user);
+        let mut read = policy::system_paths();
+        read.extend(self.config.read_paths.iter().cloned());
+        read.extend(order.read);
+        let signals_are_scoped = self.landlock.is_some_and(|version| version >= 6);
+        let truncation_is_open = self.landlock.is_some_and(|version| version < 3);
+        Job {
+            environment,
+            input: order.input,
+            limits: order.limits,
+            policy: Policy {
+                inside,
+                landlock: inside && self.landlock.is_some(),
+                user: user.cloned(),
+                // A process of another user cannot signal ours; one of the same user can, where
+                // the kernel does not hold signals inside.
+                deny_signals: inside && !signals_are_scoped && self.user.is_none(),
+                deny_truncate: inside && truncation_is_open,
+                own_session,
+                read,
+                write: vec![order.workspace, order.scratch],
+                directory: order.directory,
+                program: order.program,
+                args: order.args,
+                limits: order.limits,
+            },
+        }
+    }
+}
+
+fn make_scratch(path: &Path) -> io::Result<()> {
+    let mut folder = DirBuilder::new();
+    folder.recursive(true).mode(0o700);
+    folder.create(path).map_err(|error| {
+        let why = format!("the directory for temporary files cannot be made: {error}");
+        io::Error::new(error.kind(), why)
+    })
+}
+
+fn held_by(
+    landlock: Option<u32>,
+    user: Option<&SandboxUser>,
+    config: &SandboxConfig,
+) -> Result<Confinement, Reason> {
+    let Some(landlock) = landlock else {
+        return Err(Reason(
+            "the kernel has no Landlock, which keeps commands inside the workspace; use Linux 5.13 or newer with `landlock` in its lsm= list"
+                .to_owned(),
+        ));
+    };
+    if user.is_none() && user::is_root() {
+        return Err(Reason(
+            "Navi runs as root and has no user to run commands as; set NAVI_SANDBOX_USER to one, such as nobody, or start Navi as another user"
+                .to_owned(),
+        ));
+    }
+    let mut readable = policy::system_paths();
+    readable.extend(config.read_paths.iter().cloned());
+    if let Some((private, open)) = overlap(&config.private, &readable) {
+        return Err(Reason(format!(
+            "{} lies in {}, which commands may read; move it, such as with NAVI_DATA_DIR, or take the folder out of NAVI_SANDBOX_READ_PATHS",
+            private.display(),
+            open.display()
+        )));
+    }
+    Ok(Confinement {
+        landlock,
+        user: user.cloned(),
+    })
+}
+
+/// What must not be read and lies in, or is, what may be, links followed.
+fn overlap(private: &[PathBuf], readable: &[PathBuf]) -> Option<(PathBuf, PathBuf)> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let readable: Vec<PathBuf> = readable.iter().map(|path| real(path)).collect();
+    private.iter().map(|path| real(path)).find_map(|private| {
+        let open = readable.iter().find(|open| private.starts_with(open))?;
+        Some((private, open.clone()))
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn landlock_version() -> Option<u32> {
+    // A kernel without Landlock, for the tests of what is done then. Not in a release build.
+    #[cfg(feature = "failpoints")]
+    if std::env::var_os("FAILPOINT_NO_LANDLOCK").is_some() {
+        return None;
+    }
+    confine::landlock_version()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn landlock_version() -> Option<u32> {
+    None
+}
+
+/// Carries out the hidden subcommand, in a process of its own. Gives back the exit code where
+/// it does not become the command.
+#[must_use]
+pub fn carry_out(args: &[String]) -> u8 {
+    #[cfg(target_os = "linux")]
+    match args {
+        [role] if role == "supervise" => supervise::for_service(),
+        [role, policy] if role == "confine" => confine::confine_and_execute(policy),
+        _ => FAILED,
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = args;
+        FAILED
+    }
+}
+
+/// The exit code of a command that could not be confined: it was not run.
+pub const FAILED: u8 = 125;
+/// What its message begins with.
+pub const FAILED_WORDS: &str = "navi sandbox: ";

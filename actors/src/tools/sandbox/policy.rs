@@ -1,0 +1,164 @@
+//! What a command is given, as data: it crosses to the processes that carry it out.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::user::SandboxUser;
+use super::{Limits, Order};
+
+/// What the supervisor carries out.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// The whole environment.
+    pub environment: BTreeMap<String, String>,
+    pub input: Option<String>,
+    pub limits: Limits,
+    pub policy: Policy,
+}
+
+/// What the process that becomes the command gives up first. Paths and numbers alone: it stands
+/// on a command line, which anyone may read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Policy {
+    pub inside: bool,
+    pub landlock: bool,
+    pub user: Option<SandboxUser>,
+    pub deny_signals: bool,
+    /// Where the kernel's rules for writing do not hold it.
+    pub deny_truncate: bool,
+    pub own_session: bool,
+    /// Folders and files that may be read, and programs of which may be run.
+    pub read: Vec<PathBuf>,
+    /// Folders that may be changed.
+    pub write: Vec<PathBuf>,
+    pub directory: PathBuf,
+    pub program: String,
+    pub args: Vec<String>,
+    pub limits: Limits,
+}
+
+/// Programs, libraries, and what of the machine's configuration they need to work at all.
+const SYSTEM: [&str; 59] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/run/current-system/sw",
+    "/etc/alternatives",
+    "/etc/bash.bashrc",
+    "/etc/bash_completion.d",
+    "/etc/ca-certificates",
+    "/etc/ca-certificates.conf",
+    "/etc/debian_version",
+    "/etc/environment",
+    "/etc/file",
+    "/etc/fonts",
+    "/etc/gitconfig",
+    "/etc/group",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/inputrc",
+    "/etc/java-21-openjdk",
+    "/etc/java-17-openjdk",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/ld.so.preload",
+    "/etc/locale.alias",
+    "/etc/locale.conf",
+    "/etc/localtime",
+    "/etc/login.defs",
+    "/etc/lsb-release",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/passwd",
+    "/etc/perl",
+    "/etc/php",
+    "/etc/pki/tls/certs",
+    "/etc/profile",
+    "/etc/protocols",
+    "/etc/python3",
+    "/etc/services",
+    "/etc/shells",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/terminfo",
+    "/etc/timezone",
+    "/etc/vimrc",
+    "/etc/wgetrc",
+    "/etc/xdg",
+    // No other file of /proc: other programs' command lines stand there.
+    "/proc/cpuinfo",
+    "/proc/loadavg",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/version",
+];
+
+/// Devices that may be read and written.
+#[cfg(target_os = "linux")]
+pub(super) const DEVICES: [&str; 6] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+];
+
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What every command may read.
+pub(super) fn system_paths() -> Vec<PathBuf> {
+    SYSTEM.iter().map(PathBuf::from).collect()
+}
+
+/// The whole environment of a command: nothing of the service's own is in it.
+pub(super) fn environment(
+    order: &Order,
+    read_paths: &[PathBuf],
+    user: Option<&SandboxUser>,
+) -> BTreeMap<String, String> {
+    let text = |path: &Path| path.display().to_string();
+    let mut path = String::new();
+    for folder in read_paths.iter().chain(&order.read) {
+        // A folder of programs, or a toolchain with one.
+        for programs in [folder.join("bin"), folder.clone()] {
+            if programs.ends_with("bin") && programs.is_dir() {
+                path.push_str(&text(&programs));
+                path.push(':');
+            }
+        }
+    }
+    path.push_str(PATH);
+    let name = user.map_or("navi", |user| &user.name);
+    let usual = [
+        ("PATH", path.as_str()),
+        ("HOME", &text(&order.workspace)),
+        ("TMPDIR", &text(&order.scratch)),
+        ("LANG", "C.UTF-8"),
+        ("TERM", "xterm-256color"),
+        ("USER", name),
+        ("LOGNAME", name),
+        ("SHELL", "/bin/sh"),
+        // Nobody turns pages or types a password here.
+        ("PAGER", "cat"),
+        ("GIT_PAGER", "cat"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("DEBIAN_FRONTEND", "noninteractive"),
+    ];
+    let mut environment: BTreeMap<String, String> = usual
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    environment.extend(order.environment.clone());
+    environment
+}

@@ -1,0 +1,216 @@
+//! A tree of processes, as `/proc` shows it, and its end.
+//!
+//! The supervisor is a subreaper: whoever loses their parent becomes its child, so that nobody
+//! leaves the tree by a double fork or a session of their own.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+
+/// How long an end may take before it is given up: a process that the kernel holds dies later.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A process of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: i32,
+    parent: i32,
+    /// `Z`: dead, and nobody asked for its end yet. `T`: it stands.
+    state: char,
+    threads: u64,
+    resident_bytes: u64,
+}
+
+impl Process {
+    fn parse(stat: &str, page_bytes: u64) -> Option<Self> {
+        let pid = stat.split(' ').next()?.parse().ok()?;
+        // The name may hold spaces and brackets: what follows its last one is plain.
+        let (_, rest) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        Some(Self {
+            pid,
+            state: fields.first()?.chars().next()?,
+            parent: fields.get(1)?.parse().ok()?,
+            threads: fields.get(17)?.parse().ok()?,
+            resident_bytes: fields.get(21)?.parse::<u64>().ok()? * page_bytes,
+        })
+    }
+
+    fn is_alive(self) -> bool {
+        !matches!(self.state, 'Z' | 'X')
+    }
+}
+
+/// What a tree uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Usage {
+    pub(super) threads: u64,
+    pub(super) resident_bytes: u64,
+}
+
+/// Everyone who descends from this process and lives.
+pub(super) fn descendants() -> Vec<Process> {
+    descendants_of(getpid().as_raw_nonzero().get(), &all())
+}
+
+/// What they use.
+pub(super) fn usage() -> Usage {
+    descendants()
+        .iter()
+        .fold(Usage::default(), |sum, process| Usage {
+            threads: sum.threads + process.threads,
+            resident_bytes: sum.resident_bytes + process.resident_bytes,
+        })
+}
+
+fn all() -> Vec<Process> {
+    let page_bytes = rustix::param::page_size() as u64;
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(Result::ok)
+        .filter(|entry| {
+            let name = entry.file_name();
+            name.as_encoded_bytes()
+                .first()
+                .is_some_and(u8::is_ascii_digit)
+        })
+        .filter_map(|entry| text_of(&entry.path().join("stat")))
+        .filter_map(|stat| Process::parse(&stat, page_bytes))
+        .collect()
+}
+
+/// A file of `/proc`. A process names itself as it likes, and hides behind no byte that is no
+/// text.
+fn text_of(path: &Path) -> Option<String> {
+    let bytes = fs::read(path).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn descendants_of(root: i32, all: &[Process]) -> Vec<Process> {
+    let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
+    for process in all {
+        children.entry(process.parent).or_default().push(*process);
+    }
+    let mut found = Vec::new();
+    let mut open = vec![root];
+    while let Some(pid) = open.pop() {
+        for child in children.remove(&pid).unwrap_or_default() {
+            open.push(child.pid);
+            found.push(child);
+        }
+    }
+    found.retain(|process| process.is_alive());
+    found
+}
+
+/// Ends everyone who descends from this process. They are stopped first: who is killed one by
+/// one while the others go on making more is never all killed. `none_left` has the last word,
+/// since a look at `/proc` is not of one moment.
+pub(super) fn end_all(none_left: impl Fn() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    let mut pause = Duration::from_millis(1);
+    while Instant::now() < until {
+        for _ in 0..50 {
+            let moving: Vec<Process> = descendants()
+                .into_iter()
+                .filter(|process| process.state != 'T')
+                .collect();
+            if moving.is_empty() {
+                break;
+            }
+            signal_each(&moving, Signal::STOP);
+        }
+        let left = descendants();
+        signal_each(&left, Signal::KILL);
+        if none_left() && left.is_empty() {
+            return;
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+fn signal_each(processes: &[Process], signal: Signal) {
+    for pid in processes
+        .iter()
+        .filter_map(|process| Pid::from_raw(process.pid))
+    {
+        // One that is gone by now is as good.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Takes the ends of children that nobody asked for. Tells whether there is no child any more:
+/// then there is no descendant either.
+pub(super) fn reap() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) => return false,
+            Err(error) => return error == rustix::io::Errno::CHILD,
+        }
+    }
+}
+
+/// How many threads a user has on this machine: what `RLIMIT_NPROC` counts.
+pub(super) fn threads_of_user(uid: u32) -> u64 {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return 0;
+    };
+    entries
+        .filter_map(Result::ok)
+        .filter_map(|entry| text_of(&entry.path().join("status")))
+        .filter_map(|status| {
+            let field = |name: &str| {
+                let line = status.lines().find(|line| line.starts_with(name))?;
+                line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
+            };
+            (field("Uid:")? == u64::from(uid)).then(|| field("Threads:"))?
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_pass_for_numbers() {
+        let stat = "7 (a) S 1 (b)) R 3 7 7 0 -1 0 1 0 0 0 1 2 0 0 20 0 5 0 99 1000 12 18446 1";
+        let process = Process::parse(stat, 4096).unwrap();
+        assert_eq!(process.pid, 7);
+        assert_eq!(process.parent, 3);
+        assert_eq!(process.threads, 5);
+        assert_eq!(process.resident_bytes, 12 * 4096);
+        assert_eq!(Process::parse("", 1), None);
+    }
+
+    #[test]
+    fn a_tree_has_all_generations_and_no_dead() {
+        let process = |pid, parent, state| Process {
+            pid,
+            parent,
+            state,
+            threads: 1,
+            resident_bytes: 1,
+        };
+        let all = [
+            process(1, 0, 'S'),
+            process(2, 1, 'R'),
+            process(3, 2, 'Z'),
+            process(4, 3, 'T'),
+            process(5, 1, 'S'),
+        ];
+        let mut pids: Vec<i32> = descendants_of(2, &all).iter().map(|p| p.pid).collect();
+        pids.sort_unstable();
+        assert_eq!(pids, [4]);
+        assert_eq!(descendants_of(1, &all).len(), 3);
+    }
+}

@@ -1,0 +1,322 @@
+//! Which calls of the kernel a command is refused (seccomp).
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter, sock_filter,
+};
+
+use super::policy::Policy;
+
+/// The last call that was weighed: newer ones do not exist for commands. So do those of x32,
+/// which have numbers of their own, far above.
+const LAST_KNOWN: u32 = 469;
+
+const SUID_AND_SGID: [u64; 2] = [0o4000, 0o2000];
+
+/// What holds a command is no error of its own making: it gets `EPERM`, or `ENOSYS` where
+/// programs know a way around a call that is missing.
+pub(super) fn deny(policy: &Policy) -> Result<(), Box<dyn std::error::Error>> {
+    for filter in filters(policy)? {
+        apply_filter(&filter)?;
+    }
+    Ok(())
+}
+
+pub(super) fn filters(policy: &Policy) -> Result<[BpfProgram; 3], Box<dyn std::error::Error>> {
+    Ok([
+        filter(forbidden(policy)?, libc::EPERM)?,
+        filter(missing(), libc::ENOSYS)?,
+        newer_than_known(),
+    ])
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+fn filter(rules: Rules, errno: i32) -> Result<BpfProgram, Box<dyn std::error::Error>> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    let errno = SeccompAction::Errno(u32::try_from(errno)?);
+    Ok(SeccompFilter::new(rules, SeccompAction::Allow, errno, arch)?.try_into()?)
+}
+
+/// A rule of one condition on an argument.
+fn when(
+    argument: u8,
+    operator: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(vec![SeccompCondition::new(
+        argument,
+        SeccompCmpArgLen::Dword,
+        operator,
+        value,
+    )?])
+}
+
+fn bits_of(argument: u8, bits: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    let operator = SeccompCmpOp::MaskedEq(bits);
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, bits)
+}
+
+fn has_bits(argument: u8, bits: u64) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(vec![bits_of(argument, bits)?])
+}
+
+fn forbidden(policy: &Policy) -> Result<Rules, seccompiler::BackendError> {
+    let mut rules: Rules = ALWAYS.iter().map(|call| (*call, Vec::new())).collect();
+    #[cfg(target_arch = "x86_64")]
+    rules.extend(ALWAYS_X86.iter().map(|call| (*call, Vec::new())));
+    // Typing into the terminal that it shares, for the shell that comes after it.
+    let mut requests = vec![libc::TIOCSTI, TIOCLINUX];
+    if policy.deny_signals {
+        rules.extend(SIGNALS.iter().map(|call| (*call, Vec::new())));
+        // The kernel signals whoever was made the owner of a file.
+        requests.extend([FIOSETOWN, SIOCSPGRP]);
+        let owning = [libc::F_SETOWN as u64, F_SETOWN_EX];
+        let owning = owning
+            .iter()
+            .map(|command| when(1, SeccompCmpOp::Eq, *command));
+        rules.insert(libc::SYS_fcntl, owning.collect::<Result<_, _>>()?);
+    }
+    let requests = requests
+        .iter()
+        .map(|request| when(1, SeccompCmpOp::Eq, *request));
+    rules.insert(libc::SYS_ioctl, requests.collect::<Result<_, _>>()?);
+    // A pair of connected sockets reaches nobody else. One of datagrams could be connected to
+    // another address later.
+    rules.insert(
+        libc::SYS_socketpair,
+        vec![
+            when(0, SeccompCmpOp::Ne, libc::AF_UNIX as u64)?,
+            SeccompRule::new(vec![SeccompCondition::new(
+                1,
+                SeccompCmpArgLen::Dword,
+                SeccompCmpOp::MaskedEq(0xf),
+                libc::SOCK_DGRAM as u64,
+            )?])?,
+            SeccompRule::new(vec![SeccompCondition::new(
+                1,
+                SeccompCmpArgLen::Dword,
+                SeccompCmpOp::MaskedEq(0xf),
+                libc::SOCK_RAW as u64,
+            )?])?,
+        ],
+    );
+    let namespaces = [
+        libc::CLONE_NEWNS,
+        libc::CLONE_NEWCGROUP,
+        libc::CLONE_NEWUTS,
+        libc::CLONE_NEWIPC,
+        libc::CLONE_NEWUSER,
+        libc::CLONE_NEWPID,
+        libc::CLONE_NEWNET,
+    ];
+    let namespaces = namespaces.iter().map(|flag| has_bits(0, *flag as u64));
+    rules.insert(libc::SYS_clone, namespaces.collect::<Result<_, _>>()?);
+    // A program that would run with its owner's rights for whoever starts it.
+    let mut modes = vec![
+        (libc::SYS_fchmod, 1),
+        (libc::SYS_fchmodat, 2),
+        (SYS_FCHMODAT2, 2),
+        (libc::SYS_mknodat, 2),
+        (libc::SYS_mkdirat, 2),
+    ];
+    // Where they make no file, their mode is whatever stands there.
+    let mut opening = vec![(libc::SYS_openat, 2)];
+    #[cfg(target_arch = "x86_64")]
+    {
+        modes.extend([
+            (libc::SYS_chmod, 1),
+            (libc::SYS_creat, 1),
+            (libc::SYS_mknod, 1),
+            (libc::SYS_mkdir, 1),
+        ]);
+        opening.push((libc::SYS_open, 1));
+    }
+    for (call, mode) in modes {
+        let bits = SUID_AND_SGID.iter().map(|bits| has_bits(mode, *bits));
+        rules.insert(call, bits.collect::<Result<_, _>>()?);
+    }
+    if policy.deny_truncate {
+        rules.insert(libc::SYS_truncate, Vec::new());
+    }
+    for (call, flags) in opening {
+        let mut refused = Vec::new();
+        if policy.deny_truncate {
+            // Emptying a file without opening it for writing, which is all that is held.
+            for access in [libc::O_RDONLY as u64, libc::O_ACCMODE as u64] {
+                let bits = SeccompCmpOp::MaskedEq((libc::O_ACCMODE | libc::O_TRUNC) as u64);
+                refused.push(when(flags, bits, libc::O_TRUNC as u64 | access)?);
+            }
+        }
+        for making in [libc::O_CREAT as u64, TMPFILE] {
+            for bits in SUID_AND_SGID {
+                refused.push(SeccompRule::new(vec![
+                    bits_of(flags, making)?,
+                    bits_of(flags + 1, bits)?,
+                ])?);
+            }
+        }
+        rules.insert(call, refused);
+    }
+    // Its own limits, and not those of its user's other programs.
+    rules.insert(libc::SYS_prlimit64, vec![when(0, SeccompCmpOp::Ne, 0)?]);
+    Ok(rules)
+}
+
+/// Programs do without these.
+fn missing() -> Rules {
+    [
+        // Its flags stand in memory, where no filter sees them; so do those of openat2.
+        libc::SYS_clone3,
+        libc::SYS_openat2,
+        // Memory without an owner that the limits would count it for.
+        libc::SYS_memfd_create,
+        SYS_MEMFD_SECRET,
+        libc::SYS_io_uring_setup,
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_uring_register,
+    ]
+    .into_iter()
+    .map(|call| (call, Vec::new()))
+    .collect()
+}
+
+/// Built by hand: a comparison of the call's number itself is not in the library's language.
+fn newer_than_known() -> BpfProgram {
+    const LOAD_WORD: u16 = 0x20;
+    const JUMP_IF_GREATER: u16 = 0x25;
+    const RETURN: u16 = 0x06;
+    const ERRNO: u32 = 0x0005_0000;
+    const ALLOW: u32 = 0x7fff_0000;
+    const ENOSYS: u32 = 38;
+    let instruction = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![
+        instruction(LOAD_WORD, 0, 0, 0),
+        instruction(JUMP_IF_GREATER, 0, 1, LAST_KNOWN),
+        instruction(RETURN, 0, 0, ERRNO | ENOSYS),
+        instruction(RETURN, 0, 0, ALLOW),
+    ]
+}
+
+const TIOCLINUX: u64 = 0x541c;
+const FIOSETOWN: u64 = 0x8901;
+const SIOCSPGRP: u64 = 0x8902;
+const F_SETOWN_EX: u64 = 15;
+/// `O_TMPFILE` without `O_DIRECTORY`, which stands in it.
+const TMPFILE: u64 = 0x40_0000;
+// Newer than the C library's list on some systems; the numbers are the same on every machine.
+const SYS_MEMFD_SECRET: i64 = 447;
+const SYS_FCHMODAT2: i64 = 452;
+const SYS_QUOTACTL_FD: i64 = 443;
+const SYS_SETXATTRAT: i64 = 463;
+const SYS_REMOVEXATTRAT: i64 = 466;
+const SYS_OPEN_TREE_ATTR: i64 = 467;
+const SYS_FILE_SETATTR: i64 = 469;
+
+const SIGNALS: [i64; 6] = [
+    libc::SYS_kill,
+    libc::SYS_tkill,
+    libc::SYS_tgkill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_pidfd_send_signal,
+];
+
+const ALWAYS: [i64; 76] = [
+    // The network, and every other program's sockets.
+    libc::SYS_socket,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    // Other programs' memory, files and ends.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
+    // What programs of one user share beside files.
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // Another view of the file system.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    SYS_OPEN_TREE_ATTR,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
+    libc::SYS_quotactl,
+    SYS_QUOTACTL_FD,
+    // Owners and attributes of files, which Landlock does not hold.
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    SYS_SETXATTRAT,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
+    // The kernel itself.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+    libc::SYS_personality,
+    libc::SYS_vhangup,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_nfsservctl,
+    // The machine's name and clock.
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+];
+
+#[cfg(target_arch = "x86_64")]
+const ALWAYS_X86: [i64; 7] = [
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_modify_ldt,
+    libc::SYS_uselib,
+    libc::SYS__sysctl,
+];

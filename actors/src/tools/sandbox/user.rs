@@ -1,0 +1,126 @@
+//! Whom commands run as.
+
+#[cfg(target_os = "linux")]
+use rustix::thread::CapabilitySet;
+use serde::{Deserialize, Serialize};
+
+use super::Reason;
+
+/// Whom commands of a root run as that names nobody, where the machine has that account.
+const USUAL: &str = "nobody";
+
+/// The setting of a root that wants no such account: each command asks then.
+const NO_USER: &str = "none";
+
+/// An account that commands run as instead of root.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxUser {
+    pub name: String,
+    pub uid: u32,
+    pub gid: u32,
+}
+
+/// Whether this process is root.
+#[must_use]
+pub fn is_root() -> bool {
+    #[cfg(unix)]
+    return rustix::process::geteuid().is_root();
+    #[cfg(not(unix))]
+    return false;
+}
+
+/// The account that a setting names, and the usual one where it names none. None where there is
+/// nothing to drop from: a service that is no root runs commands as itself.
+pub(super) fn wanted(setting: Option<&str>) -> Result<Option<SandboxUser>, Reason> {
+    if !is_root() {
+        return Ok(None);
+    }
+    match setting {
+        None if may_mount() => Ok(find(USUAL).ok()),
+        None | Some(NO_USER) => Ok(None),
+        Some(name) => find(name).map(Some),
+    }
+}
+
+/// Whether this process may put a workspace where another user reaches it: the folders above it
+/// are root's alone as a rule.
+fn may_mount() -> bool {
+    #[cfg(target_os = "linux")]
+    return rustix::thread::capabilities(None)
+        .is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_ADMIN));
+    #[cfg(not(target_os = "linux"))]
+    return false;
+}
+
+/// The account by its name or number.
+///
+/// # Errors
+/// Where there is none, or it is root.
+pub fn find(name: &str) -> Result<SandboxUser, Reason> {
+    let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let user = find_in(&accounts, name).ok_or_else(|| {
+        Reason(format!(
+            "NAVI_SANDBOX_USER is \"{name}\", and there is no such user; name one of /etc/passwd, such as nobody, or a number over 0"
+        ))
+    })?;
+    if user.uid == 0 || user.gid == 0 {
+        return Err(Reason(format!(
+            "NAVI_SANDBOX_USER is \"{name}\", which is root or has its group; name another user, such as nobody"
+        )));
+    }
+    Ok(user)
+}
+
+fn find_in(accounts: &str, wanted: &str) -> Option<SandboxUser> {
+    let number: Option<u32> = wanted.parse().ok();
+    let known = accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        let uid: u32 = fields.nth(1)?.parse().ok()?;
+        let gid: u32 = fields.next()?.parse().ok()?;
+        (name == wanted || Some(uid) == number).then(|| SandboxUser {
+            name: name.to_owned(),
+            uid,
+            gid,
+        })
+    });
+    // A number needs no entry: containers often have none.
+    known.or_else(|| {
+        number.filter(|uid| *uid < u32::MAX).map(|uid| SandboxUser {
+            name: uid.to_string(),
+            uid,
+            gid: uid,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_are_found_by_name_and_number() {
+        let accounts = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65533:n:/:/bin/false\n";
+        let nobody = SandboxUser {
+            name: "nobody".to_owned(),
+            uid: 65534,
+            gid: 65533,
+        };
+        assert_eq!(find_in(accounts, "nobody"), Some(nobody.clone()));
+        assert_eq!(find_in(accounts, "65534"), Some(nobody));
+        assert_eq!(find_in(accounts, "1234").map(|user| user.gid), Some(1234));
+        assert_eq!(find_in(accounts, "somebody"), None);
+        assert!(find("root").is_err());
+        assert!(find("0").is_err());
+        assert!(find("no such user").is_err());
+    }
+
+    #[test]
+    fn a_root_that_names_nobody_drops_to_nobody() {
+        let dropped = |setting| wanted(setting).map(|user| user.map(|user| user.name));
+        assert_eq!(dropped(Some(NO_USER)), Ok(None));
+        let usual = (is_root() && may_mount()).then(|| find(USUAL).ok());
+        assert_eq!(dropped(None), Ok(usual.flatten().map(|_| USUAL.to_owned())));
+        assert_eq!(dropped(Some("no such user")).is_err(), is_root());
+    }
+}

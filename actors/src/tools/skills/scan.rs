@@ -1,0 +1,189 @@
+//! What stands in the folder of skills, and what is wrong with it.
+
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use serde::Deserialize;
+
+use crate::tools::output::{shortened, visible};
+
+/// The file that makes a folder a skill.
+pub(super) const FILE: &str = "SKILL.md";
+
+const MAX_SKILLS: usize = 64;
+const MAX_BYTES: u64 = 256 * 1024;
+const MAX_NAME: usize = 64;
+const MAX_DESCRIPTION: usize = 1024;
+const SHOWN_BYTES: usize = 120;
+
+/// A skill as the model is told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skill {
+    pub name: String,
+    /// On one line.
+    pub description: String,
+    pub folder: PathBuf,
+}
+
+/// All skills, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SkillScan {
+    pub skills: Vec<Skill>,
+    /// What is wrong, one sentence each.
+    pub problems: Vec<String>,
+}
+
+/// The front matter, as far as it matters here: skills made for other agents say more in it.
+#[derive(Debug, Deserialize)]
+struct FrontMatter {
+    name: String,
+    description: String,
+}
+
+/// Reads the folder, which need not exist. Blocks.
+#[must_use]
+pub fn scan(dir: &Path) -> SkillScan {
+    let mut found = SkillScan::default();
+    let mut folders = match folders(dir) {
+        Ok(folders) => folders,
+        Err(error) => {
+            let problem = format!("NAVI_SKILLS_DIR {}: {error}", dir.display());
+            found.problems.push(problem);
+            return found;
+        }
+    };
+    if folders.len() > MAX_SKILLS {
+        found.problems.push(format!(
+            "NAVI_SKILLS_DIR {}: it holds {} folders; those after the first {MAX_SKILLS} are left out",
+            dir.display(),
+            folders.len()
+        ));
+        folders.truncate(MAX_SKILLS);
+    }
+    for name in folders {
+        match read(dir, &name) {
+            Ok(skill) => found.skills.push(skill),
+            Err(reason) => found.problems.push(format!(
+                "skill {} is left out: {reason}",
+                visible(&dir.join(&name).to_string_lossy())
+            )),
+        }
+    }
+    found
+}
+
+fn read(dir: &Path, name: &str) -> Result<Skill, String> {
+    let folder = dir.join(name);
+    let text = text_of(&folder, FILE, MAX_BYTES)?;
+    let (front, _) = split(&text)?;
+    let front: FrontMatter = serde_saphyr::from_str(front).map_err(|error| {
+        let error = error.to_string();
+        let first = error.lines().next().unwrap_or_default();
+        format!("{FILE}: {}", shortened(first, SHOWN_BYTES))
+    })?;
+    if !is_name(&front.name) {
+        return Err(format!(
+            "{FILE}: field `name`: {:?} must have small letters, digits and single hyphens only, at most {MAX_NAME}",
+            shortened(&front.name, SHOWN_BYTES)
+        ));
+    }
+    if front.name != name {
+        return Err(format!(
+            "{FILE}: field `name`: it is {:?}, but the folder is called {:?}; give both one name",
+            front.name,
+            shortened(name, SHOWN_BYTES)
+        ));
+    }
+    let description = front.description.split_whitespace().collect::<Vec<_>>();
+    let description = visible(&description.join(" "));
+    if description.is_empty() || description.chars().count() > MAX_DESCRIPTION {
+        return Err(format!(
+            "{FILE}: field `description`: say in 1 to {MAX_DESCRIPTION} characters what it is for and when to use it"
+        ));
+    }
+    Ok(Skill {
+        name: front.name,
+        description,
+        folder,
+    })
+}
+
+/// The front matter, and what comes after it.
+pub(super) fn split(text: &str) -> Result<(&str, &str), String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let missing = || {
+        format!(
+            "{FILE} must begin with a line `---`, then name: and description:, then another line `---`"
+        )
+    };
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().filter(|line| line.trim_end() == "---");
+    let start = first.ok_or_else(missing)?.len();
+    let mut at = start;
+    for line in lines {
+        if line.trim_end() == "---" {
+            return Ok((&text[start..at], text[at + line.len()..].trim()));
+        }
+        at += line.len();
+    }
+    Err(missing())
+}
+
+/// A text inside of a folder, and nowhere else: links lead no further than it. Blocks.
+pub(super) fn text_of(folder: &Path, file: &str, limit: u64) -> Result<String, String> {
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => format!("there is no {}", shortened(file, SHOWN_BYTES)),
+        ErrorKind::InvalidData => format!("{} is no text", shortened(file, SHOWN_BYTES)),
+        _ => format!("{}: {error}", shortened(file, SHOWN_BYTES)),
+    };
+    let dir = Dir::open_ambient_dir(folder, ambient_authority()).map_err(failed)?;
+    // Opening a pipe would wait for a writer.
+    if !dir.metadata(file).map_err(failed)?.is_file() {
+        return Err(format!(
+            "{} is no regular file",
+            shortened(file, SHOWN_BYTES)
+        ));
+    }
+    let mut text = String::new();
+    dir.open(file)
+        .and_then(|opened| opened.take(limit + 1).read_to_string(&mut text))
+        .map_err(failed)?;
+    if text.len() as u64 > limit {
+        return Err(format!(
+            "{} is larger than {limit} bytes",
+            shortened(file, SHOWN_BYTES)
+        ));
+    }
+    Ok(text)
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= MAX_NAME
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+        && !name.contains("--")
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// The names of the folders, in order. Hidden ones are somebody else's.
+fn folders(dir: &Path) -> std::io::Result<Vec<String>> {
+    let entries = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with('.') && entry.path().is_dir() {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}

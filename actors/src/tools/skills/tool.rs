@@ -1,0 +1,187 @@
+//! `skill`: the text of a skill, and the files beside it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::scan::{FILE, Skill, split, text_of};
+use crate::protocol::tool::{Effect, ToolSpec};
+use crate::tools::arguments::{nearest, read};
+use crate::tools::output::{shortened, visible};
+use crate::tools::schema::schema_of;
+use crate::tools::spill::bounded_for;
+use crate::tools::{Tool, ToolContext, ToolError, ToolResult};
+
+/// The tool's name.
+pub const NAME: &str = "skill";
+
+/// What all skills may come to in the system prompt.
+const PROMPT_BYTES: usize = 8 * 1024;
+
+/// As much of one description as stands there.
+const DESCRIPTION_BYTES: usize = 400;
+
+const MAX_FILE: u64 = 256 * 1024;
+const MAX_LISTED: usize = 100;
+const MAX_DEPTH: usize = 4;
+const SHOWN_BYTES: usize = 80;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Arguments {
+    /// Name of the skill, as listed in the system prompt.
+    #[schemars(length(min = 1, max = 64))]
+    name: String,
+    /// A file of the skill's folder to read instead, as in references/style.md.
+    #[schemars(length(min = 1, max = 500))]
+    file: Option<String>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct SkillTool {
+    spec: ToolSpec,
+    prompt: String,
+    folders: BTreeMap<String, PathBuf>,
+}
+
+impl SkillTool {
+    /// The tool over these skills.
+    #[must_use]
+    pub fn new(skills: &[Skill]) -> Self {
+        let mut parameters = schema_of::<Arguments>();
+        if let Some(first) = skills.first() {
+            parameters["examples"] = json!([{"name": first.name}]);
+        }
+        Self {
+            spec: ToolSpec {
+                name: NAME.to_owned(),
+                description: "Loads a skill: instructions for a kind of work. Call it first when a skill of the system prompt fits the task, then do what it says.".to_owned(),
+                parameters,
+                effect: Effect::Read,
+                time_limit_ms: 10_000,
+            },
+            prompt: prompt(skills),
+            folders: skills
+                .iter()
+                .map(|skill| (skill.name.clone(), skill.folder.clone()))
+                .collect(),
+        }
+    }
+}
+
+fn prompt(skills: &[Skill]) -> String {
+    let mut text = "## Skills\nInstructions for kinds of work. When one fits the task, call `skill` with its name before you begin, and follow what it says.".to_owned();
+    for (index, skill) in skills.iter().enumerate() {
+        let line = format!(
+            "\n- {}: {}",
+            skill.name,
+            shortened(&skill.description, DESCRIPTION_BYTES)
+        );
+        if text.len() + line.len() > PROMPT_BYTES {
+            let more: Vec<&str> = skills[index..].iter().map(|s| s.name.as_str()).collect();
+            let more = shortened(&more.join(", "), PROMPT_BYTES / 4);
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n- and, without a word about them: {more}");
+            break;
+        }
+        text.push_str(&line);
+    }
+    text
+}
+
+#[async_trait]
+impl Tool for SkillTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn prompt(&self) -> Option<&str> {
+        Some(&self.prompt)
+    }
+
+    fn effect(&self, _: &Value) -> Effect {
+        Effect::Read
+    }
+
+    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
+        let Arguments { name, file } = read(args)?;
+        let Some(folder) = self.folders.get(&name).cloned() else {
+            let shown = shortened(&name, SHOWN_BYTES);
+            let names = self.folders.keys().map(String::as_str);
+            return Err(ToolError(match nearest(&name, names.clone()) {
+                Some(near) => format!("there is no skill `{shown}`; did you mean `{near}`?"),
+                None => format!(
+                    "there is no skill `{shown}`; the skills are {}",
+                    names.collect::<Vec<_>>().join(", ")
+                ),
+            }));
+        };
+        let loading = tokio::task::spawn_blocking(move || load(&folder, file.as_deref()));
+        let text = loading
+            .await
+            .unwrap_or_else(|_| Err("it could not be read".to_owned()))
+            .map_err(|reason| ToolError(format!("skill {name}: {reason}")))?;
+        Ok(bounded_for(text, &context).await?.into())
+    }
+}
+
+fn load(folder: &Path, file: Option<&str>) -> Result<String, String> {
+    if let Some(file) = file {
+        return text_of(folder, file, MAX_FILE);
+    }
+    let text = text_of(folder, FILE, MAX_FILE)?;
+    let (_, body) = split(&text)?;
+    let mut text = body.to_owned();
+    let files = files(folder);
+    if !files.is_empty() {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "\n\n[Files of this skill, to read with `file`; the folder is {}]",
+            visible(&folder.to_string_lossy())
+        );
+        for file in files {
+            let _ = write!(text, "\n- {}", visible(&file));
+        }
+    }
+    Ok(text)
+}
+
+/// The other files of the folder, in order, as far as there is room to tell them.
+fn files(folder: &Path) -> Vec<String> {
+    let mut files = Vec::new();
+    if let Ok(dir) = Dir::open_ambient_dir(folder, ambient_authority()) {
+        add(&dir, "", 0, &mut files);
+    }
+    files.sort();
+    files
+}
+
+fn add(dir: &Dir, prefix: &str, depth: usize, files: &mut Vec<String>) {
+    let Ok(entries) = dir.entries() else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Ok(kind) = entry.file_type() else {
+            continue;
+        };
+        if files.len() >= MAX_LISTED || name.starts_with('.') {
+            continue;
+        }
+        let path = format!("{prefix}{name}");
+        if kind.is_file() && path != FILE {
+            files.push(path);
+        } else if kind.is_dir()
+            && depth < MAX_DEPTH
+            && let Ok(inner) = entry.open_dir()
+        {
+            add(&inner, &format!("{path}/"), depth + 1, files);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should say so by failing"
+)]
+
+use std::sync::{Arc, PoisonError};
+
+use super::*;
+use crate::tools::fake_session::Recorded;
+
+fn capture() -> (Capture, Arc<Recorded>) {
+    let recorded = Arc::new(Recorded::default());
+    (Capture::new(LiveOutput::new(recorded.clone())), recorded)
+}
+
+fn shown(recorded: &Recorded) -> String {
+    recorded
+        .0
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
+}
+
+#[test]
+fn characters_that_come_in_halves_are_shown_whole() {
+    let (mut capture, recorded) = capture();
+    for byte in "звіт 📎 done".bytes() {
+        capture.push(&[byte]);
+    }
+    capture.push(b"\xff\xd0");
+    let captured = capture.finish();
+    assert_eq!(shown(&recorded), "звіт 📎 done\u{fffd}\u{fffd}");
+    assert_eq!(captured.text, "звіт 📎 done\u{fffd}\u{fffd}");
+    assert!(!captured.cut);
+}
+
+#[test]
+fn of_much_output_beginning_and_end_are_kept() {
+    let (mut capture, _) = capture();
+    capture.push(b"first ");
+    let piece = vec![b'x'; 1 << 20];
+    for _ in 0..6 {
+        capture.push(&piece);
+    }
+    capture.push(b" last");
+    let captured = capture.finish();
+    assert!(captured.cut);
+    assert_eq!(captured.total_bytes, 6 * (1 << 20) + 11);
+    assert!(captured.text.len() < KEPT_BYTES + TAIL_BYTES + 100);
+    assert!(captured.text.starts_with("first x") && captured.text.ends_with("x last"));
+    assert!(captured.text.contains("bytes were not kept"));
+}

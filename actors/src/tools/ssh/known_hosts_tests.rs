@@ -1,0 +1,156 @@
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should say so by failing"
+)]
+
+use super::*;
+
+fn host(address: &str, port: u16) -> Host {
+    Host {
+        name: "web1".to_owned(),
+        address: address.to_owned(),
+        port,
+        user: "me".to_owned(),
+        key: None,
+        agent: true,
+        description: String::new(),
+    }
+}
+
+fn key(algorithm: &str, blob: &[u8]) -> HostKey {
+    HostKey {
+        algorithm: algorithm.to_owned(),
+        fingerprint: "SHA256:x".to_owned(),
+        blob: blob.to_vec(),
+    }
+}
+
+/// `a` to `d` in base64.
+const A: &str = "YWFhYQ==";
+const B: &str = "YmJiYg==";
+
+fn standing(text: &str, host: &Host, key: &HostKey) -> Standing {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("known_hosts");
+    fs::write(&path, text).unwrap();
+    let known = KnownHosts::new(path, None);
+    let standing = known.of(host).unwrap().standing(key);
+    match standing {
+        Standing::Changed(place) => Standing::Changed(Place {
+            file: place.file.file_name().unwrap().into(),
+            ..place
+        }),
+        Standing::Revoked(place) => Standing::Revoked(Place {
+            file: place.file.file_name().unwrap().into(),
+            ..place
+        }),
+        other => other,
+    }
+}
+
+fn place(line: usize) -> Place {
+    Place {
+        file: "known_hosts".into(),
+        line,
+    }
+}
+
+#[test]
+fn a_key_is_held_against_the_lines_of_its_host() {
+    let ed = key("ssh-ed25519", b"aaaa");
+    let web = host("web.example", 22);
+    let text =
+        format!("# a comment\n\nother ssh-ed25519 {B}\nweb.example,10.0.0.1 ssh-ed25519 {A} me\n");
+    assert_eq!(standing(&text, &web, &ed), Standing::Known);
+    assert_eq!(standing("", &web, &ed), Standing::Unknown);
+    // The port is a part of the name.
+    assert_eq!(
+        standing(&text, &host("web.example", 2222), &ed),
+        Standing::Unknown
+    );
+    let text = format!("[web.example]:2222 ssh-ed25519 {A}\n");
+    assert_eq!(
+        standing(&text, &host("WEB.example", 2222), &ed),
+        Standing::Known
+    );
+    let text = format!("\nweb.example ssh-ed25519 {B}\n");
+    assert_eq!(standing(&text, &web, &ed), Standing::Changed(place(2)));
+    // A key of another kind than the known one is no reason to trust it.
+    let text = format!("web.example ecdsa-sha2-nistp256 {B}\n");
+    assert_eq!(standing(&text, &web, &ed), Standing::Changed(place(1)));
+    // RSA keys cannot be compared, so that they say nothing.
+    let text = format!("web.example ssh-rsa {B}\n");
+    assert_eq!(standing(&text, &web, &ed), Standing::Unknown);
+    let text = format!("@revoked * ssh-ed25519 {A}\nweb.example ssh-ed25519 {A}\n");
+    assert_eq!(standing(&text, &web, &ed), Standing::Revoked(place(1)));
+    let text = format!("@cert-authority * ssh-ed25519 {A}\n");
+    assert_eq!(standing(&text, &web, &ed), Standing::Unknown);
+}
+
+#[test]
+fn names_may_be_patterns() {
+    let ed = key("ssh-ed25519", b"aaaa");
+    let text = format!("*.example,!secret.example,10.0.?.1 ssh-ed25519 {A}\n");
+    for (name, expected) in [
+        ("web.example", Standing::Known),
+        ("a.b.EXAMPLE", Standing::Known),
+        ("secret.example", Standing::Unknown),
+        ("example", Standing::Unknown),
+        ("10.0.7.1", Standing::Known),
+        ("10.0.77.1", Standing::Unknown),
+    ] {
+        assert_eq!(standing(&text, &host(name, 22), &ed), expected, "{name}");
+    }
+}
+
+#[test]
+fn hashed_names_are_found() {
+    let ed = key("ssh-ed25519", b"aaaa");
+    let salt = [7_u8; 20];
+    let hash_key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &salt);
+    let hash = hmac::sign(&hash_key, b"[web.example]:2222");
+    let text = format!(
+        "|1|{}|{} ssh-ed25519 {A}\n|1|broken ssh-ed25519 {B}\n",
+        STANDARD.encode(salt),
+        STANDARD.encode(hash)
+    );
+    assert_eq!(
+        standing(&text, &host("web.example", 2222), &ed),
+        Standing::Known
+    );
+    assert_eq!(
+        standing(&text, &host("web.example", 22), &ed),
+        Standing::Unknown
+    );
+}
+
+#[test]
+fn a_new_key_is_added_once_on_a_line_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let own = dir.path().join("ssh/known_hosts");
+    fs::create_dir(dir.path().join("ssh")).unwrap();
+    fs::write(&own, "no end of line").unwrap();
+    let known = KnownHosts::new(own.clone(), None);
+    let web = host("web.example", 2222);
+    let ed = key("ssh-ed25519", b"aaaa");
+    known.add(&web, &ed).unwrap();
+    known.add(&web, &ed).unwrap();
+    assert_eq!(
+        fs::read_to_string(&own).unwrap(),
+        format!("no end of line\n[web.example]:2222 ssh-ed25519 {A}\n")
+    );
+    assert_eq!(known.of(&web).unwrap().standing(&ed), Standing::Known);
+}
+
+#[test]
+fn another_file_is_read_and_not_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let (own, more) = (dir.path().join("own"), dir.path().join("more"));
+    fs::write(&more, format!("web.example ssh-ed25519 {A}\n")).unwrap();
+    let known = KnownHosts::new(own.clone(), Some(more));
+    let web = host("web.example", 22);
+    let ed = key("ssh-ed25519", b"aaaa");
+    assert_eq!(known.of(&web).unwrap().standing(&ed), Standing::Known);
+    known.add(&web, &ed).unwrap();
+    assert!(!own.exists());
+}

@@ -1,0 +1,443 @@
+//! `ssh`: commands and files on the hosts that the user has named (SPEC section 11), by keys or
+//! the ssh agent, with each host's key checked.
+
+mod capture;
+mod command;
+mod connection;
+mod files;
+pub mod hosts;
+mod identity;
+mod known_hosts;
+mod mark;
+mod order;
+mod pool;
+mod rsa_key;
+mod transfer;
+mod trust;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use russh::Channel;
+use russh::client::Msg;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use self::command::{End, told};
+use self::connection::{ChannelError, Connection, Times};
+use self::files::LocalPath;
+use self::hosts::{Host, Hosts};
+use self::mark::Mark;
+use self::order::{Order, SshArgs, Work};
+use self::pool::{Lease, Pool, PoolLimits};
+use self::transfer::RemotePath;
+use self::trust::Trust;
+use super::output::{RESULT_LIMIT_BYTES, cut_middle, human_size, shortened};
+use super::schema::schema_of;
+use super::{
+    Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolOutput, ToolResult, arguments,
+};
+use crate::protocol::approval::{Detail, DetailKind};
+use crate::protocol::ids::SessionId;
+use crate::protocol::tool::{Effect, ToolSpec};
+
+/// The tool's name.
+const NAME: &str = "ssh";
+
+const NOT_SET_UP: &str = "no host is set up: the user has to name hosts in ssh_hosts.json in the \
+    data directory, or set SSH_HOSTS_FILE to such a file, and start Navi anew; say so to the user";
+
+/// The folder in the session's workspace where long outputs are kept.
+pub(super) const OUTPUTS: &str = "outputs";
+
+/// As many hosts as the description names; list_hosts has them all.
+const DESCRIBED_HOSTS: usize = 20;
+const MAX_SECONDS: u64 = 3_600;
+/// For connecting, beside what the command or the transfer itself may take.
+const MARGIN_SECONDS: u64 = 120;
+/// The largest file that is transferred.
+const TRANSFER_BYTES: u64 = 512 << 20;
+
+/// What the settings say of this tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SshConfig {
+    pub hosts: Hosts,
+    /// Where the keys of hosts that the user approved are kept.
+    pub known_hosts: PathBuf,
+    /// Another such file, which is read and never written.
+    pub more_known_hosts: Option<PathBuf>,
+    /// The ssh agent's socket.
+    pub agent_socket: Option<PathBuf>,
+}
+
+/// The tool.
+#[derive(Debug)]
+pub struct Ssh {
+    spec: ToolSpec,
+    hosts: Hosts,
+    agent_socket: Option<PathBuf>,
+    trust: Trust,
+    pool: Pool,
+    times: Times,
+    transfer_bytes: u64,
+}
+
+impl Ssh {
+    /// The tool for these hosts; without any it is not offered to any model. Nothing is connected
+    /// to before a call.
+    #[must_use]
+    pub fn new(config: SshConfig) -> Self {
+        Self::with_limits(config, Times::default(), PoolLimits::default())
+    }
+
+    fn with_limits(config: SshConfig, times: Times, limits: PoolLimits) -> Self {
+        let mut parameters = schema_of::<SshArgs>();
+        let names: Vec<&str> = config.hosts.iter().map(|host| host.name.as_str()).collect();
+        if let Some(first) = names.first() {
+            parameters["examples"][0]["host"] = json!(first);
+            parameters["properties"]["host"]["enum"] = json!(names);
+        }
+        Self {
+            spec: ToolSpec {
+                name: NAME.to_owned(),
+                description: description(&config.hosts),
+                parameters,
+                effect: Effect::Host,
+                time_limit_ms: (MAX_SECONDS + MARGIN_SECONDS) * 1_000,
+            },
+            hosts: config.hosts,
+            agent_socket: config.agent_socket,
+            trust: Trust::new(config.known_hosts, config.more_known_hosts),
+            pool: Pool::new(limits),
+            times,
+            transfer_bytes: TRANSFER_BYTES,
+        }
+    }
+
+    /// The session's connection to the host, which is made where there is none.
+    async fn connection(&self, host: &Host, context: &ToolContext) -> Result<Lease, ToolError> {
+        let connect = async {
+            let check = self.trust.check(host, context).await?;
+            let opened = Connection::open(host, check, self.agent_socket.as_deref(), self.times);
+            let (connection, key, standing) = opened.await?;
+            self.trust.keep(host, key, standing, context).await?;
+            Ok(connection)
+        };
+        self.pool.get(context.session_id, &host.name, connect).await
+    }
+
+    /// A channel to the host, on the session's connection to it.
+    async fn channel(
+        &self,
+        host: &Host,
+        context: &ToolContext,
+    ) -> Result<(Lease, Channel<Msg>), ToolError> {
+        let mut lease = self.connection(host, context).await?;
+        let mut channel = lease.connection.channel().await;
+        if matches!(channel, Err(ChannelError::Dead)) {
+            // It died while nobody looked. Nothing was sent on it, so another may be tried.
+            Pool::discard(lease).await;
+            lease = self.connection(host, context).await?;
+            channel = lease.connection.channel().await;
+        }
+        match channel {
+            Ok(channel) => Ok((lease, channel)),
+            Err(error) => Err(no_channel(host, error)),
+        }
+    }
+
+    async fn run(
+        &self,
+        host: &Host,
+        command: &str,
+        limit: Duration,
+        context: &ToolContext,
+    ) -> ToolResult {
+        let (lease, channel) = self.channel(host, context).await?;
+        let ran = command::run(
+            (&lease.connection, channel),
+            Mark::of(&host.user, command),
+            limit,
+            context.output.clone(),
+        )
+        .await?;
+        if ran.end == End::Lost {
+            Pool::discard(lease).await;
+        }
+        let mut text = format!("{}: {}", host.name, told(&ran, limit));
+        let output = ran.output;
+        if output.total_bytes == 0 {
+            text.push_str("; no output");
+            return Ok(ToolOutput::outside(text));
+        }
+        if output.text.len() > RESULT_LIMIT_BYTES {
+            let call = context.call_id.to_string();
+            let path = LocalPath::parse(&format!("{OUTPUTS}/ssh-{call}.txt"))?;
+            let shown = path.shown();
+            let kept = files::keep(context.workspace.clone(), path, output.text.clone()).await;
+            let what = if output.cut {
+                "as much as was kept"
+            } else {
+                "all of it"
+            };
+            text.push_str(&match kept {
+                Ok(()) => format!(
+                    "; {} of output, {what} in the workspace's file {shown}",
+                    human_size(output.total_bytes)
+                ),
+                Err(error) => format!("; the whole output could not be kept: {}", error.0),
+            });
+        }
+        text.push_str("\n\n");
+        text.push_str(&cut_middle(&output.text, RESULT_LIMIT_BYTES));
+        Ok(ToolOutput::outside(text))
+    }
+
+    async fn upload(
+        &self,
+        host: &Host,
+        path: LocalPath,
+        to: RemotePath,
+        context: &ToolContext,
+    ) -> ToolResult {
+        let name = path.name();
+        let limit = self.transfer_bytes;
+        let source = blocking(context, move |workspace| {
+            files::open(&workspace, &path, limit)
+        })
+        .await?;
+        let size = human_size(source.size_bytes);
+        let (lease, channel) = self.channel(host, context).await?;
+        let line = (&*lease.connection, channel);
+        let to = transfer::upload(line, &name, source, to, &context.output).await?;
+        Ok(format!("uploaded `{name}` ({size}) to `{to}` on {}", host.name).into())
+    }
+
+    async fn download(
+        &self,
+        host: &Host,
+        from: RemotePath,
+        path: LocalPath,
+        context: &ToolContext,
+    ) -> ToolResult {
+        let (_lease, channel) = self.channel(host, context).await?;
+        let place = path.clone();
+        let sink = blocking(context, move |workspace| files::create(&workspace, &place)).await?;
+        let to = (sink, &path);
+        let size =
+            transfer::download(channel, &from, to, self.transfer_bytes, &context.output).await?;
+        // The sentence is ours, but with it a text from outside has come in.
+        Ok(ToolOutput::outside(format!(
+            "downloaded {} from {} to the workspace's file `{}`",
+            human_size(size),
+            host.name,
+            path.shown()
+        )))
+    }
+
+    fn list(&self) -> String {
+        self.hosts
+            .iter()
+            .map(|host| {
+                let what = if host.description.is_empty() {
+                    String::new()
+                } else {
+                    format!(": {}", host.description)
+                };
+                format!("{} ({}){what}\n", host.name, host.login())
+            })
+            .collect()
+    }
+}
+
+#[async_trait]
+impl Tool for Ssh {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn unavailable(&self) -> Option<&str> {
+        self.hosts.is_empty().then_some(NOT_SET_UP)
+    }
+
+    fn effect(&self, args: &Value) -> Effect {
+        match args["action"].as_str() {
+            Some("list_hosts") => Effect::Read,
+            _ => Effect::Host,
+        }
+    }
+
+    async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
+        let order = Order::of(arguments::read(args.clone())?, &self.hosts)?;
+        let Order::On(host, work, limit) = order else {
+            return Ok(Proposal::of_arguments(NAME, args));
+        };
+        let mut details = vec![text("host", format!("{} ({})", host.name, host.login()))];
+        let mut digest = String::new();
+        let (summary, key, words) = match &work {
+            Work::Run(command) => {
+                details.push(code("command", command.clone()));
+                (
+                    format!("run `{}` on {}", shortened(command, 100), host.name),
+                    format!("run\0{}\0{command}", host.name),
+                    format!("`{command}` on {}", host.name),
+                )
+            }
+            Work::Upload(path, _, to) => {
+                let (opened, limit) = (path.clone(), self.transfer_bytes);
+                let (size, sha256) = blocking(context, move |workspace| {
+                    let source = files::open(&workspace, &opened, limit)?;
+                    Ok((source.size_bytes, source.digest()?))
+                })
+                .await?;
+                details.push(text(
+                    "file",
+                    format!("{} ({})", path.shown(), human_size(size)),
+                ));
+                details.push(text("to", to.clone()));
+                digest = sha256;
+                (
+                    format!("upload {} to {}", path.name(), host.name),
+                    format!("upload\0{}\0{to}", host.name),
+                    format!("uploads to `{to}` on {}", host.name),
+                )
+            }
+            Work::Download(_, path, from) => {
+                details.push(text("from", from.clone()));
+                details.push(text("file", path.shown()));
+                (
+                    format!("download {from} from {}", host.name),
+                    format!("download\0{}\0{from}", host.name),
+                    format!("downloads of `{from}` from {}", host.name),
+                )
+            }
+        };
+        details.push(text("time limit", format!("{} s", limit.as_secs())));
+        let offered = self.trust.offer(host, context, self.times).await?;
+        let mut rule = Some(RuleSubject { key, words });
+        let mut summary = summary;
+        if let Some(key) = &offered.asked {
+            summary.push_str(", a host that is not known yet");
+            details.insert(
+                1,
+                text(
+                    "key of the new host",
+                    format!(
+                        "{}\nApproving trusts this key from now on. Compare it with what `ssh-keygen -lf` shows of the host's own key files.",
+                        key.shown()
+                    ),
+                ),
+            );
+            // Nobody has a rule for a host that they have never seen.
+            rule = None;
+        }
+        Ok(Proposal {
+            summary,
+            details,
+            rule,
+            binding: json!([host.login(), host.key, host.agent, offered.binding, digest])
+                .to_string(),
+        })
+    }
+
+    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
+        let (host, work, limit) = match Order::of(arguments::read(args)?, &self.hosts)? {
+            Order::ListHosts => return Ok(self.list().into()),
+            Order::On(host, work, limit) => (host, work, limit),
+        };
+        let whole = limit + Duration::from_secs(MARGIN_SECONDS);
+        let late = |what: &str| {
+            ToolError(format!(
+                "the {what} was not done within {} s and was given up; set timeout_seconds for more",
+                limit.as_secs()
+            ))
+        };
+        match work {
+            // The command has its own limit, after which its output so far is told.
+            Work::Run(command) => timeout(whole, self.run(host, &command, limit, &context))
+                .await
+                .unwrap_or_else(|_| Err(late("command"))),
+            Work::Upload(path, to, _) => timeout(limit, self.upload(host, path, to, &context))
+                .await
+                .unwrap_or_else(|_| Err(late("upload"))),
+            Work::Download(from, path, _) => {
+                timeout(limit, self.download(host, from, path, &context))
+                    .await
+                    .unwrap_or_else(|_| Err(late("download")))
+            }
+        }
+    }
+
+    fn session_closed(&self, session: SessionId) {
+        self.pool.end_session(session);
+    }
+}
+
+fn description(hosts: &Hosts) -> String {
+    let does = "Run commands on the user's other machines, and move files between them and the workspace. Look before you change anything there.";
+    if hosts.is_empty() {
+        return does.to_owned();
+    }
+    let named: Vec<String> = hosts
+        .iter()
+        .take(DESCRIBED_HOSTS)
+        .map(|host| match host.description.as_str() {
+            "" => host.name.clone(),
+            description => format!("{} ({description})", host.name),
+        })
+        .collect();
+    let more = if hosts.iter().count() > DESCRIBED_HOSTS {
+        ", and more: see list_hosts"
+    } else {
+        ""
+    };
+    format!("{does} Hosts: {}{more}.", named.join(", "))
+}
+
+fn no_channel(host: &Host, error: ChannelError) -> ToolError {
+    let reason = match error {
+        ChannelError::Refused => {
+            "opens no more sessions for this user; wait until a command has ended"
+        }
+        ChannelError::Dead => "does not answer any more; try again, or tell the user",
+    };
+    ToolError(format!("the host `{}` {reason}", host.name))
+}
+
+async fn blocking<T: Send + 'static>(
+    context: &ToolContext,
+    work: impl FnOnce(PathBuf) -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    let workspace = context.workspace.clone();
+    tokio::task::spawn_blocking(move || work(workspace))
+        .await
+        .unwrap_or_else(|error| {
+            tracing::error!(%error, "the ssh tool failed");
+            Err(ToolError(
+                "the ssh tool failed inside; do this in another way".to_owned(),
+            ))
+        })
+}
+
+fn text(label: &str, text: String) -> Detail {
+    Detail {
+        label: label.to_owned(),
+        kind: DetailKind::Text,
+        text,
+    }
+}
+
+fn code(label: &str, code: String) -> Detail {
+    Detail {
+        kind: DetailKind::Code,
+        ..text(label, code)
+    }
+}
+
+#[cfg(test)]
+mod attack_tests;
+#[cfg(test)]
+mod sshd;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! What the model asks for, and the order that it comes to.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::files::LocalPath;
+use super::hosts::{Host, Hosts};
+use super::transfer::RemotePath;
+use crate::tools::ToolError;
+
+const RUN_SECONDS: u64 = 60;
+const TRANSFER_SECONDS: u64 = 600;
+
+/// One flat object: see `filesystem`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"action": "run", "host": "web1", "command": "uptime"}))]
+pub(super) struct SshArgs {
+    /// run: run `command` on the host. upload: send the workspace's file `path` to `to` on the
+    /// host. download: fetch `from` on the host into the workspace as `path`. list_hosts: what
+    /// hosts there are.
+    action: Action,
+    /// The host, by its name.
+    host: Option<String>,
+    /// run: the command line, for the shell on the host. It gets no input, so use flags such as
+    /// -y where it would ask.
+    command: Option<String>,
+    /// upload, download: the file in the workspace.
+    path: Option<String>,
+    /// upload: the path on the host; what stood there is replaced.
+    to: Option<String>,
+    /// download: the path on the host.
+    from: Option<String>,
+    /// How long it may take; 60 for run, 600 for a file.
+    #[schemars(range(min = 1, max = 3600))]
+    timeout_seconds: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Run,
+    Upload,
+    Download,
+    ListHosts,
+}
+
+/// A call with everything that it needs.
+#[derive(Debug)]
+pub(super) enum Order<'a> {
+    ListHosts,
+    On(&'a Host, Work, Duration),
+}
+
+#[derive(Debug)]
+pub(super) enum Work {
+    Run(String),
+    /// The last is the path on the host as it was asked for.
+    Upload(LocalPath, RemotePath, String),
+    Download(RemotePath, LocalPath, String),
+}
+
+impl<'a> Order<'a> {
+    pub(super) fn of(args: SshArgs, hosts: &'a Hosts) -> Result<Self, ToolError> {
+        let seconds = |usual| Duration::from_secs(args.timeout_seconds.unwrap_or(usual));
+        let (work, limit) = match args.action {
+            Action::ListHosts => return Ok(Self::ListHosts),
+            Action::Run => {
+                let command = needed(args.command, "run", "command")?;
+                if command.contains('\0') {
+                    return Err(ToolError(
+                        "`command` has a NUL byte; leave it out".to_owned(),
+                    ));
+                }
+                (Work::Run(command), seconds(RUN_SECONDS))
+            }
+            Action::Upload => {
+                let path = LocalPath::parse(&needed(args.path, "upload", "path")?)?;
+                let to = needed(args.to, "upload", "to")?;
+                let work = Work::Upload(path, RemotePath::parse(&to)?, to);
+                (work, seconds(TRANSFER_SECONDS))
+            }
+            Action::Download => {
+                let from = needed(args.from, "download", "from")?;
+                let path = LocalPath::parse(&needed(args.path, "download", "path")?)?;
+                let work = Work::Download(RemotePath::parse(&from)?, path, from);
+                (work, seconds(TRANSFER_SECONDS))
+            }
+        };
+        let name = needed(args.host, "this action", "host")?;
+        // The schema has the names, so that a wrong one does not come this far.
+        let host = hosts.get(&name).ok_or_else(|| {
+            ToolError(format!(
+                "there is no host `{name}`; use list_hosts to see which there are"
+            ))
+        })?;
+        Ok(Self::On(host, work, limit))
+    }
+}
+
+fn needed(value: Option<String>, action: &str, field: &str) -> Result<String, ToolError> {
+    value.filter(|text| !text.trim().is_empty()).ok_or_else(|| {
+        ToolError(format!(
+            "{action} needs `{field}`, which is missing or empty"
+        ))
+    })
+}

@@ -1,0 +1,148 @@
+//! RSA keys, signed with by ring. The `rsa` crate that russh would use leaks a private key
+//! through timing (RUSTSEC-2023-0071) and stays out of the tree. That leaves RSA host keys
+//! unchecked and so refused; every OpenSSH server since 2014 has an ed25519 key beside.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use num_bigint::BigUint;
+use ring::rand::SystemRandom;
+use ring::rsa::{KeyPair, KeyPairComponents, PublicKeyComponents};
+use ring::signature::{RSA_PKCS1_SHA256, RSA_PKCS1_SHA512, RsaEncoding};
+use russh::keys::agent::AgentIdentity;
+use russh::keys::ssh_key::Mpint;
+use russh::keys::ssh_key::private::RsaKeypair;
+use russh::keys::ssh_key::public::{KeyData, RsaPublicKey};
+use russh::keys::{HashAlg, PublicKey};
+
+/// Signs log-ins with an RSA key.
+#[derive(Debug)]
+pub(super) struct RsaSigner {
+    pair: KeyPair,
+    public: PublicKey,
+}
+
+/// What can go wrong while signing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SignError {
+    #[error("the connection was lost")]
+    Lost(#[from] russh::SendError),
+    #[error("the RSA key cannot sign")]
+    Sign,
+}
+
+impl RsaSigner {
+    pub(super) fn public_key(&self) -> &PublicKey {
+        &self.public
+    }
+
+    /// A key of OpenSSH's own format, which leaves out what follows from the rest.
+    pub(super) fn of_openssh(key: &RsaKeypair) -> Result<Self, String> {
+        let (public, private) = (key.public(), key.private());
+        let number = |value: &Mpint| {
+            value
+                .as_positive_bytes()
+                .map(BigUint::from_bytes_be)
+                .ok_or_else(|| "is broken: a number in it is negative".to_owned())
+        };
+        let (d, p, q) = (
+            number(private.d())?,
+            number(private.p())?,
+            number(private.q())?,
+        );
+        let one = BigUint::from(1_u8);
+        if p <= one || q <= one {
+            return Err("is broken: a factor in it is no prime".to_owned());
+        }
+        let bytes = |value: &BigUint| value.to_bytes_be();
+        let components = KeyPairComponents {
+            public_key: PublicKeyComponents {
+                n: bytes(&number(public.n())?),
+                e: bytes(&number(public.e())?),
+            },
+            dP: bytes(&(&d % (&p - &one))),
+            dQ: bytes(&(&d % (&q - &one))),
+            qInv: bytes(&number(private.iqmp())?),
+            d: bytes(&d),
+            p: bytes(&p),
+            q: bytes(&q),
+        };
+        Self::of_pair(KeyPair::from_components(&components).map_err(rejected)?)
+    }
+
+    /// A key of an older format: PKCS#1, or PKCS#8 where it is an RSA key.
+    pub(super) fn of_pem(text: &str) -> Result<Option<Self>, String> {
+        if let Some(der) = pem(text, "RSA PRIVATE KEY") {
+            let pair = KeyPair::from_der(&der).map_err(rejected)?;
+            return Self::of_pair(pair).map(Some);
+        }
+        let Some(der) = pem(text, "PRIVATE KEY") else {
+            return Ok(None);
+        };
+        match KeyPair::from_pkcs8(&der) {
+            Ok(pair) => Self::of_pair(pair).map(Some),
+            // Not an RSA key, which another reader may take.
+            Err(error) if error.to_string() == "WrongAlgorithm" => Ok(None),
+            Err(error) => Err(rejected(error)),
+        }
+    }
+
+    fn of_pair(pair: KeyPair) -> Result<Self, String> {
+        let components = PublicKeyComponents::<Vec<u8>>::from(pair.public());
+        let number = |bytes: &[u8]| Mpint::from_positive_bytes(bytes);
+        let public = RsaPublicKey::new(number(&components.e), number(&components.n))
+            .map_err(|error| format!("is broken: {error}"))?;
+        Ok(Self {
+            pair,
+            public: PublicKey::new(KeyData::Rsa(public), ""),
+        })
+    }
+
+    fn sign(&self, hash: Option<HashAlg>, data: &[u8]) -> Result<Vec<u8>, SignError> {
+        let (name, padding): (&str, &'static dyn RsaEncoding) = match hash {
+            Some(HashAlg::Sha256) => ("rsa-sha2-256", &RSA_PKCS1_SHA256),
+            _ => ("rsa-sha2-512", &RSA_PKCS1_SHA512),
+        };
+        let mut signature = vec![0; self.pair.public().modulus_len()];
+        self.pair
+            .sign(padding, &SystemRandom::new(), data, &mut signature)
+            .map_err(|_| SignError::Sign)?;
+        // RFC 8332, section 3: the algorithm's name and the signature, as one string.
+        Ok(string(
+            &[string(name.as_bytes()), string(&signature)].concat(),
+        ))
+    }
+}
+
+impl russh::Signer for RsaSigner {
+    type Error = SignError;
+
+    /// Gives back what is to be signed with the signature after it, as russh wants it.
+    async fn auth_sign(
+        &mut self,
+        _: &AgentIdentity,
+        hash: Option<HashAlg>,
+        mut to_sign: Vec<u8>,
+    ) -> Result<Vec<u8>, SignError> {
+        let signature = self.sign(hash, &to_sign)?;
+        to_sign.extend(signature);
+        Ok(to_sign)
+    }
+}
+
+/// RFC 4251, section 5: its length in four bytes, then the string.
+fn string(bytes: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    [&length.to_be_bytes(), bytes].concat()
+}
+
+fn rejected(error: ring::error::KeyRejected) -> String {
+    format!("is no RSA key that can be used (of 2048 to 4096 bits): {error}")
+}
+
+/// The bytes of a PEM block of this kind.
+fn pem(text: &str, kind: &str) -> Option<Vec<u8>> {
+    let (_, rest) = text.split_once(&format!("-----BEGIN {kind}-----"))?;
+    let (body, _) = rest.split_once(&format!("-----END {kind}-----"))?;
+    let body: String = body.split_ascii_whitespace().collect();
+    STANDARD.decode(body).ok()
+}

@@ -1,0 +1,290 @@
+//! A real OpenSSH server for tests: on a loopback port, with keys of its own in a directory that
+//! goes with it. Its user is the one that runs the test.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    dead_code,
+    reason = "a test that cannot go on should say so by failing; not every test uses all of it"
+)]
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// See the module. Dropping it ends the server and all that it started.
+#[derive(Debug)]
+pub(crate) struct Sshd {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) port: u16,
+    pub(crate) user: String,
+    server: Child,
+}
+
+/// Which keys a server has and takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kinds {
+    pub(crate) host: &'static str,
+    pub(crate) user: &'static str,
+}
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self {
+            host: "ed25519",
+            user: "ed25519",
+        }
+    }
+}
+
+impl Sshd {
+    pub(crate) fn start() -> Self {
+        Self::with(Kinds::default())
+    }
+
+    pub(crate) fn with(kinds: Kinds) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        key(&dir.path().join("host_key"), kinds.host, &[]);
+        key(&dir.path().join("user_key"), kinds.user, &[]);
+        fs::copy(
+            dir.path().join("user_key.pub"),
+            dir.path().join("authorized_keys"),
+        )
+        .unwrap();
+        let user = output(Command::new("id").arg("-un"));
+        if output(Command::new("id").arg("-u")) == "0" {
+            // Where sshd as root parts with its rights; the package's service makes it otherwise.
+            fs::create_dir_all("/run/sshd").unwrap();
+        }
+        for _ in 0..5 {
+            let port = free_port();
+            if let Some(server) = serve(dir.path(), port) {
+                return Self {
+                    dir,
+                    port,
+                    user,
+                    server,
+                };
+            }
+        }
+        panic!("sshd did not start: {}", log(dir.path()));
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// What the server has written.
+    pub(crate) fn log(&self) -> String {
+        log(self.dir.path())
+    }
+
+    /// How often somebody has logged in.
+    pub(crate) fn log_ins(&self) -> usize {
+        self.log().matches("Accepted publickey").count()
+    }
+
+    /// Ends the server and its connections, and starts one with another host key on the same
+    /// port.
+    pub(crate) fn start_with_another_key(&mut self) {
+        self.stop();
+        for name in ["host_key", "host_key.pub"] {
+            fs::remove_file(self.path(name)).unwrap();
+        }
+        key(&self.path("host_key"), "ed25519", &[]);
+        self.start_again();
+    }
+
+    /// Ends the server and its connections.
+    pub(crate) fn stop(&mut self) {
+        // Its connections are processes in sessions of their own.
+        for process in descendants(self.server.id()) {
+            let _ = Command::new("kill")
+                .args(["-KILL", &process.to_string()])
+                .stderr(Stdio::null())
+                .status();
+        }
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+
+    pub(crate) fn start_again(&mut self) {
+        self.server = serve(self.dir.path(), self.port)
+            .unwrap_or_else(|| panic!("sshd did not start again: {}", self.log()));
+    }
+
+    /// The host key's fingerprint, as ssh-keygen tells it.
+    pub(crate) fn fingerprint(&self) -> String {
+        let line = output(
+            Command::new("ssh-keygen")
+                .arg("-lf")
+                .arg(self.path("host_key.pub")),
+        );
+        line.split_whitespace().nth(1).unwrap().to_owned()
+    }
+
+    /// The host key as a line of a known_hosts file.
+    pub(crate) fn known_hosts_line(&self) -> String {
+        let key = fs::read_to_string(self.path("host_key.pub")).unwrap();
+        let key: Vec<&str> = key.split_whitespace().take(2).collect();
+        format!("[127.0.0.1]:{} {}\n", self.port, key.join(" "))
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// An ssh agent of a test's own.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    pub(crate) socket: PathBuf,
+    server: Child,
+}
+
+impl Agent {
+    pub(crate) fn start(dir: &Path) -> Self {
+        let socket = dir.join("agent");
+        let server = Command::new("ssh-agent")
+            .arg("-D")
+            .arg("-a")
+            .arg(&socket)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_until("the agent listens", || socket.exists());
+        Self { socket, server }
+    }
+
+    pub(crate) fn add(&self, key: &Path) {
+        let added = Command::new("ssh-add")
+            .arg(key)
+            .env("SSH_AUTH_SOCK", &self.socket)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(added.status.success(), "{added:?}");
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// Makes a key with ssh-keygen.
+pub(crate) fn key(path: &Path, kind: &str, more: &[&str]) {
+    let passphrase: &[&str] = if more.contains(&"-N") {
+        &[]
+    } else {
+        &["-N", ""]
+    };
+    let made = Command::new("ssh-keygen")
+        .args(["-q", "-t", kind, "-f"])
+        .arg(path)
+        .args(passphrase)
+        .args(more)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+}
+
+/// Waits for something that another process does.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(20), "not so: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn serve(dir: &Path, port: u16) -> Option<Child> {
+    let config = dir.join("sshd_config");
+    let here = dir.display();
+    fs::write(
+        &config,
+        format!(
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {here}/host_key\n\
+             AuthorizedKeysFile {here}/authorized_keys\nPidFile none\nStrictModes no\nUsePAM no\n\
+             PermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
+             MaxStartups 100\nLogLevel VERBOSE\nPrintMotd no\nSubsystem sftp internal-sftp\n"
+        ),
+    )
+    .unwrap();
+    let sshd = ["/usr/sbin/sshd", "/usr/bin/sshd", "/usr/local/sbin/sshd"]
+        .into_iter()
+        .find(|path| Path::new(path).exists())
+        .unwrap_or_else(|| panic!("there is no sshd: install openssh-server"));
+    let mut server = Command::new(sshd)
+        .args(["-D", "-f"])
+        .arg(&config)
+        .arg("-E")
+        .arg(dir.join("log"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(20) {
+        if server.try_wait().unwrap().is_some() {
+            return None;
+        }
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return Some(server);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+    None
+}
+
+/// Every process that this one started, and those that they started.
+fn descendants(of: u32) -> Vec<u32> {
+    let parents: Vec<(u32, u32)> = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| {
+            let id = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+            // The name before it, in brackets, may have spaces.
+            let (_, rest) = stat.rsplit_once(')')?;
+            Some((id, rest.split_whitespace().nth(1)?.parse().ok()?))
+        })
+        .collect();
+    let mut found = vec![of];
+    let mut at = 0;
+    while at < found.len() {
+        let parent = found[at];
+        found.extend(
+            parents
+                .iter()
+                .filter(|(_, p)| *p == parent)
+                .map(|(id, _)| *id),
+        );
+        at += 1;
+    }
+    found.split_off(1)
+}
+
+fn log(dir: &Path) -> String {
+    fs::read_to_string(dir.join("log")).unwrap_or_default()
+}
+
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}

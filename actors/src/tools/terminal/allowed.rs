@@ -1,0 +1,336 @@
+//! `TERMINAL_ALLOWED_COMMANDS`: which commands there are at all.
+//!
+//! With a list, no shell is in it: the command is split into words as a shell would, runs as
+//! those words, and anything that a shell would do more with is refused. So are programs that
+//! run other programs, listed or not: a list that names them would be no list.
+
+use std::collections::BTreeSet;
+
+use crate::tools::ToolError;
+use crate::tools::output::shortened;
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Allowed {
+    /// Any command, inside the sandbox.
+    #[default]
+    Any,
+    /// These alone, inside the sandbox and without a shell.
+    Only(BTreeSet<String>),
+    /// Any command, with the rights of the service.
+    Everything,
+}
+
+/// How a command is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// By a shell.
+    Shell(String),
+    /// As it stands.
+    Words(Vec<String>),
+}
+
+/// Whatever means more to a shell than itself, quoted or not.
+const SHELL_MEANS_MORE: &str = ";&|<>$`\\\n\r(){}*?[]~#!";
+
+/// Programs whose arguments are programs, or that run what is typed or written in a file.
+const WRAPPERS: [&str; 49] = [
+    "ash", "awk", "bash", "busybox", "chroot", "command", "dash", "doas", "env", "eval", "exec",
+    "expect", "fish", "flock", "gawk", "ionice", "ksh", "less", "make", "man", "mawk", "nice",
+    "nohup", "nsenter", "parallel", "perl", "pkexec", "rbash", "runuser", "screen", "script",
+    "sed", "setpriv", "setsid", "sh", "stdbuf", "strace", "su", "sudo", "taskset", "time",
+    "timeout", "tmux", "unshare", "vi", "vim", "watch", "xargs", "zsh",
+];
+
+/// Arguments by which a program that is none of those runs others all the same, or takes its
+/// settings from the caller: a program and such arguments, of `find` their beginnings.
+const RUNNING_ARGUMENTS: [(&str, &[&str]); 5] = [
+    (
+        "find",
+        &[
+            "-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fls",
+        ],
+    ),
+    (
+        "git",
+        &[
+            "-c",
+            "--config-env",
+            "--exec-path",
+            "--upload-pack",
+            "--receive-pack",
+            "-p",
+            "--paginate",
+        ],
+    ),
+    (
+        "tar",
+        &[
+            "--checkpoint-action",
+            "--to-command",
+            "-I",
+            "--use-compress-program",
+            "-F",
+            "--info-script",
+            "--new-volume-script",
+            "--rmt-command",
+            "--rsh-command",
+        ],
+    ),
+    ("rsync", &["-e", "--rsh", "--rsync-path"]),
+    ("sort", &["--compress-program"]),
+];
+
+impl Allowed {
+    /// As a setting has it: empty for any, `*` to lift the fence, or names with commas between.
+    ///
+    /// # Errors
+    /// What the setting should look like.
+    pub fn parse(setting: &str) -> Result<Self, String> {
+        let names: BTreeSet<String> = setting
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect();
+        if names.is_empty() {
+            return Ok(Self::Any);
+        }
+        if names.contains("*") {
+            return if names.len() == 1 {
+                Ok(Self::Everything)
+            } else {
+                Err("names of commands with commas between, or * alone".to_owned())
+            };
+        }
+        for name in &names {
+            if name
+                .chars()
+                .any(|c| c.is_whitespace() || SHELL_MEANS_MORE.contains(c))
+            {
+                return Err(
+                    "names of commands alone, with commas between, such as ls,cat,git".to_owned(),
+                );
+            }
+        }
+        Ok(Self::Only(names))
+    }
+
+    /// The names in the list that it leaves out all the same: they run any other command.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<&str> {
+        let Self::Only(names) = self else {
+            return Vec::new();
+        };
+        let names = names.iter().map(String::as_str);
+        names.filter(|name| is_wrapper(name)).collect()
+    }
+
+    /// How this command is run, where it may be.
+    pub(super) fn line(&self, command: &str) -> Result<Line, ToolError> {
+        let Self::Only(names) = self else {
+            return Ok(Line::Shell(command.to_owned()));
+        };
+        let listed = || {
+            let names = names.iter().map(String::as_str);
+            let names: Vec<&str> = names.filter(|name| !is_wrapper(name)).collect();
+            names.join(", ")
+        };
+        if let Some(found) = command.chars().find(|c| SHELL_MEANS_MORE.contains(*c)) {
+            return Err(ToolError(format!(
+                "the command has `{}`, and only plain commands may be run here, one at a time and without a shell; the commands are {}",
+                found.escape_default(),
+                listed()
+            )));
+        }
+        let words = shlex::split(command)
+            .ok_or_else(|| ToolError("a quote in the command has no end; close it".to_owned()))?;
+        let Some(program) = words.first() else {
+            return Err(ToolError("`command` is empty".to_owned()));
+        };
+        if !names.contains(program.as_str()) || is_wrapper(program) {
+            return Err(ToolError(format!(
+                "the command `{}` is not among those that may be run here: {}",
+                shortened(program, 60),
+                listed()
+            )));
+        }
+        if let Some(argument) = runs_others(&words) {
+            return Err(ToolError(format!(
+                "`{program}` may not be run with `{}`, by which it would run or change something else; do it without",
+                shortened(argument, 60)
+            )));
+        }
+        Ok(Line::Words(words))
+    }
+}
+
+fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+fn is_wrapper(program: &str) -> bool {
+    WRAPPERS.contains(&base_name(program))
+}
+
+/// The argument by which these words run another program.
+fn runs_others(words: &[String]) -> Option<&str> {
+    let (program, arguments) = words.split_first()?;
+    let name = base_name(program);
+    let (_, refused) = RUNNING_ARGUMENTS.iter().find(|(known, _)| *known == name)?;
+    let mut arguments = arguments.iter().map(String::as_str).enumerate();
+    let found = arguments.find(|(at, argument)| {
+        // `tar xf a`
+        let is_bare = name == "tar" && *at == 0 && !argument.starts_with('-');
+        let written = format!("{}{argument}", if is_bare { "-" } else { "" });
+        refused.iter().any(|one| stands_for(name, &written, one))
+    });
+    found.map(|(_, argument)| argument)
+}
+
+/// Whether an argument is this refused one, in any of the ways to write it.
+fn stands_for(program: &str, argument: &str, refused: &str) -> bool {
+    let has_clusters = !matches!(program, "find" | "git");
+    if argument.starts_with("--") {
+        // `--rsh=x`, and `--rs=x`: a beginning stands for the whole.
+        let name = argument.split('=').next().unwrap_or(argument);
+        return name.len() > 2 && refused.starts_with(name);
+    }
+    match (refused.strip_prefix('-'), argument.strip_prefix('-')) {
+        // `-xIf`
+        (Some(letter), Some(cluster)) if has_clusters && letter.len() == 1 => {
+            cluster.contains(letter)
+        }
+        // `-fprintf`, `-ccore.pager=x`
+        _ => argument.starts_with(refused),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn only(names: &str) -> Allowed {
+        Allowed::parse(names).unwrap()
+    }
+
+    #[test]
+    fn a_setting_is_read() {
+        assert_eq!(Allowed::parse("").unwrap(), Allowed::Any);
+        assert_eq!(Allowed::parse(" , ").unwrap(), Allowed::Any);
+        assert_eq!(Allowed::parse("*").unwrap(), Allowed::Everything);
+        let names = ["cat", "ls"].map(str::to_owned);
+        assert_eq!(
+            Allowed::parse("ls, cat,").unwrap(),
+            Allowed::Only(names.into())
+        );
+        for wrong in ["*,ls", "ls -l", "a;b"] {
+            assert!(Allowed::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_runs_any_other_command_is_left_out_of_a_list() {
+        let allowed = only("ls,/bin/sh,sed,make");
+        assert_eq!(allowed.left_out(), ["/bin/sh", "make", "sed"]);
+        for command in ["/bin/sh x.sh", "sed '1e sh x.sh' f", "make", "less f"] {
+            let refused = allowed.line(command).unwrap_err();
+            assert!(refused.0.ends_with("may be run here: ls"), "{refused}");
+        }
+        assert!(allowed.line("ls").is_ok());
+        assert!(Allowed::Everything.left_out().is_empty());
+    }
+
+    #[test]
+    fn listed_commands_run_as_their_words() {
+        let allowed = only("ls,git,find,tar,rsync");
+        let words = |command: &str| match allowed.line(command).unwrap() {
+            Line::Words(words) => words,
+            Line::Shell(shell) => panic_on(&shell),
+        };
+        assert_eq!(words("ls -l 'a b'"), ["ls", "-l", "a b"]);
+        assert_eq!(words("git log --oneline"), ["git", "log", "--oneline"]);
+        assert_eq!(words("find . -name x"), ["find", ".", "-name", "x"]);
+        for plain in [
+            "git commit -am text",
+            "git log --pretty=oneline",
+            "tar -xzf a.tar --strip-components=1",
+            "tar czf a.tar In",
+            "rsync -av --delete a b",
+        ] {
+            assert!(allowed.line(plain).is_ok(), "{plain}");
+        }
+        let any = Allowed::Any.line("a; b").unwrap();
+        assert_eq!(any, Line::Shell("a; b".to_owned()));
+    }
+
+    fn panic_on(shell: &str) -> Vec<String> {
+        vec![format!("a shell: {shell}")]
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        let allowed = only("ls,git,find,tar,echo,rsync,sort");
+        for command in [
+            "",
+            "rm x",
+            "/bin/ls",
+            "./ls",
+            "ls; rm x",
+            "ls && rm x",
+            "ls | sh",
+            "ls\nrm x",
+            "ls $(rm x)",
+            "ls `rm x`",
+            "ls > x",
+            "ls < x",
+            "ls *",
+            "echo $HOME",
+            "echo '$HOME'",
+            "ls ~",
+            "X=1 ls",
+            "env ls",
+            "env -S 'ls'",
+            "sh -c ls",
+            "xargs ls",
+            "find . -exec rm x",
+            "find . -execdir rm x",
+            "find . -okdir rm x",
+            "find . -delete",
+            "find . -fprintf x y",
+            "git -c core.pager=x log",
+            "git -ccore.pager=x log",
+            "git --config-env=core.pager=X log",
+            "git --exec-path=/tmp log",
+            "tar --to-command=sh -xf a",
+            "tar -Ish -xf a",
+            "tar -xf a.tar --to-comm='sh x.sh'",
+            "tar xIf ./x.sh a.tar",
+            "tar -cMF ./x.sh -f a.tar",
+            "rsync -ae ./x.sh a b",
+            "rsync --rs=./x.sh a b",
+            "sort --comp=./x.sh f",
+            "sed '1e sh x.sh' f",
+            "ls 'unclosed",
+        ] {
+            assert!(allowed.line(command).is_err(), "{command}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn only_listed_first_words_ever_run(command in "[a-z ;&|'\"$(){}\n\\\\/-]{0,40}") {
+            if let Ok(line) = only("ls,cat").line(&command) {
+                let Line::Words(words) = line else {
+                    return Err(TestCaseError::fail("a shell"));
+                };
+                prop_assert!(words[0] == "ls" || words[0] == "cat");
+                prop_assert!(!command.contains([';', '&', '|', '$', '(', '\n', '\\']));
+            }
+        }
+    }
+}

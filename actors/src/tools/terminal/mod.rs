@@ -1,0 +1,212 @@
+//! `terminal`: commands in the session's workspace, inside the sandbox.
+
+mod allowed;
+mod background;
+mod output;
+mod proposal;
+mod run;
+mod shell;
+
+#[cfg(test)]
+mod terminal_tests;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub use self::allowed::Allowed;
+use self::run::kept;
+use self::shell::Shells;
+use super::arguments;
+use super::sandbox::{Fence, Sandbox, SandboxConfig};
+use super::schema::schema_of;
+use super::{Proposal, Tool, ToolContext, ToolError, ToolResult};
+use crate::protocol::ids::SessionId;
+use crate::protocol::tool::{Effect, ToolSpec};
+
+/// The tool's name on the wire.
+pub const NAME: &str = "terminal";
+
+/// How long a command may take that asks for no more.
+const USUAL_TIME: Duration = Duration::from_secs(120);
+
+/// The longest command: it stands on a command line of ours, and those are limited.
+const COMMAND_BYTES: usize = 32 * 1024;
+
+const DESCRIPTION: &str = "Run a shell command in this conversation's workspace. It has no \
+    network, sees no files outside the workspace and cannot be typed into: give everything as \
+    arguments, with flags such as -y. cd stays for the next command. Run servers and other long \
+    work with background.";
+
+/// What the settings say of the terminal.
+#[derive(Clone, Debug)]
+pub struct TerminalConfig {
+    pub sandbox: SandboxConfig,
+    pub allowed: Allowed,
+    /// The most that a command may ask for.
+    pub max_time: Duration,
+}
+
+impl Default for TerminalConfig {
+    fn default() -> Self {
+        Self {
+            sandbox: SandboxConfig::default(),
+            allowed: Allowed::Any,
+            max_time: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// What to run, or which background command is meant. One flat object, since small models fill
+/// that in best.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"action": "run", "command": "ls -la src"}))]
+struct TerminalArgs {
+    /// run: run `command`. look: new output of a background command. end: end a background
+    /// command. list: the background commands.
+    action: Action,
+    /// run: the command, as for a shell.
+    command: Option<String>,
+    /// run: the folder to run it in, from the workspace down. Without it: where the last
+    /// command ended.
+    directory: Option<String>,
+    /// run: end it after so many seconds; 120 without it.
+    timeout_seconds: Option<u64>,
+    /// run: do not wait for its end.
+    #[serde(default)]
+    background: bool,
+    /// look, end: the number of the background command.
+    id: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Run,
+    Look,
+    End,
+    List,
+}
+
+/// The tool. Commands that run in the background live here, a bounded number for each session.
+#[derive(Debug)]
+pub struct Terminal {
+    spec: ToolSpec,
+    sandbox: Sandbox,
+    allowed: Allowed,
+    max_time: Duration,
+    shells: Shells,
+}
+
+impl Terminal {
+    #[must_use]
+    pub fn new(config: TerminalConfig) -> Self {
+        let time_limit = config.max_time + Duration::from_secs(60);
+        Self {
+            spec: ToolSpec {
+                name: NAME.to_owned(),
+                description: DESCRIPTION.to_owned(),
+                parameters: schema_of::<TerminalArgs>(),
+                // The most: what a command can do depends on what holds it.
+                effect: Effect::Host,
+                time_limit_ms: u64::try_from(time_limit.as_millis()).unwrap_or(u64::MAX),
+            },
+            sandbox: Sandbox::new(config.sandbox),
+            allowed: config.allowed,
+            max_time: config.max_time,
+            shells: Shells::default(),
+        }
+    }
+
+    /// What a command can do, at most.
+    fn effect_of_run(&self) -> Effect {
+        match (self.fence(), self.sandbox.available()) {
+            (Fence::Inside, Ok(_)) => Effect::Write,
+            (Fence::Inside, Err(_)) | (Fence::Lifted, _) => Effect::Host,
+        }
+    }
+
+    fn fence(&self) -> Fence {
+        match self.allowed {
+            Allowed::Any | Allowed::Only(_) => Fence::Inside,
+            Allowed::Everything => Fence::Lifted,
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for Terminal {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, args: &Value) -> Effect {
+        match args["action"].as_str() {
+            Some("look" | "list") => Effect::Read,
+            Some("end") => Effect::Write,
+            _ => self.effect_of_run(),
+        }
+    }
+
+    async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
+        let args: TerminalArgs = arguments::read(args.clone())?;
+        match args.action {
+            Action::Run => {
+                let wanted = self.wanted(args, context).await?;
+                self.propose(&wanted, context).await
+            }
+            Action::End => self.propose_end(needed(args.id)?, context),
+            Action::Look | Action::List => {
+                Ok(Proposal::of_arguments(NAME, &json!({"id": args.id})))
+            }
+        }
+    }
+
+    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
+        let args: TerminalArgs = arguments::read(args)?;
+        match args.action {
+            Action::Run => {
+                let background = args.background;
+                let wanted = self.wanted(args, &context).await?;
+                if background {
+                    self.start_in_background(wanted, &context).await
+                } else {
+                    self.run(wanted, &context).await
+                }
+            }
+            Action::Look => {
+                let said = self.shells.look(context.session_id, needed(args.id)?)?;
+                Ok(kept(said, &context).await?.into())
+            }
+            Action::End => {
+                let said = self.shells.end(context.session_id, needed(args.id)?);
+                Ok(kept(said.await?, &context).await?.into())
+            }
+            Action::List => Ok(self.shells.list(context.session_id).into()),
+        }
+    }
+
+    fn session_closed(&self, session: SessionId) {
+        self.shells.forget(session);
+        // Nothing of it runs by now, or will in a moment: what is left is deleted with the rest.
+        let scratch = self.sandbox.scratch_of(&session.to_string());
+        if let Err(error) = std::fs::remove_dir_all(&scratch)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, path = %scratch.display(), "temporary files of a session were left");
+        }
+    }
+}
+
+fn needed(id: Option<u64>) -> Result<u64, ToolError> {
+    id.ok_or_else(|| {
+        ToolError(
+            "`id` is missing: the number of the background command; {\"action\":\"list\"} shows them"
+                .to_owned(),
+        )
+    })
+}

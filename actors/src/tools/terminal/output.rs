@@ -1,0 +1,173 @@
+//! What a command writes: as it comes, for those who watch; whole, for the model.
+
+use anstream::adapter::strip_str;
+
+use crate::tools::LiveOutput;
+
+/// The most that one command may write before it is ended: nobody reads more.
+pub(super) const MAX_BYTES: usize = 8 << 20;
+
+/// Bytes on their way to being text: a character may come in two pieces.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    open: Vec<u8>,
+}
+
+impl Decoder {
+    /// The text that is complete with these bytes. What is no text becomes `�`.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> String {
+        self.open.extend_from_slice(bytes);
+        let mut text = String::new();
+        let mut rest = self.open.as_slice();
+        loop {
+            match std::str::from_utf8(rest) {
+                Ok(valid) => {
+                    text.push_str(valid);
+                    rest = &[];
+                    break;
+                }
+                Err(error) => {
+                    let (valid, after) = rest.split_at(error.valid_up_to());
+                    text.push_str(&String::from_utf8_lossy(valid));
+                    let Some(wrong) = error.error_len() else {
+                        rest = after;
+                        break;
+                    };
+                    text.push('\u{fffd}');
+                    rest = &after[wrong..];
+                }
+            }
+        }
+        self.open = rest.to_vec();
+        text
+    }
+}
+
+/// The output of a command that is waited for.
+#[derive(Debug)]
+pub(super) struct Collector {
+    decoder: Decoder,
+    text: String,
+    live: LiveOutput,
+}
+
+impl Collector {
+    pub(super) fn new(live: LiveOutput) -> Self {
+        Self {
+            decoder: Decoder::default(),
+            text: String::new(),
+            live,
+        }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let text = self.decoder.push(bytes);
+        if !text.is_empty() {
+            self.live.push(&text);
+            self.text.push_str(&text);
+        }
+    }
+
+    /// Whether it is more than anyone reads.
+    pub(super) fn is_endless(&self) -> bool {
+        self.text.len() > MAX_BYTES
+    }
+
+    /// As the model reads it.
+    pub(super) fn readable(&self) -> String {
+        readable(&self.text)
+    }
+}
+
+/// A text without colours and cursor movements; of a line that was written over, the last state.
+pub(super) fn readable(text: &str) -> String {
+    let plain = strip_str(text).to_string();
+    if !plain.contains('\r') {
+        return plain;
+    }
+    let mut lines = Vec::new();
+    for line in plain.split('\n') {
+        let line = line.trim_end_matches('\r');
+        lines.push(line.rsplit('\r').next().unwrap_or(line));
+    }
+    lines.join("\n")
+}
+
+/// Whether the output ends as a question does that waits for a person.
+pub(super) fn asks(text: &str) -> bool {
+    let line = text.trim_end().lines().last().unwrap_or_default();
+    let line = line.trim_end().to_lowercase();
+    let is_short = line.len() < 200;
+    let ends_so = [
+        "[y/n]",
+        "[y/n]:",
+        "(y/n)",
+        "(yes/no)",
+        "[y/n/q]",
+        "password:",
+        "passphrase:",
+        "?",
+        "? [y/n]",
+        "[y/n]?",
+        "continue:",
+    ];
+    is_short && ends_so.iter().any(|end| line.ends_with(end))
+        || line.contains("press any key")
+        || line.contains("press enter")
+        // A program that would have asked on the terminal itself.
+        || line.contains("/dev/tty")
+}
+
+/// What commands without a network say.
+pub(super) fn misses_network(text: &str) -> bool {
+    [
+        "Could not resolve",
+        "could not resolve",
+        "name resolution",
+        "Network is unreachable",
+        "socket: Operation not permitted",
+        "getaddrinfo",
+        "EAI_AGAIN",
+        "dns error",
+    ]
+    .iter()
+    .any(|words| text.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_model_reads_plain_text() {
+        assert_eq!(readable("\x1b[31mred\x1b[0m\n"), "red\n");
+        assert_eq!(readable("a\r\nb\r\n"), "a\nb\n");
+        assert_eq!(readable("10%\r50%\r100%\ndone"), "100%\ndone");
+        assert_eq!(readable("\x1b]0;title\x07x"), "x");
+    }
+
+    #[test]
+    fn questions_are_seen() {
+        assert!(asks("Overwrite? [y/N] "));
+        assert!(asks("Password:"));
+        assert!(!asks("done."));
+        assert!(!asks(""));
+        assert!(misses_network(
+            "curl: (6) Could not resolve host: example.org"
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn text_in_pieces_is_the_same_text(text in "\\PC{0,60}", at in 0usize..60) {
+            let bytes = text.as_bytes();
+            let at = at.min(bytes.len());
+            let mut decoder = Decoder::default();
+            let first = decoder.push(&bytes[..at]);
+            let second = decoder.push(&bytes[at..]);
+            prop_assert_eq!(first + &second, text);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Which tools from outside of Navi were allowed, and as what: by the hash of what was seen.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use sha2::{Digest, Sha256};
+
+/// Names of tools with the hash that each was allowed under. Cheap to clone; all clones are one.
+/// What the store keeps, where calls can look at it: an allowance that was taken back holds
+/// no call that was not begun.
+#[derive(Clone, Debug, Default)]
+// Held for a moment at a time, never across an await.
+pub struct Trust(Arc<RwLock<BTreeMap<String, String>>>);
+
+impl Trust {
+    /// Whether the tool is allowed as it is: under this hash.
+    #[must_use]
+    pub fn holds(&self, name: &str, sha256: &str) -> bool {
+        self.hash(name).is_some_and(|allowed| allowed == sha256)
+    }
+
+    /// The hash that a tool was allowed under.
+    #[must_use]
+    pub fn hash(&self, name: &str) -> Option<String> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        all.get(name).cloned()
+    }
+
+    /// Allows a tool.
+    pub fn allow(&self, name: String, sha256: String) {
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        all.insert(name, sha256);
+    }
+
+    /// Takes an allowance back.
+    pub fn forbid(&self, name: &str) {
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        all.remove(name);
+    }
+}
+
+/// SHA-256 in hexadecimal.
+#[must_use]
+pub fn hex(hash: Sha256) -> String {
+    let mut text = String::with_capacity(64);
+    for byte in hash.finalize() {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// The SHA-256 of a text, in hexadecimal.
+#[must_use]
+pub fn sha256(text: &str) -> String {
+    hex(Sha256::new_with_prefix(text))
+}

@@ -1,0 +1,31 @@
+//! User tools: a folder each in `TOOLS_DIR`, with a manifest and an executable in any language.
+//! Arguments come as JSON on standard input, the result goes to standard output
+//! (`docs/user-tools.md`).
+//!
+//! Nothing of a folder runs before its owner allowed it by the hash of everything in it. What
+//! runs is a copy of the very bytes that were hashed: a folder that changes between the check
+//! and the call changes nothing of the call.
+
+mod call;
+mod copy;
+mod folder;
+mod manifest;
+mod runner;
+mod sandboxed;
+mod scan;
+
+pub use self::call::{UserTool, Workshop};
+pub use self::copy::Copies;
+pub use self::manifest::Manifest;
+pub(crate) use self::runner::GroupGuard;
+pub use self::runner::{Ended, Job, JobLimits, PlainRunner, Runner, end_groups};
+pub use self::sandboxed::SandboxRunner;
+pub use self::scan::{Scan, ScannedTool, Scanner};
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+mod tests;

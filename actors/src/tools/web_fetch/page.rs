@@ -1,0 +1,172 @@
+//! An answer as the text that the model reads.
+
+use std::sync::Arc;
+
+use reqwest::Url;
+use tokio::sync::Semaphore;
+
+use super::fetch::Answer;
+use super::{decode, html, pdf};
+use crate::tools::ToolError;
+use crate::tools::output::human_size;
+
+/// How many answers are converted at once: a conversion cannot be ended from outside, so what a
+/// malicious page keeps busy must be bounded by number.
+const AT_ONCE: usize = 2;
+/// The longest text that is kept.
+const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
+
+/// A page as text.
+#[derive(Clone, Debug)]
+pub(super) struct Page {
+    pub(super) url: Url,
+    /// Empty where there is none.
+    pub(super) title: String,
+    pub(super) text: Arc<str>,
+    /// What the reader should know of it.
+    pub(super) notes: Vec<String>,
+}
+
+/// What a document comes to.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    pub(super) title: String,
+    pub(super) text: String,
+    pub(super) notes: Vec<String>,
+}
+
+/// How an answer is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Html,
+    Pdf,
+    Plain,
+}
+
+/// Turns answers into pages.
+#[derive(Debug)]
+pub(super) struct Reader {
+    places: Arc<Semaphore>,
+}
+
+impl Reader {
+    pub(super) fn new() -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(AT_ONCE)),
+        }
+    }
+
+    /// Converts an answer, away from the threads that others wait on.
+    pub(super) async fn read(&self, answer: Answer) -> Result<Page, ToolError> {
+        let form = form(&answer)?;
+        let url = answer.url.clone();
+        let status = answer.status;
+        let converted = match form {
+            Form::Pdf => pdf::text(answer.body).await.map(Text::of),
+            Form::Html | Form::Plain => self.convert(answer, form).await,
+        };
+        let mut text = converted.map_err(ToolError)?;
+        if !status.is_success() {
+            let note = format!("the server answered {status}; this is its text");
+            text.notes.insert(0, note);
+        }
+        if text.text.len() > MAX_TEXT_BYTES {
+            text.text
+                .truncate(text.text.floor_char_boundary(MAX_TEXT_BYTES));
+            text.notes
+                .push("the text is longer than what is kept; its end is left out".to_owned());
+        }
+        Ok(Page {
+            url,
+            title: text.title,
+            text: text.text.into(),
+            notes: text.notes,
+        })
+    }
+
+    async fn convert(&self, answer: Answer, form: Form) -> Result<Text, String> {
+        let place = Arc::clone(&self.places).acquire_owned().await;
+        let work = tokio::task::spawn_blocking(move || {
+            // Held until the work is done, even if nobody waits for it any more.
+            let _place = place;
+            let source = decode::text(&answer.body, answer.charset.as_deref());
+            match form {
+                Form::Html => html::text(&source, &answer.url),
+                Form::Plain | Form::Pdf => Ok(Text::of(source)),
+            }
+        });
+        work.await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "a page could not be converted");
+            Err("its content could not be read: it is damaged".to_owned())
+        })
+    }
+}
+
+impl Text {
+    fn of(text: String) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+}
+
+/// Whether a media type is that of an API's answer.
+pub(super) fn is_data(media_type: &str) -> bool {
+    matches!(media_type, "application/json" | "application/problem+json")
+        || media_type.ends_with("+json")
+}
+
+fn form(answer: &Answer) -> Result<Form, ToolError> {
+    let media_type = answer.media_type.as_str();
+    let is_pdf = answer.body.starts_with(b"%PDF-");
+    let is_text = media_type.starts_with("text/")
+        || is_data(media_type)
+        || media_type.ends_with("+xml")
+        || matches!(
+            media_type,
+            "application/xml"
+                | "application/javascript"
+                | "application/ecmascript"
+                | "application/yaml"
+                | "application/x-yaml"
+                | "application/toml"
+                | "application/sql"
+                | "application/graphql"
+                | "application/x-sh"
+                | "application/x-ndjson"
+                | "application/jsonl"
+        );
+    match media_type {
+        "text/html" | "application/xhtml+xml" => Ok(Form::Html),
+        "application/pdf" | "application/x-pdf" if is_pdf => Ok(Form::Pdf),
+        "application/pdf" | "application/x-pdf" => Err(ToolError(
+            "the server calls it a PDF, but it is none".to_owned(),
+        )),
+        _ if is_text => Ok(Form::Plain),
+        "" | "application/octet-stream" | "binary/octet-stream" if is_pdf => Ok(Form::Pdf),
+        "" => unnamed(answer),
+        _ => Err(ToolError(format!(
+            "it is {media_type} of {}; web_fetch reads pages, text, JSON and PDF",
+            human_size(answer.body.len() as u64)
+        ))),
+    }
+}
+
+/// The form of a body that the server gave no type.
+fn unnamed(answer: &Answer) -> Result<Form, ToolError> {
+    let head = &answer.body[..answer.body.len().min(1024)];
+    let start = String::from_utf8_lossy(head)
+        .trim_start()
+        .to_ascii_lowercase();
+    if start.starts_with("<!doctype html") || start.starts_with("<html") {
+        Ok(Form::Html)
+    } else if !answer.body.contains(&0) && std::str::from_utf8(&answer.body).is_ok() {
+        Ok(Form::Plain)
+    } else {
+        Err(ToolError(format!(
+            "it has no type and is no text ({}); web_fetch reads pages, text, JSON and PDF",
+            human_size(answer.body.len() as u64)
+        )))
+    }
+}

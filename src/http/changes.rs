@@ -1,0 +1,57 @@
+//! `/sessions/{session_id}/changes`: what was done to files, and taking it back.
+
+use actix_web::{HttpResponse, Resource, web};
+use navi_actors::protocol::change::Change;
+use navi_actors::protocol::error::ErrorCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::error::ApiError;
+use super::openapi::Failures;
+use super::path::SessionPath;
+use super::{App, resource};
+use crate::access::Principal;
+
+/// A session's changes to files.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ChangeList {
+    /// Newest first.
+    changes: Vec<Change>,
+}
+
+pub(crate) fn routes() -> Resource {
+    resource("/sessions/{session_id}/changes", "GET").route(web::get().to(list))
+}
+
+pub(crate) fn undo_routes() -> Resource {
+    resource("/sessions/{session_id}/changes/{change_id}/undo", "POST").route(web::post().to(undo))
+}
+
+#[utoipa::path(get, path = "/sessions/{session_id}/changes", tag = "sessions",
+    params(("session_id" = Uuid, Path,)),
+    responses((status = 200, description = "What the filesystem tool did to files, newest first, and whether it can be undone.", body = ref("#/components/schemas/ChangeList")), Failures))]
+pub(crate) async fn list(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+) -> Result<HttpResponse, ApiError> {
+    let changes = app.engine.changes(who.user, session).await?;
+    Ok(HttpResponse::Ok().json(ChangeList { changes }))
+}
+
+#[utoipa::path(post, path = "/sessions/{session_id}/changes/{change_id}/undo", tag = "sessions",
+    params(("session_id" = Uuid, Path,), ("change_id" = Uuid, Path,)),
+    responses((status = 200, description = "Taken back: the change that this is, which can be undone itself.", body = ref("#/components/schemas/Change")), Failures))]
+pub(crate) async fn undo(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+    path: web::Path<(String, String)>,
+) -> Result<HttpResponse, ApiError> {
+    let (_, change) = path.into_inner();
+    let change = change
+        .parse()
+        .map_err(|_| ApiError::new(ErrorCode::InvalidId, "a change's id is a UUID"))?;
+    let undone = app.engine.undo_change(who.user, session, change).await?;
+    Ok(HttpResponse::Ok().json(undone))
+}

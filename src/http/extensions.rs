@@ -1,0 +1,99 @@
+//! `/tools`, `/mcp`, `/skills`: what is added to Navi from outside, and what of it is allowed.
+
+use actix_web::{HttpResponse, Resource, web};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::body::JsonBody;
+use super::error::ApiError;
+use super::openapi::Failures;
+use super::{App, resource};
+use crate::access::Principal;
+
+/// What a person saw and allows.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct AllowRequest {
+    /// The tool's `sha256`, as `GET /tools` told it.
+    sha256: String,
+}
+
+pub(crate) fn tools_routes() -> Resource {
+    resource("/tools", "GET").route(web::get().to(tools))
+}
+
+pub(crate) fn allow_routes() -> Resource {
+    resource("/tools/{name}/allow", "POST, DELETE")
+        .route(web::post().to(allow))
+        .route(web::delete().to(forbid))
+}
+
+pub(crate) fn servers_routes() -> Resource {
+    resource("/mcp", "GET").route(web::get().to(servers))
+}
+
+pub(crate) fn restart_routes() -> Resource {
+    resource("/mcp/{name}/restart", "POST").route(web::post().to(restart))
+}
+
+pub(crate) fn skills_routes() -> Resource {
+    resource("/skills", "GET").route(web::get().to(skills))
+}
+
+#[utoipa::path(get, path = "/tools", tag = "extensions",
+    responses((status = 200, description = "The user's own tools and those of MCP servers, and whether each may be called.", body = ref("#/components/schemas/ExtensionToolList")), Failures))]
+pub(crate) async fn tools(app: web::Data<App>, _: Principal) -> HttpResponse {
+    HttpResponse::Ok().json(&app.engine.extensions().view().tools)
+}
+
+#[utoipa::path(post, path = "/tools/{name}/allow", tag = "extensions",
+    params(("name" = String, Path,)),
+    request_body = ref("#/components/schemas/AllowRequest"),
+    responses((status = 204, description = "It may be called as it is now, from the next run on. What it becomes has to be allowed again."), Failures))]
+pub(crate) async fn allow(
+    app: web::Data<App>,
+    who: Principal,
+    path: web::Path<String>,
+    JsonBody(request): JsonBody<AllowRequest>,
+) -> Result<HttpResponse, ApiError> {
+    let extensions = app.engine.extensions();
+    let name = path.into_inner();
+    extensions.allow(name, request.sha256, who.user).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+#[utoipa::path(delete, path = "/tools/{name}/allow", tag = "extensions",
+    params(("name" = String, Path,)),
+    responses((status = 204, description = "It may not be called any more, at once."), Failures))]
+pub(crate) async fn forbid(
+    app: web::Data<App>,
+    _: Principal,
+    path: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    app.engine.extensions().forbid(path.into_inner()).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+#[utoipa::path(get, path = "/mcp", tag = "extensions",
+    responses((status = 200, description = "The configured MCP servers, and how each is.", body = ref("#/components/schemas/McpServerList")), Failures))]
+pub(crate) async fn servers(app: web::Data<App>, _: Principal) -> HttpResponse {
+    HttpResponse::Ok().json(&app.engine.extensions().view().servers)
+}
+
+#[utoipa::path(post, path = "/mcp/{name}/restart", tag = "extensions",
+    params(("name" = String, Path,)),
+    responses((status = 202, description = "It is started again; `GET /mcp` tells how that goes."), Failures))]
+pub(crate) async fn restart(
+    app: web::Data<App>,
+    _: Principal,
+    path: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let extensions = app.engine.extensions();
+    extensions.restart_server(path.into_inner()).await?;
+    Ok(HttpResponse::Accepted().finish())
+}
+
+#[utoipa::path(get, path = "/skills", tag = "extensions",
+    responses((status = 200, description = "The skills that there are.", body = ref("#/components/schemas/SkillList")), Failures))]
+pub(crate) async fn skills(app: web::Data<App>, _: Principal) -> HttpResponse {
+    HttpResponse::Ok().json(&app.engine.extensions().view().skills)
+}

@@ -1,0 +1,80 @@
+//! What commands may do, and what holds them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use navi_actors::tools::sandbox::{Limits, SandboxConfig};
+use navi_actors::tools::terminal::{Allowed, TerminalConfig};
+
+use super::read::{self, Reader};
+use super::{files, keys};
+
+/// `None` only together with problems.
+pub(super) fn terminal(r: &mut Reader<'_>, base: &Path) -> Option<TerminalConfig> {
+    let allowed = match r.text(&keys::TERMINAL_ALLOWED) {
+        Some(_) => r.optional(&keys::TERMINAL_ALLOWED, Allowed::parse),
+        None => Some(Allowed::Any),
+    };
+    let max_seconds = r.required(&keys::TERMINAL_TIME, read::number(1_u64..=86_400));
+    let user = r.optional(&keys::SANDBOX_USER, user);
+    let read_paths = match r.text(&keys::SANDBOX_READ) {
+        Some(_) => r.optional(&keys::SANDBOX_READ, |text| folders(text, base)),
+        None => Some(Vec::new()),
+    };
+    let memory_mb = r.required(&keys::SANDBOX_MEMORY, read::number(64_u64..=16_777_216));
+    let processes = r.required(&keys::SANDBOX_PROCESSES, read::number(8_u64..=1_000_000));
+    let private = files::closed(r, base);
+    Some(TerminalConfig {
+        sandbox: SandboxConfig {
+            user,
+            read_paths: read_paths?,
+            private,
+            scratch: base.join("sandbox"),
+            limits: Limits {
+                memory_bytes: memory_mb? << 20,
+                processes: processes?,
+                ..Limits::default()
+            },
+            ..SandboxConfig::default()
+        },
+        allowed: allowed?,
+        max_time: Duration::from_secs(max_seconds?),
+    })
+}
+
+/// What a person should know of it; the page shows them.
+pub(super) fn warnings(terminal: &TerminalConfig) -> Option<String> {
+    let left_out = terminal.allowed.left_out();
+    (!left_out.is_empty()).then(|| {
+        format!(
+            "TERMINAL_ALLOWED_COMMANDS names {}, by which any other command could be run: not allowed; leave it out, or lift the fence with *",
+            left_out.join(", ")
+        )
+    })
+}
+
+/// Whether there is such an account is looked at where commands are run: the terminal asks
+/// about each command then, and `navi doctor` says why.
+fn user(text: &str) -> Result<String, String> {
+    if text.contains(|c: char| c == ':' || c.is_whitespace()) {
+        return Err("the name or the number of a user, such as nobody".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+fn folders(text: &str, base: &Path) -> Result<Vec<PathBuf>, String> {
+    let names = text
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
+    let paths: Vec<PathBuf> = names
+        .map(|name| read::path_in(base)(name))
+        .collect::<Result<_, _>>()?;
+    match paths.iter().find(|path| !path.is_dir()) {
+        Some(missing) => Err(format!(
+            "folders with commas between, and {} is none",
+            missing.display()
+        )),
+        None => Ok(paths),
+    }
+}

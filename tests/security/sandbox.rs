@@ -1,0 +1,660 @@
+//! Commands against what holds them.
+
+use std::collections::BTreeMap;
+use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use navi_actors::protocol::tool::Effect;
+use navi_actors::tools::Tool as _;
+use navi_actors::tools::sandbox::{Fence, Limits, Order, Streams};
+use navi_actors::tools::terminal::Allowed;
+use serde_json::json;
+
+use crate::server::House;
+use crate::ward::{Ward, begun, gone, is_root, marker, processes_with, runs};
+
+/// A file that any user may read and write.
+fn open_file(path: &std::path::Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).unwrap();
+}
+
+#[tokio::test]
+async fn ordinary_work_is_possible() {
+    let inside = Ward::inside();
+    for command in [
+        "mkdir -p a/b && echo text > a/b/c && cat a/b/c && rm -r a",
+        "python3 -c 'print(1 + 1)'",
+        "printf '#!/bin/sh\\necho hi\\n' > x.sh && chmod +x x.sh && ./x.sh",
+        "echo a | sort | uniq -c",
+        "cat <(echo a) <(echo b)",
+        "touch $HOME/here $TMPDIR/there && test -f here",
+        "git init -q repo && cd repo && git status",
+        "sleep 5 & kill $!",
+    ] {
+        let said = inside.run(command).await;
+        assert!(
+            said.as_ref().is_ok_and(|s| s.contains("exit code 0")),
+            "{command}: {said:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn read_outside() {
+    let (inside, outside) = (Ward::inside(), Ward::outside());
+    for (ward, reads) in [(&inside, false), (&outside, true)] {
+        let canary = ward.foreign().join("canary");
+        open_file(&canary, "CANARY");
+        std::os::unix::fs::symlink(&canary, ward.workspace().join("link")).unwrap();
+        for command in [
+            format!("cat {}", canary.display()),
+            "cat link".to_owned(),
+            format!("ls {}", canary.parent().unwrap().display()),
+            format!("ln {} hard && cat hard", canary.display()),
+        ] {
+            assert_eq!(ward.works(&command).await, reads, "{command}");
+        }
+    }
+    for command in [
+        "cat /etc/shadow",
+        "ls /root",
+        "ls /home",
+        "ls /",
+        "ls /tmp",
+        "ls /var",
+        "ls /proc",
+        "cat /proc/1/cmdline",
+        "cat /proc/self/environ",
+        "cat /dev/sda /dev/vda /dev/mem",
+    ] {
+        assert!(!inside.works(command).await, "{command}");
+    }
+    let me = std::process::id();
+    assert!(!inside.works(&format!("cat /proc/{me}/environ")).await);
+    assert!(
+        outside
+            .works(&format!("cat /proc/{me}/environ > /dev/null"))
+            .await
+    );
+}
+
+#[tokio::test]
+async fn write_to_config_tools_database_and_env() {
+    for (ward, writes) in [(Ward::inside(), false), (Ward::outside(), true)] {
+        let data = ward.foreign();
+        for name in ["navi.toml", "tool.sh", "navi.db", ".env"] {
+            let file = data.join(name);
+            open_file(&file, "before");
+            assert_eq!(
+                ward.works(&format!("echo after > {}", file.display()))
+                    .await,
+                writes
+            );
+            let after = std::fs::read_to_string(&file).unwrap();
+            assert_eq!(after == "after\n", writes, "{name}");
+            assert_eq!(
+                ward.works(&format!("mv {0} {0}.old", file.display())).await,
+                writes
+            );
+        }
+        let new = data.join("new");
+        assert_eq!(
+            ward.works(&format!("touch {}", new.display())).await,
+            writes
+        );
+        assert_eq!(
+            ward.works(&format!("truncate -s 0 {}/navi.db.old", data.display()))
+                .await,
+            writes
+        );
+    }
+}
+
+#[tokio::test]
+async fn no_secrets_in_the_environment() {
+    let said = Ward::inside().run("env").await.unwrap();
+    for word in ["TOKEN", "KEY", "CARGO", "OLLAMA", "DATABASE", "SSH_"] {
+        assert!(!said.contains(word), "{word}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn network_over_tcp() {
+    for (ward, connects) in [(Ward::inside(), false), (Ward::outside(), true)] {
+        for address in ["127.0.0.1", "::1"] {
+            let Ok(listener) = TcpListener::bind((address, 0)) else {
+                continue;
+            };
+            let port = listener.local_addr().unwrap().port();
+            let program =
+                format!("import socket; socket.create_connection(('{address}', {port}), 5)");
+            assert_eq!(ward.python(&program).await, connects, "{address}");
+            let by_shell = format!("exec 3<>/dev/tcp/{address}/{port}");
+            assert_eq!(ward.works(&by_shell).await, connects, "{address}");
+        }
+        let program = "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen()";
+        assert_eq!(ward.python(program).await, connects);
+    }
+}
+
+#[tokio::test]
+async fn network_over_udp_and_dns() {
+    for (ward, sends) in [(Ward::inside(), false), (Ward::outside(), true)] {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
+        let port = socket.local_addr().unwrap().port();
+        // A question for the address of `secret.example`.
+        let program = format!(
+            "import socket\n\
+             question = b'\\x00\\x01\\x01\\x00\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x06secret\\x07example\\x00\\x00\\x01\\x00\\x01'\n\
+             socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(question, ('127.0.0.1', {port}))"
+        );
+        assert_eq!(ward.python(&program).await, sends);
+        if sends {
+            let mut buffer = [0; 100];
+            let count = socket.recv(&mut buffer).unwrap();
+            assert!(buffer[..count].windows(6).any(|part| part == b"secret"));
+        }
+    }
+    assert!(
+        !Ward::inside()
+            .python("import socket; socket.getaddrinfo('example.invalid', 80)")
+            .await
+    );
+}
+
+#[tokio::test]
+async fn other_kinds_of_sockets() {
+    let inside = Ward::inside();
+    for (family, kind) in [
+        ("AF_NETLINK", "SOCK_RAW"),
+        ("AF_PACKET", "SOCK_RAW"),
+        ("AF_INET", "SOCK_RAW"),
+        ("AF_VSOCK", "SOCK_STREAM"),
+        ("AF_ALG", "SOCK_SEQPACKET"),
+    ] {
+        let program = format!("import socket; socket.socket(socket.{family}, socket.{kind})");
+        assert!(!inside.python(&program).await, "{family}");
+    }
+}
+
+#[tokio::test]
+async fn unix_sockets() {
+    for (ward, connects) in [(Ward::inside(), false), (Ward::outside(), true)] {
+        let path = ward.foreign().join("socket");
+        let _by_path = UnixListener::bind(&path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+        let name = format!("navi-test-{}-{connects}", std::process::id());
+        let abstract_name = SocketAddr::from_abstract_name(&name).unwrap();
+        let _by_name = UnixListener::bind_addr(&abstract_name).unwrap();
+        for address in [format!("'{}'", path.display()), format!("b'\\0{name}'")] {
+            let program =
+                format!("import socket; socket.socket(socket.AF_UNIX).connect({address})");
+            assert_eq!(ward.python(&program).await, connects, "{address}");
+        }
+        // A pair reaches only its other end, unless it is one of datagrams.
+        assert!(ward.python("import socket; socket.socketpair()").await);
+        let datagrams = "import socket; socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)";
+        assert_eq!(ward.python(datagrams).await, connects);
+    }
+}
+
+#[tokio::test]
+async fn chmod_to_another_users_rights() {
+    for (ward, changes) in [(Ward::inside(), false), (Ward::outside(), true)] {
+        for mode in ["u+s", "g+s", "4755"] {
+            let command =
+                format!("cp /bin/true mine && chmod {mode} mine; r=$?; rm -f mine; exit $r");
+            assert_eq!(ward.works(&command).await, changes, "{mode}");
+        }
+        assert!(ward.works("touch plain && chmod 755 plain").await);
+        let open = "import os; os.close(os.open('made', os.O_CREAT | os.O_WRONLY, 0o4755))";
+        assert_eq!(ward.python(open).await, changes);
+    }
+}
+
+#[tokio::test]
+async fn owners_and_attributes() {
+    let own = "import os; open('own', 'w').close(); os.chown('own', os.getuid(), os.getgid())";
+    assert!(!Ward::inside().python(own).await);
+    assert!(Ward::outside().python(own).await);
+    // Whether files have any depends on the disk: refused is another error than unknown.
+    let attribute = "import os\n\
+        open('own', 'w').close()\n\
+        try: os.setxattr('own', 'user.a', b'b')\n\
+        except PermissionError: raise SystemExit(0)\n\
+        raise SystemExit(1)";
+    assert!(Ward::inside().python(attribute).await);
+    assert!(!Ward::outside().python(attribute).await);
+}
+
+/// What Landlock holds only on newer kernels is refused on others: here, by the policy of one.
+#[tokio::test]
+async fn what_an_older_kernel_leaves_open() {
+    let ward = Ward::inside();
+    let probe = "import fcntl, os, socket, struct\n\
+        def refused(action):\n\
+        \x20   try: action()\n\
+        \x20   except PermissionError: return 1\n\
+        \x20   return 0\n\
+        open('own', 'w').close()\n\
+        own = os.open('own', os.O_RDONLY)\n\
+        pair = socket.socketpair()[0]\n\
+        me = os.getpid()\n\
+        tries = [\n\
+        \x20   lambda: os.truncate('own', 0),\n\
+        \x20   lambda: os.open('own', os.O_RDONLY | os.O_TRUNC),\n\
+        \x20   lambda: os.open('own', 3 | os.O_TRUNC),\n\
+        \x20   lambda: fcntl.fcntl(own, 8, me),\n\
+        \x20   lambda: fcntl.fcntl(own, 15, struct.pack('ii', 1, me)),\n\
+        \x20   lambda: fcntl.ioctl(pair, 0x8901, struct.pack('i', me)),\n\
+        \x20   lambda: fcntl.ioctl(pair, 0x8902, struct.pack('i', me)),\n\
+        ]\n\
+        print(''.join(str(refused(action)) for action in tries))";
+    std::fs::write(ward.workspace().join("probe.py"), probe).unwrap();
+    let scratch = ward.workspace().join("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    let order = Order {
+        program: "python3".to_owned(),
+        args: vec!["probe.py".to_owned()],
+        directory: ward.workspace(),
+        workspace: ward.workspace(),
+        scratch,
+        read: Vec::new(),
+        environment: BTreeMap::new(),
+        input: None,
+        streams: Streams::Apart,
+        fence: Fence::Inside,
+        limits: Limits::default(),
+    };
+    let mut job = ward.sandbox().job(order, true);
+    for (denied, told) in [(false, "0000000\n"), (true, "1111111\n")] {
+        (job.policy.deny_signals, job.policy.deny_truncate) = (denied, denied);
+        let said = Command::new(env!("CARGO_BIN_EXE_navi"))
+            .args(["sandbox-exec", "confine"])
+            .arg(serde_json::to_string(&job.policy).unwrap())
+            .env_clear()
+            .envs(&job.environment)
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&said.stdout), told, "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn ptrace_and_the_memory_of_others() {
+    let trace = "import ctypes, sys\n\
+        libc = ctypes.CDLL(None, use_errno=True)\n\
+        sys.exit(0 if libc.ptrace(0, 0, 0, 0) == 0 else 1)";
+    assert!(!Ward::inside().python(trace).await);
+    assert!(Ward::outside().python(trace).await);
+    let me = std::process::id();
+    assert!(
+        !Ward::inside()
+            .works(&format!("head -c1 /proc/{me}/mem"))
+            .await
+    );
+}
+
+#[tokio::test]
+async fn calls_that_change_the_kernels_view() {
+    let inside = Ward::inside();
+    for command in [
+        "unshare -U true",
+        "unshare -m true",
+        "unshare -n true",
+        "mount -t tmpfs x .",
+        "chroot . true",
+    ] {
+        assert!(!inside.works(command).await, "{command}");
+    }
+    // io_uring_setup, memfd_create, keyctl, bpf, perf_event_open, userfaultfd, an x32 getpid, and
+    // a call that does not exist yet.
+    #[cfg(target_arch = "x86_64")]
+    for number in [
+        "425",
+        "319",
+        "250",
+        "321",
+        "298",
+        "323",
+        "0x40000027",
+        "600",
+    ] {
+        let program = format!(
+            "import ctypes, sys\n\
+             libc = ctypes.CDLL(None, use_errno=True)\n\
+             libc.syscall.restype = ctypes.c_long\n\
+             done = libc.syscall(ctypes.c_long({number}), ctypes.c_long(0), ctypes.c_long(0), ctypes.c_long(0))\n\
+             sys.exit(0 if done < 0 and ctypes.get_errno() in (1, 38) else 1)"
+        );
+        assert!(inside.python(&program).await, "{number}");
+    }
+}
+
+/// A process of the user that commands run as, which none of them started.
+fn bystander(seconds: &str) -> Child {
+    let mut command = Command::new("sleep");
+    command.arg(seconds);
+    if is_root() {
+        command.uid(65534).gid(65534);
+    }
+    command.spawn().unwrap()
+}
+
+#[tokio::test]
+async fn signals_outside() {
+    let mut bystander = bystander(&marker());
+    let pid = bystander.id();
+    let inside = Ward::inside();
+    assert!(!inside.works(&format!("kill -9 {pid}")).await);
+    assert!(!inside.works(&format!("kill -STOP {pid}")).await);
+    assert!(
+        !inside
+            .works(&format!("kill -9 {}", std::process::id()))
+            .await
+    );
+    // To everyone that it may: nobody but itself.
+    let _ = inside.run("kill -9 -1").await;
+    assert!(bystander.try_wait().unwrap().is_none(), "it lives");
+    assert!(Ward::outside().works(&format!("kill -9 {pid}")).await);
+    bystander.wait().unwrap();
+}
+
+#[tokio::test]
+async fn fork_bomb() {
+    let ward = Ward::within(Limits {
+        processes: 60,
+        ..Limits::default()
+    });
+    let bomb = format!("bomb() {{ bomb | bomb & }}; bomb; exec sleep {}", marker());
+    let began = Instant::now();
+    let args = json!({"action": "run", "command": bomb, "timeout_seconds": 10});
+    let said = ward.call(args).await;
+    println!("{said:?}");
+    assert!(began.elapsed() < Duration::from_secs(40));
+    gone(&bomb).await;
+    let next = ward.works("true").await;
+    assert!(next, "the next command has its processes again");
+}
+
+#[tokio::test]
+async fn more_processes_than_it_may_have() {
+    let ward = Ward::within(Limits {
+        processes: 30,
+        ..Limits::default()
+    });
+    let mark = marker();
+    let said = ward
+        .run(&format!(
+            "for i in $(seq 100); do sleep {mark} & done; wait"
+        ))
+        .await;
+    assert!(
+        !said.as_ref().is_ok_and(|text| text.contains("exit code 0")),
+        "{said:?}"
+    );
+    gone(&mark).await;
+}
+
+#[tokio::test]
+async fn memory_bomb() {
+    let limits = Limits {
+        memory_bytes: 256 << 20,
+        ..Limits::default()
+    };
+    let take = "data = bytearray(400 << 20)\nfor at in range(0, len(data), 4096): data[at] = 1\n";
+    assert!(!Ward::within(limits).python(take).await);
+    assert!(Ward::outside().python(take).await);
+    // Spread over many: each is within its own limit.
+    let many = "import os, time\n\
+        for _ in range(6):\n\
+        \x20   if os.fork() == 0: break\n\
+        data = bytearray(90 << 20)\n\
+        for at in range(0, len(data), 4096): data[at] = 1\n\
+        time.sleep(20)\n";
+    let ward = Ward::within(limits);
+    std::fs::write(ward.workspace().join("many.py"), many).unwrap();
+    let said = ward.run("python3 many.py").await.unwrap_err();
+    assert!(said.contains("memory"), "{said}");
+}
+
+#[tokio::test]
+async fn endless_output() {
+    let ward = Ward::inside();
+    let mark = marker();
+    let said = ward.run(&format!("yes {mark}")).await.unwrap_err();
+    assert!(
+        said.contains("it wrote more than 8.0 MiB and was ended"),
+        "{said}"
+    );
+    assert!(said.len() < 64 * 1024);
+    gone(&mark).await;
+    let kept = std::fs::read_dir(ward.workspace().join(".terminal"))
+        .unwrap()
+        .count();
+    assert_eq!(kept, 1, "the whole output is in a file");
+}
+
+#[tokio::test]
+async fn endless_file() {
+    let ward = Ward::within(Limits {
+        file_bytes: 1 << 20,
+        ..Limits::default()
+    });
+    assert!(!ward.works("head -c 3000000 /dev/zero > big").await);
+    let size = std::fs::metadata(ward.workspace().join("big"))
+        .unwrap()
+        .len();
+    assert!(size <= 1 << 20, "{size}");
+}
+
+#[tokio::test]
+async fn children_that_outlive_it() {
+    let ward = Ward::inside();
+    for command in [
+        "sleep MARK & disown",
+        "nohup sleep MARK >/dev/null 2>&1 &",
+        "setsid sleep MARK >/dev/null 2>&1 &",
+        "(setsid sh -c 'sleep MARK & sleep MARK' >/dev/null 2>&1 &)",
+        "python3 -c \"import os,time\nif os.fork()==0:\n  os.setsid()\n  if os.fork()==0: os.execvp('sleep',['sleep','MARK'])\n  os._exit(0)\ntime.sleep(0.3)\"",
+    ] {
+        let mark = marker();
+        let command = command.replace("MARK", &mark);
+        let began = Instant::now();
+        let said = ward.run(&command).await.unwrap();
+        assert!(said.contains("exit code 0"), "{command}: {said}");
+        assert!(began.elapsed() < Duration::from_secs(20), "{command}");
+        assert!(!runs(&mark), "{command}");
+    }
+    // A shell that nobody watches over leaves them.
+    let mark = marker();
+    let command = format!("setsid sleep {mark} >/dev/null 2>&1 &");
+    let plain = Command::new("sh").args(["-c", &command]).status();
+    assert!(plain.unwrap().success());
+    begun(&mark).await;
+    for pid in processes_with(&mark) {
+        let ended = Command::new("kill").arg(pid.to_string()).status();
+        assert!(ended.unwrap().success());
+    }
+}
+
+#[tokio::test]
+async fn children_of_a_call_that_is_dropped() {
+    let ward = Ward::inside();
+    let mark = marker();
+    let command = format!("setsid sleep {mark} & sleep {mark}");
+    let args = json!({"action": "run", "command": command});
+    let (terminal, context) = (ward.terminal.clone(), ward.context());
+    let call = tokio::spawn(async move { terminal.call(args, context).await });
+    begun(&mark).await;
+    call.abort();
+    gone(&mark).await;
+}
+
+#[tokio::test]
+async fn children_after_the_time_limit() {
+    let ward = Ward::inside();
+    let mark = marker();
+    let command = format!("echo said; setsid sleep {mark} & trap '' TERM INT; sleep {mark}");
+    let args = json!({"action": "run", "command": command, "timeout_seconds": 3});
+    let said = ward.call(args).await.unwrap_err();
+    assert!(
+        said.starts_with("said\n[it did not end within 3 s and was ended"),
+        "{said}"
+    );
+    assert!(!runs(&mark), "they are gone before the result is told");
+}
+
+#[tokio::test]
+async fn running_as_root() {
+    let said = Ward::inside()
+        .run("id -u; id -G; cat /proc/self/status")
+        .await
+        .unwrap();
+    assert!(!said.starts_with("0\n"), "{said}");
+    if !is_root() {
+        return;
+    }
+    assert!(said.starts_with("65534\n65534\n"), "{said}");
+    let ward = Ward::inside();
+    std::fs::write(ward.workspace().join("ours"), "made by the service").unwrap();
+    assert!(
+        ward.works("echo more >> ours && rm ours && touch theirs")
+            .await
+    );
+    let owner = std::fs::metadata(ward.workspace().join("theirs"))
+        .unwrap()
+        .uid();
+    assert_eq!(owner, 65534);
+    assert!(!ward.works("su -c true").await);
+    assert!(!ward.works("chown 0 theirs").await);
+}
+
+#[tokio::test]
+async fn a_link_of_a_command_gives_nobody_the_file_of_another() {
+    let ward = Ward::inside();
+    let canary = ward.foreign().join("canary");
+    std::fs::write(&canary, "CANARY").unwrap();
+    let owner = std::fs::metadata(&canary).unwrap().uid();
+    let link = format!(
+        "ln -s {} link; ln -s {} folder; true",
+        canary.display(),
+        ward.foreign().display()
+    );
+    assert!(ward.works(&link).await);
+    assert!(ward.works("true").await);
+    assert_eq!(std::fs::metadata(&canary).unwrap().uid(), owner);
+    // The folder of long output as a link out of the workspace.
+    assert!(ward.works("rm -rf .terminal; ln -s folder .terminal").await);
+    let said = ward.run("seq 20000").await.unwrap();
+    assert!(said.contains("could not be kept"), "{said}");
+    assert_eq!(std::fs::read_dir(ward.foreign()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn a_directory_that_lies() {
+    let ward = Ward::inside();
+    for command in [
+        "trap 'echo /etc > \"$NAVI_DIRECTORY_FILE\"' EXIT",
+        "rm -f $NAVI_DIRECTORY_FILE; ln -s /etc/passwd $NAVI_DIRECTORY_FILE; trap - EXIT",
+        "mkfifo $NAVI_DIRECTORY_FILE; trap - EXIT",
+    ] {
+        let _ = ward.run(command).await;
+        let said = ward.run("pwd").await.unwrap();
+        assert!(said.contains("/workspace\n"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn as_root_without_a_user_every_command_asks_and_says_why() {
+    if !is_root() {
+        return;
+    }
+    let ward = Ward::new(Allowed::Any, Limits::default(), Some("none".to_owned()));
+    let args = json!({"action": "run", "command": "id -u"});
+    assert_eq!(ward.terminal.effect(&args), Effect::Host);
+    let proposal = ward
+        .terminal
+        .proposal(&args, &ward.context())
+        .await
+        .unwrap();
+    assert_eq!(proposal.rule, None);
+    let why = &proposal.details.last().unwrap().text;
+    assert!(why.contains("NAVI_SANDBOX_USER"), "{why}");
+    // Allowed, it has what there is: no rights but a user's, no network, no files outside.
+    assert!(!ward.works("ls /root").await);
+    assert!(!ward.works("chown 1 .").await);
+    assert!(!ward.python("import socket; socket.socket()").await);
+}
+
+#[tokio::test]
+async fn as_root_commands_run_as_nobody_by_themselves() {
+    if !is_root() {
+        return;
+    }
+    let ward = Ward::new(Allowed::Any, Limits::default(), None);
+    let args = json!({"action": "run", "command": "id -u"});
+    assert_eq!(ward.terminal.effect(&args), Effect::Write);
+    let said = ward.call(args).await.unwrap();
+    assert!(said.starts_with("65534\n"), "{said}");
+}
+
+#[tokio::test]
+async fn without_landlock_there_is_no_sandbox_and_doctor_says_so() {
+    let user = if is_root() { "nobody" } else { "" };
+    let house = House::new(&[("FAILPOINT_NO_LANDLOCK", "1"), ("NAVI_SANDBOX_USER", user)]);
+    let said = house.run(&["doctor"]);
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(
+        said.contains("each command is asked about: the kernel has no Landlock"),
+        "{said}"
+    );
+    let refused = house.run(&["sandbox", "--", "true"]);
+    assert!(!refused.status.success());
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        why.contains("there is no sandbox here: the kernel has no Landlock"),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn any_command_by_hand() {
+    let user = if is_root() { "nobody" } else { "" };
+    let house = House::new(&[("NAVI_SANDBOX_USER", user)]);
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let at = dir.path().to_str().unwrap();
+    let run = |command: &[&str]| {
+        let mut all = vec!["sandbox", "--workspace", at, "--"];
+        all.extend(command);
+        house.run(&all)
+    };
+    let said = run(&["sh", "-c", "echo out; echo err >&2; exit 7"]);
+    assert_eq!(said.status.code(), Some(7));
+    assert_eq!(said.stdout, b"out\n");
+    assert_eq!(said.stderr, b"err\n");
+    let said = run(&["cat", "/etc/shadow"]);
+    assert_eq!(said.status.code(), Some(1));
+    let said = run(&["no-such-program"]);
+    assert_eq!(said.status.code(), Some(125));
+    let said = run(&["sh", "-c", "kill -9 $$"]);
+    assert_eq!(said.status.code(), Some(137));
+    let mark = marker();
+    let said = run(&[
+        "sh",
+        "-c",
+        &format!("setsid sleep {mark} >/dev/null 2>&1 &"),
+    ]);
+    assert!(said.status.success());
+    assert!(!runs(&mark));
+}

@@ -1,0 +1,64 @@
+//! Programs of user tools against what holds them.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use navi_actors::protocol::tool::Effect;
+use navi_actors::tools::user::{Ended, Job, JobLimits, Runner as _, SandboxRunner};
+
+use crate::ward::{Ward, gone, marker};
+
+/// Runs a shell script as a tool in a session where no command ran before.
+async fn run(ward: &Ward, script: &str, effect: Effect) -> Ended {
+    let folder = ward.foreign().join("tool");
+    std::fs::create_dir(&folder).unwrap();
+    let program = folder.join("run.sh");
+    std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let job = Job {
+        program,
+        args: Vec::new(),
+        cwd: ward.workspace(),
+        env: Vec::new(),
+        stdin: b"{}".to_vec(),
+        readable: vec![folder],
+        effect,
+        limits: JobLimits {
+            time: Duration::from_secs(60),
+            stdout_bytes: 64 * 1024,
+        },
+    };
+    SandboxRunner::new(ward.sandbox()).run(job).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_tool_runs_in_a_fresh_session() {
+    let ward = Ward::inside();
+    let script = "cat && touch here \"$TMPDIR/there\" && ! ls /root";
+    let ended = run(&ward, script, Effect::Read).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.stdout, b"{}");
+    assert!(ward.workspace().join("here").exists());
+}
+
+#[tokio::test]
+async fn a_flood_is_told_as_one_whatever_holds_it() {
+    for effect in [Effect::Read, Effect::Host] {
+        let began = Instant::now();
+        let ended = run(&Ward::inside(), "exec yes flood", effect).await;
+        assert!(ended.flooded && !ended.timed_out, "{effect:?}: {ended:?}");
+        assert_eq!(ended.stdout.len(), 64 * 1024);
+        assert!(began.elapsed() < Duration::from_secs(30));
+    }
+}
+
+#[tokio::test]
+async fn what_it_leaves_behind_ends_whatever_holds_it() {
+    for effect in [Effect::Read, Effect::Egress, Effect::Host] {
+        let mark = marker();
+        let script = format!("setsid sleep {mark} >/dev/null 2>&1 & sleep 0.3; echo done");
+        let ended = run(&Ward::inside(), &script, effect).await;
+        assert_eq!(ended.stdout, b"done\n", "{ended:?}");
+        gone(&mark).await;
+    }
+}

@@ -1,0 +1,175 @@
+// A question: may this call be made? With exactly what would be done. The first answer from any
+// tab counts, and every tab shows it.
+
+/** @import { Approval } from '../state/approvals.js' */
+/** @import { Decision, Detail } from '../state/wire.js' */
+
+import { approve } from '../app/session.js';
+import { answering, approvals, connection, profiles, session } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { askedBy, isOpen, remainingMs } from '../state/approvals.js';
+import { findDiff } from '../state/diff.js';
+import { html, nothing } from '../vendor/lit.js';
+import { NaviElement } from './element.js';
+import { formatDuration, formatTime, sentence } from './format.js';
+import { icons, toolIcon } from './icons.js';
+import { visible, visibleWords } from './visible.js';
+import './diff.js';
+
+/** A button that has just come to stand under a pointer is not pressed by the press that was meant for something else. */
+const SETTLES_MS = 400;
+/** A time to answer that is longer is told as the hour it ends at. */
+const COUNTED_MS = 60 * 60 * 1000;
+/** From here on it is said again. */
+const URGENT_MS = 60 * 1000;
+const LINES = 24;
+
+export class NaviApproval extends NaviElement {
+  static properties = { approval: { attribute: false }, _now: { state: true }, _settled: { state: true }, _whole: { state: true } };
+
+  constructor() {
+    super();
+    this.approval = /** @type {Approval} */ (/** @type {unknown} */ (null));
+    this._now = Date.now();
+    this._settled = false;
+    /** Whether all of a long command is shown. */
+    this._whole = false;
+    /** @type {ReturnType<typeof setInterval> | undefined} */
+    this._clock = undefined;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this._timer = undefined;
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    this._clock = setInterval(() => { if (isOpen(this.approval)) this._now = Date.now(); }, 1000);
+    this._timer = setTimeout(() => { this._settled = true; }, SETTLES_MS);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    clearInterval(this._clock);
+    clearTimeout(this._timer);
+  }
+
+  /** Whoever has the page open and nothing in hand is led to the question, never onto a button. */
+  firstUpdated() {
+    if (isOpen(this.approval) && document.activeElement === document.body && document.hasFocus()) this.focusCard();
+  }
+
+  focusCard() {
+    const card = this.querySelector('section');
+    card?.scrollIntoView({ block: 'nearest' });
+    card?.focus({ preventScroll: true });
+  }
+
+  render() {
+    const { approval } = this;
+    return isOpen(approval) ? this.#question(approval) : outcome(approval);
+  }
+
+  /** @param {Approval} approval */
+  #question(approval) {
+    const { request, approval_id, tool } = approval;
+    const state = session.get();
+    const child = state === null ? null : askedBy(state, approval);
+    const title = `approval-${approval_id}`;
+    return html`<section class="approval" data-testid="approval" data-approval-id=${approval_id} data-call-id=${approval.call_id} data-tool=${tool} data-state="asked"
+      data-effect=${request.effect} role="group" aria-labelledby=${title} tabindex="-1">
+      <div class="approval-head"><span class="approval-icon">${icons.shield}</span><div>
+        <h3 id=${title}>${t('approval.title')} <span class="approval-summary" data-testid="approval-summary">${visibleWords(request.summary)}</span></h3>
+        <p class="approval-meta"><span class="chip">${toolIcon(tool)}<span>${tool}</span></span><span class="chip">${t(`approval.effect.${request.effect}`)}</span>
+          ${approval.is_subagent !== true ? nothing : html`<span class="chip" data-executor="agent" data-testid="approval-subagent">${icons.agent}<span>${t('approval.subagent', { name: profileName(child?.profile_id ?? '') })}</span></span>`}</p>
+      </div></div>
+      ${child === null || child.task === '' ? nothing : html`<p class="approval-task" dir="auto">${visible(child.task)}</p>`}
+      ${request.details.map((detail) => this.#detail(detail))}
+      <p class="approval-reason" data-testid="approval-reason">${visibleWords(sentence(request.reason))}</p>
+      ${this.#buttons(approval)}
+    </section>`;
+  }
+
+  /** @param {Detail} detail */
+  #detail({ label, kind, text }) {
+    if (kind === 'text') return html`<p class="approval-fact"><span>${label}</span> <span dir="auto">${visible(text)}</span></p>`;
+    const diff = kind === 'diff' ? findDiff(text) : null;
+    const lines = text.split('\n');
+    const cut = !this._whole && lines.length > LINES + 3;
+    return html`<div class="approval-detail" data-testid="approval-detail" data-kind=${kind}><span class="approval-label">${label}</span>
+      ${diff !== null
+        ? html`${diff.before === '' ? nothing : html`<p class="quiet">${visible(diff.before)}</p>`}<navi-diff .rows=${diff.rows}></navi-diff>${diff.after === '' ? nothing : html`<p class="quiet">${visible(diff.after)}</p>`}`
+        : html`<pre tabindex="0" class="approval-code" dir="ltr"><code data-testid="approval-code">${visible(cut ? lines.slice(0, LINES).join('\n') : text)}</code></pre>
+          ${cut ? html`<button type="button" class="link-button" data-testid="approval-all" @click=${() => { this._whole = true; }}>${t('tool.more', { n: lines.length - LINES })}</button>` : nothing}`}
+    </div>`;
+  }
+
+  /** @param {Approval} approval */
+  #buttons(approval) {
+    const { request, approval_id } = approval;
+    const answer = answering.get().get(approval_id);
+    const sent = answer?.sending === true ? answer.decision : undefined;
+    const blocked = !this._settled || sent !== undefined || connection.get() !== 'open';
+    return html`<div class="approval-actions">
+      ${this.#button('once', t('approval.once'), 'button small', blocked, sent)}
+      ${request.always === undefined ? nothing : this.#button('always', html`${t('approval.always')} <q class="approval-words" dir="auto">${visibleWords(request.always)}</q>`, 'button small soft', blocked, sent)}
+      ${this.#button('deny', t('approval.deny'), 'button small plain danger', blocked, sent)}
+      ${this.#time(approval)}
+    </div>`;
+  }
+
+  /**
+   * @param {Decision} decision
+   * @param {unknown} label
+   * @param {string} classes
+   * @param {boolean} blocked
+   * @param {Decision | undefined} sent
+   */
+  #button(decision, label, classes, blocked, sent) {
+    return html`<button type="button" class=${classes} data-testid=${`approve-${decision}`} aria-disabled=${String(blocked)} @click=${() => {
+      if (!blocked) this.#answer(decision);
+    }}>${sent === decision ? html`<span class="spinner" aria-hidden="true"></span>` : nothing}<span>${label}</span></button>`;
+  }
+
+  /** @param {Approval} approval */
+  #time(approval) {
+    const left = remainingMs(approval, this._now);
+    const urgent = left <= URGENT_MS;
+    const text = left === 0 ? t('approval.expired')
+      : left > COUNTED_MS ? t('approval.until', { at: formatTime(approval.expires_at) })
+        : t('approval.left', { time: formatDuration(Math.ceil(left / 1000) * 1000) });
+    return html`<span class="approval-time ${urgent ? 'urgent' : ''}" role="timer" data-testid="approval-time">${icons.history}<span>${text}</span></span>`;
+  }
+
+  /** @param {Decision} decision */
+  #answer(decision) {
+    const { approval_id } = this.approval;
+    const held = this.contains(document.activeElement);
+    if (!approve(approval_id, decision)) return;
+    if (!held) return;
+    // The keyboard goes on to what is asked next, and else back to where one writes.
+    const next = approvals.get().find((other) => isOpen(other) && other.approval_id !== approval_id);
+    const card = next === undefined ? null : document.querySelector(`.approval[data-approval-id="${CSS.escape(next.approval_id)}"]`);
+    if (card instanceof HTMLElement) card.focus();
+    else /** @type {HTMLElement | null} */ (document.querySelector('#composer'))?.focus({ preventScroll: true });
+  }
+}
+
+/** @param {string} id */
+const profileName = (id) => profiles.get().find((profile) => profile.id === id)?.name ?? (id || t('subagent.name'));
+
+/**
+ * What was answered, and by whom.
+ * @param {Approval} approval
+ */
+function outcome(approval) {
+  const { decision, by, approval_id, request } = approval;
+  const sent = answering.get().get(approval_id)?.decision;
+  const key = by === 'user' ? `approval.outcome.${decision}` : `approval.outcome.${by}`;
+  // Another tab was first, or somebody over REST.
+  const elsewhere = by === 'user' && sent !== decision;
+  return html`<p class="approval-outcome ${decision === 'deny' ? 'denied' : 'allowed'}" data-testid="approval-outcome" data-decision=${decision} data-by=${by}
+    data-elsewhere=${String(elsewhere)}>${decision === 'deny' ? icons.cross : icons.check}
+    <span>${t(key)}${decision === 'always' && request.always !== undefined ? html`: <q dir="auto">${visibleWords(request.always)}</q>` : nothing}${
+      elsewhere ? html` · ${t(sent === undefined ? 'approval.elsewhere' : 'approval.too_late')}` : nothing}</span></p>`;
+}
+
+customElements.define('navi-approval', NaviApproval);

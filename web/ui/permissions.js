@@ -1,0 +1,155 @@
+// What Navi may do: the rules that were made, what was allowed and by whom, what keeps her tools
+// in, and the tools that come from outside. Loaded when it is opened.
+
+/** @import { ConsentEntry, ConsentRule } from '../state/wire.js' */
+
+import { pageError, sessionHref } from '../app/actions.js';
+import { panel, sessions, status } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { api } from '../net/api.js';
+import { html, nothing, repeat } from '../vendor/lit.js';
+import { errorCard, withCode } from './cards.js';
+import { NaviElement } from './element.js';
+import { formatTime } from './format.js';
+import { icons, toolIcon } from './icons.js';
+import { holes } from './mode.js';
+import { visibleWords } from './visible.js';
+import './extensions.js';
+
+/** @typedef {{ code: string, message: string }} Problem */
+
+const TABS = /** @type {const} */ (['rules', 'log', 'extensions']);
+
+export class NaviPermissions extends NaviElement {
+  static properties = { _tab: { state: true }, _rules: { state: true }, _log: { state: true }, _next: { state: true }, _problem: { state: true }, _busy: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {typeof TABS[number]} */
+    this._tab = 'rules';
+    /** @type {ConsentRule[] | null} */
+    this._rules = null;
+    /** @type {ConsentEntry[] | null} */
+    this._log = null;
+    /** Where the list goes on, if it does. @type {string | null} */
+    this._next = null;
+    /** @type {Problem | null} */
+    this._problem = null;
+    this._busy = false;
+  }
+
+  firstUpdated() {
+    this.#dialog?.showModal();
+    void this.#load();
+  }
+
+  get #dialog() {
+    return this.querySelector('dialog');
+  }
+
+  render() {
+    const open = holes(status.get()?.fence);
+    return html`<dialog class="panel" data-testid="permissions" aria-labelledby="permissions-title" @close=${() => panel.set(null)}
+      @click=${(/** @type {MouseEvent} */ event) => { if (event.target === this.#dialog) this.#dialog?.close(); }}>
+      <div class="panel-page">
+        <header class="panel-head"><h2 id="permissions-title">${t('permissions.title')}</h2>
+          <button type="button" class="icon-button" data-testid="permissions-close" aria-label=${t('memory.close')} title=${t('memory.close')} @click=${() => this.#dialog?.close()}>${icons.close}</button></header>
+        ${open.length === 0 ? nothing : html`<ul class="fence-list" data-testid="fence-list">${open.map((text) => html`<li>${icons.warning}<span>${withCode(text)}</span></li>`)}</ul>`}
+        <div class="tabs" role="tablist" aria-label=${t('permissions.title')} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>${TABS.map((name) => html`<button type="button" role="tab" id="tab-${name}" aria-controls="tab-panel"
+          aria-selected=${String(this._tab === name)} tabindex=${this._tab === name ? 0 : -1} data-testid=${`tab-${name}`} @click=${() => this.#show(name)}>${t(`permissions.tab.${name}`)}</button>`)}</div>
+        <div id="tab-panel" role="tabpanel" aria-labelledby="tab-${this._tab}">
+          ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
+          ${this._tab === 'rules' ? this.#ruleList() : this._tab === 'log' ? this.#logList() : html`<navi-extensions></navi-extensions>`}</div>
+      </div>
+    </dialog>`;
+  }
+
+  #ruleList() {
+    const rules = this._rules;
+    return html`<p class="quiet">${t('permissions.rules_hint')}</p>
+      ${rules === null ? nothing : rules.length === 0 ? html`<p class="quiet panel-empty" data-testid="rules-empty">${t('permissions.no_rules')}</p>`
+        : html`<ul class="rows">${repeat(rules, ({ id }) => id, (rule) => html`<li class="row" data-testid="rule" data-rule-id=${rule.id} data-tool=${rule.tool} data-decision=${rule.decision}>
+          <span class="row-icon">${toolIcon(rule.tool)}</span>
+          <div class="row-text"><p class="row-title" dir="auto">${visibleWords(rule.words)}</p>
+            <p class="row-note"><span class="tag ${rule.decision === 'deny' ? 'failed' : ''}">${t(`permissions.decision.${rule.decision}`)}</span> ${rule.tool} · <time datetime=${rule.created_at}>${formatTime(rule.created_at)}</time></p></div>
+          <button type="button" class="button small plain danger" data-testid="rule-delete" aria-label="${t('permissions.forget_rule')}: ${rule.words}" ?disabled=${this._busy} @click=${() => void this.#forget(rule.id)}>${icons.trash}<span>${t('permissions.forget_rule')}</span></button></li>`)}</ul>`}`;
+  }
+
+  #logList() {
+    const log = this._log;
+    return html`<p class="quiet">${t('permissions.log_hint')}</p>
+      ${log === null ? nothing : log.length === 0 ? html`<p class="quiet panel-empty" data-testid="log-empty">${t('permissions.no_log')}</p>`
+        : html`<ul class="rows">${repeat(log, ({ id }) => id, logRow)}</ul>`}
+      ${this._next === null ? nothing : html`<button type="button" class="link-button" data-testid="log-more" ?disabled=${this._busy} @click=${() => void this.#more()}>${t('permissions.more')}</button>`}`;
+  }
+
+  /** @param {typeof TABS[number]} tab */
+  #show(tab) {
+    this._tab = tab;
+    this._problem = null;
+    void this.#load();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+    if (step === 0) return;
+    event.preventDefault();
+    const next = TABS[(TABS.indexOf(this._tab) + step + TABS.length) % TABS.length];
+    this.#show(next);
+    /** @type {HTMLElement | null} */ (this.querySelector(`#tab-${next}`))?.focus();
+  }
+
+  async #load() {
+    await this.#ask(async () => {
+      if (this._tab === 'rules') this._rules = await api.rules();
+      if (this._tab === 'log') {
+        const { entries, next } = await api.decisions(null);
+        this._log = entries;
+        this._next = next;
+      }
+    });
+  }
+
+  async #more() {
+    await this.#ask(async () => {
+      const { entries, next } = await api.decisions(this._next);
+      this._log = [...(this._log ?? []), ...entries];
+      this._next = next;
+    });
+  }
+
+  /** @param {string} id */
+  async #forget(id) {
+    await this.#ask(async () => {
+      await api.forgetRule(id);
+      this._rules = await api.rules();
+    });
+    /** @type {HTMLElement | null} */ (this.querySelector('#tab-rules'))?.focus();
+  }
+
+  /** @param {() => Promise<void>} request */
+  async #ask(request) {
+    this._problem = null;
+    this._busy = true;
+    try {
+      await request();
+    } catch (error) {
+      this._problem = pageError(error);
+    } finally {
+      this._busy = false;
+    }
+  }
+}
+
+/** @param {ConsentEntry} entry */
+function logRow(entry) {
+  const session = sessions.get().list.find(({ id }) => id === entry.session_id);
+  return html`<li class="row" data-testid="log-entry" data-decision=${entry.decision} data-by=${entry.by} data-tool=${entry.tool}>
+    <span class="row-icon ${entry.decision}">${entry.decision === 'allow' ? icons.check : icons.cross}</span>
+    <div class="row-text"><p class="row-title" dir="auto">${visibleWords(entry.summary)}</p>
+      <p class="row-note"><b>${t(`permissions.decided.${entry.decision}`)}</b> ${t(`permissions.by.${entry.by}`)} · ${entry.tool} · ${t(`approval.effect.${entry.effect}`)} · <time datetime=${entry.at}>${formatTime(entry.at)}</time>${
+        session === undefined ? nothing : html` · <a href=${sessionHref(session.id)} dir="auto" @click=${() => panel.set(null)}>${session.title || t('sidebar.untitled')}</a>`}</p></div></li>`;
+}
+
+customElements.define('navi-permissions', NaviPermissions);
