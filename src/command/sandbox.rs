@@ -1,6 +1,7 @@
 //! `navi sandbox`: any command in the sandbox, with the terminal of whoever asked.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
@@ -75,7 +76,11 @@ struct Scratch(std::path::PathBuf);
 impl Scratch {
     fn make(sandbox: &Sandbox) -> anyhow::Result<Self> {
         let path = sandbox.scratch_of(&format!("by-hand-{}", std::process::id()));
-        std::fs::create_dir_all(&path)
+        // The data directory may be made with it, and is its user's alone.
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&path)
             .with_context(|| format!("{} cannot be made", path.display()))?;
         give(&path, sandbox)?;
         Ok(Self(path))
