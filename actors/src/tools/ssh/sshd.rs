@@ -212,6 +212,7 @@ fn free_port() -> u16 {
 
 fn serve(dir: &Path, port: u16) -> Option<Child> {
     let config = dir.join("sshd_config");
+    // A shell of the second level leaves the start files alone of whoever runs the tests.
     let here = dir.display();
     fs::write(
         &config,
@@ -219,7 +220,7 @@ fn serve(dir: &Path, port: u16) -> Option<Child> {
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {here}/host_key\n\
              AuthorizedKeysFile {here}/authorized_keys\nPidFile none\nStrictModes no\nUsePAM no\n\
              PermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
-             MaxStartups 100\nLogLevel VERBOSE\nPrintMotd no\nSubsystem sftp internal-sftp\n"
+             MaxStartups 100\nSetEnv SHLVL=2\nLogLevel VERBOSE\nPrintMotd no\nSubsystem sftp internal-sftp\n"
         ),
     )
     .unwrap();
