@@ -1,7 +1,7 @@
 //! Attacks on consent: answers that are not the user's to this very call.
 //!
-//! Calls that changed after their approval, pages that give orders, and children that want
-//! more than their parent are in the engine's own tests (`actors/tests/engine/consent.rs`).
+//! Each change of a call after its approval, at each moment, is in the engine's own tests
+//! (`actors/tests/engine/consent.rs`).
 
 use std::path::PathBuf;
 
@@ -76,6 +76,34 @@ async fn approved_twice() {
     assert_eq!(entries[0]["decision"], "deny");
     assert_eq!(entries[0]["by"], "user");
     model.assert_clean();
+}
+
+#[tokio::test]
+async fn a_script_changed_after_its_approval() {
+    let (model, server) = talking(&[ASKS]);
+    let session = server.new_session().await;
+    let script = file(&server, &session, "check.sh");
+    std::fs::create_dir_all(script.parent().unwrap()).unwrap();
+    let mut tab = server.tab(&session, None).await;
+    for (then, runs) in [("touch pwned", false), ("touch made", true)] {
+        std::fs::write(&script, "touch made").unwrap();
+        model.script(vec![Step::tool_call(
+            "terminal",
+            json!({"action": "run", "command": "sh check.sh"}),
+        )]);
+        tab.send(&json!({"type": "message", "content": "check"}))
+            .await;
+        let request = tab.next_of("approval_requested").await;
+        std::fs::write(&script, then).unwrap();
+        tab.send(&approve(&request, "once")).await;
+        let call = tab.next_of("tool_call").await;
+        assert_eq!(call["success"], runs, "{call}");
+        let text = call["result"].as_str().unwrap();
+        assert_eq!(text.contains("changed after approval"), !runs, "{text}");
+        tab.next_of("stream_end").await;
+    }
+    assert!(!file(&server, &session, "pwned").exists());
+    assert!(file(&server, &session, "made").exists());
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Attacks, each a test named after it: the built program from outside, or the real tool.
 //!
-//! What is refused inside is shown to work
-//! outside, where that is safe: a test that passes without the sandbox would prove nothing.
+//! What is refused inside is shown to work outside, where that is safe: a test that passes
+//! without the sandbox would prove nothing.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,11 +25,13 @@ mod commands;
 mod consent;
 mod extensions;
 mod fetch;
+mod orders;
 mod paths;
 mod sandbox;
 mod secrets;
 mod site;
 mod ssh;
+mod subagents;
 mod terminal;
 mod tool_context;
 mod uploads;
