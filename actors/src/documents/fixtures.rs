@@ -42,7 +42,7 @@ pub(super) fn xlsx(rows: &str) -> Vec<u8> {
 }
 
 /// A PDF of one page that says this, with a cross-reference table that is right.
-pub(super) fn pdf(text: &str) -> Vec<u8> {
+pub(crate) fn pdf(text: &str) -> Vec<u8> {
     let content = format!("BT /F1 24 Tf 72 720 Td ({text}) Tj ET");
     let objects = [
         "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),

@@ -9,6 +9,7 @@ use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::*;
+use crate::documents::fixtures::pdf;
 use crate::tools::fake_session::{FakeSession, context};
 use crate::tools::net::grants::Grants;
 
@@ -265,33 +266,6 @@ async fn a_person_is_asked_about_the_host() {
         .proposal(&json!({"url": "file:///etc/passwd"}), &here())
         .await;
     assert!(wrong.unwrap_err().to_string().contains("file: addresses"));
-}
-
-/// A whole PDF of one page with one line.
-fn pdf(line: &str) -> Vec<u8> {
-    let content = format!("BT /F1 24 Tf 72 720 Td ({line}) Tj ET");
-    let objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
-        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
-        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>".to_owned(),
-        format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".to_owned(),
-    ];
-    let mut file = "%PDF-1.4\n".to_owned();
-    let mut offsets = Vec::new();
-    for (number, object) in (1..).zip(&objects) {
-        offsets.push(file.len());
-        file.push_str(&format!("{number} 0 obj\n{object}\nendobj\n"));
-    }
-    let table = file.len();
-    file.push_str("xref\n0 6\n0000000000 65535 f \n");
-    for offset in offsets {
-        file.push_str(&format!("{offset:010} 00000 n \n"));
-    }
-    file.push_str(&format!(
-        "trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n{table}\n%%EOF\n"
-    ));
-    file.into_bytes()
 }
 
 #[tokio::test]
