@@ -64,6 +64,8 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     }
     // Fails only where a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    #[cfg(feature = "failpoints")]
+    let _faults = navi_actors::faults::arm().map_err(anyhow::Error::msg)?;
     let loaded = settings::load(&cli.places.overrides(), &std::env::vars_os().collect())?;
     telemetry::start(match (&cli.command, loaded.settings.log_level) {
         // Its progress stands where logs do; the usual ones would bury it.

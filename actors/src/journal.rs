@@ -75,16 +75,21 @@ impl JournalActor {
         self.writing = true;
         let store = self.store.clone();
         ctx.spawn(
-            async move { store.commit_group(commits).await }
-                .into_actor(self)
-                .map(|results, actor, ctx| {
-                    for (result, acknowledge) in results.into_iter().zip(acknowledge) {
-                        // A session that went away has nobody left to tell.
-                        let _ = acknowledge.send(result);
-                    }
-                    actor.writing = false;
-                    actor.write_next(ctx);
-                }),
+            async move {
+                fail::fail_point!("journal::write");
+                let results = store.commit_group(commits).await;
+                fail::fail_point!("journal::written");
+                results
+            }
+            .into_actor(self)
+            .map(|results, actor, ctx| {
+                for (result, acknowledge) in results.into_iter().zip(acknowledge) {
+                    // A session that went away has nobody left to tell.
+                    let _ = acknowledge.send(result);
+                }
+                actor.writing = false;
+                actor.write_next(ctx);
+            }),
         );
     }
 }

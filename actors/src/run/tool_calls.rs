@@ -249,7 +249,9 @@ async fn execute(prepared: PreparedCall, context: ToolContext) -> ToolResult {
             .map_err(|error| {
                 ToolError(format!("the session's workspace cannot be made: {error}"))
             })?;
-        prepared.tool.call(prepared.args, context).await
+        let result = prepared.tool.call(prepared.args, context).await;
+        fail::fail_point!("tool::done");
+        result
     }));
     // Blocking work that a tool handed out heeds the token: dropping the task does not end it.
     let _guard = stop.drop_guard();

@@ -288,6 +288,7 @@ impl SessionActor {
                     writes,
                     then,
                 } => {
+                    fail::fail_point!("session::tell");
                     let before = self.state.summary.clone();
                     for write in &writes {
                         self.state.apply(write);

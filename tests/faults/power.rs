@@ -1,0 +1,1 @@
+//! Rows of the table in `docs/reliability.md`.
