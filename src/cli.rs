@@ -61,6 +61,11 @@ pub(crate) enum Command {
     },
     /// Have conversations with the model and score what comes of them (docs/eval.md).
     Eval(EvalArgs),
+    /// Look into runs: what was done, and what the model was sent (docs/runs.md).
+    Runs {
+        #[command(subcommand)]
+        command: RunsCommand,
+    },
     /// Run a command in the sandbox that commands of the terminal tool run in.
     ///
     /// It reads the system's programs and libraries, reads and writes DIR, and has no network.
@@ -73,6 +78,8 @@ pub(crate) enum Command {
     },
     /// Print a fresh one-time link to the page of the running service.
     Link,
+    /// Have the service that runs become the program that is installed now; its runs go on
+    Upgrade,
     /// Read a document from standard input and print its text. The service starts this, so that
     /// a document that means harm meets a process with nothing to lose.
     #[command(hide = true)]
@@ -141,6 +148,55 @@ pub(crate) enum ModelCommand {
     List,
     /// Fetch a model.
     Fetch { name: String },
+}
+
+/// `navi runs`. A service may run beside it.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// The newest runs, 50 of them.
+    List {
+        /// Only those of this session.
+        #[arg(long, value_name = "ID")]
+        session: Option<uuid::Uuid>,
+        /// Only those that began before this one; needs --session.
+        #[arg(long, value_name = "ID", requires = "session")]
+        before: Option<uuid::Uuid>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// What was told of a run and its subagents, in order, with its model calls.
+    Show {
+        /// As `navi runs list` shows it.
+        id: uuid::Uuid,
+        /// Print what the model was sent at this call instead, and what it said.
+        #[arg(long, value_name = "N")]
+        call: Option<u32>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ask another model what the run's model was asked, with the tools' results of then.
+    ///
+    /// No tool runs, and nothing is stored. The exit code says how it went: 0 the same calls to
+    /// the end, 3 another way, 130 ended by hand, 1 something failed.
+    Replay(ReplayArgs),
+}
+
+/// `navi runs replay`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// As `navi runs list` shows it.
+    pub(crate) id: uuid::Uuid,
+    /// The model to ask, by its name on the backend that answers now.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: String,
+    /// Begin with the first call after this event.
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    pub(crate) from: u64,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `navi token`.

@@ -7,8 +7,10 @@ pub(crate) mod link;
 pub(crate) mod migrate;
 pub(crate) mod model;
 pub(crate) mod read_document;
+pub(crate) mod runs;
 pub(crate) mod sandbox;
 pub(crate) mod token;
+pub(crate) mod upgrade;
 
 use navi_actors::store::{Location, StoreConfig};
 

@@ -65,6 +65,14 @@ pub(crate) fn extension_places(settings: &Settings) -> ExtensionPlaces {
     }
 }
 
+/// How long a model may be silent.
+pub(crate) fn stream_limits(settings: &Settings) -> StreamLimits {
+    StreamLimits {
+        first_chunk: settings.model.first_chunk_timeout,
+        chunk: settings.model.chunk_timeout,
+    }
+}
+
 /// An engine of these parts, with everything else as the settings have it.
 pub(crate) fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
     let sandbox = Sandbox::new(settings.terminal.sandbox.clone());
@@ -80,15 +88,14 @@ pub(crate) fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
         file_access: Arc::new(settings.file_access.clone()),
         context_window: settings.model.context_window,
         think: settings.model.think,
-        limits: StreamLimits {
-            first_chunk: settings.model.first_chunk_timeout,
-            chunk: settings.model.chunk_timeout,
-        },
+        limits: stream_limits(settings),
         runs: settings.runs,
+        resume: settings.resume,
         files: settings.files,
         compression: settings.compression,
         consent: settings.consent,
         memory: MemoryTimes::default(),
+        patience: settings.patience,
         warnings: parts.warnings,
         fence: Fence {
             sandbox: sandbox.available().err().map(ToString::to_string),

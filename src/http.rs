@@ -13,6 +13,7 @@ mod extensions;
 mod files;
 mod gate;
 mod health;
+mod inspect;
 mod login;
 mod memory;
 mod messages;
@@ -21,6 +22,7 @@ mod openapi;
 mod origin;
 mod page;
 mod path;
+mod resume;
 mod runs;
 mod search;
 mod server;
@@ -87,6 +89,8 @@ fn protected() -> impl HttpServiceFactory {
         .service(session::pin_routes())
         .service(session::restore_routes())
         .service(session::stop_routes())
+        .service(resume::continue_routes())
+        .service(resume::call_routes())
         .service(messages::routes())
         .service(consent::mode_routes())
         .service(consent::approvals_routes())
@@ -103,6 +107,9 @@ fn protected() -> impl HttpServiceFactory {
         .service(changes::undo_routes())
         .service(runs::events_routes())
         .service(runs::stop_routes())
+        .service(inspect::list_routes())
+        .service(inspect::run_routes())
+        .service(inspect::call_routes())
         .service(search::routes())
         .service(memory::routes())
         .service(memory::export_routes())

@@ -16,6 +16,12 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Running {
     pub(crate) pid: u32,
     pub(crate) address: SocketAddr,
+    /// Of the program that runs.
+    #[serde(default)]
+    pub(crate) version: String,
+    /// When it began to listen, in milliseconds since 1970: another one after an upgrade.
+    #[serde(default)]
+    pub(crate) since_ms: i64,
 }
 
 /// This process's claim on a data directory, until it is dropped.
@@ -80,6 +86,8 @@ impl Instance {
         let running = Running {
             pid: std::process::id(),
             address,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            since_ms: chrono::Utc::now().timestamp_millis(),
         };
         let draft = self.note.with_extension("new");
         fs::write(&draft, serde_json::to_vec(&running)?)?;

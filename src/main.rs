@@ -69,7 +69,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     let loaded = settings::load(&cli.places.overrides(), &std::env::vars_os().collect())?;
     telemetry::start(match (&cli.command, loaded.settings.log_level) {
         // Its progress stands where logs do; the usual ones would bury it.
-        (Some(Command::Eval(_)), Level::INFO) => Level::WARN,
+        (Some(Command::Eval(_) | Command::Runs { .. }), Level::INFO) => Level::WARN,
         (_, level) => level,
     });
     // One runtime for all: a pooled connection must not hang on one actor's thread.
@@ -94,11 +94,13 @@ fn carry_out(cli: &Cli, loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Resu
         Some(Command::Config { json }) => command::config::run(loaded, *json),
         Some(Command::Sandbox(args)) => command::sandbox::run(settings, args),
         Some(Command::Eval(args)) => command::eval::run(settings, &cli.places, runtime, args),
+        Some(Command::Runs { command }) => command::runs::run(settings, runtime, command),
         Some(Command::Model { command }) => {
             runtime.block_on(command::model::run(settings, command))
         }
         Some(Command::ReadDocument { media_type }) => Ok(command::read_document::run(media_type)),
         Some(Command::Link) => command::link::run(settings),
+        Some(Command::Upgrade) => command::upgrade::run(settings),
         Some(Command::Token { command }) => {
             runtime.block_on(command::token::run(settings, command))
         }

@@ -1,6 +1,7 @@
 //! `navi serve`: builds the service, tells how it stands, waits, and shuts down in order.
 
 mod banner;
+mod upgrade;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -12,11 +13,13 @@ use actix::System;
 use anyhow::{Context as _, anyhow, bail};
 use navi_actors::documents;
 use navi_actors::engine::Engine;
+use navi_actors::session::messages::LeftRuns;
 use navi_actors::store::Store;
+use navi_actors::tools::mcp;
 use navi_actors::tools::registry::Registry;
 use navi_actors::tools::user::end_groups;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
@@ -49,17 +52,29 @@ pub(crate) fn run(loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Result<Exi
         )
     })?;
     let instance = Instance::claim(&settings.data_dir)?;
-    let listener = listen(settings.bind)?;
+    let listener = match upgrade::inherited() {
+        Some(listener) => listener,
+        None => listen(settings.bind)?,
+    };
+    let heirloom = upgrade::Heirloom::of(&listener)?;
     let for_system = Arc::clone(runtime);
     let system = System::with_tokio_rt(move || for_system);
-    system.block_on(async {
+    let end = system.block_on(async {
         let service = Service::start(loaded, Arc::clone(runtime), listener).await?;
         instance
             .announce(service.address)
             .context("the data directory cannot be written to")?;
         service.greet(settings).await?;
-        Ok(service.wait().await)
-    })
+        anyhow::Ok(service.wait().await)
+    })?;
+    match end {
+        End::Asked => Ok(ExitCode::SUCCESS),
+        End::Upgrade => {
+            drop(instance);
+            Err(heirloom.hand_over())
+        }
+        End::Broken | End::DoorClosed => Ok(ExitCode::FAILURE),
+    }
 }
 
 fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
@@ -86,8 +101,11 @@ struct Service {
 }
 
 /// Why the service ends.
+#[derive(Clone, Copy)]
 enum End {
     Asked,
+    /// Another program takes this one's place, and goes on with its runs.
+    Upgrade,
     Broken,
     DoorClosed,
 }
@@ -116,9 +134,12 @@ impl Service {
             );
         }
         match std::env::current_exe() {
-            Ok(program) => documents::isolate(program),
+            Ok(program) => {
+                documents::isolate(program.clone());
+                mcp::keep_by(program);
+            }
             Err(error) => {
-                warn!(%error, "documents are read in this process: its own file is not known");
+                warn!(%error, "documents are read in this process, and MCP servers may outlive it where it is killed: its own file is not known");
             }
         }
         let backends = backends::build(settings)?;
@@ -186,48 +207,64 @@ impl Service {
     }
 
     /// Waits for the end, and brings it about in order.
-    async fn wait(mut self) -> ExitCode {
+    async fn wait(mut self) -> End {
+        let mut signals = Signals::new();
         let end = tokio::select! {
-            () = asked_to_stop() => End::Asked,
+            () = signals.next() => End::Asked,
+            () = upgrade::asked() => End::Upgrade,
             () = self.engine.broken() => End::Broken,
             () = self.door.ended() => End::DoorClosed,
         };
         match end {
             End::Asked => info!("shutting down; a second signal ends navi at once"),
+            End::Upgrade => info!("shutting down for an upgrade; runs go on in the next program"),
             End::Broken => error!("a part that everything needs has failed; shutting down"),
             End::DoorClosed => error!("the HTTP server has ended; shutting down"),
         }
-        actix::spawn(async {
-            asked_to_stop().await;
+        actix::spawn(async move {
+            signals.next().await;
             end_groups();
             std::process::exit(INTERRUPTED);
         });
         self.closing.cancel();
-        self.engine.shutdown(SHUTDOWN_DEADLINE).await;
+        let runs = match end {
+            End::Upgrade => LeftRuns::Parked,
+            End::Asked | End::Broken | End::DoorClosed => LeftRuns::Interrupted,
+        };
+        self.engine.leave(SHUTDOWN_DEADLINE, runs).await;
         if !matches!(end, End::DoorClosed) {
             self.door.close().await;
         }
         if let Err(error) = self.store.close().await {
             warn!(%error, "the database could not be closed");
         }
-        match end {
-            End::Asked => ExitCode::SUCCESS,
-            End::Broken | End::DoorClosed => ExitCode::FAILURE,
-        }
+        end
     }
 }
 
-/// Ends with a SIGINT or SIGTERM. Where signals cannot be had, only the process's end helps.
-async fn asked_to_stop() {
-    let (Ok(mut interrupt), Ok(mut terminate)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    ) else {
-        warn!("signals cannot be received; only killing the process will end it");
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+/// SIGINT and SIGTERM as they come: one that comes right after another is not lost. Where they
+/// cannot be had, only the process's end helps.
+struct Signals(Option<(Signal, Signal)>);
+
+impl Signals {
+    fn new() -> Self {
+        let (Ok(interrupt), Ok(terminate)) = (
+            signal(SignalKind::interrupt()),
+            signal(SignalKind::terminate()),
+        ) else {
+            warn!("signals cannot be received; only killing the process will end it");
+            return Self(None);
+        };
+        Self(Some((interrupt, terminate)))
+    }
+
+    async fn next(&mut self) {
+        let Some((interrupt, terminate)) = &mut self.0 else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
     }
 }

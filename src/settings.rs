@@ -21,9 +21,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use config::Config;
+use navi_actors::domain::hangs::Patience;
 use navi_actors::files::FileLimits;
 use navi_actors::protocol::status::Fence;
-use navi_actors::services::{CompressionPolicy, ConsentPolicy, RunLimits};
+use navi_actors::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits};
 use navi_actors::tools::filesystem::FileAccess;
 use navi_actors::tools::ssh::SshConfig;
 use navi_actors::tools::terminal::TerminalConfig;
@@ -44,7 +45,9 @@ pub(crate) struct Settings {
     pub(crate) log_level: Level,
     pub(crate) database: DatabaseSettings,
     pub(crate) model: ModelSettings,
+    pub(crate) patience: Option<Patience>,
     pub(crate) runs: RunLimits,
+    pub(crate) resume: ResumePolicy,
     pub(crate) consent: ConsentPolicy,
     pub(crate) compression: CompressionPolicy,
     pub(crate) persona: Persona,
@@ -301,7 +304,9 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     );
     let database = database(r, &base);
     let model = model(r, &base);
+    let patience = limits::patience(r);
     let runs = limits::runs(r);
+    let resume = limits::resume(r);
     let consent = limits::consent(r);
     let compression = limits::compression(r);
     let persona = match (
@@ -329,7 +334,9 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
         log_level: log_level?,
         database: database?,
         model: model?,
+        patience: patience?,
         runs: runs?,
+        resume: resume?,
         consent: consent?,
         compression: compression?,
         persona,

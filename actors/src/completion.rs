@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use futures_util::StreamExt;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::model_calls::{ModelCall, Recipe};
 use crate::domain::model_choice::Choice;
 use crate::llm::LlmError;
 use crate::llm::guard::StreamLimits;
@@ -12,6 +15,9 @@ use crate::llm_actor::{Priority, Ticket};
 use crate::models::Models;
 use crate::protocol::chat::{ChatDelta, ChatMessage, ChatRequest, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::inspect::{CallKind, CallOutcome, CallReply};
+use crate::protocol::status::BackendKind;
+use crate::services::now;
 
 /// A wait for a slot has a limit too: nobody asks for what is this old.
 const SLOT_LIMIT: Duration = Duration::from_secs(600);
@@ -26,6 +32,23 @@ pub struct Question {
     pub context_window: u32,
     pub max_output_tokens: u32,
     pub priority: Priority,
+}
+
+impl Question {
+    /// What the model is sent.
+    #[must_use]
+    pub fn request(&self) -> ChatRequest {
+        ChatRequest {
+            model: self.choice.model.name.clone(),
+            messages: self.messages.clone(),
+            tools: Vec::new(),
+            temperature: self.temperature,
+            think: false,
+            context_window: self.context_window,
+            max_output_tokens: Some(self.max_output_tokens),
+            streamed: false,
+        }
+    }
 }
 
 /// The whole answer, without any reasoning.
@@ -69,17 +92,7 @@ pub async fn ask_as(
             NaviError::new(ErrorCode::BackendBusy, "the model had no time for this; try again later")
         })??,
     };
-    let request = ChatRequest {
-        model: question.choice.model.name,
-        messages: question.messages,
-        tools: Vec::new(),
-        temperature: question.temperature,
-        think: false,
-        context_window: question.context_window,
-        max_output_tokens: Some(question.max_output_tokens),
-        streamed: false,
-    };
-    let mut stream = lease.call(request, limits, stop);
+    let mut stream = lease.call(question.request(), limits, stop);
     let mut text = String::new();
     loop {
         let delta = tokio::select! {
@@ -107,4 +120,63 @@ fn made_way() -> NaviError {
 
 fn stopped() -> NaviError {
     NaviError::new(ErrorCode::RunFailed, "this was stopped before it was done")
+}
+
+/// A question on its way, as it is kept for those who look into its run.
+#[derive(Debug)]
+pub struct AskedCall {
+    kind: CallKind,
+    after_seq: Option<u64>,
+    started_at: DateTime<Utc>,
+    began: Instant,
+    backend: BackendKind,
+    request: ChatRequest,
+}
+
+impl AskedCall {
+    /// A question that is asked now, after the session's event `after_seq`; its session is to
+    /// say where that is none.
+    #[must_use]
+    pub fn new(kind: CallKind, after_seq: Option<u64>, question: &Question) -> Self {
+        Self {
+            kind,
+            after_seq,
+            started_at: now(),
+            began: Instant::now(),
+            backend: question.choice.kind,
+            request: question.request(),
+        }
+    }
+
+    /// It was answered, or ended otherwise. None where it cannot be kept, which is logged.
+    #[must_use]
+    pub fn ended(self, ended: Result<&Answer, CallOutcome>) -> Option<ModelCall> {
+        let prompt = match Recipe::of_question(&self.request) {
+            Ok(prompt) => prompt,
+            Err(error) => {
+                tracing::warn!(%error, "a model call cannot be kept");
+                return None;
+            }
+        };
+        let answer = ended.ok();
+        Some(ModelCall {
+            kind: self.kind,
+            after_seq: self.after_seq,
+            started_at: self.started_at,
+            first_chunk_ms: None,
+            duration_ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            backend: self.backend.as_str().to_owned(),
+            model: self.request.model,
+            usage: answer.and_then(|answer| answer.usage),
+            outcome: ended.err().unwrap_or(CallOutcome::Done),
+            attempts: 1,
+            message_id: None,
+            reply: Some(CallReply {
+                content: answer.map(|answer| answer.text.clone()),
+                ..CallReply::default()
+            }),
+            own: Vec::new(),
+            prompt,
+        })
+    }
 }

@@ -13,10 +13,11 @@ use actix::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::completion::{self, Question};
+use crate::completion::{self, AskedCall, Question};
 use crate::domain::compression::{self, Compressed, TypedState};
 use crate::domain::context;
 use crate::domain::history::ContextState;
+use crate::domain::model_calls::ModelCall;
 use crate::domain::model_choice::Choice;
 use crate::llm::guard::StreamLimits;
 use crate::llm_actor::{Priority, Ticket};
@@ -24,6 +25,7 @@ use crate::models::Models;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{RunId, SessionId, UserId};
+use crate::protocol::inspect::CallKind;
 use crate::protocol::message::Message;
 use crate::services::{CompressionPolicy, now};
 use crate::session::messages::Notes;
@@ -32,8 +34,16 @@ use crate::supervision::Guard;
 
 /// Summarises the old part of a context. None where there is nothing old enough.
 #[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<Option<Compressed>, NaviError>")]
+#[rtype(result = "Result<Option<Summarised>, NaviError>")]
 pub struct Compress(pub CompressionJob);
+
+/// A context that was summarised.
+#[derive(Clone, Debug)]
+pub struct Summarised {
+    pub compressed: Compressed,
+    /// The question that was asked for it.
+    pub call: Option<ModelCall>,
+}
 
 /// What is to be summarised.
 #[derive(Debug)]
@@ -95,9 +105,10 @@ impl Actor for CompressionActor {
 }
 
 impl Handler<Compress> for CompressionActor {
-    type Result = ResponseActFuture<Self, Result<Option<Compressed>, NaviError>>;
+    type Result = ResponseActFuture<Self, Result<Option<Summarised>, NaviError>>;
 
     fn handle(&mut self, Compress(job): Compress, _: &mut Self::Context) -> Self::Result {
+        fail::fail_point!("compression::begin");
         let session_id = job.session_id;
         let standing = self.in_flight.get(&session_id);
         if standing.is_some_and(|(_, stop)| !stop.is_cancelled()) {
@@ -142,7 +153,7 @@ async fn compress(
     store: &Store,
     asked: Asked<'_>,
     job: CompressionJob,
-) -> Result<Option<Compressed>, NaviError> {
+) -> Result<Option<Summarised>, NaviError> {
     let Some(cut) = compression::choose_cut(&job.messages, asked.policy.keep_recent) else {
         return Ok(None);
     };
@@ -161,6 +172,7 @@ async fn compress(
         max_output_tokens: compression::answer_tokens(window),
         priority: Priority::Compression,
     };
+    let call = AskedCall::new(CallKind::Summary, None, &question);
     let answer =
         completion::ask_as(job.ticket, asked.models, asked.limits, question, job.stop).await?;
     let text = compression::checked(&answer.text)
@@ -182,7 +194,10 @@ async fn compress(
     if let Ok(memory) = store.memory_summary(job.user_id).await {
         compressed.state.memory = Some(memory.unwrap_or_default());
     }
-    Ok(Some(compressed))
+    Ok(Some(Summarised {
+        compressed,
+        call: call.ended(Ok(&answer)),
+    }))
 }
 
 /// What the watchers are told.

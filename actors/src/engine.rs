@@ -4,10 +4,10 @@
 mod changes;
 mod consent;
 mod files;
+mod runs;
 mod sessions;
 
 pub use self::consent::ApprovalAnswer;
-pub use self::sessions::RunEvents;
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::compression::CompressionActor;
+use crate::domain::hangs::{Patience, Role};
 use crate::domain::model_choice;
 use crate::extensions::{ExtensionPlaces, Extensions};
 use crate::files::janitor::JanitorActor;
@@ -31,24 +32,24 @@ use crate::hub::{Hub, HubFrame};
 use crate::journal::{Flush, JournalActor};
 use crate::llm::Backend;
 use crate::llm::guard::StreamLimits;
-use crate::llm_actor::LlmActor;
 use crate::memory::{MemoryHandle, MemoryTimes, Reader};
-use crate::models::{GuardedBackend, Models};
+use crate::models::Models;
 use crate::profiles::{ProfileSet, Profiles};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{OwnerId, SessionId, UserId};
 use crate::protocol::profile::Profile;
 use crate::protocol::status::{Fence, FetchableModel, SystemStatus};
 use crate::protocol::tool::ListedTool;
-use crate::root::{CloseSessions, OpenSession, StopRoot, SystemRoot, store_error};
-use crate::services::{CompressionPolicy, ConsentPolicy, RunLimits, Services};
+use crate::root::{CloseSessions, LiveSession, OpenSession, StopRoot, SystemRoot, store_error};
+use crate::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits, Services};
 use crate::session::SessionActor;
-use crate::session::messages::{Attach, Attached};
+use crate::session::messages::{Attach, Attached, Leaving, LeftRuns};
 use crate::store::{Store, StoreError};
-use crate::supervision::{Ending, Guard, RestartPolicy, Slot, keep_alive};
+use crate::supervision::{Ending, Guard, RestartPolicy, keep_alive};
 use crate::tools::filesystem::FileAccess;
 use crate::tools::registry::Registry;
 use crate::tools::toolbox::Toolbox;
+use crate::watchdog::{Asked, Watchdog};
 
 /// How often a page is told how far a model is fetched.
 const FETCH_PROGRESS: Duration = Duration::from_millis(500);
@@ -93,10 +94,13 @@ pub struct EngineConfig {
     pub think: bool,
     pub limits: StreamLimits,
     pub runs: RunLimits,
+    pub resume: ResumePolicy,
     pub files: FileLimits,
     pub compression: CompressionPolicy,
     pub consent: ConsentPolicy,
     pub memory: MemoryTimes,
+    /// When a thread that does not answer hangs; none where nothing is to be done about it.
+    pub patience: Option<Patience>,
     /// What was wrong at start, beside the profiles, and did not stop it: for the page.
     pub warnings: Vec<String>,
     /// What keeps tools in, for the page.
@@ -113,6 +117,9 @@ pub struct Engine {
     fetcher: Option<Arc<dyn ModelFetcher>>,
     extensions: Extensions,
     warnings: Arc<[String]>,
+    watchdog: Watchdog,
+    /// What hung and was mended.
+    mended: watch::Receiver<Option<String>>,
     file_access: Arc<FileAccess>,
     fence: Arc<Fence>,
     closed: CancellationToken,
@@ -142,13 +149,7 @@ impl Engine {
                 give_up.send_replace(true);
             },
         );
-        let models = Models::new(
-            config
-                .backends
-                .into_iter()
-                .map(|backend| guard_backend(backend, &closed))
-                .collect(),
-        );
+        let models = Models::start(config.backends, &closed);
         let compressor = keep_alive(
             "compression",
             RestartPolicy::default(),
@@ -223,6 +224,7 @@ impl Engine {
             files,
             compressor,
             runs: config.runs,
+            resume: config.resume,
             compression: config.compression,
             consent: config.consent,
             store: config.store,
@@ -239,25 +241,24 @@ impl Engine {
             limits: config.limits,
             told_missing: Arc::default(),
         });
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let arbiters = (0..cores)
-            .map(|_| {
-                let runtime = Arc::clone(&config.runtime);
-                Arbiter::with_tokio_rt(move || runtime)
-            })
-            .collect();
         let guard = Guard::new(move |ending| {
             if ending == Ending::Died {
                 break_down.send_replace(true);
             }
         });
-        let root = SystemRoot::new(Arc::clone(&services), arbiters, guard).start();
+        let (watchdog, sleeping) = Watchdog::new(config.patience);
+        let (mends, mended) = watch::channel(None);
+        let for_root = (watchdog.clone(), sleeping);
+        let runtime = Arc::clone(&config.runtime);
+        let root = SystemRoot::new(Arc::clone(&services), runtime, for_root, mends, guard).start();
         let engine = Self {
             services,
             root,
             fetcher: config.fetcher,
             extensions,
             warnings: config.warnings.into(),
+            watchdog,
+            mended,
             file_access: config.file_access,
             fence: Arc::new(config.fence),
             closed,
@@ -267,6 +268,7 @@ impl Engine {
         engine.recover_sessions().await?;
         engine.spawn_until_closed(engine.clone().tell_status());
         engine.spawn_until_closed(engine.clone().tell_extensions());
+        engine.spawn_until_closed(engine.clone().tell_hangs());
         engine.spawn_until_closed(engine.clone().fetch_first_model());
         Ok(engine)
     }
@@ -283,6 +285,7 @@ impl Engine {
                 &*self.warnings,
                 &self.services.profiles.warnings(),
                 &self.extensions.view().problems,
+                &self.hangs(),
             ]
             .concat(),
             fetchable: self
@@ -361,8 +364,18 @@ impl Engine {
     /// Shuts down in order: no new runs; runs reach a safe point or are interrupted; all is
     /// written; feeds end. Takes no longer than `deadline`, and a moment.
     pub async fn shutdown(&self, deadline: Duration) {
+        self.leave(deadline, LeftRuns::Interrupted).await;
+    }
+
+    /// As [`Engine::shutdown`], with what becomes of the runs that go. Where such runs resume
+    /// by themselves they are parked in any case.
+    pub async fn leave(&self, deadline: Duration, runs: LeftRuns) {
+        let runs = match self.services.resume {
+            ResumePolicy::Reads => LeftRuns::Parked,
+            ResumePolicy::Ask => runs,
+        };
         let grace = deadline.mul_f32(0.6);
-        let sessions = self.root.send(CloseSessions { grace });
+        let sessions = self.root.send(CloseSessions(Leaving { grace, runs }));
         if tokio::time::timeout(deadline, sessions).await.is_err() {
             tracing::warn!("sessions did not close in time");
         }
@@ -410,6 +423,24 @@ impl Engine {
         }
     }
 
+    /// Watches the thread that this is called on, of which there is one of its kind: where it
+    /// hangs for long, the process ends.
+    pub fn watch_thread(&self, name: &'static str) {
+        if let Some(arbiter) = Arbiter::try_current() {
+            self.watchdog
+                .watch(Role::Service(name), Asked::Arbiter(arbiter));
+        }
+    }
+
+    fn hangs(&self) -> Vec<String> {
+        let hanging = self.watchdog.hanging();
+        let hanging = hanging.borrow();
+        let hanging = hanging.iter().map(|name| {
+            format!("a part of Navi ({name}) does not answer; if it does not come back, Navi ends, to be started again")
+        });
+        hanging.chain(self.mended.borrow().clone()).collect()
+    }
+
     pub(crate) fn hub(&self) -> &Hub {
         &self.services.hub
     }
@@ -424,11 +455,7 @@ impl Engine {
         self.ask(user, session, || Attach { after, epoch }).await
     }
 
-    async fn open(
-        &self,
-        user: UserId,
-        session: SessionId,
-    ) -> Result<Addr<SessionActor>, NaviError> {
+    async fn open(&self, user: UserId, session: SessionId) -> Result<LiveSession, NaviError> {
         self.refuse_when_closed()?;
         self.root
             .send(OpenSession { user, session })
@@ -451,13 +478,11 @@ impl Engine {
     {
         let first = self.open(user, session).await?.send(message()).await;
         match first {
-            Ok(answer) => Ok(answer),
-            Err(_) => self
-                .open(user, session)
-                .await?
-                .send(message())
-                .await
-                .map_err(|_| went_down()),
+            Some(answer) => Ok(answer),
+            None => {
+                let again = self.open(user, session).await?.send(message()).await;
+                again.ok_or_else(went_down)
+            }
         }
     }
 
@@ -474,11 +499,8 @@ impl Engine {
         SessionActor: Handler<M>,
         <SessionActor as Actor>::Context: ToEnvelope<SessionActor, M>,
     {
-        self.open(user, session)
-            .await?
-            .send(message)
-            .await
-            .map_err(|_| went_down())
+        let told = self.open(user, session).await?.send(message).await;
+        told.ok_or_else(went_down)
     }
 
     fn refuse_when_closed(&self) -> Result<(), NaviError> {
@@ -550,6 +572,21 @@ impl Engine {
         }
     }
 
+    /// What hangs stands in the status.
+    async fn tell_hangs(self) {
+        let (mut hanging, mut mended) = (self.watchdog.hanging(), self.mended.clone());
+        loop {
+            let changed = tokio::select! {
+                changed = hanging.changed() => changed,
+                changed = mended.changed() => changed,
+            };
+            if changed.is_err() {
+                return;
+            }
+            self.tell_status_now();
+        }
+    }
+
     fn tell_status_now(&self) {
         let status = Box::new(self.status());
         self.services.hub.tell(None, HubFrame::Status { status });
@@ -576,27 +613,6 @@ impl Engine {
         let dir = &self.services.sessions_dir;
         let name = session.to_string();
         (dir.join(&name), dir.join(TRASH).join(name))
-    }
-}
-
-fn guard_backend(backend: Arc<dyn Backend>, closed: &CancellationToken) -> GuardedBackend {
-    let kind = backend.kind();
-    let (tx, status) = watch::channel(LlmActor::unknown(backend.as_ref()));
-    let guard: Slot<LlmActor> = keep_alive(
-        kind.as_str(),
-        RestartPolicy {
-            // A backend's guard is worth starting for as long as the service lives.
-            limit: u32::MAX,
-            ..RestartPolicy::default()
-        },
-        closed.clone(),
-        move |guard| LlmActor::new(Arc::clone(&backend), tx.clone(), guard),
-        || {},
-    );
-    GuardedBackend {
-        kind,
-        guard,
-        status,
     }
 }
 

@@ -13,16 +13,19 @@ use bytestring::ByteString;
 use futures_util::Stream;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::engine::Engine;
 use crate::hub::{Change, HubFrame};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Envelope, Event};
 use crate::protocol::ids::{Origin, PartId, SessionId, UserId};
+use crate::protocol::session::SessionSnapshot;
 use crate::services::now;
-use crate::session::messages::{Attach, Attached, Start};
+use crate::session::messages::{Attach, Attached, Outline, Start};
 use crate::session::sequencer::{At, Frame, Piece, encode};
-use crate::store::{ChunkRow, LogCursor, LogItem, LogRange, PageLimits};
+use crate::store::{ChunkRow, LogCursor, LogItem, LogPage, LogRange, PageLimits};
 
 /// Whole frames as a tab is sent them. Ends when the session is gone or the service closes.
 pub type Feed = Pin<Box<dyn Stream<Item = ByteString> + Send>>;
@@ -40,10 +43,65 @@ const PARTS: usize = 16;
 const REJOINS: u32 = 6;
 const REJOIN_PAUSE: Duration = Duration::from_millis(100);
 
-struct Tab {
-    engine: Engine,
-    user: UserId,
-    session: SessionId,
+/// A session that goes again sooner than this was not back: a full disk lets it be read and
+/// not go on.
+const BACK_FOR: Duration = Duration::from_secs(1);
+
+/// Where a tab's feed comes from: the session that it watches, and what is stored of it.
+pub trait Upstream: Send + Sync + 'static {
+    /// Joins the session's events.
+    fn join(&self, attach: Attach) -> impl Future<Output = Result<Attached, NaviError>> + Send;
+
+    /// Reads into a snapshot what is stored of it.
+    fn fill(
+        &self,
+        outline: Box<Outline>,
+    ) -> impl Future<Output = Result<SessionSnapshot, NaviError>> + Send;
+
+    /// Reads a page of the log.
+    fn page(
+        &self,
+        range: LogRange,
+        limits: PageLimits,
+    ) -> impl Future<Output = Result<LogPage, NaviError>> + Send;
+
+    /// Lets time pass.
+    fn pause(&self, time: Duration) -> impl Future<Output = ()> + Send;
+}
+
+/// A session of this process, as its user may watch it.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) engine: Engine,
+    pub(crate) user: UserId,
+    pub(crate) session: SessionId,
+}
+
+impl Upstream for Watched {
+    async fn join(&self, attach: Attach) -> Result<Attached, NaviError> {
+        self.engine.join(self.user, self.session, attach).await
+    }
+
+    async fn fill(&self, outline: Box<Outline>) -> Result<SessionSnapshot, NaviError> {
+        self.engine
+            .stored(async move |store| outline.fill(&store).await)
+            .await
+    }
+
+    async fn page(&self, range: LogRange, limits: PageLimits) -> Result<LogPage, NaviError> {
+        let session = self.session;
+        self.engine
+            .stored(async move |store| store.log_page(session, range, limits).await)
+            .await
+    }
+
+    async fn pause(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+struct Tab<U> {
+    upstream: U,
     /// The last event that the tab has.
     seq: u64,
     epoch: i64,
@@ -53,6 +111,9 @@ struct Tab {
     source: Source,
     /// Reads of the log that failed, one after the other.
     failed_reads: u32,
+    joined_at: Instant,
+    /// How often the session was asked for since it was last there for a while.
+    rejoins: u32,
 }
 
 enum Source {
@@ -61,29 +122,57 @@ enum Source {
         from: LogCursor,
         upto: u64,
         open: Vec<Piece>,
-        live: Receiver<Frame>,
+        live: Live,
     },
-    Live(Receiver<Frame>),
+    Live(Live),
     Over,
 }
 
-/// The feed of a tab that was just attached. `after` is the cursor that it came with.
-pub(crate) async fn feed(
-    engine: Engine,
-    user: UserId,
-    session: SessionId,
-    attached: Attached,
-) -> Result<Feed, NaviError> {
+/// What comes, for as long as its session lives.
+struct Live {
+    frames: Receiver<Frame>,
+    given_up: CancellationToken,
+}
+
+enum Next {
+    Frame(Frame),
+    /// The tab is too far behind for what is live.
+    Behind,
+    /// The session is.
+    Gone,
+}
+
+impl Live {
+    async fn next(&mut self) -> Next {
+        tokio::select! {
+            biased;
+            // It hangs: it sends no more, and does not go either.
+            () = self.given_up.cancelled() => Next::Gone,
+            frame = self.frames.recv() => match frame {
+                Ok(frame) => Next::Frame(frame),
+                Err(RecvError::Lagged(_)) => Next::Behind,
+                Err(RecvError::Closed) => Next::Gone,
+            },
+        }
+    }
+}
+
+/// The feed of a tab that joins with the cursor in `attach`.
+///
+/// # Errors
+/// Where the session cannot be joined or read.
+pub async fn feed(upstream: impl Upstream, attach: Attach) -> Result<Feed, NaviError> {
+    let attached = upstream.join(attach).await?;
     let mut tab = Tab {
-        engine,
-        user,
-        session,
+        upstream,
         seq: 0,
         epoch: attached.epoch,
         parts: VecDeque::new(),
         out: VecDeque::new(),
         source: Source::Over,
         failed_reads: 0,
+        joined_at: Instant::now(),
+        rejoins: 0,
     };
     tab.join(attached).await?;
     Ok(Box::pin(futures_util::stream::unfold(
@@ -92,9 +181,10 @@ pub(crate) async fn feed(
     )))
 }
 
-impl Tab {
+impl<U: Upstream> Tab<U> {
     async fn next(&mut self) -> Option<ByteString> {
         loop {
+            fail::fail_point!("tab::feed");
             if let Some(frame) = self.out.pop_front() {
                 return Some(frame);
             }
@@ -106,14 +196,23 @@ impl Tab {
                     open,
                     live,
                 } => self.read_log(from, upto, open, live).await,
-                Source::Live(mut live) => match live.recv().await {
-                    Ok(frame) if self.take(&frame) => self.source = Source::Live(live),
-                    Ok(_) | Err(RecvError::Lagged(_) | RecvError::Closed) => {
-                        // The receiver goes first: what it held is not needed any more.
-                        drop(live);
-                        self.rejoin().await;
+                Source::Live(mut live) => {
+                    let next = live.next().await;
+                    match next {
+                        Next::Frame(frame) if self.take(&frame) => {
+                            self.source = Source::Live(live);
+                        }
+                        // What does not follow on what it has, it finds in the log.
+                        Next::Frame(_) | Next::Behind | Next::Gone => {
+                            if !matches!(next, Next::Gone) || self.joined_at.elapsed() >= BACK_FOR {
+                                self.rejoins = 0;
+                            }
+                            // The receiver goes first: what it held is not needed any more.
+                            drop(live);
+                            self.rejoin().await;
+                        }
                     }
-                },
+                }
             }
         }
     }
@@ -123,10 +222,7 @@ impl Tab {
         let (after, upto) = match attached.start {
             Start::Log { after, upto } => (after, upto),
             Start::Resync { reason, outline } => {
-                let session = self
-                    .engine
-                    .stored(async move |store| outline.fill(&store).await);
-                let session = Box::new(session.await?);
+                let session = Box::new(self.upstream.fill(outline).await?);
                 let seq = session.last_seq;
                 self.out.push_back(encode(&Envelope {
                     seq: Some(seq),
@@ -147,27 +243,20 @@ impl Tab {
             },
             upto,
             open: attached.open,
-            live: attached.live,
+            live: Live {
+                frames: attached.live,
+                given_up: attached.given_up,
+            },
         };
         Ok(())
     }
 
-    async fn read_log(
-        &mut self,
-        from: LogCursor,
-        upto: u64,
-        open: Vec<Piece>,
-        live: Receiver<Frame>,
-    ) {
+    async fn read_log(&mut self, from: LogCursor, upto: u64, open: Vec<Piece>, live: Live) {
         let range = LogRange { from, to_seq: upto };
-        let session = self.session;
-        let page = self
-            .engine
-            .stored(async move |store| store.log_page(session, range, PAGE).await);
-        let page = match page.await {
+        let page = match self.upstream.page(range, PAGE).await {
             Ok(page) => page,
             Err(error) => {
-                tracing::warn!(session = %self.session, %error, "log cannot be read, trying again");
+                tracing::warn!(%error, "log cannot be read, trying again");
                 drop(live);
                 self.failed_reads += 1;
                 if self.failed_reads <= REJOINS {
@@ -177,21 +266,27 @@ impl Tab {
             }
         };
         self.failed_reads = 0;
+        // Text is told before the event that it was told before: a tab that leaves once it has
+        // the event comes back with that as its cursor.
+        let mut text: Vec<Piece> = Vec::new();
         for item in page.items {
             match item {
                 LogItem::Event(event) => {
+                    self.take_text(&mut text, &open);
                     self.seq = event.seq;
                     self.out.push_back(event.json.into());
                 }
-                LogItem::Chunk(chunk) => {
-                    // Open parts come whole, from memory, after the log.
-                    if open.iter().any(|part| part.part_id == chunk.part_id) {
-                        continue;
-                    }
-                    self.take_piece(piece_of(chunk));
-                }
+                LogItem::Chunk(chunk) => match text.last_mut() {
+                    Some(last) if last.part_id == chunk.part_id => last.text.push_str(&chunk.text),
+                    _ => text.push(piece_of(chunk)),
+                },
             }
         }
+        if page.next.is_none() {
+            // The rest of an open part follows from memory, as one piece with this.
+            text.retain(|piece| open.iter().all(|part| part.part_id != piece.part_id));
+        }
+        self.take_text(&mut text, &open);
         self.source = match page.next {
             Some(from) => Source::Log {
                 from,
@@ -214,6 +309,7 @@ impl Tab {
             return false;
         };
         match &frame.place {
+            At::Nowhere => {}
             At::Event(seq) if *seq <= self.seq => return true,
             At::Event(seq) => self.seq = *seq,
             At::Part {
@@ -233,6 +329,17 @@ impl Tab {
         }
         self.out.push_back(json.clone());
         true
+    }
+
+    /// Sends text of the log. Of an open part that began before the tab's cursor it has perhaps
+    /// nothing, as one does that began with a snapshot: that part is sent from its beginning.
+    fn take_text(&mut self, text: &mut Vec<Piece>, open: &[Piece]) {
+        for piece in text.drain(..) {
+            let have = self.place_in(&piece.part_id).unwrap_or(0);
+            let whole = open.iter().find(|part| part.part_id == piece.part_id);
+            let whole = whole.filter(|_| piece.offset > have);
+            self.take_piece(whole.cloned().unwrap_or(piece));
+        }
     }
 
     /// Sends what of a piece the tab does not have.
@@ -264,14 +371,22 @@ impl Tab {
     }
 
     async fn rejoin(&mut self) {
-        for tried in 0..REJOINS {
+        while self.rejoins < REJOINS {
+            if self.rejoins > 0 {
+                let pause = REJOIN_PAUSE * 2_u32.pow(self.rejoins - 1);
+                self.upstream.pause(pause).await;
+            }
+            self.rejoins += 1;
             let attach = Attach {
                 after: Some(self.seq),
                 epoch: Some(self.epoch),
             };
-            match self.engine.join(self.user, self.session, attach).await {
+            match self.upstream.join(attach).await {
                 Ok(attached) => match self.join(attached).await {
-                    Ok(()) => return,
+                    Ok(()) => {
+                        self.joined_at = Instant::now();
+                        return;
+                    }
                     Err(error) => tracing::warn!(%error, "session cannot be read"),
                 },
                 Err(NaviError {
@@ -279,10 +394,9 @@ impl Tab {
                     ..
                 }) => return,
                 Err(error) => {
-                    tracing::debug!(session = %self.session, %error, "session is not back yet");
+                    tracing::debug!(%error, "session is not back yet");
                 }
             }
-            tokio::time::sleep(REJOIN_PAUSE * 2_u32.pow(tried)).await;
         }
     }
 }

@@ -5,6 +5,7 @@
 //! those who wait get an error and read the session again from the store.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use actix::{
     Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, Message, ResponseFuture,
@@ -21,6 +22,10 @@ const GROUP: usize = 64;
 /// The most commits that may wait. Each session has a few at most; beyond this the database
 /// is stuck, and callers are told so rather than kept.
 const WAITING: usize = 4096;
+
+/// A database that takes longer than this has gone: the store itself waits for locks, for
+/// connections, and tries again, well within it.
+const WRITE_LIMIT: Duration = Duration::from_secs(60);
 
 /// Asks for a commit. Answered when it is durable. Commits of one sender are written in order.
 #[derive(Debug, Message)]
@@ -77,7 +82,12 @@ impl JournalActor {
         ctx.spawn(
             async move {
                 fail::fail_point!("journal::write");
-                let results = store.commit_group(commits).await;
+                let count = commits.len();
+                let written = tokio::time::timeout(WRITE_LIMIT, store.commit_group(commits));
+                let results = written.await.unwrap_or_else(|_| {
+                    let limit = WRITE_LIMIT.as_secs();
+                    vec![Err(StoreError::Unsettled(format!("no answer within {limit} s"))); count]
+                });
                 fail::fail_point!("journal::written");
                 results
             }

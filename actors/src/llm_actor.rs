@@ -49,6 +49,10 @@ const PROBE_PROGRESS: Duration = Duration::from_millis(500);
 /// No probe takes longer than this, whatever the backend does.
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 
+/// A call that was stopped gives its slot back at once. One that has not after this long hangs,
+/// and others need the slot.
+const RECLAIM: Duration = Duration::from_secs(5);
+
 /// The most runs that may wait for one backend.
 const WAITING: usize = 256;
 
@@ -106,6 +110,10 @@ struct Release {
 struct CallBegan {
     model: String,
     prompt: Prompt,
+    ticket: Ticket,
+    trial: bool,
+    /// Once this is cancelled the slot should come back.
+    stop: CancellationToken,
 }
 
 /// A call came to its end, by itself.
@@ -139,6 +147,8 @@ struct Holder {
     lane: Priority,
     /// Cancelled to ask for the slot back.
     asked_back: CancellationToken,
+    /// Takes the slot from one that was stopped and does not give it back.
+    reclaim: Option<SpawnHandle>,
 }
 
 /// See the module.
@@ -273,6 +283,7 @@ impl LlmActor {
                 priority: next.priority,
                 lane: next.priority.after(next.since.elapsed()),
                 asked_back: CancellationToken::new(),
+                reclaim: None,
             };
             let lease = Lease::new(
                 Arc::clone(&self.backend),
@@ -328,6 +339,22 @@ impl LlmActor {
     fn learn(&mut self, health: Health, trial: bool) -> bool {
         let now = self.started.elapsed();
         self.breaker.learn(health, trial, now)
+    }
+
+    /// Takes a slot back. A lease of this actor's dead predecessor goes to the dead address,
+    /// never here.
+    fn release(&mut self, ctx: &mut Context<Self>, ticket: Ticket, trial: bool) {
+        let Some(at) = self.running.iter().position(|it| it.ticket == ticket) else {
+            return;
+        };
+        if let Some(reclaim) = self.running.remove(at).reclaim {
+            ctx.cancel_future(reclaim);
+        }
+        if trial {
+            // Where the call told how the backend is, this changes nothing.
+            self.learn(Health::Unclear, true);
+        }
+        self.grant(ctx);
     }
 
     fn refusal(&self, wait: Duration) -> NaviError {
@@ -415,20 +442,32 @@ impl Handler<Release> for LlmActor {
     type Result = ();
 
     fn handle(&mut self, released: Release, ctx: &mut Self::Context) {
-        // A lease of this actor's dead predecessor goes to the dead address, never here.
-        self.running.retain(|it| it.ticket != released.ticket);
-        if released.trial {
-            // Where the call told how the backend is, this changes nothing.
-            self.learn(Health::Unclear, true);
-        }
-        self.grant(ctx);
+        self.release(ctx, released.ticket, released.trial);
     }
 }
 
 impl Handler<CallBegan> for LlmActor {
     type Result = ();
 
-    fn handle(&mut self, began: CallBegan, _: &mut Self::Context) {
+    fn handle(&mut self, began: CallBegan, ctx: &mut Self::Context) {
+        let (ticket, trial, stop) = (began.ticket, began.trial, began.stop);
+        if self.running.iter().any(|it| it.ticket == ticket) {
+            let overdue = async move {
+                stop.cancelled().await;
+                tokio::time::sleep(RECLAIM).await;
+            };
+            let reclaim = ctx.spawn(overdue.into_actor(self).map(move |(), actor, ctx| {
+                tracing::warn!("a call that was stopped does not end, its slot goes to others");
+                actor.release(ctx, ticket, trial);
+            }));
+            let mut running = self.running.iter_mut();
+            let before = running
+                .find(|it| it.ticket == ticket)
+                .and_then(|holder| holder.reclaim.replace(reclaim));
+            if let Some(before) = before {
+                ctx.cancel_future(before);
+            }
+        }
         let paces = Arc::make_mut(&mut self.paces);
         if paces.len() >= PACES && !paces.contains_key(&began.model) {
             paces.clear();

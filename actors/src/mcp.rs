@@ -134,6 +134,7 @@ impl McpServerActor {
     }
 
     fn connect(&mut self, ctx: &mut Context<Self>) {
+        fail::fail_point!("mcp::connect");
         self.enter(McpServerState::Starting, None);
         let config = Arc::clone(&self.config);
         let changed = Arc::new(Notify::new());

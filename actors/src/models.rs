@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use actix::Addr;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::domain::lanes::QueueView;
 use crate::domain::model_choice::{self, Choice, Wanted};
+use crate::llm::Backend;
 use crate::llm_actor::{Acquire, GetQueue, Lease, LlmActor, Priority, ProbeNow, Ticket};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::status::{BackendKind, BackendState, BackendStatus};
-use crate::supervision::Slot;
+use crate::supervision::{RestartPolicy, Slot, keep_alive};
 
 /// How long a run waits for backends that nobody has asked yet, or that were down a moment ago.
 const FIRST_PROBE: Duration = Duration::from_secs(5);
@@ -29,6 +31,18 @@ pub struct GuardedBackend {
 pub struct Models(Arc<[GuardedBackend]>);
 
 impl Models {
+    /// Starts a guard for each of these backends, which are in order of preference. The guards
+    /// end when `closed` is cancelled. To be called within the actix system.
+    #[must_use]
+    pub fn start(backends: Vec<Arc<dyn Backend>>, closed: &CancellationToken) -> Self {
+        let backends = backends.into_iter();
+        Self::new(
+            backends
+                .map(|backend| guard_backend(backend, closed))
+                .collect(),
+        )
+    }
+
     /// Backends in order of preference.
     #[must_use]
     pub fn new(backends: Vec<GuardedBackend>) -> Self {
@@ -131,5 +145,26 @@ impl Models {
             }
         }
         false
+    }
+}
+
+fn guard_backend(backend: Arc<dyn Backend>, closed: &CancellationToken) -> GuardedBackend {
+    let kind = backend.kind();
+    let (tx, status) = watch::channel(LlmActor::unknown(backend.as_ref()));
+    let guard: Slot<LlmActor> = keep_alive(
+        kind.as_str(),
+        RestartPolicy {
+            // A backend's guard is worth starting for as long as the service lives.
+            limit: u32::MAX,
+            ..RestartPolicy::default()
+        },
+        closed.clone(),
+        move |guard| LlmActor::new(Arc::clone(&backend), tx.clone(), guard),
+        || {},
+    );
+    GuardedBackend {
+        kind,
+        guard,
+        status,
     }
 }

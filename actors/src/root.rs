@@ -1,10 +1,14 @@
 //! [`SystemRoot`]: the directory of live sessions.
 //!
 //! Started with the service, stopped by its shutdown. It owns where each live session is,
-//! and the arbiters that they live on. It must not know what a session does. When it dies,
-//! the process exits: nothing could be found any more.
+//! the arbiters that they live on, and the watchdog. It must not know what a session does.
+//! When it dies, the process exits: nothing could be found any more.
+//!
+//! A session that hangs with its arbiter cannot be asked to go. It is given up: the store is
+//! told of a new epoch, which keeps whatever it may still want to write out, its token ends
+//! what works for it, and another actor is started from the store.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,28 +18,68 @@ use actix::{
     ResponseActFuture, ResponseFuture, WrapFuture,
 };
 use futures_util::future::join_all;
+use tokio::runtime::Runtime;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
+use crate::domain::hangs::{Role, ThreadId};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
-use crate::services::Services;
+use crate::services::{Services, now};
 use crate::session::SessionActor;
-use crate::session::messages::Close;
+use crate::session::messages::{Close, Leaving};
 use crate::store::{LoadedSession, StoreError};
 use crate::supervision::{Ending, Guard};
+use crate::watchdog::{Asked, Sleeping, Watchdog, millis};
 
-/// A session that died more often than this within [`DEATH_WINDOW`] is left alone until
-/// somebody asks for it.
-const DEATHS: usize = 5;
+/// The pause before a session that died is read again doubles with each death within the
+/// window. It is never given up: a message that waits in it was acknowledged.
 const DEATH_WINDOW: Duration = Duration::from_secs(60);
 const REVIVE_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_REVIVE_PAUSE: Duration = Duration::from_secs(10);
+
+/// The least number of arbiters that sessions are spread over.
+const LEAST_ARBITERS: usize = 4;
+
+/// A session is not waited for any longer than this when it is read.
+const TAKE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Finds a session, and starts its actor where none lives.
 #[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "Result<Addr<SessionActor>, NaviError>")]
+#[rtype(result = "Result<LiveSession, NaviError>")]
 pub struct OpenSession {
     pub user: UserId,
     pub session: SessionId,
+}
+
+/// Where a session is.
+#[derive(Clone, Debug)]
+pub struct LiveSession {
+    pub addr: Addr<SessionActor>,
+    /// Cancelled when the root gives this actor up: it hangs, and will answer nobody.
+    pub given_up: CancellationToken,
+}
+
+impl LiveSession {
+    /// Asks it. None where it went down, or hangs.
+    pub(crate) async fn send<M>(&self, message: M) -> Option<M::Result>
+    where
+        M: Message + Send + 'static,
+        M::Result: Send,
+        SessionActor: Handler<M>,
+    {
+        let answer = self.given_up.run_until_cancelled(self.addr.send(message));
+        answer.await?.ok()
+    }
+}
+
+/// The arbiter of this thread hangs, for so long already: its sessions are to go on elsewhere.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct ReplaceArbiter {
+    pub id: ThreadId,
+    pub silent: Duration,
 }
 
 /// A session's actor went.
@@ -44,29 +88,54 @@ pub struct OpenSession {
 struct SessionEnded {
     user: UserId,
     session: SessionId,
+    /// Which of its actors.
+    start: u64,
     ending: Ending,
 }
 
 /// Closes every session. Answered when all are closed.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub struct CloseSessions {
-    /// How long runs may go on to their next safe point.
-    pub grace: Duration,
-}
+pub struct CloseSessions(pub Leaving);
 
 #[derive(Debug)]
 struct Live {
     user: UserId,
-    addr: Addr<SessionActor>,
+    session: LiveSession,
+    /// Which of the actors that were started here it is.
+    start: u64,
+    /// The thread that it lives on.
+    thread: ThreadId,
+}
+
+/// An arbiter of sessions, as the watchdog knows it.
+#[derive(Debug)]
+struct Quarters {
+    thread: ThreadId,
+    arbiter: Arbiter,
 }
 
 /// See the module.
 pub struct SystemRoot {
     services: Arc<Services>,
-    arbiters: Vec<Arbiter>,
+    runtime: Arc<Runtime>,
+    quarters: Vec<Quarters>,
+    watchdog: Watchdog,
+    /// The watchdog until it is started.
+    sleeping: Option<Sleeping>,
     live: HashMap<SessionId, Live>,
+    starts: u64,
+    /// The sessions that are being read, and who waits for the end of that.
+    reading: HashMap<SessionId, Vec<oneshot::Sender<()>>>,
+    /// Who waits to hear how an actor ended that is gone already.
+    ending: HashMap<SessionId, Vec<oneshot::Sender<()>>>,
+    /// Sessions of which something may still write that is not theirs any more: their epoch
+    /// moves on when they are read.
+    fenced_off: HashSet<SessionId>,
     deaths: Vec<(SessionId, Instant)>,
+    /// What hung and was mended, for the page.
+    mended: watch::Sender<Option<String>>,
+    hangs: u32,
     closing: bool,
     guard: Guard,
 }
@@ -81,20 +150,46 @@ impl std::fmt::Debug for SystemRoot {
 }
 
 impl SystemRoot {
-    /// A root whose sessions live on these arbiters.
+    /// A root whose sessions live on as many arbiters of this runtime as there are
+    /// processors. What hung and was mended is told to `mended`.
     #[must_use]
-    pub fn new(services: Arc<Services>, arbiters: Vec<Arbiter>, guard: Guard) -> Self {
+    pub fn new(
+        services: Arc<Services>,
+        runtime: Arc<Runtime>,
+        (watchdog, sleeping): (Watchdog, Sleeping),
+        mended: watch::Sender<Option<String>>,
+        guard: Guard,
+    ) -> Self {
         Self {
             services,
-            arbiters,
+            runtime,
+            quarters: Vec::new(),
+            watchdog,
+            sleeping: Some(sleeping),
             live: HashMap::new(),
+            starts: 0,
+            reading: HashMap::new(),
+            ending: HashMap::new(),
+            fenced_off: HashSet::new(),
             deaths: Vec::new(),
+            mended,
+            hangs: 0,
             closing: false,
             guard,
         }
     }
 
-    fn find_live(&self, open: OpenSession) -> Option<Result<Addr<SessionActor>, NaviError>> {
+    fn new_quarters(&self) -> Quarters {
+        let runtime = Arc::clone(&self.runtime);
+        let arbiter = Arbiter::with_tokio_rt(move || runtime);
+        let asked = Asked::Arbiter(arbiter.handle());
+        Quarters {
+            thread: self.watchdog.watch(Role::Sessions, asked),
+            arbiter,
+        }
+    }
+
+    fn find_live(&self, open: OpenSession) -> Option<Result<LiveSession, NaviError>> {
         if self.closing {
             return Some(Err(NaviError::new(
                 ErrorCode::ShuttingDown,
@@ -104,9 +199,9 @@ impl SystemRoot {
         let live = self
             .live
             .get(&open.session)
-            .filter(|live| live.addr.connected())?;
+            .filter(|live| live.session.addr.connected())?;
         Some(if live.user == open.user {
-            Ok(live.addr.clone())
+            Ok(live.session.clone())
         } else {
             Err(not_found())
         })
@@ -117,73 +212,173 @@ impl SystemRoot {
         ctx: &Context<Self>,
         open: OpenSession,
         loaded: LoadedSession,
-    ) -> Result<Addr<SessionActor>, NaviError> {
+    ) -> Result<LiveSession, NaviError> {
         if let Some(found) = self.find_live(open) {
             return found;
         }
         let root = ctx.address();
         let OpenSession { user, session } = open;
+        self.starts += 1;
+        let start = self.starts;
         let guard = Guard::new(move |ending| {
-            // Once a session.
+            // Once an actor.
             root.do_send(SessionEnded {
                 user,
                 session,
+                start,
                 ending,
             });
         });
-        let services = Arc::clone(&self.services);
         let mut hasher = DefaultHasher::new();
         session.hash(&mut hasher);
-        let at = usize::try_from(hasher.finish() % self.arbiters.len().max(1) as u64).unwrap_or(0);
-        let addr = match self.arbiters.get(at) {
-            Some(arbiter) => SessionActor::start_in_arbiter(&arbiter.handle(), move |_| {
-                SessionActor::new(services, loaded, guard)
-            }),
-            None => SessionActor::new(services, loaded, guard).start(),
+        let at = hasher.finish() % self.quarters.len().max(1) as u64;
+        let quarters = usize::try_from(at)
+            .ok()
+            .and_then(|at| self.quarters.get(at));
+        let Some(quarters) = quarters else {
+            return Err(NaviError::new(
+                ErrorCode::Internal,
+                "there is no place for a session",
+            ));
         };
+        let services = Arc::clone(&self.services);
+        let given_up = CancellationToken::new();
+        let token = given_up.clone();
+        let addr = SessionActor::start_in_arbiter(&quarters.arbiter.handle(), move |_| {
+            SessionActor::new(services, loaded, token, guard)
+        });
+        let found = LiveSession { addr, given_up };
         self.live.insert(
             session,
             Live {
                 user,
-                addr: addr.clone(),
+                session: found.clone(),
+                start,
+                thread: quarters.thread,
             },
         );
-        Ok(addr)
+        Ok(found)
     }
 
     fn open(
         &mut self,
         open: OpenSession,
-    ) -> ResponseActFuture<Self, Result<Addr<SessionActor>, NaviError>> {
+    ) -> ResponseActFuture<Self, Result<LiveSession, NaviError>> {
         if let Some(found) = self.find_live(open) {
             return Box::pin(actix::fut::ready(found));
         }
+        // One that is being read twice would fence itself off, and how the last actor ended
+        // decides how it is read.
+        let waiting = if self.live.contains_key(&open.session) {
+            Some(self.ending.entry(open.session).or_default())
+        } else {
+            self.reading.get_mut(&open.session)
+        };
+        if let Some(waiting) = waiting {
+            let (tx, rx) = oneshot::channel();
+            waiting.push(tx);
+            return Box::pin(
+                rx.into_actor(self)
+                    .then(move |_, actor, _| actor.open(open)),
+            );
+        }
+        self.reading.insert(open.session, Vec::new());
         let services = Arc::clone(&self.services);
+        let fence_off = self.fenced_off.contains(&open.session);
+        let take = async move {
+            let OpenSession { user, session } = open;
+            let (store, owner) = (&services.store, &services.owner);
+            store.find_session(user, session).await?;
+            if fence_off {
+                store.seize_session(session, owner).await
+            } else {
+                store.take_session(session, owner).await
+            }
+        };
         Box::pin(
             async move {
-                services.store.find_session(open.user, open.session).await?;
-                services
-                    .store
-                    .take_session(open.session, &services.owner)
-                    .await
+                let taken = tokio::time::timeout(TAKE_LIMIT, take).await;
+                taken.unwrap_or_else(|_| {
+                    let limit = TAKE_LIMIT.as_secs();
+                    Err(StoreError::Unavailable(format!(
+                        "no answer within {limit} s"
+                    )))
+                })
             }
             .into_actor(self)
-            .map(move |loaded, actor, ctx| match loaded {
-                Ok(loaded) => actor.start(ctx, open, loaded),
-                Err(error) => Err(store_error(&error)),
+            .map(move |loaded, actor, ctx| {
+                // Those who wait look for themselves: it may be another user's session.
+                actor.reading.remove(&open.session);
+                match loaded {
+                    Ok(loaded) => {
+                        if fence_off {
+                            actor.fenced_off.remove(&open.session);
+                        }
+                        actor.start(ctx, open, loaded)
+                    }
+                    Err(error) => Err(store_error(&error)),
+                }
             }),
         )
     }
 }
 
+impl SystemRoot {
+    /// Reads a session again after a pause, and again where the store cannot give it yet.
+    fn revive(&mut self, ctx: &mut Context<Self>, open: OpenSession) {
+        let now = Instant::now();
+        self.deaths
+            .retain(|(_, died)| now.duration_since(*died) < DEATH_WINDOW);
+        let before = self
+            .deaths
+            .iter()
+            .filter(|(session, _)| *session == open.session)
+            .count();
+        self.deaths.push((open.session, now));
+        let doublings = u32::try_from(before).unwrap_or(u32::MAX);
+        let pause = REVIVE_PAUSE
+            .saturating_mul(2_u32.saturating_pow(doublings))
+            .min(LONGEST_REVIVE_PAUSE);
+        ctx.run_later(pause, move |actor, ctx| {
+            let revive = actor.open(open).map(move |revived, actor, ctx| match revived {
+                Err(error) if error.code == ErrorCode::StoreUnavailable => {
+                    tracing::error!(session = %open.session, %error, "session could not be read again yet");
+                    actor.revive(ctx, open);
+                }
+                Err(error) => {
+                    tracing::debug!(session = %open.session, %error, "session is not read again");
+                }
+                Ok(_) => {}
+            });
+            ctx.spawn(revive);
+        });
+    }
+}
+
 impl Actor for SystemRoot {
     type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // With a single one, a session that hangs would keep every other one waiting.
+        self.quarters = (0..cores.max(LEAST_ARBITERS))
+            .map(|_| self.new_quarters())
+            .collect();
+        let services = Asked::Arbiter(Arbiter::current());
+        self.watchdog.watch(Role::Service("services"), services);
+        let runtime = Asked::Runtime(self.runtime.handle().clone());
+        self.watchdog.watch(Role::Service("runtime"), runtime);
+        if let Some(sleeping) = self.sleeping.take() {
+            sleeping.wake(ctx.address());
+        }
+    }
 }
 
 impl Handler<OpenSession> for SystemRoot {
-    type Result = ResponseActFuture<Self, Result<Addr<SessionActor>, NaviError>>;
+    type Result = ResponseActFuture<Self, Result<LiveSession, NaviError>>;
 
     fn handle(&mut self, open: OpenSession, _: &mut Self::Context) -> Self::Result {
+        fail::fail_point!("root::open");
         self.open(open)
     }
 }
@@ -192,57 +387,88 @@ impl Handler<SessionEnded> for SystemRoot {
     type Result = ();
 
     fn handle(&mut self, ended: SessionEnded, ctx: &mut Self::Context) {
-        // A successor may live already: someone asked before this message came.
-        if self
-            .live
-            .get(&ended.session)
-            .is_some_and(|live| !live.addr.connected())
-        {
-            self.live.remove(&ended.session);
+        let known = self.live.get(&ended.session);
+        if known.is_none_or(|live| live.start != ended.start) {
+            // One that was given up before.
+            return;
         }
+        self.live.remove(&ended.session);
+        self.ending.remove(&ended.session);
         if ended.ending == Ending::Clean || self.closing {
             return;
         }
-        let now = Instant::now();
-        self.deaths
-            .retain(|(_, died)| now.duration_since(*died) < DEATH_WINDOW);
-        self.deaths.push((ended.session, now));
-        let recent = self
-            .deaths
-            .iter()
-            .filter(|(session, _)| *session == ended.session)
-            .count();
-        if recent > DEATHS {
-            tracing::error!(session = %ended.session, "session keeps dying, left until it is asked for");
-            return;
+        if ended.ending == Ending::Unsettled {
+            self.fenced_off.insert(ended.session);
         }
         tracing::error!(session = %ended.session, "session died, reading it again");
         let open = OpenSession {
             user: ended.user,
             session: ended.session,
         };
-        let pause = REVIVE_PAUSE * u32::try_from(recent).unwrap_or(1);
-        ctx.run_later(pause, move |actor, ctx| {
-            let revive = actor.open(open).map(|revived, _, _| {
-                if let Err(error) = revived {
-                    tracing::error!(%error, "session could not be read again");
-                }
-            });
-            ctx.spawn(revive);
-        });
+        self.revive(ctx, open);
+    }
+}
+
+impl Handler<ReplaceArbiter> for SystemRoot {
+    type Result = ();
+
+    fn handle(&mut self, replace: ReplaceArbiter, ctx: &mut Self::Context) {
+        let hangs = self.quarters.iter().position(|it| it.thread == replace.id);
+        let Some(at) = hangs.filter(|_| !self.closing) else {
+            return;
+        };
+        let fresh = self.new_quarters();
+        let old = std::mem::replace(&mut self.quarters[at], fresh);
+        // Where the thread ever comes back, this ends all that lives on it.
+        old.arbiter.stop();
+        let theirs = self
+            .live
+            .extract_if(|_, live| live.thread == replace.id)
+            .collect::<Vec<_>>();
+        tracing::error!(
+            sessions = theirs.len(),
+            silent_ms = millis(replace.silent),
+            "a thread of sessions hangs, reading its sessions again on another one"
+        );
+        self.hangs += 1;
+        self.mended.send_replace(Some(format!(
+            "{} since the start, the last time at {} for over {} s: what ran in {} conversations was interrupted, and can be continued; Navi's log may say more",
+            if self.hangs == 1 {
+                "a part of Navi hung once".to_owned()
+            } else {
+                format!("parts of Navi hung {} times", self.hangs)
+            },
+            now().format("%Y-%m-%d %H:%M:%S UTC"),
+            replace.silent.as_secs(),
+            theirs.len(),
+        )));
+        for (session, live) in theirs {
+            self.fenced_off.insert(session);
+            self.ending.remove(&session);
+            live.session.given_up.cancel();
+            let open = OpenSession {
+                user: live.user,
+                session,
+            };
+            self.revive(ctx, open);
+        }
     }
 }
 
 impl Handler<CloseSessions> for SystemRoot {
     type Result = ResponseFuture<()>;
 
-    fn handle(&mut self, close: CloseSessions, ctx: &mut Self::Context) -> Self::Result {
+    fn handle(
+        &mut self,
+        CloseSessions(leaving): CloseSessions,
+        ctx: &mut Self::Context,
+    ) -> Self::Result {
         self.closing = true;
         let all: Vec<_> = self
             .live
             .drain()
-            .filter(|(_, live)| live.addr.connected())
-            .map(|(_, live)| live.addr.send(Close { grace: close.grace }))
+            .filter(|(_, live)| live.session.addr.connected())
+            .map(|(_, live)| live.session.addr.send(Close(leaving)))
             .collect();
         let root = ctx.address();
         Box::pin(async move {
@@ -263,8 +489,9 @@ impl Handler<StopRoot> for SystemRoot {
 
     fn handle(&mut self, _: StopRoot, ctx: &mut Self::Context) {
         self.guard.mark_clean();
-        for arbiter in &self.arbiters {
-            arbiter.stop();
+        self.watchdog.end();
+        for quarters in &self.quarters {
+            quarters.arbiter.stop();
         }
         ctx.stop();
     }
@@ -279,7 +506,7 @@ pub fn store_error(error: &StoreError) -> NaviError {
             ErrorCode::StoreUnavailable,
             "another process has taken this session over; use that one",
         ),
-        StoreError::Unavailable(_) | StoreError::Corrupt(_) => {
+        StoreError::Unavailable(_) | StoreError::Unsettled(_) | StoreError::Corrupt(_) => {
             tracing::error!(%error, "store failed");
             NaviError::new(
                 ErrorCode::StoreUnavailable,

@@ -1,8 +1,9 @@
 //! What sessions and runs work with: made once by the root, shared by all.
 
-use chrono::{DateTime, SubsecRound, Utc};
+use chrono::{DateTime, Utc};
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,11 +21,28 @@ use crate::store::Store;
 use crate::supervision::Slot;
 use crate::tools::toolbox::Toolbox;
 
+/// How far the wall clock may be set back without what comes later being told as earlier.
+/// Beyond that the clock was wrong before, and is believed now.
+const HELD: i64 = 24 * 60 * 60 * 1_000_000;
+
 /// The time, to the microsecond: what the store keeps, so that what is told live and what
-/// is read again are the same.
+/// is read again are the same. Each call's is later than the one's before, though the clock is
+/// set back a little.
 #[must_use]
 pub fn now() -> DateTime<Utc> {
-    Utc::now().trunc_subsecs(6)
+    static LATEST: AtomicI64 = AtomicI64::new(i64::MIN);
+    let clock = Utc::now();
+    let now = clock.timestamp_micros();
+    let after = |latest: i64| {
+        let is_back = latest >= now && latest - now < HELD;
+        if is_back { latest + 1 } else { now }
+    };
+    let latest = LATEST
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |latest| {
+            Some(after(latest))
+        })
+        .unwrap_or_else(|latest| latest);
+    DateTime::from_timestamp_micros(after(latest)).unwrap_or(clock)
 }
 
 /// What a run may use, beside its profile's iterations.
@@ -54,6 +72,16 @@ impl Default for RunLimits {
             children: 50,
         }
     }
+}
+
+/// Which runs that a crash or a shutdown cut off go on by themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResumePolicy {
+    /// None: a person has them continued.
+    #[default]
+    Ask,
+    /// Those that had nothing under way but what reads.
+    Reads,
 }
 
 /// When and how old turns are summarised (SPEC section 8).
@@ -117,6 +145,7 @@ pub struct Services {
     pub think: bool,
     pub limits: StreamLimits,
     pub runs: RunLimits,
+    pub resume: ResumePolicy,
     pub compression: CompressionPolicy,
     pub consent: ConsentPolicy,
     pub compressor: Slot<CompressionActor>,

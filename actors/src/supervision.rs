@@ -19,12 +19,14 @@ pub enum Ending {
     Clean,
     /// It panicked, or its arbiter went from under it.
     Died,
+    /// It stopped because nobody knows whether what it wrote was written, or still will be.
+    Unsettled,
 }
 
 /// Tells a watcher how its actor went. Lives in the actor, and goes with it.
 pub struct Guard {
     tell: Option<Box<dyn FnOnce(Ending) + Send>>,
-    clean: bool,
+    ending: Ending,
 }
 
 impl Guard {
@@ -32,24 +34,25 @@ impl Guard {
     pub fn new(tell: impl FnOnce(Ending) + Send + 'static) -> Self {
         Self {
             tell: Some(Box::new(tell)),
-            clean: false,
+            ending: Ending::Died,
         }
     }
 
     /// To be called on an orderly stop alone: `stopped()` runs after a panic too.
     pub fn mark_clean(&mut self) {
-        self.clean = true;
+        self.ending = Ending::Clean;
+    }
+
+    /// To be called by one that stops with a write of its own under way.
+    pub fn mark_unsettled(&mut self) {
+        self.ending = Ending::Unsettled;
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
         if let Some(tell) = self.tell.take() {
-            tell(if self.clean {
-                Ending::Clean
-            } else {
-                Ending::Died
-            });
+            tell(self.ending);
         }
     }
 }
@@ -57,7 +60,7 @@ impl Drop for Guard {
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard")
-            .field("clean", &self.clean)
+            .field("ending", &self.ending)
             .finish_non_exhaustive()
     }
 }

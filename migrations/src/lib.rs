@@ -10,6 +10,7 @@ mod m0004_memory;
 mod m0005_consent;
 mod m0006_files;
 mod m0007_tools;
+mod m0008_model_calls;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -33,6 +34,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0005_consent::Consent),
             Box::new(m0006_files::Files),
             Box::new(m0007_tools::Tools),
+            Box::new(m0008_model_calls::ModelCalls),
         ]
     }
 }

@@ -57,7 +57,7 @@ fn outcome(events: Vec<Envelope>, answer: &str) -> Outcome {
         "todo": [{"id": 1, "text": "a", "status": "done"}, {"id": 2, "text": "b", "status": "pending"}],
         "plan": null, "compression": null, "forks": [], "queue": [], "run": null,
         "mode": "edits", "approvals": [],
-        "can_continue": false, "max_context_tokens": 0, "last_seq": 0, "epoch": 1,
+        "unknown_calls": [], "can_continue": false, "max_context_tokens": 0, "last_seq": 0, "epoch": 1,
     });
     Outcome {
         events,

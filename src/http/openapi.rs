@@ -16,6 +16,7 @@ use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::event::Envelope;
 use navi_actors::protocol::extension::{ExtensionTool, McpServer, SkillInfo};
 use navi_actors::protocol::file::FileList;
+use navi_actors::protocol::inspect::{CallDetails, RunDetails, RunList};
 use navi_actors::protocol::memory::{Fact, FormerFact, MemoryExport, MemoryOverview};
 use navi_actors::protocol::profile::Profile;
 use navi_actors::protocol::session::{SessionSnapshot, SessionSummary};
@@ -29,8 +30,8 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use super::{
-    agents, branches, changes, consent, extensions, files, health, login, memory, messages, models,
-    resource, runs, search, session, sessions, status, tokens,
+    agents, branches, changes, consent, extensions, files, health, inspect, login, memory,
+    messages, models, resource, resume, runs, search, session, sessions, status, tokens,
 };
 
 pub(crate) fn document() -> Resource {
@@ -74,6 +75,8 @@ fn json_text(text: &'static str) -> HttpResponse {
         session::pin,
         session::restore,
         session::stop,
+        resume::go_on,
+        resume::resolve,
         messages::send,
         consent::set_mode,
         consent::approvals,
@@ -92,6 +95,9 @@ fn json_text(text: &'static str) -> HttpResponse {
         changes::undo,
         runs::events,
         runs::stop,
+        inspect::list,
+        inspect::run,
+        inspect::call,
         search::search,
         memory::read,
         memory::forget_all,
@@ -178,6 +184,8 @@ fn openapi() -> Value {
     schemas.add::<session::SessionChange>("SessionChange");
     schemas.add::<session::PinRequest>("PinRequest");
     schemas.add::<session::Stopped>("Stopped");
+    schemas.add::<resume::Continued>("Continued");
+    schemas.add::<resume::Resolution>("Resolution");
     schemas.add::<ChatRequest>("ChatRequest");
     schemas.add::<PlainInput>("PlainInput");
     schemas.add::<consent::ModeChange>("ModeChange");
@@ -193,6 +201,9 @@ fn openapi() -> Value {
     schemas.add::<changes::ChangeList>("ChangeList");
     schemas.add::<Change>("Change");
     schemas.add::<runs::SubagentStopped>("SubagentStopped");
+    schemas.add::<RunList>("RunList");
+    schemas.add::<RunDetails>("RunDetails");
+    schemas.add::<CallDetails>("CallDetails");
     schemas.add::<search::SearchResult>("SearchResult");
     schemas.add::<MemoryOverview>("MemoryOverview");
     schemas.add::<MemoryExport>("MemoryExport");

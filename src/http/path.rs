@@ -5,7 +5,7 @@ use std::future::{Ready, ready};
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
-use navi_actors::protocol::ids::SessionId;
+use navi_actors::protocol::ids::{RunId, SessionId};
 
 use super::error::ApiError;
 
@@ -30,4 +30,13 @@ impl FromRequest for SessionPath {
 pub(crate) fn session_id(text: &str) -> Result<SessionId, NaviError> {
     text.parse()
         .map_err(|_| NaviError::new(ErrorCode::InvalidId, "a session's id is a UUID"))
+}
+
+/// A run's id from its text.
+///
+/// # Errors
+/// `invalid_id`.
+pub(crate) fn run_id(text: &str) -> Result<RunId, NaviError> {
+    text.parse()
+        .map_err(|_| NaviError::new(ErrorCode::InvalidId, "a run's id is a UUID"))
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ApiError;
 use super::openapi::Failures;
-use super::path::session_id;
+use super::path::{run_id, session_id};
 use super::{App, resource};
 use crate::access::Principal;
 
@@ -82,11 +82,7 @@ pub(crate) async fn stop(
 }
 
 fn ids(path: &(String, String)) -> Result<(SessionId, RunId), NaviError> {
-    let run = path
-        .1
-        .parse()
-        .map_err(|_| NaviError::new(ErrorCode::InvalidId, "a run's id is a UUID"))?;
-    Ok((session_id(&path.0)?, run))
+    Ok((session_id(&path.0)?, run_id(&path.1)?))
 }
 
 fn cursor(text: &str) -> Option<LogCursor> {

@@ -44,6 +44,7 @@ pub(crate) fn open(app: App, listener: TcpListener) -> io::Result<HttpDoor> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let data = web::Data::new(app);
     let server = HttpServer::new(move || {
+        data.engine.watch_thread("http");
         WebApp::new()
             .app_data(data.clone())
             .app_data(PayloadConfig::new(MAX_BODY_BYTES))

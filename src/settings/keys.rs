@@ -29,6 +29,7 @@ const fn secret(path: &'static str, variable: &'static str) -> Key {
 pub(crate) const BIND: Key = key("server.bind", "NAVI_BIND");
 pub(crate) const DATA_DIR: Key = key("server.data_dir", "NAVI_DATA_DIR");
 pub(crate) const API_TOKEN: Key = secret("server.api_token", "NAVI_API_TOKEN");
+pub(crate) const WATCHDOG: Key = key("server.watchdog_seconds", "NAVI_WATCHDOG_SECONDS");
 pub(crate) const LOG_LEVEL: Key = key("log.level", "LOG_LEVEL");
 pub(crate) const DB_PATH: Key = key("database.path", "DB_PATH");
 /// A secret because it usually carries a password.
@@ -56,6 +57,7 @@ pub(crate) const SUBAGENT_TIME: Key = key(
 pub(crate) const SUBAGENT_DEPTH: Key = key("runs.subagent_depth", "NAVI_SUBAGENT_DEPTH");
 pub(crate) const SUBAGENTS_AT_ONCE: Key = key("runs.subagents_at_once", "NAVI_SUBAGENTS_AT_ONCE");
 pub(crate) const SUBAGENTS_PER_RUN: Key = key("runs.subagents_per_run", "NAVI_SUBAGENTS_PER_RUN");
+pub(crate) const RESUME: Key = key("runs.resume", "NAVI_RESUME_RUNS");
 pub(crate) const CONSENT_MODE: Key = key("consent.mode", "NAVI_CONSENT_MODE");
 pub(crate) const APPROVAL_TIMEOUT: Key = key(
     "consent.approval_timeout_minutes",
@@ -114,6 +116,7 @@ pub(crate) const ALL: &[&Key] = &[
     &BIND,
     &DATA_DIR,
     &API_TOKEN,
+    &WATCHDOG,
     &LOG_LEVEL,
     &DB_PATH,
     &DATABASE_URL,
@@ -134,6 +137,7 @@ pub(crate) const ALL: &[&Key] = &[
     &SUBAGENT_DEPTH,
     &SUBAGENTS_AT_ONCE,
     &SUBAGENTS_PER_RUN,
+    &RESUME,
     &CONSENT_MODE,
     &APPROVAL_TIMEOUT,
     &COMPRESSION,

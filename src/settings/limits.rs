@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use navi_actors::domain::hangs::Patience;
 use navi_actors::files::FileLimits;
 use navi_actors::protocol::approval::ConsentMode;
-use navi_actors::services::{CompressionPolicy, ConsentPolicy, RunLimits};
+use navi_actors::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits};
 
 use super::keys;
 use super::read::{self, Reader};
@@ -28,6 +29,20 @@ pub(super) fn runs(r: &mut Reader<'_>) -> Option<RunLimits> {
         parallel_children: parallel_children?,
         children: children?,
     })
+}
+
+/// `None` only together with problems; in it none where nothing is watched.
+pub(super) fn patience(r: &mut Reader<'_>) -> Option<Option<Patience>> {
+    let hang = r.required(&keys::WATCHDOG, read::number(0.0..=3600.0))?;
+    Some((hang > 0.0).then(|| Patience::of(Duration::from_secs_f64(hang))))
+}
+
+/// `None` only together with problems.
+pub(super) fn resume(r: &mut Reader<'_>) -> Option<ResumePolicy> {
+    r.required(
+        &keys::RESUME,
+        read::choice(&[("ask", ResumePolicy::Ask), ("reads", ResumePolicy::Reads)]),
+    )
 }
 
 /// `None` only together with problems.

@@ -14,25 +14,33 @@
 
 #[path = "../support/fake_model/mod.rs"]
 mod fake_model;
+#[path = "../support/processes.rs"]
+mod processes;
 #[path = "../support/server.rs"]
 mod server;
 #[path = "../reliability/view.rs"]
 mod view;
 
 mod actors;
+mod amid;
 mod backend;
 mod clock;
 mod cursors;
 mod database;
 mod disk;
 mod effects;
+mod hangs;
 mod kill;
+mod lost_power;
 mod messages;
 mod migration;
 mod orphans;
 mod power;
 mod resume;
+mod retries;
 mod rounds;
+mod script;
+mod shim;
 mod shutdown;
 mod tabs;
 mod uploads;

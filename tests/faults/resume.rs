@@ -1,1 +1,382 @@
-//! Rows of the table in `docs/reliability.md`.
+//! What becomes of a run after its process went: a person's word on calls whose outcome is
+//! unknown, going on, resuming unasked, an upgrade in place.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tokio::time::{Duration, Instant};
+
+use crate::fake_model::{FakeModel, Reply, Step};
+use crate::server::{House, Server, Socket};
+use crate::view::View;
+
+/// Two calls of one reply, of which the process does not survive the second.
+fn writes() -> [Step; 2] {
+    ["a", "b"].map(|name| {
+        Step::tool_call(
+            "filesystem",
+            json!({"action": "write", "path": format!("{name}.txt"), "content": name}),
+        )
+    })
+}
+
+/// A service whose run was cut off right after a call took effect, and before that was known.
+async fn cut_after_effect(model: &FakeModel, variables: &[(&str, &str)]) -> (Server, String) {
+    let url = model.url();
+    let mut all = vec![("OLLAMA_HOST", url.as_str())];
+    all.extend(variables);
+    let house = House::new(&all);
+    model.script(writes());
+    let server = house.start_with(&[("NAVI_KILL_AT", "tool::done:2")]);
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "write both"}))
+        .await;
+    assert_eq!(tab.closed().await, 1006, "the process is killed");
+    (server.crash_and_restart(), session)
+}
+
+async fn unknown(server: &Server, session: &str) -> Vec<Value> {
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    snapshot["unknown_calls"].as_array().unwrap().clone()
+}
+
+fn file(server: &Server, session: &str, name: &str) -> Option<String> {
+    let folder = server
+        .house()
+        .data_dir()
+        .join("session_files")
+        .join(session);
+    fs::read_to_string(folder.join(name)).ok()
+}
+
+async fn resolve(tab: &mut Socket, call_id: &Value, decision: &str) {
+    tab.send(&json!({"type": "resolve_call", "call_id": call_id, "decision": decision}))
+        .await;
+}
+
+#[tokio::test]
+async fn after_its_effect_and_before_its_commit_the_person_is_asked_and_says_done() {
+    let model = FakeModel::start();
+    let (server, session) = cut_after_effect(&model, &[]).await;
+    let calls = unknown(&server, &session).await;
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    assert_eq!(calls[0]["args"]["path"], "b.txt");
+    assert_eq!(file(&server, &session, "b.txt").as_deref(), Some("b"));
+    let (mut one, mut other) = (
+        server.tab(&session, Some(0)).await,
+        server.tab(&session, Some(0)).await,
+    );
+    resolve(&mut one, &calls[0]["call_id"], "done").await;
+    for tab in [&mut one, &mut other] {
+        let told = tab.next_of("call_resolved").await;
+        assert_eq!(told["call_id"], calls[0]["call_id"]);
+        assert_eq!(told["decision"], "done");
+    }
+    assert!(unknown(&server, &session).await.is_empty());
+    // The first word counts.
+    resolve(&mut other, &calls[0]["call_id"], "retry").await;
+    assert_eq!(other.next_of("error").await["code"], "not_found");
+    // It holds after another crash, and the model reads it.
+    let server = server.crash_and_restart();
+    assert!(unknown(&server, &session).await.is_empty());
+    let mut tab = server.tab(&session, None).await;
+    model.script([Step::text("both are there")]);
+    tab.send(&json!({"type": "continue"})).await;
+    let frames = tab.until("stream_end").await;
+    assert!(frames.iter().all(|frame| frame["type"] != "tool_started"));
+    let sent = model.chats().last().unwrap().body.to_string();
+    assert!(sent.contains("it took effect"), "{sent}");
+    model.assert_clean();
+}
+
+#[tokio::test]
+async fn a_call_that_is_to_be_made_again_is_made_once_more_and_first() {
+    let model = FakeModel::start();
+    let (server, session) = cut_after_effect(&model, &[]).await;
+    fs::remove_file(
+        server
+            .house()
+            .data_dir()
+            .join("session_files")
+            .join(&session)
+            .join("b.txt"),
+    )
+    .unwrap();
+    let calls = unknown(&server, &session).await;
+    let path = format!(
+        "/sessions/{session}/calls/{}",
+        calls[0]["call_id"].as_str().unwrap()
+    );
+    let body = Some(json!({"decision": "retry"}));
+    let (status, _) = server
+        .call(reqwest::Method::POST, &path, body.clone())
+        .await;
+    assert_eq!(status, 204);
+    let (status, error) = server.call(reqwest::Method::POST, &path, body).await;
+    assert_eq!(
+        (status.as_u16(), &error["code"]),
+        (404, &json!("not_found"))
+    );
+    assert_eq!(
+        file(&server, &session, "b.txt"),
+        None,
+        "not before it goes on"
+    );
+    let mut tab = server.tab(&session, None).await;
+    model.script([Step::text("both are there")]);
+    let path = format!("/sessions/{session}/continue");
+    let (status, going) = server.call(reqwest::Method::POST, &path, None).await;
+    assert_eq!(status, 202);
+    let frames = tab.until("stream_end").await;
+    assert_eq!(frames.last().unwrap()["run_id"], going["run_id"]);
+    let made: Vec<_> = frames
+        .iter()
+        .filter(|frame| frame["type"] == "tool_call")
+        .collect();
+    assert_eq!(made.len(), 1);
+    assert_eq!(made[0]["success"], true);
+    assert_eq!(made[0]["args"]["path"], "b.txt");
+    assert_ne!(made[0]["call_id"], calls[0]["call_id"]);
+    assert_eq!(file(&server, &session, "b.txt").as_deref(), Some("b"));
+    model.assert_clean();
+}
+
+#[tokio::test]
+async fn a_call_that_is_left_is_left_and_one_that_nobody_decided_on_is_the_models_to_check() {
+    let model = FakeModel::start();
+    for (decision, words) in [(Some("skip"), "to leave it"), (None, "check before")] {
+        let (server, session) = cut_after_effect(&model, &[]).await;
+        let mut tab = server.tab(&session, None).await;
+        if let Some(decision) = decision {
+            let calls = unknown(&server, &session).await;
+            resolve(&mut tab, &calls[0]["call_id"], decision).await;
+            tab.next_of("call_resolved").await;
+        }
+        model.script([Step::text("well")]);
+        tab.send(&json!({"type": "continue"})).await;
+        let frames = tab.until("stream_end").await;
+        assert!(frames.iter().all(|frame| frame["type"] != "tool_started"));
+        let sent = model.chats().last().unwrap().body.to_string();
+        assert!(sent.contains(words), "{sent}");
+        assert!(unknown(&server, &session).await.is_empty());
+    }
+    model.assert_clean();
+}
+
+/// A run that is cut off while it reads.
+async fn cut_while_reading(model: &FakeModel, resume: &str) -> (Server, String) {
+    let url = model.url();
+    let house = House::new(&[("OLLAMA_HOST", &url), ("NAVI_RESUME_RUNS", resume)]);
+    model.script([Step::tool_call(
+        "filesystem",
+        json!({"action": "list", "path": "."}),
+    )]);
+    let server = house.start_with(&[("NAVI_KILL_AT", "tool::call:1")]);
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    model.script([Step::text("it is empty")]);
+    tab.send(&json!({"type": "message", "content": "what is there?"}))
+        .await;
+    assert_eq!(tab.closed().await, 1006);
+    (server.crash_and_restart(), session)
+}
+
+#[tokio::test]
+async fn a_call_that_only_reads_is_made_again_when_the_run_goes_on() {
+    let model = FakeModel::start();
+    let (server, session) = cut_while_reading(&model, "ask").await;
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(snapshot["state"], "interrupted");
+    assert_eq!(snapshot["unknown_calls"], json!([]), "nobody need be asked");
+    assert_eq!(snapshot["messages"][2]["outcome"], "interrupted");
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "continue"})).await;
+    let made = tab.next_of("tool_call").await;
+    assert_eq!(
+        (&made["success"], &made["args"]["action"]),
+        (&json!(true), &json!("list"))
+    );
+    assert_eq!(tab.next_of("stream_end").await["content"], "it is empty");
+    model.assert_clean();
+}
+
+#[tokio::test]
+async fn where_it_is_wished_a_run_that_only_read_resumes_by_itself() {
+    let model = FakeModel::start();
+    let (server, session) = cut_while_reading(&model, "reads").await;
+    let mut tab = server.tab(&session, Some(0)).await;
+    let frames = tab.until("stream_end").await;
+    let cut_off = frames.iter().position(|f| f["type"] == "run_interrupted");
+    let resumed = frames.iter().position(|f| f["code"] == "run_resumed");
+    assert!(cut_off.is_some() && cut_off < resumed, "{frames:#?}");
+    assert_eq!(frames.last().unwrap()["content"], "it is empty");
+    model.assert_clean();
+}
+
+#[tokio::test]
+async fn what_may_have_changed_something_never_resumes_by_itself() {
+    let model = FakeModel::start();
+    let (server, session) = cut_after_effect(&model, &[("NAVI_RESUME_RUNS", "reads")]).await;
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(snapshot["state"], "interrupted");
+    assert_eq!(snapshot["unknown_calls"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_run_that_brings_the_service_down_is_not_resumed_for_ever() {
+    let model = FakeModel::start();
+    let house = House::new(&[("OLLAMA_HOST", &model.url()), ("NAVI_RESUME_RUNS", "reads")]);
+    // Each start dies at the run's first step.
+    let deadly = [("NAVI_KILL_AT", "run::step:1")];
+    let mut server = house.start_with(&deadly);
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "hi"})).await;
+    server.ended().await;
+    let mut deaths = 1;
+    let last = loop {
+        // It is resumed at the start or never.
+        let Ok(mut server) = house.try_start_with(&deadly) else {
+            deaths += 1;
+            continue;
+        };
+        match tokio::time::timeout(Duration::from_secs(3), server.ended()).await {
+            Ok(_) => deaths += 1,
+            Err(_) => break server,
+        }
+        assert!(deaths < 10, "it is resumed for ever");
+    };
+    assert_eq!(deaths, 4, "the first time, and three times unasked");
+    let snapshot = last.get(&format!("/sessions/{session}")).await;
+    assert_eq!(
+        (&snapshot["state"], &snapshot["can_continue"]),
+        (&json!("interrupted"), &json!(true))
+    );
+}
+
+/// Has the service become the same program again, and waits for it.
+fn upgrade(server: &Server) {
+    let output = server.house().run(&["upgrade"]);
+    assert!(
+        output.status.success(),
+        "{} {}",
+        String::from_utf8_lossy(&output.stderr),
+        server.said()
+    );
+}
+
+#[tokio::test]
+async fn an_upgrade_between_two_steps_goes_on_and_tabs_notice_no_more_than_a_pause() {
+    let model = FakeModel::start();
+    let server = House::new(&[("OLLAMA_HOST", &model.url())]).start();
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    model.script([
+        Step::text("I look. "),
+        Step::hold("look"),
+        writes()[0].clone(),
+    ]);
+    model.script([Step::text("done")]);
+    tab.send(&json!({"type": "message", "content": "write one"}))
+        .await;
+    let mut view = View::default();
+    view.apply_all(&tab.until("stream_delta").await);
+    let pid = server.pid();
+    let asked = Instant::now();
+    std::thread::scope(|scope| {
+        let upgrading = scope.spawn(|| upgrade(&server));
+        model.release("look");
+        upgrading.join().unwrap();
+    });
+    assert!(asked.elapsed() < Duration::from_secs(20));
+    loop {
+        match tab.next().await {
+            crate::server::Told::Frame(frame) => view.apply(&frame),
+            crate::server::Told::Closed(code) => {
+                assert_eq!(code, 1012);
+                break;
+            }
+        }
+    }
+    // The same address, process and run.
+    let mut tab = server.tab(&session, Some(view.seq)).await;
+    let frames = tab.until("stream_end").await;
+    view.apply_all(&frames);
+    assert_eq!(server.pid(), pid);
+    assert_eq!(frames.last().unwrap()["content"], "done");
+    let mut whole = View::default();
+    let mut tab = server.tab(&session, Some(0)).await;
+    let all = tab.until("stream_end").await;
+    whole.apply_all(&all);
+    assert_eq!(view, whole);
+    for kind in ["run_interrupted", "error"] {
+        assert!(all.iter().all(|frame| frame["type"] != kind), "{all:#?}");
+    }
+    let starts = all.iter().filter(|frame| frame["type"] == "stream_start");
+    assert_eq!(starts.count(), 1);
+    model.assert_clean();
+}
+
+#[tokio::test]
+async fn an_upgrade_in_mid_text_keeps_what_was_said_and_asks_for_the_rest() {
+    let model = FakeModel::start();
+    let server = House::new(&[("OLLAMA_HOST", &model.url())]).start();
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    model.script([Step::text("half a sen"), Step::Silence]);
+    model.script(Reply::new([Step::text("tence, and more")]));
+    tab.send(&json!({"type": "message", "content": "tell me"}))
+        .await;
+    tab.next_of("stream_delta").await;
+    upgrade(&server);
+    let mut tab = server.tab(&session, Some(0)).await;
+    let frames = tab.until("stream_end").await;
+    assert_eq!(frames.last().unwrap()["content"], "tence, and more");
+    assert!(
+        frames
+            .iter()
+            .all(|frame| frame["type"] != "run_interrupted")
+    );
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    let said: Vec<_> = snapshot["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| (&message["content"], &message["state"]))
+        .collect();
+    assert_eq!(said[1], (&json!("half a sen"), &json!("interrupted")));
+    assert_eq!(said[2], (&json!("tence, and more"), &json!("complete")));
+    model.assert_clean();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_come_during_an_upgrade_wait_and_are_not_refused() {
+    let model = FakeModel::start();
+    let server = House::new(&[("OLLAMA_HOST", &model.url())]).start();
+    let upgraded = std::sync::atomic::AtomicBool::new(false);
+    let client = crate::server::client();
+    let url = format!("{}/health", server.url);
+    let ask = async {
+        let mut asked = 0;
+        while !upgraded.load(std::sync::atomic::Ordering::Relaxed) {
+            // A connection of its own each time: one that was open may be cut.
+            let request = client.get(&url).header("connection", "close");
+            match request.send().await {
+                Ok(answer) => assert!(answer.status().is_success() || answer.status() == 503),
+                // One that the old process had taken may end with it; it is asked again.
+                Err(error) => assert!(!error.is_connect(), "refused: {error}"),
+            }
+            asked += 1;
+        }
+        asked
+    };
+    let asked = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            upgrade(&server);
+            upgraded.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(ask))
+    });
+    assert!(asked > 1);
+}

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::fake_model::{FakeModel, Recorded, Reply, Step};
 use crate::server::{House, Server, Socket};
 use crate::talking;
-use crate::view::View;
+use crate::view::{View, assert_whole, told};
 
 /// What stands in the question that asks for a summary.
 const SUMMARY: &str = "<conversation>";
@@ -50,57 +50,6 @@ async fn stop(model: &FakeModel, tab: &mut Socket) -> Vec<Value> {
             chats.iter().all(over)
         })
         .await;
-    frames
-}
-
-/// That each call that was told to begin was told to end once, and each frame too; and that a
-/// subagent's frame ends before the call that asked for it.
-fn assert_whole(frames: &[Value]) {
-    let mut calls: Vec<&str> = Vec::new();
-    let mut children: Vec<(&str, &str)> = Vec::new();
-    for frame in frames {
-        let field = |name: &str| frame[name].as_str().unwrap_or_default();
-        match field("type") {
-            "tool_started" => calls.push(field("call_id")),
-            "tool_call" => {
-                let at = calls.iter().position(|call| *call == field("call_id"));
-                calls.remove(at.unwrap_or_else(|| panic!("it never began: {frame}")));
-                let open = children.iter().any(|(_, call)| *call == field("call_id"));
-                assert!(!open, "its subagent is still there: {frame}");
-            }
-            "subagent_started" => {
-                assert!(calls.contains(&field("call_id")), "{frame}");
-                children.push((field("run_id"), field("call_id")));
-            }
-            "subagent_finished" => {
-                let at = children.iter().position(|(run, _)| *run == field("run_id"));
-                children.remove(at.unwrap_or_else(|| panic!("it never began: {frame}")));
-            }
-            _ => {}
-        }
-    }
-    assert!(calls.is_empty(), "never ended: {calls:?} in {frames:#?}");
-    assert!(
-        children.is_empty(),
-        "never ended: {children:?} in {frames:#?}"
-    );
-}
-
-/// Everything that was told of a session so far, as one who comes anew is told it.
-async fn told(server: &Server, session: &str) -> Vec<Value> {
-    let head = server.get(&format!("/sessions/{session}")).await["last_seq"].as_u64();
-    let mut tab = server.tab(session, Some(0)).await;
-    let mut frames: Vec<Value> = Vec::new();
-    let mut view = View::default();
-    while Some(view.seq) < head {
-        match tab.next().await {
-            crate::server::Told::Frame(frame) => {
-                view.apply(&frame);
-                frames.push(frame);
-            }
-            crate::server::Told::Closed(code) => panic!("closed with {code}"),
-        }
-    }
     frames
 }
 
@@ -237,106 +186,6 @@ async fn stop_while_two_subagents_work() {
     say(&mut tab, "again").await;
     tab.next_of("stream_end").await;
     assert_eq!(model.violations(), Vec::<String>::new());
-}
-
-/// A service whose subagents may have subagents of their own.
-fn nesting(model: &FakeModel) -> Server {
-    let variables = [
-        ("OLLAMA_HOST", &*model.url()),
-        ("NAVI_DEFAULT_PROFILE", "nest"),
-    ];
-    let house = House::new(&variables);
-    let folder = house.data_dir().join("profiles");
-    std::fs::create_dir_all(&folder).unwrap();
-    let profile = "id = \"nest\"\nname = \"Nest\"\ndescription = \"x\"\nsystem_prompt = \"Nest.\"\n\
-         enabled_tools = [\"filesystem\", \"spawn_agent\"]\ntemperature = 0.5\nplanning_enabled = false\n";
-    std::fs::write(folder.join("nest.toml"), profile).unwrap();
-    house.start()
-}
-
-#[tokio::test]
-async fn kill_while_a_subagent_works_leaves_one_result_and_no_open_frame() {
-    let model = FakeModel::start();
-    let server = nesting(&model);
-    model.script([spawn("the outer task")]);
-    model.script(
-        Reply::new([Step::text("I ask another. "), spawn("the inner task")]).when("the outer task"),
-    );
-    model.script(Reply::new([Step::text("half a sen"), Step::Silence]).when("the inner task"));
-    let (session, mut tab) = begin(&server, "have it done").await;
-    let mut view = View::default();
-    view.apply_all(&tab.until("subagent_started").await);
-    view.apply_all(&tab.until("subagent_started").await);
-    view.apply_all(&tab.until("stream_delta").await);
-    model
-        .wait_for(|chats| asked_for(chats, "the inner task"))
-        .await;
-    // What the innermost said is in the log by then.
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    let server = server.crash_and_restart();
-
-    let snapshot = server.get(&format!("/sessions/{session}")).await;
-    assert_eq!(snapshot["state"], "interrupted");
-    assert_eq!(snapshot["can_continue"], true);
-    let messages = snapshot["messages"].as_array().unwrap();
-    let roles: Vec<_> = messages.iter().map(|message| &message["role"]).collect();
-    assert_eq!(
-        roles,
-        ["user", "assistant", "tool"],
-        "a child's words are no messages"
-    );
-    assert_eq!(messages[2]["outcome"], "outcome_unknown");
-    assert_eq!(
-        messages[2]["tool_call_id"],
-        messages[1]["tool_calls"][0]["id"]
-    );
-
-    let all = told(&server, &session).await;
-    assert_whole(&all);
-    let finished: Vec<_> = all
-        .iter()
-        .filter(|frame| frame["type"] == "subagent_finished")
-        .collect();
-    assert_eq!(finished.len(), 2);
-    assert!(
-        finished
-            .iter()
-            .all(|frame| frame["completed_normally"] == false)
-    );
-    assert_eq!(
-        finished[0]["parent_run_id"], finished[1]["run_id"],
-        "the inner one first"
-    );
-    assert_eq!(all.last().unwrap()["type"], "run_interrupted");
-
-    // A tab that was there is told the rest, and the run goes on.
-    let mut tab = server.tab(&session, Some(view.seq)).await;
-    view.apply_all(&tab.until("run_interrupted").await);
-    model.script([Step::text("I went on")]);
-    tab.send(&json!({"type": "continue"})).await;
-    assert_eq!(tab.next_of("stream_end").await["content"], "I went on");
-    assert_eq!(model.violations(), Vec::<String>::new());
-}
-
-#[tokio::test]
-async fn kill_while_it_plans_leaves_a_run_that_goes_on_without_a_plan() {
-    let (model, server) = talking();
-    model.script(Reply::new([Step::Silence]).streamed(false).temperature(0.3));
-    let (session, tab) = begin(&server, "plan a garden").await;
-    model.wait_for(|chats| !chats.is_empty()).await;
-    drop(tab);
-    let server = server.crash_and_restart();
-    let snapshot = server.get(&format!("/sessions/{session}")).await;
-    assert_eq!(
-        (&snapshot["state"], &snapshot["can_continue"]),
-        (&json!("interrupted"), &json!(true))
-    );
-    let mut tab = server.tab(&session, None).await;
-    tab.send(&json!({"type": "continue"})).await;
-    assert_eq!(
-        tab.next_of("stream_end").await["content"],
-        "You said: plan a garden"
-    );
 }
 
 #[tokio::test]

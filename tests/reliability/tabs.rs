@@ -1,29 +1,11 @@
 //! Every tab sees the same, from any moment on (promises 3 and 4).
 
-use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
 use serde_json::json;
 
 use crate::fake_model::{Reply, Step};
 use crate::server::{Server, Socket, Told};
 use crate::talking;
 use crate::view::View;
-
-/// Reasoning, a tool call, and an answer with letters of every width, in many pieces.
-fn long_answer() -> [Vec<Step>; 2] {
-    let pieces = ["Привіт ", "🌍🌍 ", "straße ", "plain ", "\n\n"];
-    let mut first = vec![Step::Thinking("let me see. ".into())];
-    first.push(Step::tool_call(
-        "filesystem",
-        json!({"action": "write", "path": "a.txt", "content": "x"}),
-    ));
-    let mut second = Vec::new();
-    for n in 0..60 {
-        second.push(Step::text(&format!("{n}{}", pieces[n % pieces.len()])));
-        second.push(Step::DelayMs(4));
-    }
-    [first, second]
-}
 
 async fn next_frame(tab: &mut Socket) -> serde_json::Value {
     match tab.next().await {
@@ -106,46 +88,4 @@ async fn two_tabs_one_that_joins_and_one_that_comes_back_see_the_same() {
     assert_eq!(seen_one, seen_two);
     assert_eq!(seen_one, whole(&server, &session).await);
     model.assert_clean();
-}
-
-#[tokio::test]
-async fn a_connection_cut_at_a_hundred_random_points_loses_and_repeats_nothing() {
-    let seed: u64 = rand::rng().random();
-    let mut random = StdRng::seed_from_u64(seed);
-    let (model, server) = talking();
-    let session = server.new_session().await;
-    let mut view = View::default();
-    let mut cuts = 0;
-    while cuts < 100 {
-        for reply in long_answer() {
-            model.script(reply);
-        }
-        let mut tab = server.tab(&session, Some(view.seq)).await;
-        tab.send(&json!({"type": "message", "content": "go"})).await;
-        loop {
-            let count = random.random_range(1..8);
-            if read_some(&mut tab, &mut view, count).await {
-                break;
-            }
-            drop(tab);
-            cuts += 1;
-            tab = server.tab(&session, Some(view.seq)).await;
-        }
-    }
-    assert_eq!(
-        view,
-        whole_of_all(&server, &session, view.seq).await,
-        "seed {seed}"
-    );
-    model.assert_clean();
-}
-
-/// Everything from the start, as one who was never cut off.
-async fn whole_of_all(server: &Server, session: &str, upto: u64) -> View {
-    let mut tab = server.tab(session, Some(0)).await;
-    let mut view = View::default();
-    while view.seq < upto {
-        view.apply(&next_frame(&mut tab).await);
-    }
-    view
 }

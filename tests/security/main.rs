@@ -16,6 +16,8 @@
 
 #[path = "../support/fake_model/mod.rs"]
 mod fake_model;
+#[path = "../support/processes.rs"]
+mod processes;
 #[path = "../support/server.rs"]
 mod server;
 #[path = "../../actors/src/tools/ssh/sshd.rs"]

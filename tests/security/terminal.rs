@@ -4,8 +4,9 @@ use navi_actors::tools::Tool as _;
 use serde_json::json;
 
 use crate::fake_model::{FakeModel, Step};
+use crate::processes::{gone, is_root, marker, runs};
 use crate::server::{House, Server};
-use crate::ward::{Ward, begun, gone, is_root, marker, runs};
+use crate::ward::Ward;
 
 fn house() -> (FakeModel, Server) {
     let model = FakeModel::start();
@@ -62,24 +63,6 @@ async fn output_is_live_and_a_reload_finds_it() {
 }
 
 #[tokio::test]
-async fn stop_ends_the_whole_tree() {
-    let mark = marker();
-    let (model, server) = house();
-    let session = server.new_session().await;
-    model.script(vec![terminal(
-        &format!("setsid sleep {mark} & sleep {mark}"),
-        false,
-    )]);
-    let mut tab = server.tab(&session, None).await;
-    tab.send(&json!({"type": "message", "content": "run"}))
-        .await;
-    begun(&mark).await;
-    tab.send(&json!({"type": "stop"})).await;
-    tab.next_of("stream_stopped").await;
-    gone(&mark).await;
-}
-
-#[tokio::test]
 async fn background_commands_outlive_a_run_and_not_their_session() {
     let mark = marker();
     let (model, server) = house();
@@ -101,24 +84,6 @@ async fn background_commands_outlive_a_run_and_not_their_session() {
         )
         .await;
     assert!(status.is_success());
-    gone(&mark).await;
-}
-
-#[tokio::test]
-async fn nothing_outlives_a_kill_of_the_service() {
-    let mark = marker();
-    let (model, server) = house();
-    let session = server.new_session().await;
-    model.script(vec![terminal(
-        &format!("setsid sleep {mark} & sleep {mark}"),
-        true,
-    )]);
-    let mut tab = server.tab(&session, None).await;
-    tab.send(&json!({"type": "message", "content": "run"}))
-        .await;
-    tab.next_of("stream_end").await;
-    begun(&mark).await;
-    let _server = server.crash_and_restart();
     gone(&mark).await;
 }
 

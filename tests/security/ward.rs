@@ -1,9 +1,8 @@
 //! A terminal with a workspace of its own, and a world outside of it.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use navi_actors::protocol::ids::SessionId;
 use navi_actors::tools::sandbox::{Limits, Sandbox, SandboxConfig};
@@ -12,12 +11,8 @@ use navi_actors::tools::{LiveOutput, OutputSink, Tool as _, ToolContext};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::processes::is_root;
 use crate::tool_context;
-
-/// Whether the tests run as root.
-pub(crate) fn is_root() -> bool {
-    navi_actors::tools::sandbox::user::is_root()
-}
 
 /// Whom commands run as: somebody else, where there is something to drop from.
 pub(crate) fn sandbox_user() -> Option<String> {
@@ -158,50 +153,5 @@ fn sandbox_config(dir: &Path, limits: Limits, user: Option<String>) -> SandboxCo
         private: vec![dir.to_owned()],
         limits,
         ..SandboxConfig::default()
-    }
-}
-
-/// A number that no other process of this machine has on its command line, for `sleep`.
-pub(crate) fn marker() -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let next = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!("{}", (u64::from(std::process::id()) + 10_000) * 1000 + next)
-}
-
-/// The living processes of this machine that have this word on their command line.
-pub(crate) fn processes_with(word: &str) -> Vec<u32> {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let with = processes.filter(|entry| {
-        let stat = std::fs::read(entry.path().join("stat")).unwrap_or_default();
-        let is_dead = String::from_utf8_lossy(&stat).contains(") Z ");
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let line = String::from_utf8_lossy(&line).into_owned();
-        !is_dead && line.split('\0').any(|part| part == word)
-    });
-    with.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect()
-}
-
-/// Whether there is one.
-pub(crate) fn runs(word: &str) -> bool {
-    !processes_with(word).is_empty()
-}
-
-/// Waits until no process has this word on its command line.
-pub(crate) async fn gone(word: &str) {
-    let until = Instant::now() + Duration::from_secs(15);
-    while runs(word) {
-        assert!(Instant::now() < until, "a process with `{word}` is left");
-        // Processes of others cannot be awaited.
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-/// Waits until a process has this word on its command line.
-pub(crate) async fn begun(word: &str) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while !runs(word) {
-        assert!(Instant::now() < until, "no process with `{word}` began");
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -23,5 +23,6 @@ mod login;
 mod memory;
 mod mind;
 mod profiles;
+mod runs;
 mod search;
 mod sockets;

@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
@@ -55,15 +56,22 @@ impl House {
         if let Some(database) = &database {
             all.push(("DATABASE_URL".to_owned(), database.url()));
         }
-        for (name, value) in variables {
-            all.retain(|(known, _)| known != name);
-            all.push(((*name).to_owned(), (*value).to_owned()));
-        }
-        Self {
+        let house = Self {
             dir: Arc::new(tempfile::tempdir().expect("a temporary directory")),
             _database: database,
             variables: all,
+        };
+        house.with(variables)
+    }
+
+    /// The same directory, with these variables too.
+    pub(crate) fn with(mut self, variables: &[(&str, &str)]) -> Self {
+        for (name, value) in variables {
+            self.variables.retain(|(known, _)| known != name);
+            self.variables
+                .push(((*name).to_owned(), (*value).to_owned()));
         }
+        self
     }
 
     /// What every start is given under this name.
@@ -99,9 +107,24 @@ impl House {
 
     /// Starts the service and waits for its link.
     pub(crate) fn start(&self) -> Server {
+        self.start_with(&[])
+    }
+
+    /// The same, with more in its environment this once.
+    pub(crate) fn start_with(&self, more: &[(&str, &str)]) -> Server {
+        match self.try_start_with(more) {
+            Ok(server) => server,
+            Err(said) => panic!("navi did not start: {said}"),
+        }
+    }
+
+    /// The same. Where it ends before it has told its link: what it said.
+    pub(crate) fn try_start_with(&self, more: &[(&str, &str)]) -> Result<Server, String> {
         let log = self.dir.path().join("stderr.log");
         let mut child = self
             .command(&[])
+            .env("NAVI_FAULTS_FILE", self.faults_file())
+            .envs(more.iter().copied())
             .stdout(Stdio::piped())
             .stderr(File::create(&log).expect("a log"))
             .spawn()
@@ -125,10 +148,15 @@ impl House {
         while server.link.is_empty() {
             match banner.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(line) => server.read(line),
-                Err(_) => panic!("navi did not start: {}", server.said()),
+                Err(_) => return Err(server.said()),
             }
         }
-        server
+        Ok(server)
+    }
+
+    /// Where faults are armed: see `faults.rs` of the engine.
+    fn faults_file(&self) -> PathBuf {
+        self.dir.path().join("faults")
     }
 }
 
@@ -179,6 +207,29 @@ impl Server {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ends");
         self.house.clone().start()
+    }
+
+    /// Arms faults from now on, one a line: `POINT=ACTIONS`, or `kill POINT:N`.
+    pub(crate) async fn arm(&self, faults: &str) {
+        let file = self.house.faults_file();
+        let aside = file.with_extension("aside");
+        fs::write(&aside, faults).expect("a file");
+        fs::rename(&aside, &file).expect("it is put in place");
+        let until = Instant::now() + PATIENCE;
+        while file.exists() {
+            assert!(Instant::now() < until, "nobody arms {faults}");
+            // The file's end is the answer; no event tells of it.
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// Waits for a line of its log.
+    pub(crate) async fn says(&self, words: &str) {
+        let until = Instant::now() + PATIENCE;
+        while !self.said().contains(words) {
+            assert!(Instant::now() < until, "it does not say {words}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// Asks it to end.
@@ -256,14 +307,36 @@ impl Server {
         path: &str,
         headers: &[(&'static str, String)],
     ) -> Result<Socket, tungstenite::Error> {
+        let request = self.upgrade(path, headers);
+        let (stream, _) = tokio_tungstenite::connect_async(request).await?;
+        Ok(Socket { stream })
+    }
+
+    /// A tab whose system keeps next to nothing of what it does not read.
+    pub(crate) async fn narrow_tab(&self, session: &str) -> Socket {
+        let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+        socket
+            .set_recv_buffer_size(64 * 1024)
+            .expect("a small buffer");
+        let address = self.authority().parse().expect("an address");
+        let stream = socket.connect(address).await.expect("a connection");
+        let headers = [("authorization", format!("Bearer {TOKEN}"))];
+        let request = self.upgrade(&format!("/ws/sessions/{session}"), &headers);
+        let stream = MaybeTlsStream::Plain(stream);
+        let (stream, _) = tokio_tungstenite::client_async(request, stream)
+            .await
+            .expect("an upgrade");
+        Socket { stream }
+    }
+
+    fn upgrade(&self, path: &str, headers: &[(&'static str, String)]) -> Request {
         let url = format!("ws://{}{path}", self.authority());
         let mut request = url.into_client_request().expect("a request");
         for (name, value) in headers {
             let value = value.parse().expect("a header's value");
             request.headers_mut().insert(*name, value);
         }
-        let (stream, _) = tokio_tungstenite::connect_async(request).await?;
-        Ok(Socket { stream })
+        request
     }
 }
 

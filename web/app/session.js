@@ -10,7 +10,7 @@ import { isChild } from '../state/children.js';
 import { parseOutbox, toSend, withItem, withoutConfirmed, withRefusal } from '../state/outbox.js';
 import { changesBy, changesOf, forgetChanges } from './changes.js';
 import { storage } from './prefs.js';
-import { announcement, answering, approvals, connection, openId, outbox, session, sessionError, signedOut, steered, stopping } from './signals.js';
+import { announcement, answering, approvals, connection, openId, outbox, resolving, session, sessionError, signedOut, steered, stopping, unknownCalls } from './signals.js';
 
 /** @type {SessionLink | null} */
 let link = null;
@@ -33,6 +33,8 @@ export function openSession(id) {
   outbox.set([]);
   answering.set(new Map());
   approvals.set([]);
+  resolving.set(new Map());
+  unknownCalls.set([]);
   forgetChanges();
   if (id === null) return;
   outbox.set(parseOutbox(storage.get(outboxKey(id)), Date.now()));
@@ -42,6 +44,7 @@ export function openSession(id) {
       session.set(state);
       if (state.run === null) stopping.set(false);
       approvals.set(state.approvals);
+      unknownCalls.set(state.unknown);
     },
     onconnection: (state) => connection.set(state),
     onopen: () => {
@@ -57,6 +60,7 @@ export function openSession(id) {
       if (outbox.get().some((item) => item.client_id === refused.client_id)) {
         setOutbox(id, withRefusal(outbox.get(), refused.client_id, refused));
       } else {
+        resolving.set(new Map());
         if (refused.code === 'approval_not_found' || refused.code === 'approval_resolved') unanswered();
         else stopping.set(false);
         refusedHandler(refused);
@@ -168,8 +172,12 @@ export function approve(approval_id, decision) {
 
 /** What was sent and not taken can be answered again. */
 function unanswered() {
+  resolving.set(new Map());
   answering.set(new Map([...answering.get()].map(([id, { decision }]) => [id, { decision, sending: false }])));
 }
+
+/** @param {unknown} frame @returns {boolean} whether it is on its way */
+export const send = (frame) => link?.send(frame) === true;
 
 /** How much the session may do without asking. Every tab hears of it by an event. @param {ConsentMode} mode */
 export const setMode = (mode) => ask((id) => api.setMode(id, mode));

@@ -3,13 +3,13 @@
 
 /** @import { SessionState } from '../state/model.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
-/** @import { Change, Decision, ProfileInfo, SessionSummary, SystemStatus } from '../state/wire.js' */
+/** @import { CallDecision, Change, Decision, ProfileInfo, SessionSummary, SystemStatus, UnknownCall } from '../state/wire.js' */
 /** @import { Approval } from '../state/approvals.js' */
 /** @import { Upload } from '../state/uploads.js' */
 
 import { signal } from '../vendor/lit.js';
 
-/** @typedef {'connecting' | 'open' | 'lost'} Connection */
+/** @typedef {import('../net/socket.js').Connection} Connection */
 /** @typedef {{ code: string, message: string }} PageError */
 /** @typedef {{ id: number, text: string, action: { label: string, run: () => void } | null, error: boolean }} Toast */
 
@@ -37,11 +37,17 @@ export const createError = signal(/** @type {PageError | null} */ (null));
 export const target = signal(/** @type {{ session_id: string, message_id: string } | null} */ (null));
 export const memoryOpen = signal(false);
 /** The panel that stands over the page. */
-export const panel = signal(/** @type {'files' | 'permissions' | null} */ (null));
+export const panel = signal(/** @type {'files' | 'permissions' | 'run' | null} */ (null));
+/** The run that its panel shows. */
+export const shownRun = signal(/** @type {string | null} */ (null));
 /** What a person is asked in the open session, and was: as its state has it, and told only when it changes. */
 export const approvals = signal(/** @type {Approval[]} */ ([]));
 /** What this tab answered, by approval; `sending` until the service tells what came of it. */
 export const answering = signal(/** @type {ReadonlyMap<string, { decision: Decision, sending: boolean }>} */ (new Map()));
+/** The open session's calls of which nobody knows whether they took effect: as its state has them. */
+export const unknownCalls = signal(/** @type {UnknownCall[]} */ ([]));
+/** What this tab said of such calls and the service has not told yet, by call. */
+export const resolving = signal(/** @type {ReadonlyMap<string, CallDecision>} */ (new Map()));
 /** What the open session's tools changed and how that can be undone; null until it is read. */
 export const changes = signal(/** @type {Change[] | null} */ (null));
 /** Files on their way into a message, by session; '' for the next new one. */

@@ -1,5 +1,6 @@
 // Three languages, small dictionaries, no library. `t` reads a signal: a component that calls it
-// while it draws is drawn again when the language changes. Only the chosen one is loaded.
+// while it draws is drawn again when the language changes. Only the chosen one is loaded, and the
+// words of the panels when the first of them is.
 
 import { signal } from '../vendor/lit.js';
 
@@ -17,6 +18,18 @@ const loaders = {
   ru: async () => (await import('./ru.js')).ru,
 };
 
+/** @type {Record<Language, () => Promise<Dictionary>>} */
+const panel_loaders = {
+  en: async () => (await import('./en.panels.js')).en,
+  uk: async () => (await import('./uk.panels.js')).uk,
+  ru: async () => (await import('./ru.panels.js')).ru,
+};
+
+/** Those whose panels have their words. @type {Set<Language>} */
+const with_panels = new Set();
+/** Whether a panel was opened: from then on each language comes with their words. */
+let panels_wanted = false;
+
 /** Each language by its own name. */
 export const languageNames = /** @type {const} */ ({ en: 'English', uk: 'Українська', ru: 'Русский' });
 
@@ -30,8 +43,23 @@ export const hasWords = signal(false);
  */
 export async function useLanguage(chosen) {
   dictionaries[chosen] ??= await loaders[chosen]();
+  if (panels_wanted) await addPanelWords(chosen);
   language.set(chosen);
   hasWords.set(true);
+}
+
+/** The words of what is loaded when it is first opened, in the present language. */
+export function withPanelWords() {
+  panels_wanted = true;
+  return addPanelWords(language.get());
+}
+
+/** @param {Language} of */
+async function addPanelWords(of) {
+  if (with_panels.has(of)) return;
+  const words = await panel_loaders[of]();
+  dictionaries[of] = { ...dictionaries[of], ...words };
+  with_panels.add(of);
 }
 
 /**

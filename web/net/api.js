@@ -1,7 +1,7 @@
 // REST calls. Every failure is an `ApiError` with the service's code, or one of ours:
 // `unreachable` when nobody answered.
 
-/** @import { Change, ConsentEntry, ConsentMode, ConsentRule, ExtensionTool, Fact, FormerFact, Frame, McpServer, Memory, NaviError, ProfileInfo, SearchHit, SessionFile, SessionSnapshot, SessionSummary, SkillInfo, SystemStatus } from '../state/wire.js' */
+/** @import { Change, ConsentEntry, ConsentMode, ConsentRule, ExtensionTool, Fact, FormerFact, Frame, McpServer, Memory, NaviError, ProfileInfo, RunDetails, SearchHit, SentCall, SessionFile, SessionSnapshot, SessionSummary, SkillInfo, SystemStatus } from '../state/wire.js' */
 
 export class ApiError extends Error {
   /** @param {NaviError} error @param {number} status */
@@ -90,18 +90,34 @@ export const api = {
    * @returns {Promise<Frame[]>}
    */
   async runEvents(id, run_id) {
-    const path = `${session(id)}/runs/${encodeURIComponent(run_id)}/events`;
     /** @type {Frame[]} */
     const frames = [];
-    let cursor = '';
+    /** @type {string | null} */
+    let cursor = null;
     for (let page = 0; page < MAX_LOG_PAGES; page += 1) {
-      const { events, next } = await call('GET', cursor === '' ? path : `${path}?cursor=${encodeURIComponent(cursor)}`);
+      const { events, next } = await this.runPage(id, run_id, cursor);
       frames.push(...events);
-      if (next === null || next === undefined) break;
-      cursor = String(next);
+      if (next === null) break;
+      cursor = next;
     }
     return frames;
   },
+  /**
+   * A page of the same.
+   * @param {string} id
+   * @param {string} run_id
+   * @param {string | null} cursor where the page before ended
+   * @returns {Promise<{ events: Frame[], next: string | null }>}
+   */
+  async runPage(id, run_id, cursor) {
+    const path = `${session(id)}/runs/${encodeURIComponent(run_id)}/events`;
+    const { events, next } = await call('GET', cursor === null ? path : `${path}?cursor=${encodeURIComponent(cursor)}`);
+    return { events, next: next == null ? null : String(next) };
+  },
+  /** A run, and each call of a model in it. @param {string} run_id @returns {Promise<RunDetails>} */
+  run: (run_id) => call('GET', `/runs/${encodeURIComponent(run_id)}`),
+  /** What the model was sent at a call, and what it replied. @param {string} run_id @param {number} n @returns {Promise<SentCall>} */
+  runCall: (run_id, n) => call('GET', `/runs/${encodeURIComponent(run_id)}/calls/${n}`),
   /** @param {string} id @param {string} run_id */
   stopChild: (id, run_id) => call('POST', `${session(id)}/subagents/${encodeURIComponent(run_id)}/stop`),
   /**

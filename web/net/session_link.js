@@ -3,6 +3,7 @@
 
 /** @import { History, SessionState } from '../state/model.js' */
 /** @import { Frame, SessionSnapshot } from '../state/wire.js' */
+/** @import { Connection } from './socket.js' */
 
 import { hasChildren, withHistory } from '../state/children.js';
 import { fromSnapshot } from '../state/model.js';
@@ -18,7 +19,7 @@ const HIDDEN_FLUSH_MS = 200;
 /**
  * @typedef {object} LinkHandlers
  * @property {(state: SessionState) => void} onstate
- * @property {(connection: 'connecting' | 'open' | 'lost') => void} onconnection
+ * @property {(connection: Connection) => void} onconnection
  * @property {() => void} onopen the session is attached: what waits can be sent
  * @property {(client_ids: string[]) => void} onconfirmed
  * @property {(refused: { client_id: string | null, code: string, message: string }) => void} onrefused
@@ -36,7 +37,7 @@ export class SessionLink {
   #flush_planned = false;
   #holes = 0;
   #closed = false;
-  /** Whether the run that goes answers a message anew: where its branch begins is known at its end. */
+  /** Whether the run that goes answers a message anew, or goes on with it: where its branch begins is known at its end. */
   #anew = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -90,10 +91,10 @@ export class SessionLink {
     void this.#load();
   }
 
-  /** What the subagents of the run that goes have told so far: no snapshot holds it. */
+  /** What of the run that goes no snapshot holds: its subagents, and that it went on by itself. */
   async #loadChildren() {
     const state = this.#state;
-    if (state?.run == null || !hasChildren(state)) return;
+    if (state?.run == null || !(hasChildren(state) || this.#anew)) return;
     await this.#readLog(state.run.run_id);
   }
 
@@ -200,9 +201,9 @@ export class SessionLink {
       if (step.confirmed !== null) confirmed.push(step.confirmed);
       if (step.refused !== null) this.handlers.onrefused(step.refused);
       this.handlers.onevent(frame);
-      // A snapshot knows nothing of the subagents of the run that goes.
+      // A snapshot leaves out some of the run that goes.
       const branched = this.#anew && state.run === null;
-      if (step.reload || branched || (frame.type === 'resync' && hasChildren(state))) {
+      if (step.reload || branched || (frame.type === 'resync' && (hasChildren(state) || answersAnew(frame.session)))) {
         this.#state = state;
         this.#reload();
         break;

@@ -5,19 +5,28 @@
 export const UNKNOWN_SESSION = 4004;
 export const NOT_LOGGED_IN = 4001;
 
+/** The close code of a service that goes to come back: it is restarted, or replaced by a newer one. */
+export const RESTARTS = 1012;
+
 const FIRST_DELAY_MS = 250;
 const MAX_DELAY_MS = 8_000;
+/** A service that said that it restarts is knocked at so often, and its absence is no trouble, for so long. */
+const RESTART_DELAY_MS = 1_000;
+const RESTART_PATIENCE_MS = 10_000;
 /** A connection that stays this long was a good one: the next failure starts from the first delay. */
 const GOOD_AFTER_MS = 5_000;
 /** Nothing for so long while it should be open is looked into by opening it anew. */
 const OPEN_TIMEOUT_MS = 10_000;
+
+/** `restarting` stands for both others while the service is away by its own word.
+ * @typedef {'connecting' | 'open' | 'lost' | 'restarting'} Connection */
 
 /**
  * @typedef {object} SocketHandlers
  * @property {() => string} path where to connect, asked anew each time
  * @property {() => void} onopen
  * @property {(frame: any) => void} onframe
- * @property {(state: 'connecting' | 'open' | 'lost') => void} onstate
+ * @property {(state: Connection) => void} onstate
  * @property {(code: number) => void} onfatal
  */
 
@@ -28,6 +37,8 @@ export class Socket {
   #timer;
   #attempt = 0;
   #closed = false;
+  /** Runs while the service is away by its own word. @type {ReturnType<typeof setTimeout> | undefined} */
+  #patience;
   #wake = () => this.#retryNow();
   /** @type {SocketHandlers} */
   #handlers;
@@ -63,6 +74,7 @@ export class Socket {
   close() {
     this.#closed = true;
     clearTimeout(this.#timer);
+    this.#endPatience();
     globalThis.removeEventListener?.('online', this.#wake);
     globalThis.document?.removeEventListener('visibilitychange', this.#wake);
     this.#drop();
@@ -85,7 +97,7 @@ export class Socket {
   #connect() {
     if (this.#closed) return;
     clearTimeout(this.#timer);
-    this.#handlers.onstate('connecting');
+    this.#tell('connecting');
     const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
     const socket = new WebSocket(`${scheme}://${location.host}${this.#handlers.path()}`);
     this.#socket = socket;
@@ -94,7 +106,8 @@ export class Socket {
     socket.onopen = () => {
       clearTimeout(this.#timer);
       opened_at = Date.now();
-      this.#handlers.onstate('open');
+      this.#endPatience();
+      this.#tell('open');
       this.#handlers.onopen();
     };
     socket.onmessage = (event) => {
@@ -110,6 +123,7 @@ export class Socket {
     };
     socket.onclose = (event) => {
       if (opened_at > 0 && Date.now() - opened_at > GOOD_AFTER_MS) this.#attempt = 0;
+      if (event.code === RESTARTS) this.#bePatient();
       if (event.code === UNKNOWN_SESSION || event.code === NOT_LOGGED_IN) {
         this.close();
         this.#handlers.onfatal(event.code);
@@ -123,9 +137,29 @@ export class Socket {
     this.#drop();
     clearTimeout(this.#timer);
     if (this.#closed) return;
-    this.#handlers.onstate('lost');
-    this.#timer = setTimeout(() => this.#connect(), delayMs(this.#attempt, Math.random()));
+    this.#tell('lost');
+    const most = this.#patience === undefined ? MAX_DELAY_MS : RESTART_DELAY_MS;
+    this.#timer = setTimeout(() => this.#connect(), delayMs(this.#attempt, Math.random(), most));
     this.#attempt += 1;
+  }
+
+  /** @param {'connecting' | 'open' | 'lost'} state */
+  #tell(state) {
+    this.#handlers.onstate(this.#patience === undefined ? state : 'restarting');
+  }
+
+  #bePatient() {
+    clearTimeout(this.#patience);
+    this.#attempt = 0;
+    this.#patience = setTimeout(() => {
+      this.#patience = undefined;
+      this.#tell('lost');
+    }, RESTART_PATIENCE_MS);
+  }
+
+  #endPatience() {
+    clearTimeout(this.#patience);
+    this.#patience = undefined;
   }
 }
 
@@ -134,8 +168,9 @@ export class Socket {
  * knock at the same moment.
  * @param {number} attempt from 0
  * @param {number} random in [0, 1)
+ * @param {number} [most_ms]
  */
-export function delayMs(attempt, random) {
-  const full = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** attempt);
+export function delayMs(attempt, random, most_ms = MAX_DELAY_MS) {
+  const full = Math.min(most_ms, FIRST_DELAY_MS * 2 ** attempt);
   return Math.round(full * (0.5 + random / 2));
 }

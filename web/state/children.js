@@ -3,10 +3,10 @@
 // run that is over can be read again without being counted twice.
 
 /** @import { Frame } from './wire.js' */
-/** @import { Child, SessionState } from './model.js' */
+/** @import { Child, Entry, SessionState } from './model.js' */
 
 import { closeRun, mapAssistant } from './edits.js';
-import { applyToThread, withNotice } from './thread.js';
+import { applyToThread, newNotice, noticeId, withNotice } from './thread.js';
 
 /**
  * Whether the frame is of a subagent's run.
@@ -55,7 +55,7 @@ function childEvent(child, frame) {
     case 'stream_stopped':
       return closeRun(child, child.run_id, frame.at, 'stopped', 'stopped');
     case 'error':
-      return withNotice(child, frame, 'error', frame.code, frame.message);
+      return withNotice(child, frame);
     default:
       return applyToThread(child, frame);
   }
@@ -90,7 +90,22 @@ export function withHistory(state, run_id, frames) {
   const going = state.run?.run_id === run_id;
   const told = Object.values(fresh.children).map((child) => (going ? child : ended(child)));
   const children = { ...state.children, ...Object.fromEntries(told.map((child) => [child.run_id, child])) };
-  return { ...state, children, histories: { ...state.histories, [run_id]: { state: 'ready' } } };
+  return { ...state, entries: withResumed(state.entries, frames), children, histories: { ...state.histories, [run_id]: { state: 'ready' } } };
+}
+
+/**
+ * That a run went on by itself is told where it did, whoever comes later.
+ * @param {Entry[]} entries
+ * @param {Frame[]} frames
+ */
+function withResumed(entries, frames) {
+  const told = frames.find((frame) => frame.type === 'notice' && frame.code === 'run_resumed');
+  if (told?.type !== 'notice') return entries;
+  const id = noticeId(told);
+  if (entries.some((entry) => entry.id === id)) return entries;
+  const after = entries.findIndex(({ created_at }) => Date.parse(created_at) > Date.parse(told.at));
+  const at = after < 0 ? entries.length : after;
+  return [...entries.slice(0, at), newNotice(told), ...entries.slice(at)];
 }
 
 /**

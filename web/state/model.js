@@ -1,7 +1,7 @@
 // What the page knows of one session, and how it comes from a snapshot.
 
 /** @import { Approval } from './approvals.js' */
-/** @import { ActiveRun, AttachedFile, ConsentMode, Fork, MessageState, Plan, QueuedMessage, SessionSnapshot, TodoItem, ToolOutcome, WaitReason, WireMessage } from './wire.js' */
+/** @import { ActiveRun, AttachedFile, CallDecision, ConsentMode, Fork, MessageState, Plan, QueuedMessage, SessionSnapshot, TodoItem, ToolOutcome, UnknownCall, WaitReason, WireMessage } from './wire.js' */
 
 import { newApproval } from './approvals.js';
 
@@ -18,6 +18,7 @@ import { newApproval } from './approvals.js';
  * @property {AttachedFile[]} files images that it gave back
  * @property {number | null} duration_ms
  * @property {string | null} started_at
+ * @property {CallDecision | null} decision what a person said of it where its outcome was unknown
  * @property {string | null} result_id the message that holds the result, where a snapshot told it
  */
 
@@ -107,6 +108,7 @@ import { newApproval } from './approvals.js';
  * @property {Fork[]} forks
  * @property {ConsentMode} mode
  * @property {Approval[]} approvals what a person is asked, and was while this page watched
+ * @property {UnknownCall[]} unknown calls of which a person has to say what became of them
  * @property {Record<string, Child>} children by run id
  * @property {Record<string, History>} histories by run id
  * @property {ActiveRun | null} run
@@ -138,6 +140,7 @@ export function fromSnapshot(snapshot) {
     forks: snapshot.forks ?? [],
     mode: snapshot.mode ?? 'edits',
     approvals: (snapshot.approvals ?? []).map(newApproval),
+    unknown: snapshot.unknown_calls ?? [],
     children: {},
     histories: {},
     run: snapshot.run ?? null,
@@ -225,6 +228,7 @@ function entriesOf(messages, run) {
       call.state = message.outcome ?? 'success';
       call.duration_ms = message.duration_ms ?? null;
       call.result_id = message.id;
+      call.decision = message.decision ?? null;
       call.files = message.files ?? [];
       if (call.name === 'switch_profile' && call.state === 'success') {
         const asked = entries.findLast((entry) => entry.kind === 'assistant' && entry.calls.includes(call));
@@ -274,5 +278,5 @@ export function profileOf(args) {
  * @returns {Call}
  */
 export function newCall(id, name, args, state, started_at = null) {
-  return { id, name, args, state, output: '', output_from: 0, result: null, files: [], duration_ms: null, started_at, result_id: null };
+  return { id, name, args, state, output: '', output_from: 0, result: null, files: [], duration_ms: null, started_at, decision: null, result_id: null };
 }

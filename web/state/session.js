@@ -14,6 +14,7 @@ import { applyToChild, ended, isChild } from './children.js';
 import { closeRun, closeThinking, mapAssistant, withUser, withoutQueued } from './edits.js';
 import { fromSnapshot } from './model.js';
 import { applyToThread, withNotice } from './thread.js';
+import { withDecision, withUnknown } from './unknown.js';
 
 /**
  * What the caller has to do beside showing the new state. `reload`: the conversation is another
@@ -23,7 +24,7 @@ import { applyToThread, withNotice } from './thread.js';
  */
 
 /** What is the session's whichever run tells it: its steps, and what a person is asked. */
-const SHARED = new Set(['todo_updated', 'approval_requested', 'approval_resolved']);
+const SHARED = new Set(['todo_updated', 'approval_requested', 'approval_resolved', 'call_resolved']);
 
 /**
  * One frame further.
@@ -54,7 +55,7 @@ export const EVENT_TYPES = /** @type {const} */ ([
   'message_accepted', 'queue_changed', 'message_steered', 'branch_changed', 'stream_start', 'run_waiting',
   'thinking_delta', 'thinking_end', 'turn_thinking', 'plan_ready', 'subagent_started', 'subagent_finished',
   'profile_switched', 'context_compressed', 'stream_delta', 'tool_started', 'tool_output', 'tool_call',
-  'approval_requested', 'approval_resolved', 'mode_changed', 'todo_updated', 'stream_end', 'stream_stopped', 'run_interrupted', 'notice', 'error', 'resync',
+  'approval_requested', 'approval_resolved', 'call_resolved', 'mode_changed', 'todo_updated', 'stream_end', 'stream_stopped', 'run_interrupted', 'notice', 'error', 'resync',
 ]);
 
 /**
@@ -129,6 +130,12 @@ function applyEvent(state, frame, step) {
       return withRequest(state, frame);
     case 'approval_resolved':
       return withResolution(state, frame);
+    case 'tool_call': {
+      const next = applyToThread(state, frame);
+      return next === null ? null : withUnknown(next, frame);
+    }
+    case 'call_resolved':
+      return withDecision(state, frame);
     case 'mode_changed':
       return { ...state, mode: frame.mode };
     case 'stream_end': {
@@ -171,7 +178,7 @@ function withError(state, frame, step) {
     step.refused = { client_id: frame.client_id ?? null, code: frame.code, message: frame.message };
     return state;
   }
-  if (frame.recoverable) return withNotice(state, frame, 'error', frame.code, frame.message);
+  if (frame.recoverable) return withNotice(state, frame);
   return {
     ...endRun(state, frame, 'failed', 'failed'),
     ending: { kind: 'failed', code: frame.code, message: frame.message },

@@ -58,7 +58,7 @@ export function applyToThread(thread, frame) {
       return { ...thread, entries: [...thread.entries, entry] };
     }
     case 'notice':
-      return withNotice(thread, frame, 'notice', frame.code, frame.message);
+      return withNotice(thread, frame);
     default:
       return thread;
   }
@@ -99,14 +99,20 @@ function withCall(thread, frame) {
 /**
  * @template {Thread} T
  * @param {T} thread
- * @param {Frame} frame
- * @param {'notice' | 'error'} tone
- * @param {string} code
- * @param {string} message
+ * @param {Extract<Frame, { type: 'notice' | 'error' }>} frame
  * @returns {T}
  */
-export function withNotice(thread, frame, tone, code, message) {
-  /** @type {NoticeEntry} */
-  const entry = { kind: 'notice', id: `notice-${frame.seq ?? frame.at}`, code, message, tone, created_at: frame.at };
-  return { ...thread, entries: [...thread.entries, entry] };
+export function withNotice(thread, frame) {
+  // One that the run's log told before is told once.
+  const id = noticeId(frame);
+  if (thread.entries.some((known) => known.id === id)) return thread;
+  return { ...thread, entries: [...thread.entries, newNotice(frame)] };
+}
+
+/** @param {Frame} frame */
+export const noticeId = (frame) => `notice-${frame.seq ?? frame.at}`;
+
+/** @param {Extract<Frame, { type: 'notice' | 'error' }>} frame @returns {NoticeEntry} */
+export function newNotice(frame) {
+  return { kind: 'notice', id: noticeId(frame), code: frame.code, message: frame.message, tone: frame.type, created_at: frame.at };
 }

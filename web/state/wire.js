@@ -2,7 +2,7 @@
 
 /** @typedef {'idle' | 'running' | 'interrupted' | 'failed'} RunPhase */
 /** @typedef {'complete' | 'stopped' | 'interrupted' | 'failed'} MessageState */
-/** @typedef {'success' | 'failed' | 'stopped' | 'outcome_unknown'} ToolOutcome */
+/** @typedef {'success' | 'failed' | 'stopped' | 'outcome_unknown' | 'interrupted'} ToolOutcome */
 /** @typedef {'pending' | 'in_progress' | 'done' | 'failed' | 'skipped'} TodoStatus */
 /** @typedef {'lane' | 'prefill' | 'approval' | 'retry'} WaitReason */
 /** @typedef {'queue' | 'steer'} SendMode */
@@ -10,6 +10,7 @@
 /** @typedef {'once' | 'always' | 'deny'} Decision */
 /** @typedef {'user' | 'timeout' | 'stop'} DecidedBy */
 /** @typedef {'read' | 'write' | 'egress' | 'host'} Effect */
+/** @typedef {'done' | 'retry' | 'skip'} CallDecision what a person says of a call whose outcome is unknown */
 
 /**
  * @typedef {object} Detail
@@ -99,7 +100,17 @@
  * @property {boolean} [is_plan]
  * @property {string} [client_id]
  * @property {AttachedFile[]} [files]
+ * @property {CallDecision} [decision] what a person said of a result whose outcome was unknown
  * @property {string} created_at
+ */
+
+/**
+ * A call that had begun when the service went down, and of which nobody has said yet what became of it.
+ * @typedef {object} UnknownCall
+ * @property {string} call_id
+ * @property {string} tool
+ * @property {unknown} args
+ * @property {string} message_id
  */
 
 /**
@@ -163,7 +174,7 @@
  * @typedef {SessionSummary & {
  *   messages: WireMessage[], todo: TodoItem[], plan: Plan | null, compression: Compression | null,
  *   forks: Fork[], queue: QueuedMessage[], run: ActiveRun | null,
- *   mode: ConsentMode, approvals: PendingApproval[],
+ *   mode: ConsentMode, approvals: PendingApproval[], unknown_calls: UnknownCall[],
  *   can_continue: boolean, max_context_tokens: number, last_seq: number, epoch: number,
  * }} SessionSnapshot
  */
@@ -200,6 +211,7 @@
  *   | { type: 'tool_call', tool: string, args: unknown, result: string, success: boolean, outcome?: ToolOutcome, is_subagent: boolean, call_id: string, duration_ms: number, files?: AttachedFile[] }
  *   | { type: 'approval_requested', approval_id: string, call_id: string, tool: string, request: ApprovalRequest, expires_at: string, is_subagent?: boolean }
  *   | { type: 'approval_resolved', approval_id: string, call_id: string, decision: Decision, by: DecidedBy, is_subagent?: boolean }
+ *   | { type: 'call_resolved', call_id: string, decision: CallDecision }
  *   | { type: 'mode_changed', mode: ConsentMode }
  *   | { type: 'todo_updated', items: TodoItem[], is_subagent?: boolean }
  *   | { type: 'stream_end', content: string, message_id: string, context_tokens: number, max_context_tokens: number, completed: boolean }
@@ -373,6 +385,75 @@
  * @property {boolean} files_open
  * @property {boolean} commands_open
  * @property {string} [sandbox]
+ */
+
+/** @typedef {'running' | 'completed' | 'limited' | 'stopped' | 'failed' | 'interrupted'} RunState */
+
+/**
+ * A run as the store has it.
+ * @typedef {object} RunInfo
+ * @property {string} run_id
+ * @property {string} session_id
+ * @property {string | null} [parent_run_id]
+ * @property {string | null} [message_id]
+ * @property {string} profile_id
+ * @property {string | null} [backend]
+ * @property {string | null} [model]
+ * @property {RunState} state
+ * @property {string | null} [reason]
+ * @property {string} started_at
+ * @property {string | null} [ended_at]
+ * @property {number} iterations
+ * @property {number} prompt_tokens
+ * @property {number} completion_tokens
+ */
+
+/**
+ * One call of the model in a run.
+ * @typedef {object} ModelCall
+ * @property {number} n
+ * @property {string} kind
+ * @property {string} started_at
+ * @property {number | null} [first_chunk_ms]
+ * @property {number | null} [duration_ms]
+ * @property {string} model
+ * @property {number | null} [prompt_tokens]
+ * @property {number | null} [completion_tokens]
+ * @property {string} outcome
+ * @property {number} after_seq the newest event when it began
+ */
+
+/** @typedef {{ run: RunInfo, calls: ModelCall[], children: string[] }} RunDetails */
+
+/**
+ * A message as the model gets it.
+ * @typedef {object} SentMessage
+ * @property {'system' | 'user' | 'assistant' | 'tool'} role
+ * @property {string} content
+ * @property {string[]} [images]
+ * @property {WireToolCall[]} [tool_calls]
+ * @property {string} [call_id]
+ * @property {string} [name]
+ */
+
+/**
+ * What a model is asked.
+ * @typedef {object} SentRequest
+ * @property {string} model
+ * @property {SentMessage[]} messages
+ * @property {{ name: string, description?: string }[]} tools
+ * @property {number} [temperature]
+ * @property {boolean} [think]
+ * @property {number} [context_window]
+ * @property {number | null} [max_output_tokens]
+ */
+
+/**
+ * What a model was sent, rebuilt, and what it replied.
+ * @typedef {object} SentCall
+ * @property {SentRequest} request
+ * @property {boolean} exact whether it is byte for byte what was sent
+ * @property {{ content?: string | null, thinking?: string | null, tool_calls?: { name: string, arguments: unknown }[] } | null} [reply]
  */
 
 /** @typedef {{ code: string, message: string }} NaviError */

@@ -126,7 +126,7 @@ test('a connection that is lost comes back where it was, and says so', async () 
   const { link, seen } = await linked();
   socket().open();
   for (const frame of frames.slice(0, 20)) socket().tell(frame);
-  socket().close(1012);
+  socket().close(1006);
   assert.equal(seen.connection.at(-1), 'lost');
   const last_seq = seen.state?.last_seq;
   mock.timers.tick(10_000);
@@ -136,6 +136,52 @@ test('a connection that is lost comes back where it was, and says so', async () 
   assert.equal(seen.connection.at(-1), 'open');
   assert.equal(requests, 1, 'the snapshot was loaded again for nothing');
   link.close();
+});
+
+test('a service that says that it restarts is knocked at soon and often, and is no trouble for ten seconds', async () => {
+  const { link, seen } = await linked();
+  socket().open();
+  mock.timers.tick(60_000);
+  const before = seen.connection.length;
+  socket().close(1012);
+  // Nobody listens yet: each attempt is refused at once.
+  let tries = 0;
+  for (let ms = 0; ms < 9_900; ms += 50) {
+    mock.timers.tick(50);
+    if (sockets.length - 1 > tries) {
+      tries += 1;
+      if (tries === 1) assert.ok(ms < 300, `the first try came after ${ms} ms`);
+      socket().close(1006);
+    }
+    if (ms === 950) assert.ok(tries >= 2, `${tries} tries within a second`);
+  }
+  assert.ok(tries >= 10, `${tries} tries`);
+  assert.deepEqual([...new Set(seen.connection.slice(before))], ['restarting']);
+  const patient = seen.connection.length;
+  mock.timers.tick(150);
+  assert.equal(seen.connection.slice(patient).find((state) => state !== 'restarting'), 'lost');
+  mock.timers.tick(8_000);
+  socket().open();
+  assert.deepEqual([seen.connection.at(-1), seen.opened], ['open', 2]);
+  link.close();
+});
+
+test('a service that is back says so, and what breaks after it is trouble at once', async () => {
+  const { link, seen } = await linked();
+  socket().open();
+  socket().close(1012);
+  mock.timers.tick(300);
+  socket().open();
+  assert.equal(seen.connection.at(-1), 'open');
+  // What was waited for is forgotten with it.
+  mock.timers.tick(20_000);
+  assert.equal(seen.connection.at(-1), 'open');
+  socket().close(1006);
+  assert.equal(seen.connection.at(-1), 'lost');
+  link.close();
+  socket().close();
+  mock.timers.tick(60_000);
+  assert.equal(seen.connection.at(-1), 'lost');
 });
 
 test('a hole attaches again; holes without end load the snapshot again', async () => {
@@ -277,5 +323,49 @@ test('another branch is read anew, and followed from there', async () => {
   assert.equal(seen.state?.forks[0]?.shown, 2);
   assert.equal(sockets.length, 2);
   assert.equal(socket().url.searchParams.get('after'), '40');
+  link.close();
+});
+
+/** A run that an interrupted one is continued by, and what its log tells of it. */
+function resumedRun() {
+  const asked_at = at(0);
+  const messages = [
+    { id: 'm1', run_id: 'r1', role: 'user', content: 'Go', created_at: asked_at },
+    { id: 'a1', run_id: 'r1', role: 'assistant', content: 'Half', state: 'interrupted', created_at: at(100) },
+  ];
+  const session = { ...moments[0].snapshot, state: 'running', last_seq: 12, messages, run: { run_id: 'r2', message_id: 'm1', model: 'demo', started_at: at(500) } };
+  const notice = { seq: 11, run_id: 'r2', at: at(490), type: 'notice', code: 'run_resumed', message: 'resumed' };
+  return { session, notice };
+}
+
+test('a run that went on by itself says so to a page that comes later, and once', async () => {
+  const { session, notice } = resumedRun();
+  answer = { status: 200, body: session };
+  // The log may be ahead of the session: what the socket tells again is known then.
+  log = [{ events: [{ ...notice, seq: 13 }], next: null }];
+  const { link, seen } = await linked();
+  await settle();
+  const told = () => seen.state?.entries.map((entry) => (entry.kind === 'notice' ? entry.code : entry.id));
+  assert.deepEqual(told(), ['m1', 'a1', 'run_resumed']);
+  socket().open();
+  socket().tell({ ...notice, seq: 13 });
+  socket().tell({ ...notice, seq: 14, code: 'other' });
+  flush();
+  assert.deepEqual(told(), ['m1', 'a1', 'run_resumed', 'other']);
+  link.close();
+});
+
+test('a tab whose service came back and went on is told so', async () => {
+  const { session, notice } = resumedRun();
+  const { link, seen } = await linked();
+  socket().open();
+  answer = { status: 200, body: session };
+  log = [{ events: [notice], next: null }];
+  socket().tell({ at: at(600), type: 'resync', reason: 'epoch_changed', session });
+  flush();
+  await settle();
+  await settle();
+  assert.ok(seen.state?.entries.some((entry) => entry.kind === 'notice' && entry.code === 'run_resumed'));
+  assert.equal(socket().url.searchParams.get('after'), '12');
   link.close();
 });

@@ -118,7 +118,7 @@ export class NaviApp extends NaviElement {
         </main>
       </div>
       ${memoryOpen.get() ? html`<navi-memory></navi-memory>` : nothing}
-      ${panel.get() === 'files' ? html`<navi-files></navi-files>` : panel.get() === 'permissions' ? html`<navi-permissions></navi-permissions>` : nothing}
+      ${opened(panel.get())}
       <div class="toasts">${repeat(toasts.get(), (toast) => toast.id, (toast) => html`<div class="toast ${toast.error ? 'error' : ''}" role=${toast.error ? 'alert' : 'status'} data-testid="toast">
         <span>${toast.text}</span>
         ${toast.action === null ? nothing : html`<button type="button" class="link-button" data-testid="undo" @click=${() => {
@@ -128,6 +128,13 @@ export class NaviApp extends NaviElement {
         <button type="button" class="icon-button" aria-label=${t('banner.hide')} @click=${() => closeToast(toast.id)}>${icons.close}</button></div>`)}</div>
       <div class="off-screen" role="status" aria-live="polite" data-testid="announcer">${announcement.get()}</div>`;
   }
+}
+
+/** What stands over the page. @param {ReturnType<typeof panel.get>} name */
+function opened(name) {
+  if (name === 'files') return html`<navi-files></navi-files>`;
+  if (name === 'permissions') return html`<navi-permissions></navi-permissions>`;
+  return name === 'run' ? html`<navi-run-panel></navi-run-panel>` : nothing;
 }
 
 /** Where the page is installed as an app, its icon tells too. @param {number} asked */

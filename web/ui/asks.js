@@ -4,15 +4,16 @@
 import { approvals } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { isOpen } from '../state/approvals.js';
-import { html, nothing } from '../vendor/lit.js';
+import { html } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
+import { unknownPlaces } from './unknown_place.js';
 import { visibleWords } from './visible.js';
 
 export class NaviAsks extends NaviElement {
   render() {
     const open = approvals.get().filter(isOpen);
-    if (open.length === 0) return nothing;
+    if (open.length === 0) return unknownPlaces('line');
     const [first] = open;
     return html`<div class="asks" data-testid="asks" data-count=${open.length}>${icons.shield}
       <span class="asks-text">${open.length === 1 ? visibleWords(t('approval.one', { summary: first.request.summary })) : t('approval.many', { n: open.length })}</span>

@@ -4,6 +4,7 @@
 /** @import { TemplateResult } from '../vendor/lit.js' */
 
 import { continueRun } from '../app/session.js';
+import { connection } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { errorGroup } from '../state/errors.js';
 import { html, nothing } from '../vendor/lit.js';
@@ -40,7 +41,8 @@ export function errorCard(error, actions = nothing) {
  */
 export function endingCard(ending, can_continue) {
   const button = can_continue
-    ? html`<button type="button" class="button" data-testid="continue" @click=${continueRun}>${icons.resume}${t('ending.continue')}</button>`
+    ? html`<button type="button" class="button" data-testid="continue"
+      ?disabled=${connection.get() !== 'open'} @click=${continueRun}>${icons.resume}${t('ending.continue')}</button>`
     : nothing;
   if (ending.kind === 'failed') return errorCard(ending, button);
   if (ending.kind === 'stopped') return html`<p class="quiet" data-testid="stopped">${t('ending.stopped')}</p>`;

@@ -1,8 +1,11 @@
 import { t } from '../i18n/index.js';
-import { highlight } from '../markdown/highlight.js';
-import { html } from '../vendor/lit.js';
+import { html, signal } from '../vendor/lit.js';
 import { copyButton } from './copy.js';
 import { NaviElement } from './element.js';
+
+/** Colours come when the first code does. */
+const colours = signal(/** @type {typeof import('../markdown/highlight.js').highlight | null} */ (null));
+let asked = false;
 
 /** A block of code with its language and a copy button. */
 export class NaviCode extends NaviElement {
@@ -14,10 +17,18 @@ export class NaviCode extends NaviElement {
     this.code = '';
   }
 
+  connectedCallback() {
+    super.connectedCallback();
+    if (asked) return;
+    asked = true;
+    import('../markdown/highlight.js').then(({ highlight }) => colours.set(highlight), () => { asked = false; });
+  }
+
   render() {
+    const pieces = colours.get()?.(this.code, this.lang) ?? [{ kind: '', text: this.code }];
     return html`<div class="code-head"><span class="code-lang">${this.lang || t('code.plain')}</span>${
       copyButton(() => this.code, 'code.copy')}</div><pre tabindex="0"><code>${
-        highlight(this.code, this.lang).map(({ kind, text }) => (kind === '' ? text : html`<span class=${`code-${kind}`}>${text}</span>`))}</code></pre>`;
+        pieces.map(({ kind, text }) => (kind === '' ? text : html`<span class=${`code-${kind}`}>${text}</span>`))}</code></pre>`;
   }
 }
 

@@ -3,10 +3,11 @@
 
 import { showToast } from '../app/actions.js';
 import { discard, resend } from '../app/session.js';
-import { outbox, session, target } from '../app/signals.js';
+import { connection, outbox, session, target } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { errorGroup } from '../state/errors.js';
 import { atTheEnd } from '../state/approvals.js';
+import { toSend } from '../state/outbox.js';
 import { answers, begins, compressedAt, forkAt, holds } from '../state/turns.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
 import { endingCard } from './cards.js';
@@ -15,6 +16,7 @@ import { icons } from './icons.js';
 import { imageRow } from './image.js';
 import { ScrollKeeper } from './scroll.js';
 import { isQuiet } from './status_line.js';
+import { unknownPlaces } from './unknown_place.js';
 import './approval.js';
 import './dividers.js';
 import './message.js';
@@ -101,6 +103,7 @@ export class NaviConversation extends NaviElement {
             ?first=${begins(state.entries, hidden + i)} .fork=${forkAt(state.forks, entry)} .asked=${asked.get(entry.id) ?? null}></navi-message>`)}
           ${compressed === state.entries.length ? compression(state) : nothing}
           ${repeat(atTheEnd(state), (approval) => approval.approval_id, (approval) => html`<navi-approval class="apart" .approval=${approval}></navi-approval>`)}
+          ${unknownPlaces('rest')}
           ${repeat(outbox.get(), (item) => item.client_id, pending)}
           ${ending(state)}
         </div>
@@ -122,7 +125,9 @@ const compression = (state) => html`<navi-compression .mark=${state.compression}
 function ending(state) {
   if (state.run !== null) return isQuiet(state) ? html`<navi-status-line .session=${state}></navi-status-line>` : nothing;
   // A message on its way will start the next run: what ended the last one is history.
-  if (state.ending === null || outbox.get().length > 0) return nothing;
+  if (state.ending === null || toSend(outbox.get()).length > 0) return nothing;
+  // What a restart cut off may go on with it.
+  if (state.ending.kind === 'interrupted' && connection.get() === 'restarting') return nothing;
   return endingCard(state.ending, state.can_continue);
 }
 

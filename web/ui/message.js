@@ -12,6 +12,7 @@ import { switchDivider } from './dividers.js';
 import { NaviElement } from './element.js';
 import { formatTime, sentence } from './format.js';
 import { icons, mark } from './icons.js';
+import { showRun } from './panels.js';
 import './code.js';
 import './markdown.js';
 import './plan.js';
@@ -69,6 +70,8 @@ export class NaviMessage extends NaviElement {
       <span class="message-actions">${isLast ? copyButton(() => entry.content, 'message.copy') : nothing}
         ${asked === null || session.get()?.run != null ? nothing : html`<button type="button" class="icon-button" data-testid="regenerate"
           title=${t('message.regenerate')} aria-label=${t('message.regenerate')} @click=${() => void regenerate(asked)}>${icons.again}</button>`}
+        ${entry.run_id === null || !(isLast || asked !== null) ? nothing : html`<button type="button" class="icon-button" data-testid="run-details" data-run-id=${entry.run_id}
+          aria-haspopup="dialog" title=${t('message.details')} aria-label=${t('message.details')} @click=${() => void showRun(/** @type {string} */ (entry.run_id))}>${icons.history}</button>`}
         ${isLast ? html`<time datetime=${entry.created_at}>${formatTime(entry.created_at)}</time>` : nothing}</span></div>`;
   }
 }
@@ -92,8 +95,10 @@ function sideBySide(calls) {
 }
 
 /** @param {NoticeEntry} entry */
-function notice(entry) {
-  return html`<p class="notice ${entry.tone}" data-testid="notice" data-code=${entry.code}>${icons.warning}<span>${withCode(sentence(entry.message))}</span></p>`;
+function notice({ tone, code, message }) {
+  const resumed = code === 'run_resumed';
+  return html`<p class="notice ${tone}" data-testid="notice" data-code=${code}>${resumed ? icons.resume : icons.warning}<span>${
+    resumed ? t('notice.run_resumed') : withCode(sentence(message))}</span></p>`;
 }
 
 customElements.define('navi-message', NaviMessage);

@@ -1,13 +1,16 @@
-// What stands over the page, and its looks, are loaded when it is first opened.
+// What stands over the page, its looks and its words are loaded when it is first opened.
 
 import { showError } from '../app/actions.js';
-import { drawerOpen, memoryOpen, panel } from '../app/signals.js';
+import { drawerOpen, memoryOpen, panel, shownRun } from '../app/signals.js';
+import { withPanelWords } from '../i18n/index.js';
 
 /** @type {Promise<void> | null} */
 let styles = null;
 
-/** The looks of panels and of what a search finds. */
-export function withPanelStyles() {
+/** The looks and the words of panels and of what a search finds. */
+export const withPanelLooks = () => Promise.all([withStyles(), withPanelWords()]);
+
+function withStyles() {
   styles ??= new Promise((resolve, reject) => {
     const link = document.createElement('link');
     link.rel = 'stylesheet';
@@ -23,17 +26,26 @@ export function withPanelStyles() {
   return styles;
 }
 
-/** @type {Record<'files' | 'permissions' | 'memory', () => Promise<unknown>>} */
+/** @typedef {'files' | 'permissions' | 'memory' | 'run'} PanelName */
+
+/** @type {Record<PanelName, () => Promise<unknown>>} */
 const modules = {
   files: () => import('./files.js'),
   permissions: () => import('./permissions.js'),
   memory: () => import('./memory.js'),
+  run: () => import('./run_panel.js'),
 };
 
-/** @param {'files' | 'permissions' | 'memory'} name */
+/** What a run did, and what its model was sent. @param {string} run_id */
+export function showRun(run_id) {
+  shownRun.set(run_id);
+  return openPanel('run');
+}
+
+/** @param {PanelName} name */
 export async function openPanel(name) {
   try {
-    await Promise.all([modules[name](), withPanelStyles()]);
+    await Promise.all([modules[name](), withPanelLooks()]);
   } catch {
     showError({ code: 'unreachable', message: '' });
     return;

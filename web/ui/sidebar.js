@@ -7,7 +7,7 @@ import { groupOf, matching } from '../state/sessions.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { icons, mark } from './icons.js';
-import { openPanel, withPanelStyles } from './panels.js';
+import { openPanel, withPanelLooks } from './panels.js';
 import './session_item.js';
 import './settings.js';
 
@@ -57,7 +57,7 @@ export class NaviSidebar extends NaviElement {
   #search(query) {
     this._query = query;
     // Where it cannot be loaded, titles are searched all the same.
-    if (!this._can_search && query !== '') Promise.all([import('./search.js'), withPanelStyles()]).then(() => { this._can_search = true; }, () => {});
+    if (!this._can_search && query !== '') Promise.all([import('./search.js'), withPanelLooks()]).then(() => { this._can_search = true; }, () => {});
   }
 
   #new() {

@@ -11,6 +11,7 @@ import { NaviElement } from './element.js';
 import { formatDuration } from './format.js';
 import { icons } from './icons.js';
 import { brief, callState } from './tool_card.js';
+import { unknownPlace } from './unknown_place.js';
 
 /** A subagent: who does what, and, opened, all that it said and did, its own subagents too. */
 export class NaviSubagent extends NaviElement {
@@ -56,6 +57,7 @@ export class NaviSubagent extends NaviElement {
         ${running && child?.state === 'running' ? html`<button type="button" class="icon-button" data-testid="subagent-stop" ?disabled=${this._stopping}
           title=${t('subagent.stop')} aria-label="${t('subagent.stop')}: ${name}" @click=${() => void this.#stop(child.run_id)}>${icons.stop}</button>` : nothing}
       </div>
+      ${unknownPlace(call)}
       <div id=${body} class="tool-body" ?hidden=${!this._open}>${this._open ? this.#body(child) : nothing}</div>
     </section>`;
   }

@@ -13,6 +13,7 @@ import { NaviElement } from './element.js';
 import { fileImages } from './files_row.js';
 import { formatDuration } from './format.js';
 import { icons, toolIcon } from './icons.js';
+import { unknownPlace } from './unknown_place.js';
 import './approval.js';
 import './change.js';
 import './diff.js';
@@ -62,6 +63,7 @@ export class NaviToolCard extends NaviElement {
         </span>
       </button>
       ${approval === null ? nothing : this.#approval(approval)}
+      ${unknownPlace(call)}
       ${change === null ? nothing : html`<navi-change .change=${change} .rows=${diffOf(call)?.rows ?? null}></navi-change>`}
       ${call.files.length === 0 ? nothing : fileImages(openId.get() ?? '', call.files)}
       <div id=${body} class="tool-body" ?hidden=${!open}>${open ? this.#body(call) : nothing}</div>
@@ -77,7 +79,6 @@ export class NaviToolCard extends NaviElement {
   /** @param {Call} call */
   #body(call) {
     return html`
-      ${call.state === 'outcome_unknown' ? html`<p class="tool-hint">${t('tool.unknown_hint')}</p>` : nothing}
       ${argumentList(call.args)}
       ${call.result === null && call.output !== '' ? html`<navi-output .text=${call.output} .from=${call.output_from} ?running=${call.state === 'running'}></navi-output>` : nothing}
       ${call.result === null ? nothing : this.#result(call, call.result)}`;

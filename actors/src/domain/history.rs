@@ -4,10 +4,14 @@
 //! edited message or an answer made anew starts a branch: the new messages share everything
 //! before the fork with the branch they came from, and nothing is lost.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::ids::MessageId;
-use crate::protocol::message::Message;
+use crate::protocol::command::CallDecision;
+use crate::protocol::ids::{CallId, MessageId};
+use crate::protocol::message::{Message, ToolOutcome};
 use crate::protocol::plan::Plan;
 use crate::protocol::session::Fork;
 
@@ -55,6 +59,40 @@ pub struct ContextState {
     /// The summary of the user's facts as it stood when this context was first built: part of
     /// the prefix, so it changes only with a compression or a switch of profile.
     pub memory: Option<String>,
+    /// What the user said of calls whose outcome a crash left unknown: their results read
+    /// so for the model.
+    pub decisions: BTreeMap<CallId, CallDecision>,
+}
+
+/// What the model reads in place of "outcome unknown".
+const DONE: &str = "done: Navi went down while this ran, and the user says that it took effect; do not do it again";
+const LEFT: &str =
+    "left: Navi went down while this ran, and the user says to leave it; do not do it again";
+const AGAIN: &str =
+    "unknown: Navi went down while this ran, and the user wants it done again; that follows";
+
+impl ContextState {
+    /// A message as the model is to read it, with what the user decided about its call.
+    #[must_use]
+    pub fn as_decided(&self, message: Arc<Message>) -> Arc<Message> {
+        let decision = message
+            .tool_call_id
+            .as_ref()
+            .and_then(|call| self.decisions.get(call));
+        let Some(decision) = decision else {
+            return message;
+        };
+        let (outcome, text) = match decision {
+            CallDecision::Done => (ToolOutcome::Success, DONE),
+            CallDecision::Skip => (ToolOutcome::Failed, LEFT),
+            CallDecision::Retry => (ToolOutcome::OutcomeUnknown, AGAIN),
+        };
+        Arc::new(Message {
+            content: Some(text.to_owned()),
+            outcome: Some(outcome),
+            ..Message::clone(&message)
+        })
+    }
 }
 
 /// Where a message stands.

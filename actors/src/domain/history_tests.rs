@@ -67,6 +67,7 @@ fn a_fork_inside_the_compressed_part_sees_every_word_again() {
         summary: Some(summary),
         plan: None,
         memory: Some("likes tea".to_owned()),
+        ..ContextState::default()
     };
     let mut tree = tree();
     tree[1].context = context.clone();

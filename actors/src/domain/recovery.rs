@@ -1,14 +1,16 @@
 //! What a crash left behind, and how the history is made whole again (DESIGN section 4).
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
+use crate::protocol::command::CallDecision;
 use crate::protocol::event::{Event, PartKind};
 use crate::protocol::ids::{CallId, MessageId, RunId};
 use crate::protocol::message::{Message, MessageState, Role, ToolCall, ToolOutcome};
+use crate::protocol::session::UnknownCall;
 
-use super::run_loop::{NOT_RUN, OUTCOME_UNKNOWN, Record, RunEnd, RunSummary, failed};
+use super::run_loop::{NOT_RUN, Record, RunEnd, RunSummary, cut_off, failed};
 
 /// Streamed text that no message holds yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub struct Wreck<'a, M> {
     /// The calls whose start was told. One that started may have taken effect; one that
     /// did not start certainly has not.
     pub started: &'a HashSet<CallId>,
+    /// The calls that only read: they can be made again.
+    pub reads: &'a HashSet<CallId>,
 }
 
 /// Everything that is to be recorded so that the run has its end: what the model had said,
@@ -42,7 +46,7 @@ pub fn close<M: AsRef<Message>>(
     let mut records = Vec::new();
     for call in open_calls(wreck.messages) {
         let (outcome, text) = if wreck.started.contains(&call.call.id) {
-            (ToolOutcome::OutcomeUnknown, OUTCOME_UNKNOWN)
+            cut_off(wreck.reads.contains(&call.call.id))
         } else {
             records.push(Record::Event(Event::ToolStarted {
                 tool: call.call.name.clone(),
@@ -96,6 +100,65 @@ pub fn close<M: AsRef<Message>>(
         completion_tokens: 0,
     }));
     records
+}
+
+/// Calls of a run's messages that were cut off, with what became of them.
+fn cut_calls<M: AsRef<Message>>(messages: &[M]) -> impl Iterator<Item = (Open<'_>, ToolOutcome)> {
+    let results = messages.iter().map(AsRef::as_ref).filter_map(|result| {
+        let outcome = result.outcome?;
+        let unclear = matches!(
+            outcome,
+            ToolOutcome::OutcomeUnknown | ToolOutcome::Interrupted
+        );
+        unclear.then_some((result.tool_call_id.as_ref()?, outcome))
+    });
+    results.filter_map(|(id, outcome)| {
+        let askers = messages.iter().map(AsRef::as_ref);
+        let mut calls = askers.flat_map(|message| {
+            let open = |call| Open {
+                message_id: message.id,
+                call,
+            };
+            message.tool_calls.iter().map(open)
+        });
+        let found = calls.find(|open| open.call.id == *id)?;
+        Some((found, outcome))
+    })
+}
+
+/// The calls of a run that nobody has said yet what became of.
+#[must_use]
+pub fn unknown_calls<M: AsRef<Message>>(
+    messages: &[M],
+    decisions: &BTreeMap<CallId, CallDecision>,
+) -> Vec<UnknownCall> {
+    cut_calls(messages)
+        .filter(|(open, outcome)| {
+            *outcome == ToolOutcome::OutcomeUnknown && !decisions.contains_key(&open.call.id)
+        })
+        .map(|(open, _)| UnknownCall {
+            call_id: open.call.id.clone(),
+            tool: open.call.name.clone(),
+            args: open.call.arguments.clone(),
+            message_id: open.message_id,
+        })
+        .collect()
+}
+
+/// The calls of a run that are to be made again when it goes on: those that only read, and
+/// those that the user said so of.
+#[must_use]
+pub fn calls_again<M: AsRef<Message>>(
+    messages: &[M],
+    decisions: &BTreeMap<CallId, CallDecision>,
+) -> Vec<ToolCall> {
+    cut_calls(messages)
+        .filter(|(open, outcome)| {
+            *outcome == ToolOutcome::Interrupted
+                || decisions.get(&open.call.id) == Some(&CallDecision::Retry)
+        })
+        .map(|(open, _)| open.call.clone())
+        .collect()
 }
 
 struct Open<'a> {

@@ -34,6 +34,7 @@ fn interrupt(
         messages,
         unfinished,
         started: &started,
+        reads: &HashSet::new(),
     };
     let end = RunEnd::Interrupted {
         reason: "down".into(),

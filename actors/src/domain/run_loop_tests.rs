@@ -125,6 +125,7 @@ fn told(records: &[Record]) -> Vec<String> {
             Record::Ask(_) => "ask".to_owned(),
             Record::Consented(_) => "consented".to_owned(),
             Record::Tainted => "tainted".to_owned(),
+            Record::Called(_) => "called".to_owned(),
             Record::Waits(_) => "waits".to_owned(),
             Record::Ended(summary) => format!("ended:{:?}", summary.end.state()).to_lowercase(),
         })

@@ -1,41 +1,24 @@
 //! What a door asks of sessions: the conversation, its runs, its branches, its row.
 
-use bytestring::ByteString;
-
 use super::{Engine, move_dir};
 use crate::domain::input;
 use crate::feed::{self, Feed};
 use crate::protocol::chat::ChatRequest;
-use crate::protocol::command::{PlainInput, UserInput};
+use crate::protocol::command::{CallDecision, PlainInput, UserInput};
 use crate::protocol::error::{ErrorCode, NaviError};
-use crate::protocol::ids::{MessageId, RunId, SessionId, UserId};
+use crate::protocol::ids::{CallId, MessageId, RunId, SessionId, UserId};
 use crate::protocol::search::SearchHit;
 use crate::protocol::session::{SessionSnapshot, SessionSummary};
 use crate::services::now;
 use crate::session::messages::{
     Accepted, Attach, Branched, ChangeSession, ContinueRun, EditQueued, GetContext, GetSnapshot,
-    PlainAnswer, RunPlain, Send as SendMessage, ShowBranch, StartBranch, StopChild, StopRun,
-    Withdraw,
+    PlainAnswer, ResolveCall, RunPlain, Send as SendMessage, ShowBranch, StartBranch, StopChild,
+    StopRun, Withdraw,
 };
-use crate::store::{LogCursor, NewSession, PageLimits};
-
-/// How much of a run's log one page holds.
-const RUN_PAGE: PageLimits = PageLimits {
-    items: 500,
-    bytes: 1024 * 1024,
-};
+use crate::store::NewSession;
 
 /// The most characters of a title.
 const TITLE_CHARS: usize = 200;
-
-/// A page of what was told of a run.
-#[derive(Clone, Debug)]
-pub struct RunEvents {
-    /// Each as its JSON on the wire.
-    pub events: Vec<ByteString>,
-    /// Where the next page starts; none where this was the last.
-    pub next: Option<LogCursor>,
-}
 
 impl Engine {
     /// A new session. The default profile where none is named.
@@ -147,6 +130,21 @@ impl Engine {
         self.tell(user, session, ContinueRun).await?
     }
 
+    /// Says what became of a call whose outcome a crash left unknown.
+    ///
+    /// # Errors
+    /// `not_found` where no such call waits for that (any more).
+    pub async fn resolve_call(
+        &self,
+        user: UserId,
+        session: SessionId,
+        call_id: CallId,
+        decision: CallDecision,
+    ) -> Result<(), NaviError> {
+        let resolve = ResolveCall { call_id, decision };
+        self.tell(user, session, resolve).await?
+    }
+
     /// Takes back a message that waits.
     ///
     /// # Errors
@@ -193,30 +191,6 @@ impl Engine {
         branch_id: u32,
     ) -> Result<(), NaviError> {
         self.tell(user, session, ShowBranch(branch_id)).await?
-    }
-
-    /// What was told of a run and of all runs under it, a page of it.
-    ///
-    /// # Errors
-    /// `session_not_found`; `not_found` where the session has no such run.
-    pub async fn run_events(
-        &self,
-        user: UserId,
-        session: SessionId,
-        run_id: RunId,
-        from: LogCursor,
-    ) -> Result<RunEvents, NaviError> {
-        let page = self.stored(async move |store| {
-            store.find_session(user, session).await?;
-            store.run_events(session, run_id, from, RUN_PAGE).await
-        });
-        let page = page
-            .await?
-            .ok_or_else(|| NaviError::new(ErrorCode::NotFound, "this session has no such run"))?;
-        Ok(RunEvents {
-            events: page.items.into_iter().filter_map(feed::json_of).collect(),
-            next: page.next,
-        })
     }
 
     /// Messages and titles of the user's sessions that hold these words, best first.
@@ -346,8 +320,12 @@ impl Engine {
         after: Option<u64>,
         epoch: Option<i64>,
     ) -> Result<Feed, NaviError> {
-        let attached = self.join(user, session, Attach { after, epoch }).await?;
-        feed::feed(self.clone(), user, session, attached).await
+        let watched = feed::Watched {
+            engine: self.clone(),
+            user,
+            session,
+        };
+        feed::feed(watched, Attach { after, epoch }).await
     }
 
     /// What a page that watches the session list is sent.

@@ -305,6 +305,7 @@ impl Handler<Rescan> for ExtensionsActor {
     type Result = ResponseActFuture<Self, ()>;
 
     fn handle(&mut self, _: Rescan, _: &mut Self::Context) -> Self::Result {
+        fail::fail_point!("extensions::look");
         let (places, scanner) = (self.around.places.clone(), self.scanner.clone());
         let store = self.pins.is_none().then(|| self.around.store.clone());
         let looking = async move {

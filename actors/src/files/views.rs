@@ -31,6 +31,28 @@ impl SessionFiles {
         if let Err(error) = self.store.use_files(session, &ids, now()).await {
             tracing::warn!(%error, "the use of files could not be noted");
         }
+        self.read_views(session, &files).await
+    }
+
+    /// The same for one who looks into what a model was sent: that is no use of a file, and
+    /// keeps none.
+    pub async fn views_again<'a>(
+        &self,
+        session: SessionId,
+        messages: impl IntoIterator<Item = &'a Message>,
+    ) -> FileViews {
+        let files: Vec<&AttachedFile> = messages
+            .into_iter()
+            .flat_map(|message| &message.files)
+            .collect();
+        if files.is_empty() {
+            return FileViews::new();
+        }
+        self.read_views(session, &files).await
+    }
+
+    async fn read_views(&self, session: SessionId, files: &[&AttachedFile]) -> FileViews {
+        let ids: Vec<FileId> = files.iter().map(|file| file.file_id).collect();
         let texts = self.store.file_texts(session, &ids).await;
         let texts = texts.unwrap_or_else(|error| {
             tracing::error!(%error, "files of a conversation cannot be read");

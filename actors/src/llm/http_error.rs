@@ -209,6 +209,10 @@ pub(super) fn shortened(text: &str) -> String {
 /// date (RFC 9110 section 5.6.7). Anything else is as good as none.
 pub(super) fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
     let value = value.trim();
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        // More digits than a number holds are a long wait, not none.
+        return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
+    }
     if let Ok(seconds) = value.trim_end_matches('s').parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }

@@ -165,6 +165,7 @@ fn retry_after_is_read_in_every_form() {
         ("Friday, 06-Nov-26 08:49:37 GMT", Some(37_000)),
         ("Fri Nov  6 08:49:37 2026", Some(37_000)),
         ("Fri, 06 Nov 2026 08:00:00 GMT", Some(0)),
+        ("99999999999999999999", Some(u64::MAX)),
         ("-1", None),
         ("NaN", None),
         ("inf", None),
@@ -172,7 +173,10 @@ fn retry_after_is_read_in_every_form() {
         ("soon", None),
         ("", None),
     ] {
-        let expected = expected.map(Duration::from_millis);
+        let expected = expected.map(|ms| match ms {
+            u64::MAX => Duration::from_secs(u64::MAX),
+            ms => Duration::from_millis(ms),
+        });
         assert_eq!(retry_after(value, now), expected, "{value:?}");
     }
 }

@@ -80,6 +80,9 @@ impl Lease {
         self.actor.do_send(CallBegan {
             model: request.model.clone(),
             prompt,
+            ticket: self.ticket,
+            trial: self.trial,
+            stop: stop.clone(),
         });
         guarded(self.backend.chat(request), limits, stop).inspect(move |item| meter.see(item))
     }

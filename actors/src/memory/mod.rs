@@ -133,6 +133,7 @@ impl Handler<ReadIdle> for MemoryActor {
     type Result = ();
 
     fn handle(&mut self, ReadIdle { user }: ReadIdle, ctx: &mut Self::Context) {
+        fail::fail_point!("memory::wake");
         self.begin(user, Task::ReadIdle, ctx);
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::file::AttachedFile;
-use super::ids::{ApprovalId, MessageId};
+use super::ids::{ApprovalId, CallId, MessageId};
 
 /// A frame from a client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +25,23 @@ pub enum ClientFrame {
         approval_id: ApprovalId,
         decision: Decision,
     },
+    /// What became of a call whose outcome a crash left unknown.
+    ResolveCall {
+        call_id: CallId,
+        decision: CallDecision,
+    },
+}
+
+/// What a person says of a call whose outcome is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallDecision {
+    /// It took effect.
+    Done,
+    /// It is to be made again when the run goes on.
+    Retry,
+    /// It is to be left as it is.
+    Skip,
 }
 
 /// A person's answer to a request for approval.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::approval::{ApprovalRequest, ConsentMode, DecidedBy};
-use super::command::{Decision, SendMode};
+use super::command::{CallDecision, Decision, SendMode};
 use super::error::ErrorCode;
 use super::file::AttachedFile;
 use super::ids::{ApprovalId, CallId, MessageId, PartId, RunId};
@@ -206,6 +206,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_subagent: bool,
     },
+    /// A person said what became of a call whose outcome was unknown.
+    CallResolved {
+        call_id: CallId,
+        decision: CallDecision,
+    },
     /// How much the session may do without asking, from here on.
     ModeChanged {
         mode: ConsentMode,
@@ -292,6 +297,7 @@ impl Event {
             | Self::ToolCall { .. }
             | Self::ApprovalRequested { .. }
             | Self::ApprovalResolved { .. }
+            | Self::CallResolved { .. }
             | Self::ModeChanged { .. }
             | Self::TodoUpdated { .. }
             | Self::StreamEnd { .. }
@@ -340,6 +346,7 @@ impl Event {
             Self::ToolCall { .. } => "tool_call",
             Self::ApprovalRequested { .. } => "approval_requested",
             Self::ApprovalResolved { .. } => "approval_resolved",
+            Self::CallResolved { .. } => "call_resolved",
             Self::ModeChanged { .. } => "mode_changed",
             Self::TodoUpdated { .. } => "todo_updated",
             Self::StreamEnd { .. } => "stream_end",

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::command::CallDecision;
 use super::file::AttachedFile;
 use super::ids::{CallId, MessageId, RunId};
 
@@ -53,6 +54,8 @@ pub enum ToolOutcome {
     Stopped,
     /// It had started when the process died and may or may not have taken effect.
     OutcomeUnknown,
+    /// It had started when the process died and only read: going on makes it again.
+    Interrupted,
 }
 
 /// One message of `messages` or `context`.
@@ -81,6 +84,9 @@ pub struct Message {
     /// Tool results only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ToolOutcome>,
+    /// What the user said of a call whose outcome is unknown; in snapshots alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<CallDecision>,
     /// Whether the text came from outside and is data, whatever it says; tool results only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outside: bool,
@@ -115,6 +121,7 @@ impl Message {
             tool_call_id: None,
             name: None,
             outcome: None,
+            decision: None,
             outside: false,
             duration_ms: None,
             thinking: None,

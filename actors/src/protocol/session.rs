@@ -3,11 +3,12 @@
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::approval::{ConsentMode, PendingApproval};
 use super::command::SendMode;
 use super::file::AttachedFile;
-use super::ids::{MessageId, RunId, SessionId, UserId};
+use super::ids::{CallId, MessageId, RunId, SessionId, UserId};
 use super::message::Message;
 use super::plan::Plan;
 use super::todo::TodoItem;
@@ -121,6 +122,8 @@ pub struct SessionSnapshot {
     pub mode: ConsentMode,
     /// What a person is asked just now.
     pub approvals: Vec<PendingApproval>,
+    /// Calls of the last run that a person may say what became of.
+    pub unknown_calls: Vec<UnknownCall>,
     /// Whether `{"type":"continue"}` would do something.
     pub can_continue: bool,
     pub max_context_tokens: u32,
@@ -134,4 +137,14 @@ pub struct Compression {
     pub summary: String,
     /// The first message that the model still sees word for word; none where no message does.
     pub first_kept: Option<MessageId>,
+}
+
+/// A call that had started when Navi went down, and of which nobody has said yet what became.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UnknownCall {
+    pub call_id: CallId,
+    pub tool: String,
+    pub args: Value,
+    /// The assistant message that asked for it.
+    pub message_id: MessageId,
 }

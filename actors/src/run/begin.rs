@@ -4,7 +4,7 @@ use actix::Addr;
 
 use super::context::RunContext;
 use super::driver::{Driver, Way};
-use super::{ChildReport, RunActor, RunSetup, Work};
+use super::{ChildReport, From, RunActor, RunSetup, Work};
 use crate::domain::context;
 use crate::domain::model_choice;
 use crate::domain::run_loop::{Record, RunEnd, RunLoop, RunStart, RunSummary, failed};
@@ -83,14 +83,19 @@ fn driver(
     way: &Way,
     context: RunContext,
 ) -> (Driver, Vec<Record>) {
-    if let Work::Turn(turn) = &mut setup.work
-        && let Some(run_loop) = turn.resumed.take()
-    {
-        tracing::info!(profile = way.profile.id, "run goes on after a restart");
-        let mut driver = Driver::new(setup, own, run_loop, context);
-        driver.prepare_again(way);
-        return (driver, Vec::new());
-    }
+    let from = match &mut setup.work {
+        Work::Turn(turn) => std::mem::take(&mut turn.from),
+        Work::Child(_) => From::default(),
+    };
+    let again = match from {
+        From::Stored(run_loop) => {
+            tracing::info!(profile = way.profile.id, "run goes on after a restart");
+            let mut driver = Driver::new(setup, own, *run_loop, context);
+            driver.prepare_again(way);
+            return (driver, Vec::new());
+        }
+        From::Start { again } => again,
+    };
     let (goal, wants_plan, context_tokens) = match &setup.work {
         Work::Turn(turn) => (
             goal(&context),
@@ -124,7 +129,9 @@ fn driver(
         profile = way.profile.id,
         "run begins"
     );
-    (Driver::new(setup, own, run_loop, context), records)
+    let mut driver = Driver::new(setup, own, run_loop, context);
+    records.extend(driver.repeat(way, &again));
+    (driver, records)
 }
 
 /// What is told of the way: that the session's profile is gone, and, once, that a profile's

@@ -13,7 +13,7 @@ use super::live_output;
 use crate::domain::consent::{self, Answer, Asking, Question, Rule, Verdict};
 use crate::domain::cut::cut_middle;
 use crate::domain::files::FileViews;
-use crate::domain::run_loop::{CallPlan, CallResult, PlannedCall, Record};
+use crate::domain::run_loop::{CallPlan, CallResult, PlannedCall, Record, Reply};
 use crate::protocol::approval::{
     ApprovalRequest, ConsentEntry, DecidedBy, Detail, DetailKind, PendingApproval, Permission,
     PermittedBy,
@@ -319,8 +319,22 @@ impl Driver {
         matches!(self.work, Work::Turn(_)) && !self.run_loop.is_over()
     }
 
-    /// The service shuts down while this run waits for a person: it waits on in the store.
-    pub(super) async fn park(&self) -> Result<(), RunGone> {
+    /// Ends when the service shuts down, in whatever way.
+    pub(super) async fn leaves(&self) {
+        tokio::select! {
+            () = self.ends.wind_down.cancelled() => {}
+            () = self.ends.park.cancelled() => {}
+        }
+    }
+
+    /// The service shuts down and this run goes on in the next one: it is left in the store as
+    /// it stands, with what the model had said of a reply that was cut off.
+    pub(super) async fn park(&mut self, partial: Option<Reply>) -> Result<(), RunGone> {
+        if self.ends.park.is_cancelled() {
+            let mut records = self.run_loop.park(partial, now());
+            records.extend(self.waits());
+            self.commit(records).await?;
+        }
         // A session that is gone has nothing to leave.
         let _ = self.session.send(Park(self.origin.run_id)).await;
         Err(RunGone)

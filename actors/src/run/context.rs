@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::asking::Wait;
 use super::driver::{Driver, Way};
 use super::{RunSetup, Work};
-use crate::compression::{Compress, CompressionJob, event};
+use crate::compression::{Compress, CompressionJob, Summarised, event};
 use crate::domain::compression;
-use crate::domain::context::{self, Built, Conversation, RunKind};
+use crate::domain::context::{self, Conversation, Frame, RunKind};
 use crate::domain::files::{FileViews, in_passing};
 use crate::domain::history::ContextState;
 use crate::domain::model_choice;
@@ -33,7 +33,7 @@ const RECENT_CHARS: usize = 600;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct RunContext {
-    state: ContextState,
+    pub(super) state: ContextState,
     /// In order; grows only at its end.
     pub(super) messages: Vec<Arc<Message>>,
     /// Of those that were there when the run began.
@@ -52,7 +52,7 @@ impl RunContext {
                 let read = read.await.map_err(|error| store_error(&error))?;
                 let (ordinals, messages): (Vec<_>, Vec<Arc<Message>>) = read
                     .into_iter()
-                    .map(|(ordinal, message)| (ordinal, Arc::new(message)))
+                    .map(|(ordinal, message)| (ordinal, turn.context.as_decided(Arc::new(message))))
                     .unzip();
                 let seen = messages.iter().map(AsRef::as_ref);
                 Ok(Self {
@@ -147,7 +147,7 @@ impl RunContext {
             .rposition(|message| message.role == Role::User)
     }
 
-    fn conversation(&self) -> Conversation<'_> {
+    pub(super) fn conversation(&self) -> Conversation<'_> {
         Conversation::of(&self.state, &self.messages).with_files(&self.views)
     }
 }
@@ -163,8 +163,8 @@ impl Driver {
         self.registry.enabled(&allowed, &audience).specs
     }
 
-    /// The request of the next model call, within the window.
-    pub(super) fn request(&self, way: &Way, tools: ToolUse) -> Built {
+    /// What the next model call stands in.
+    pub(super) fn frame(&self, way: &Way, tools: ToolUse) -> Frame {
         let profiles = self.services.profiles.all();
         let tools = match tools {
             ToolUse::Offered => self.specs(way, &agents(&profiles)),
@@ -173,12 +173,11 @@ impl Driver {
         let mut notes = context::notes(&self.context.messages);
         notes.extend(self.run_loop.notes());
         let allowed = self.allowed(&way.profile);
-        context::request(
+        context::frame(
             &way.profile,
             &self.services.persona(),
-            &self.context.conversation(),
             &way.choice.model,
-            &context::Offer {
+            context::Offer {
                 tools,
                 prompts: self.registry.prompts(&allowed),
                 notes,
@@ -242,8 +241,8 @@ impl Driver {
         let Some(compressed) = self.wait_for(asked, wait).await? else {
             return Ok(());
         };
-        let compressed = match compressed {
-            Ok(Ok(Some(compressed))) => compressed,
+        let Summarised { compressed, call } = match compressed {
+            Ok(Ok(Some(summarised))) => summarised,
             Ok(Ok(None)) | Err(_) => return Ok(()),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "context could not be compressed, left as it was");
@@ -259,6 +258,7 @@ impl Driver {
         self.context.messages.drain(..gone);
         self.context.ordinals.drain(..gone);
         self.context.state = compressed.state.clone();
+        self.called.extend(call);
         self.commit(vec![
             Record::Event(event(&compressed)),
             Record::Context(compressed.state),
@@ -309,5 +309,6 @@ pub(crate) fn would_send(
         kind: RunKind::Session,
     };
     let persona = services.persona();
-    Ok(context::request(&profile, &persona, conversation, &model, &offer).request)
+    let frame = context::frame(&profile, &persona, &model, offer);
+    Ok(frame.request(conversation).request)
 }

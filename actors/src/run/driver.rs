@@ -13,6 +13,7 @@ use super::begin::{find_way, notices};
 use super::context::RunContext;
 use super::{ChildReport, Ends, RunActor, RunSetup, Work};
 use crate::domain::consent;
+use crate::domain::model_calls::ModelCall;
 use crate::domain::model_choice::Choice;
 use crate::domain::run_loop::{
     CallBook, CallPlan, Cut, Record, Reply, RunEnd, RunLoop, RunSummary, Step,
@@ -69,6 +70,12 @@ pub(super) struct Driver {
     resumed: bool,
     /// How the run ended.
     over: Option<RunSummary>,
+    /// The session's last event, as far as this run was told.
+    pub(super) last_seq: u64,
+    /// Model calls that came to their end and go with the next commit.
+    pub(super) called: Vec<ModelCall>,
+    /// How much of a subagent's conversation was kept with its calls.
+    pub(super) kept_messages: usize,
 }
 
 /// What the next model call goes by. Looked up anew where the profile changes.
@@ -115,6 +122,9 @@ impl Driver {
             outside: false,
             resumed: false,
             over: None,
+            last_seq: 0,
+            called: Vec::new(),
+            kept_messages: 0,
         }
     }
 
@@ -144,6 +154,9 @@ impl Driver {
         }
         while !self.run_loop.is_over() {
             fail::fail_point!("run::step");
+            if self.is_to_be_left() {
+                return self.park(None).await;
+            }
             if let Some(cut) = self.cut_now(true) {
                 self.end_cut(&cut, None).await?;
             }
@@ -172,6 +185,7 @@ impl Driver {
             .send(checkpoint)
             .await
             .unwrap_or(Err(RunGone))?;
+        self.last_seq = around.last_seq;
         self.run_loop
             .on_children(self.children_tokens.swap(0, Ordering::Relaxed));
         for message in around.steered {
@@ -218,6 +232,11 @@ impl Driver {
         })
     }
 
+    /// Whether the service goes down and the run goes on in the next one.
+    pub(super) fn is_to_be_left(&self) -> bool {
+        self.ends.park.is_cancelled() && !self.ends.stop.is_cancelled()
+    }
+
     /// Ends the run where it is.
     pub(super) async fn end_cut(
         &mut self,
@@ -239,11 +258,13 @@ impl Driver {
         self.commit(records).await
     }
 
-    /// Has records committed, and takes their messages into the context.
-    pub(super) async fn commit(&mut self, records: Vec<Record>) -> Result<(), RunGone> {
+    /// Has records committed, and takes their messages into the context. Model calls that
+    /// ended go with them, and ask for no commit of their own.
+    pub(super) async fn commit(&mut self, mut records: Vec<Record>) -> Result<(), RunGone> {
         if records.is_empty() {
             return Ok(());
         }
+        self.add_called(&mut records);
         for record in &records {
             match record {
                 Record::Message(message) => self.context.push(message.clone()),
@@ -253,19 +274,19 @@ impl Driver {
                 | Record::Ask(_)
                 | Record::Consented(_)
                 | Record::Waits(_)
+                | Record::Called(_)
                 | Record::Plan(_)
                 | Record::ContextTokens(_)
                 | Record::Began { .. }
                 | Record::Context(_) => {}
             }
         }
-        self.session
-            .send(Commit {
-                run_id: self.origin.run_id,
-                records,
-            })
-            .await
-            .unwrap_or(Err(RunGone))
+        let committed = self.session.send(Commit {
+            run_id: self.origin.run_id,
+            records,
+        });
+        self.last_seq = committed.await.unwrap_or(Err(RunGone))?;
+        Ok(())
     }
 
     /// The message that it works for; a child's is its parent's.
@@ -307,6 +328,15 @@ impl Driver {
             book.plan(&planned.call);
         }
         self.prepared = book.prepared;
+    }
+
+    /// Makes these calls before the model is asked: gives back what is to be recorded.
+    pub(super) fn repeat(&mut self, way: &Way, calls: &[ToolCall]) -> Vec<Record> {
+        let allowed = self.allowed(&way.profile);
+        let mut book = Book::new(&self.registry, allowed, self.ceiling);
+        let records = self.run_loop.repeat(calls, &mut book, now());
+        self.prepared = book.prepared;
+        records
     }
 
     /// The model's whole reply is here: has it recorded, with its calls looked up.

@@ -8,6 +8,7 @@
 
 mod asking;
 mod begin;
+mod calls;
 mod consent;
 mod context;
 mod driver;
@@ -21,7 +22,6 @@ mod tool_calls;
 pub(crate) use self::context::would_send;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, Message, WrapFuture,
@@ -35,9 +35,11 @@ use crate::domain::history::{ContextState, Segment};
 use crate::domain::run_loop::RunLoop;
 use crate::protocol::command::PlainConsent;
 use crate::protocol::ids::{MessageId, Origin, SessionId, UserId};
+use crate::protocol::message::ToolCall;
 use crate::protocol::tool::Effect;
 use crate::services::Services;
 use crate::session::SessionActor;
+use crate::session::messages::{Leaving, LeftRuns};
 use crate::supervision::{Ending, Guard};
 
 /// What a run starts from.
@@ -78,10 +80,24 @@ pub struct Turn {
     /// Whether it may plan.
     pub plans: bool,
     pub context: ContextState,
-    /// Where it goes on after a restart; none where it begins.
-    pub resumed: Option<RunLoop>,
+    pub from: From,
     /// Where the conversation's messages are.
     pub path: Vec<Segment>,
+}
+
+/// Where a run is taken up.
+#[derive(Debug)]
+pub enum From {
+    /// At its start; with calls of the run before it that are made again first.
+    Start { again: Vec<ToolCall> },
+    /// Where its loop stood before a restart.
+    Stored(Box<RunLoop>),
+}
+
+impl Default for From {
+    fn default() -> Self {
+        Self::Start { again: Vec::new() }
+    }
 }
 
 /// A bounded task for a child.
@@ -115,6 +131,8 @@ pub struct Ends {
     pub stop: CancellationToken,
     /// Cancelled when the run is to end at its next safe point.
     pub wind_down: CancellationToken,
+    /// Cancelled when it is to be left in the store at its next safe point.
+    pub park: CancellationToken,
     /// Cancelled when it is to end now.
     pub interrupt: CancellationToken,
 }
@@ -126,27 +144,29 @@ impl Ends {
         Self {
             stop,
             wind_down: CancellationToken::new(),
+            park: CancellationToken::new(),
             interrupt: CancellationToken::new(),
         }
     }
 
-    /// Those of a child: what ends its parent ends it too.
+    /// Those of a child: what ends its parent ends it too. It cannot be left in the store, as
+    /// its conversation is in none: while its parent is to be, it goes on.
     #[must_use]
     pub fn child(&self) -> Self {
         Self {
             stop: self.stop.child_token(),
             wind_down: self.wind_down.child_token(),
+            park: CancellationToken::new(),
             interrupt: self.interrupt.child_token(),
         }
     }
 }
 
-/// The service shuts down: the run ends at its next safe point, or after `grace` wherever it is.
+/// The service shuts down: the run is left at its next safe point, or ended after its time of
+/// grace wherever it is.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub struct Interrupt {
-    pub grace: Duration,
-}
+pub struct Interrupt(pub Leaving);
 
 /// A tool of this run asks for a child run.
 #[derive(Debug, Message)]
@@ -197,9 +217,12 @@ impl Actor for RunActor {
 impl Handler<Interrupt> for RunActor {
     type Result = ();
 
-    fn handle(&mut self, Interrupt { grace }: Interrupt, ctx: &mut Self::Context) {
-        self.ends.wind_down.cancel();
-        ctx.run_later(grace, |actor, _| actor.ends.interrupt.cancel());
+    fn handle(&mut self, Interrupt(leaving): Interrupt, ctx: &mut Self::Context) {
+        match leaving.runs {
+            LeftRuns::Interrupted => self.ends.wind_down.cancel(),
+            LeftRuns::Parked => self.ends.park.cancel(),
+        }
+        ctx.run_later(leaving.grace, |actor, _| actor.ends.interrupt.cancel());
     }
 }
 

@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 use tokio::time::Instant;
 
 use super::asking::QUIET;
+use super::calls::{OpenCall, outcome_of};
 use super::driver::{Driver, Way};
 use super::pace::Pace;
 use crate::domain::lanes::waiting_detail;
@@ -18,6 +19,7 @@ use crate::protocol::chat::{ChatDelta, ChatRequest, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Event, PartKind, WaitReason};
 use crate::protocol::ids::MessageId;
+use crate::protocol::inspect::CallOutcome;
 use crate::services::now;
 use crate::session::messages::{RunGone, Stream};
 
@@ -42,9 +44,11 @@ enum Attempt {
 impl Driver {
     /// Calls the model and has what comes of it recorded.
     pub(super) async fn call_model(&mut self, way: &Way, tools: ToolUse) -> Result<(), RunGone> {
-        let built = self.request(way, tools);
+        let frame = self.frame(way, tools);
+        let built = frame.request(&self.context.conversation());
         self.tell_left_out(built.left_out_turns).await?;
         let request = built.request;
+        let mut call = self.open_call(way, frame, &request);
         let mut reply = Reply::empty(MessageId::new());
         let mut pauses = ExponentialBuilder::default()
             .with_min_delay(Duration::from_millis(500))
@@ -53,7 +57,8 @@ impl Driver {
             .with_jitter()
             .build();
         loop {
-            match self.attempt(way, &request, &mut reply).await? {
+            call.attempts += 1;
+            match self.attempt(way, &request, &mut reply, &mut call).await? {
                 Attempt::Whole => {
                     match reply.usage {
                         Some(usage) => {
@@ -68,19 +73,27 @@ impl Driver {
                             });
                         }
                     }
+                    self.close_call(call, CallOutcome::Done, &reply).await;
                     return self.take_reply(way, reply).await;
                 }
+                Attempt::Cut if self.is_to_be_left() => return self.park(Some(reply)).await,
                 Attempt::Cut => {
                     // The token that cut it says which.
-                    return match self.cut_now(false) {
-                        Some(cut) => self.end_cut(&cut, Some(reply)).await,
-                        None => Err(RunGone),
-                    };
+                    let cut = self.cut_now(false).ok_or(RunGone)?;
+                    self.close_call(call, outcome_of(&cut), &reply).await;
+                    return self.end_cut(&cut, Some(reply)).await;
                 }
-                Attempt::TimeUp => return self.time_up(Some(reply)).await,
-                Attempt::Failed(error) => return self.model_failed(reply, error).await,
+                Attempt::TimeUp => {
+                    self.close_call(call, CallOutcome::TimeUp, &reply).await;
+                    return self.time_up(Some(reply)).await;
+                }
+                Attempt::Failed(error) => {
+                    self.close_call(call, CallOutcome::Failed, &reply).await;
+                    return self.model_failed(reply, error).await;
+                }
                 Attempt::Again(error) => {
                     let Some(pause) = pauses.next() else {
+                        self.close_call(call, CallOutcome::Failed, &reply).await;
                         let error = NaviError::new(error.code(), error.to_string());
                         return self.model_failed(reply, error).await;
                     };
@@ -204,6 +217,7 @@ impl Driver {
         way: &Way,
         request: &ChatRequest,
         reply: &mut Reply,
+        call: &mut OpenCall,
     ) -> Result<Attempt, RunGone> {
         if self.cut_now(false).is_some() {
             return Ok(Attempt::Cut);
@@ -268,12 +282,14 @@ impl Driver {
                 Some(Ok(ChatDelta::Prefill { .. })) => {}
                 Some(Ok(ChatDelta::Thinking(text))) => {
                     quiet = None;
+                    call.heard();
                     reply.thinking.push_str(&text);
                     let pieces = pace.take(PartKind::Thinking, &text);
                     self.stream(pieces).await?;
                 }
                 Some(Ok(ChatDelta::Text(text))) => {
                     quiet = None;
+                    call.heard();
                     if pace.ends_thinking() {
                         self.end_thinking(&mut pace).await?;
                     }
@@ -285,9 +301,10 @@ impl Driver {
                     let pieces = pace.take(PartKind::Text, &text);
                     self.stream(pieces).await?;
                 }
-                Some(Ok(ChatDelta::ToolCall(call))) => {
+                Some(Ok(ChatDelta::ToolCall(requested))) => {
                     quiet = None;
-                    reply.calls.push(call);
+                    call.heard();
+                    reply.calls.push(requested);
                 }
                 Some(Ok(ChatDelta::Done { usage, .. })) => {
                     let allowed = self.allowed(&way.profile);

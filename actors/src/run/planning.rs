@@ -1,11 +1,13 @@
 //! The planning phase: short questions to the model before the loop begins.
 
 use super::asking::Wait;
+use super::calls::outcome_of;
 use super::context::agents;
 use super::driver::{Driver, Way};
-use crate::completion::{self, Question};
+use crate::completion::{self, AskedCall, Question};
 use crate::domain::planning::{Planner, TEMPERATURE, Task};
 use crate::llm_actor::{Priority, Ticket};
+use crate::protocol::inspect::{CallKind, CallOutcome};
 use crate::services::now;
 use crate::session::messages::RunGone;
 use crate::tools::spawn_agent;
@@ -29,26 +31,32 @@ impl Driver {
         };
         let services = std::sync::Arc::clone(&self.services);
         let ticket = Ticket::new();
-        let asked = completion::ask_as(
-            ticket,
-            &services.models,
-            services.limits,
-            Question {
-                choice: way.choice.clone(),
-                messages: planner.messages(&task),
-                temperature: TEMPERATURE,
-                context_window: way.window,
-                max_output_tokens: planner.max_output_tokens(),
-                priority: Priority::Planning,
-            },
-            self.ends.stop.child_token(),
-        );
+        let question = Question {
+            choice: way.choice.clone(),
+            messages: planner.messages(&task),
+            temperature: TEMPERATURE,
+            context_window: way.window,
+            max_output_tokens: planner.max_output_tokens(),
+            priority: Priority::Planning,
+        };
+        let call = AskedCall::new(CallKind::Plan, Some(self.last_seq), &question);
+        let (models, limits) = (&services.models, services.limits);
+        let stop = self.ends.stop.child_token();
+        let asked = completion::ask_as(ticket, models, limits, question, stop);
         let wait = Wait {
             kind: way.choice.kind,
             ticket,
             doing: "Navi thinks about how to go about it",
         };
-        let Some(answer) = self.wait_for(asked, wait).await? else {
+        let answer = self.wait_for(asked, wait).await?;
+        let ended = match (&answer, self.cut_now(false)) {
+            (_, Some(cut)) => Err(outcome_of(&cut)),
+            (None, None) => Err(CallOutcome::TimeUp),
+            (Some(Err(_)), None) => Err(CallOutcome::Failed),
+            (Some(Ok(answer)), None) => Ok(answer),
+        };
+        self.called.extend(call.ended(ended));
+        let Some(answer) = answer else {
             return Ok(());
         };
         if self.cut_now(false).is_some() {

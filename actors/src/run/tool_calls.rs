@@ -61,8 +61,8 @@ impl Driver {
                 biased;
                 () = self.ends.stop.cancelled() => break,
                 () = self.ends.interrupt.cancelled() => break,
-                () = self.ends.wind_down.cancelled(), if working == 0 && self.may_park() => {
-                    return self.park().await;
+                () = self.leaves(), if working == 0 && self.may_park() => {
+                    return self.park(None).await;
                 }
                 () = tokio::time::sleep_until(self.deadline), if working > 0 => break,
                 moved = moving.next() => moved,
@@ -242,7 +242,8 @@ async fn execute(prepared: PreparedCall, context: ToolContext) -> ToolResult {
     let limit = Duration::from_millis(prepared.tool.spec().time_limit_ms);
     let name = prepared.tool.spec().name.clone();
     let stop = context.stop.clone();
-    let task = AbortOnDropHandle::new(tokio::spawn(async move {
+    let ended = stop.clone();
+    let work = async move {
         fail::fail_point!("tool::call");
         tokio::fs::create_dir_all(&context.workspace)
             .await
@@ -252,6 +253,11 @@ async fn execute(prepared: PreparedCall, context: ToolContext) -> ToolResult {
         let result = prepared.tool.call(prepared.args, context).await;
         fail::fail_point!("tool::done");
         result
+    };
+    // It ends with its run's token, too, where the run itself hangs and drops nothing.
+    let task = AbortOnDropHandle::new(tokio::spawn(async move {
+        let worked = ended.run_until_cancelled(work).await;
+        worked.unwrap_or_else(|| Err(ToolError("it was stopped".to_owned())))
     }));
     // Blocking work that a tool handed out heeds the token: dropping the task does not end it.
     let _guard = stop.drop_guard();

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use tokio_util::sync::CancellationToken;
 
+use super::sequencer::Submission;
 use super::{Phase, SessionActor};
 use crate::completion;
-use crate::compression::{Compress, CompressionJob, event};
+use crate::compression::{Compress, CompressionJob, Summarised, event};
 use crate::domain::compression;
 use crate::domain::run_loop::RunEnd;
 use crate::domain::{model_choice, title};
 use crate::llm_actor::{Priority, Ticket};
-use crate::protocol::ids::RunId;
+use crate::protocol::ids::{Origin, RunId};
 use crate::protocol::message::{Message, Role};
 use crate::services::Services;
 use crate::store::Write;
@@ -54,7 +55,7 @@ impl SessionActor {
             let messages = services.store.context_messages(id, &path, state.start);
             let messages = messages.await.ok()?.into_iter();
             let messages = messages
-                .map(|(at, message)| (at, Arc::new(message)))
+                .map(|(at, message)| (at, state.as_decided(Arc::new(message))))
                 .collect();
             let profile = services.profiles.of_session(&profile_id).profile;
             let wanted = model_choice::wanted(&profile);
@@ -72,23 +73,30 @@ impl SessionActor {
             };
             let compressed = services.compressor.addr().send(Compress(job)).await;
             match compressed.ok()? {
-                Ok(compressed) => compressed,
+                Ok(summarised) => summarised,
                 Err(error) => {
                     tracing::warn!(%error, "context could not be compressed, left as it was");
                     None
                 }
             }
         };
-        ctx.spawn(work.into_actor(self).map(move |compressed, actor, ctx| {
+        ctx.spawn(work.into_actor(self).map(move |summarised, actor, ctx| {
             let idle = matches!(actor.phase, Phase::Idle);
             if actor.compressing.take().is_none() || !idle {
                 // A run has begun meanwhile; it sees to this itself.
                 return;
             }
-            if let Some(compressed) = compressed {
+            if let Some(Summarised { compressed, call }) = summarised {
                 let event = event(&compressed);
-                let writes = vec![Write::Context(compressed.state), Write::ContextTokens(0)];
-                actor.submit(ctx, Some(run_id), vec![event], writes, |_, _| {});
+                let mut submission = Submission {
+                    events: vec![(Some(Origin::foreground(run_id)), event)],
+                    writes: vec![Write::Context(compressed.state), Write::ContextTokens(0)],
+                    ..Submission::default()
+                };
+                if let Some(call) = call {
+                    actor.keep_call(run_id, Box::new(call), &mut submission);
+                }
+                actor.submit_all(ctx, submission, |_, _| {});
             }
         }));
     }

@@ -16,7 +16,7 @@ use crate::domain::scratchpad::ScratchpadCommand;
 use crate::domain::todo::TodoCommand;
 use crate::protocol::approval::{ConsentMode, Resolution};
 use crate::protocol::chat::ChatRequest;
-use crate::protocol::command::{Decision, PlainInput, UserInput};
+use crate::protocol::command::{CallDecision, Decision, PlainInput, UserInput};
 use crate::protocol::error::NaviError;
 use crate::protocol::event::ResyncReason;
 use crate::protocol::ids::{ApprovalId, CallId, MessageId, Origin, RunId};
@@ -66,6 +66,15 @@ pub struct RunPlain(pub PlainInput);
 #[derive(Debug, ActixMessage)]
 #[rtype(result = "Result<RunId, NaviError>")]
 pub struct ContinueRun;
+
+/// A person says what became of a call whose outcome a crash left unknown. The first word
+/// counts.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "Result<(), NaviError>")]
+pub struct ResolveCall {
+    pub call_id: CallId,
+    pub decision: CallDecision,
+}
 
 /// Asks the run to stop. Says whether there was one. Its end comes as an event.
 #[derive(Debug, ActixMessage)]
@@ -128,6 +137,13 @@ impl Outline {
                     first_kept: first_from(branch.context.start),
                 })
             });
+        let shown = self.branches.iter().find(|it| it.id == self.branch_id);
+        for (_, message) in &mut messages {
+            let call = message.tool_call_id.as_ref();
+            message.decision = shown
+                .zip(call)
+                .and_then(|(branch, call)| branch.context.decisions.get(call).copied());
+        }
         self.session.messages = messages.into_iter().map(|(_, message)| message).collect();
         Ok(self.session)
     }
@@ -176,6 +192,8 @@ pub struct Attached {
     /// Parts that are open, each from offset 0 up to what was told.
     pub open: Vec<Piece>,
     pub live: broadcast::Receiver<Frame>,
+    /// Cancelled when that session's actor hangs: nothing more comes of it.
+    pub given_up: CancellationToken,
 }
 
 /// Where a tab starts.
@@ -228,6 +246,8 @@ pub struct Surroundings {
     pub profile_id: String,
     /// Messages that were steered to this run: part of the conversation from here on.
     pub steered: Vec<Message>,
+    /// The session's last event so far.
+    pub last_seq: u64,
 }
 
 /// What the session keeps in typed form.
@@ -269,9 +289,9 @@ pub struct SwitchProfile {
     pub profile_id: String,
 }
 
-/// A run's records, committed together. Answered when they are.
+/// A run's records, committed together. Answered when they are, with the session's last event.
 #[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<(), RunGone>")]
+#[rtype(result = "Result<u64, RunGone>")]
 pub struct Commit {
     pub run_id: RunId,
     pub records: Vec<Record>,
@@ -371,10 +391,25 @@ pub struct ChangeScratchpad {
     pub command: ScratchpadCommand,
 }
 
-/// The service shuts down: no new run; the one that goes is interrupted after `grace`.
-/// Answered when the session has nothing left to write.
+/// The service shuts down: no new run; the one that goes ends as `leaving` says. Answered when
+/// the session has nothing left to write.
 #[derive(Debug, ActixMessage)]
 #[rtype(result = "()")]
-pub struct Close {
+pub struct Close(pub Leaving);
+
+/// What becomes of runs that go when the service shuts down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    /// How long they may go on to their next safe point.
     pub grace: std::time::Duration,
+    pub runs: LeftRuns,
+}
+
+/// See [`Leaving`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftRuns {
+    /// They are interrupted, and a person can have them continued.
+    Interrupted,
+    /// They are left in the store at their safe point, and go on when the service is back.
+    Parked,
 }

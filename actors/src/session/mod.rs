@@ -10,6 +10,7 @@
 pub mod messages;
 pub mod sequencer;
 pub mod state;
+pub mod telling;
 
 #[cfg(test)]
 mod sequencer_tests;
@@ -19,12 +20,14 @@ mod approvals;
 mod branches;
 mod children;
 mod commands;
+mod outcomes;
+mod plain;
 mod recording;
 mod recovering;
 mod tabs;
 mod turns;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,25 +36,25 @@ use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, SpawnHandle, WrapFuture,
 };
 use chrono::Utc;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::approvals::Approvals;
 use self::children::Children;
-use self::messages::PlainAnswer;
+use self::messages::{Leaving, PlainAnswer};
 use self::recovering::Recovery;
-use self::sequencer::{Frame, Sequencer, Submission, Told};
+use self::sequencer::{At, Frame, Submission, encode};
 use self::state::State;
-use crate::domain::run_loop::RunLoop;
+use self::telling::{Committed, Telling};
 use crate::journal::Append;
 use crate::protocol::command::PlainConsent;
-use crate::protocol::error::NaviError;
-use crate::protocol::event::Event;
+use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::event::{Envelope, Event};
 use crate::protocol::ids::{MessageId, Origin, RunId, SessionId};
 use crate::protocol::message::Role;
 use crate::protocol::session::SessionSummary;
-use crate::run::RunActor;
+use crate::run::{From, RunActor};
 use crate::services::Services;
 use crate::services::now;
 use crate::store::{Commit, LoadedSession, StoreError, Write};
@@ -89,8 +92,8 @@ struct Foreground {
     plans: bool,
     /// What becomes of calls that its user would be asked about.
     consent: PlainConsent,
-    /// The loop that it goes on from after a restart.
-    resumed: Option<Box<RunLoop>>,
+    /// Where its actor takes it up; taken when that is started.
+    from: From,
     model: String,
     started_at: chrono::DateTime<Utc>,
     /// The last event before the run's first.
@@ -111,14 +114,14 @@ pub struct SessionActor {
     state: State,
     /// The newest todo list and notes that were submitted; committed a moment later.
     draft: Draft,
-    sequencer: Sequencer<Then>,
-    /// What may be told and is not yet, because telling it is under way further up the stack.
-    telling: VecDeque<Told<Then>>,
-    is_telling: bool,
-    live: broadcast::Sender<Frame>,
+    telling: Telling<Then>,
+    /// Parts of requests that are in the store, by their SHA-256, as far as this actor knows.
+    prompt_parts: HashSet<String>,
     phase: Phase,
     /// The `client_id` of each message that is being committed.
     accepting: HashSet<String>,
+    /// How many messages are on their way into the queue: accepted, and not told yet.
+    enqueuing: usize,
     /// The waiting messages that were handed to the run, and whose leaving the queue is not told
     /// yet: nobody takes them back any more.
     steered: HashSet<MessageId>,
@@ -133,11 +136,15 @@ pub struct SessionActor {
     /// The window of the model that the last run used, in tokens.
     window: u32,
     log_timer: Option<SpawnHandle>,
+    /// How it closes, once it does.
+    leaving_as: Option<Leaving>,
     /// Who waits for this session to close.
     leaving: Vec<oneshot::Sender<()>>,
     /// Who waits for its deletion.
     deleting: Vec<oneshot::Sender<SessionSummary>>,
     last_used: Instant,
+    /// Cancelled when the root has given this actor up: everything that works for it ends.
+    given_up: CancellationToken,
     guard: Guard,
 }
 
@@ -155,11 +162,16 @@ fn brings_files(write: &Write) -> bool {
 impl SessionActor {
     /// An actor for a session that was just taken from the store.
     #[must_use]
-    pub fn new(services: Arc<Services>, loaded: LoadedSession, guard: Guard) -> Self {
+    pub fn new(
+        services: Arc<Services>,
+        loaded: LoadedSession,
+        given_up: CancellationToken,
+        guard: Guard,
+    ) -> Self {
         let window = services.context_window;
         let id = loaded.summary.id;
         let epoch = loaded.epoch;
-        let sequencer = Sequencer::new(loaded.last_seq);
+        let telling = Telling::new(loaded.last_seq, epoch, BROADCAST, given_up.clone());
         let recovery = Recovery::of(&loaded);
         let state = State::from_loaded(loaded, services.consent.mode);
         Self {
@@ -171,12 +183,11 @@ impl SessionActor {
                 scratchpad: state.scratchpad.clone(),
             },
             state,
-            sequencer,
-            telling: VecDeque::new(),
-            is_telling: false,
-            live: broadcast::channel(BROADCAST).0,
+            telling,
+            prompt_parts: HashSet::new(),
             phase: Phase::Idle,
             accepting: HashSet::new(),
+            enqueuing: 0,
             steered: HashSet::new(),
             children: Children::default(),
             approvals: Approvals::default(),
@@ -184,9 +195,11 @@ impl SessionActor {
             compressing: None,
             window,
             log_timer: None,
+            leaving_as: None,
             leaving: Vec::new(),
             deleting: Vec::new(),
             last_used: Instant::now(),
+            given_up,
             guard,
         }
     }
@@ -224,7 +237,7 @@ impl SessionActor {
         if submission.writes.iter().any(brings_files) {
             self.taint(&mut submission);
         }
-        self.sequencer.submit(submission, now(), Box::new(then));
+        self.telling.submit(submission, now(), Box::new(then));
         self.advance(ctx);
     }
 
@@ -239,7 +252,7 @@ impl SessionActor {
 
     /// Sends the backlog to the journal, unless a commit is on its way, and tells what may be told.
     fn advance(&mut self, ctx: &mut Context<Self>) {
-        if let Some(writes) = self.sequencer.next_commit() {
+        if let Some(writes) = self.telling.next_commit() {
             let append = Append(Commit {
                 session_id: self.id,
                 owner: self.services.owner.clone(),
@@ -256,67 +269,84 @@ impl SessionActor {
                 .into_actor(self)
                 .map(|result, actor, ctx| match result {
                     Ok(()) => {
-                        let told = actor.sequencer.committed();
-                        actor.tell(told, ctx);
+                        actor.telling.committed();
+                        actor.tell(ctx);
                         actor.advance(ctx);
                     }
                     Err(error) => {
                         // What was submitted is not told and not acknowledged. The root reads
                         // the session again from the store.
                         tracing::error!(session = %actor.id, %error, "commit failed, session starts over");
+                        if matches!(error, StoreError::Unsettled(_)) {
+                            actor.guard.mark_unsettled();
+                        }
+                        actor.tell_cut_off();
                         ctx.stop();
                     }
                 }),
             );
         }
-        let told = self.sequencer.settle();
-        self.tell(told, ctx);
+        self.tell(ctx);
     }
 
     /// Applies, broadcasts and carries on, strictly in order: what a `then` submits comes
     /// after all that was already to be told.
-    fn tell(&mut self, told: impl IntoIterator<Item = Told<Then>>, ctx: &mut Context<Self>) {
-        self.telling.extend(told);
-        if std::mem::replace(&mut self.is_telling, true) {
+    fn tell(&mut self, ctx: &mut Context<Self>) {
+        if !self.telling.begin() {
             return;
         }
-        while let Some(told) = self.telling.pop_front() {
-            match told {
-                Told::Delta(frame) => self.broadcast(frame),
-                Told::Submission {
-                    frames,
-                    writes,
-                    then,
-                } => {
-                    fail::fail_point!("session::tell");
-                    let before = self.state.summary.clone();
-                    for write in &writes {
-                        self.state.apply(write);
-                    }
-                    if self.state.summary != before {
-                        self.services
-                            .hub
-                            .session_changed(self.state.summary.clone());
-                    }
-                    for frame in frames {
-                        self.broadcast(frame);
-                    }
-                    then(self, ctx);
-                }
+        while let Some(Committed {
+            frames,
+            writes,
+            then,
+        }) = self.telling.next_committed()
+        {
+            fail::fail_point!("session::tell");
+            let before = self.state.summary.clone();
+            for write in &writes {
+                self.state.apply(write);
             }
+            if self.state.summary != before {
+                self.services
+                    .hub
+                    .session_changed(self.state.summary.clone());
+            }
+            for frame in frames {
+                self.telling.send(frame);
+            }
+            then(self, ctx);
         }
-        self.is_telling = false;
     }
 
-    fn broadcast(&self, frame: Frame) {
-        // An error means that no tab watches: the log has it.
-        let _ = self.live.send(frame);
+    /// Whoever watches the run hears why it stands still. Its end is an event, told once that
+    /// can be committed.
+    fn tell_cut_off(&self) {
+        // One that is not launched yet was told to nobody: its message is refused.
+        let Some(run) = self.foreground().filter(|run| run.actor.is_some()) else {
+            return;
+        };
+        let json = encode(&Envelope {
+            seq: None,
+            run_id: Some(run.run_id),
+            parent_run_id: None,
+            at: now(),
+            event: Event::Error {
+                message: "the database does not take what this run does, so it was cut off; check the disk and the database: it can be continued once they work again".to_owned(),
+                recoverable: false,
+                code: ErrorCode::StoreUnavailable,
+                client_id: None,
+            },
+        });
+        self.telling.send(Frame {
+            place: At::Nowhere,
+            json: Some(json),
+        });
     }
 
     fn passivate_when_idle(&mut self, ctx: &mut Context<Self>) {
         let idle = matches!(self.phase, Phase::Idle)
-            && self.sequencer.is_settled()
-            && self.live.receiver_count() == 0
+            && self.telling.sequencer().is_settled()
+            && !self.telling.is_watched()
             && self.last_used.elapsed() >= IDLE;
         if idle {
             self.guard.mark_clean();

@@ -13,6 +13,7 @@ use super::messages::{
 };
 use super::sequencer::{Closed, Submission};
 use super::{LOG_EVERY, SessionActor};
+use crate::domain::model_calls::ModelCall;
 use crate::domain::run_loop::{Record, RunEnd, RunSummary};
 use crate::domain::todo::TodoCommand;
 use crate::domain::{scratchpad, todo};
@@ -41,13 +42,14 @@ struct Step {
 }
 
 impl SessionActor {
-    /// Commits records of a run in one step and tells them; `then` runs after that.
+    /// Commits records of a run in one step and tells them; `then` runs after that, with the
+    /// number of the last event that was told.
     pub(super) fn record(
         &mut self,
         ctx: &mut Context<Self>,
         run_id: RunId,
         records: Vec<Record>,
-        then: impl FnOnce() + 'static,
+        then: impl FnOnce(u64) + 'static,
     ) {
         let step = match self.children.origin_of(run_id) {
             Some(origin) => self.child_step(origin, records),
@@ -63,7 +65,7 @@ impl SessionActor {
             if let (Some(model), Some(run)) = (model, actor.foreground_mut()) {
                 run.model = model;
             }
-            then();
+            then(actor.telling.sequencer().told_seq());
             if let Some(summary) = over {
                 actor.run_over(ctx, run_id, &summary);
             }
@@ -117,10 +119,13 @@ impl SessionActor {
                 }
                 Record::Consented(entry) => into.writes.push(consented(owner, entry)),
                 Record::Tainted => self.taint(into),
+                Record::Called(call) => self.keep_call(run_id, call, into),
                 Record::Waits(json) => into.writes.push(Write::RunLoop { run_id, json }),
                 Record::Ended(summary) => {
                     self.approvals.close_all(owner, into);
                     self.children.close_all(into);
+                    // Reasoning that no message came of is open to the end.
+                    into.closed.push(Closed::Run(run_id));
                     into.writes.push(ended(run_id, &summary, now));
                     into.writes.push(Write::Active(now));
                     step.over = Some(summary);
@@ -165,6 +170,7 @@ impl SessionActor {
                 Record::Consented(entry) => into.writes.push(consented(owner, entry)),
                 // What a child read, its parent is told of.
                 Record::Tainted => self.taint(into),
+                Record::Called(call) => self.keep_call(origin.run_id, call, into),
                 Record::Plan(_)
                 | Record::ContextTokens(_)
                 | Record::Context(_)
@@ -192,6 +198,22 @@ impl SessionActor {
         }
     }
 
+    /// A model call came to its end. What its request has in common with others is written once.
+    pub(super) fn keep_call(
+        &mut self,
+        run_id: RunId,
+        mut call: Box<ModelCall>,
+        into: &mut Submission,
+    ) {
+        call.after_seq
+            .get_or_insert_with(|| self.telling.sequencer().last_seq());
+        let known = &mut self.prompt_parts;
+        call.prompt
+            .parts
+            .retain(|part| known.insert(part.sha256.clone()));
+        into.writes.push(Write::ModelCall { run_id, call });
+    }
+
     /// A plan becomes the todo list, a step an item.
     fn take_plan(&mut self, origin: Origin, plan: Plan, into: &mut Submission) {
         let texts = plan.steps.iter().map(|step| step.text.clone()).collect();
@@ -212,10 +234,10 @@ impl SessionActor {
 
     /// Sees to it that streamed text reaches the log before long.
     fn log_soon(&mut self, ctx: &mut Context<Self>) {
-        if self.log_timer.is_none() && self.sequencer.has_unlogged() {
+        if self.log_timer.is_none() && self.telling.sequencer().has_unlogged() {
             self.log_timer = Some(ctx.run_later(LOG_EVERY, |actor, ctx| {
                 actor.log_timer = None;
-                actor.sequencer.log_chunks();
+                actor.telling.log_chunks();
                 actor.advance(ctx);
             }));
         }
@@ -239,16 +261,16 @@ impl SessionActor {
 }
 
 impl Handler<Commit> for SessionActor {
-    type Result = ResponseFuture<Result<(), RunGone>>;
+    type Result = ResponseFuture<Result<u64, RunGone>>;
 
     fn handle(&mut self, commit: Commit, ctx: &mut Self::Context) -> Self::Result {
         if self.origin_of(commit.run_id).is_none() {
             return Box::pin(async { Err(RunGone) });
         }
         let (tx, rx) = oneshot::channel();
-        self.record(ctx, commit.run_id, commit.records, move || {
+        self.record(ctx, commit.run_id, commit.records, move |last_seq| {
             // The run may have died meanwhile.
-            let _ = tx.send(());
+            let _ = tx.send(last_seq);
         });
         Box::pin(rx.map(|done| done.map_err(|_| RunGone)))
     }
@@ -262,15 +284,16 @@ impl Handler<Stream> for SessionActor {
         let now = now();
         for piece in pieces {
             if self.origin_of(piece.origin.run_id).is_none() {
+                self.tell(ctx);
                 return Box::pin(async { Err(RunGone) });
             }
-            let told = self.sequencer.delta(piece, now);
-            self.tell(told, ctx);
+            self.telling.delta(piece, now);
         }
+        self.tell(ctx);
         // Text that filled a chunk is in the backlog now.
         self.advance(ctx);
         self.log_soon(ctx);
-        if !self.sequencer.is_congested() {
+        if !self.telling.sequencer().is_congested() {
             return Box::pin(async { Ok(()) });
         }
         // The log is slower than the model: so is the run from here on, and the backend's socket.
@@ -398,6 +421,7 @@ impl Handler<Checkpoint> for SessionActor {
                 todo: actor.draft.todo.clone(),
                 profile_id: actor.state.summary.profile_id.clone(),
                 steered,
+                last_seq: actor.telling.sequencer().told_seq(),
             });
         });
         Box::pin(rx.map(|done| done.map_err(|_| RunGone)))

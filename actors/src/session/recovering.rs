@@ -4,18 +4,24 @@
 use std::collections::HashSet;
 
 use actix::Context;
-use tokio_util::sync::CancellationToken;
 
 use super::{Foreground, Phase, SessionActor};
 use crate::domain::consent::Asking;
 use crate::domain::recovery::{self, UnfinishedPart, Wreck};
-use crate::domain::run_loop::{RunEnd, RunLoop, Since};
+use crate::domain::run_loop::{Record, RunEnd, RunLoop, Since};
 use crate::protocol::command::PlainConsent;
+use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, Origin, RunId};
 use crate::protocol::session::RunState;
-use crate::services::now;
+use crate::protocol::tool::Effect;
+use crate::run::From;
+use crate::services::{ResumePolicy, now};
 use crate::session::sequencer::Submission;
 use crate::store::{ChildCall, LoadedSession, RunRow};
+
+/// A turn that was cut off more often than this is not resumed unasked: it may be what brings
+/// the service down.
+const RESUMES: u32 = 3;
 
 /// A run that the store still has as running when its session is loaded.
 #[derive(Debug)]
@@ -26,7 +32,9 @@ pub(super) struct Recovery {
     child_calls: Vec<ChildCall>,
     /// What it asked and nobody answered.
     approvals: Vec<Asking>,
-    /// Its loop, where it waited for a person; its first event.
+    /// How often a run of this turn was cut off before.
+    interruptions: u32,
+    /// Its loop, where it waited for a person or was left to go on; its first event.
     waits: Option<(Box<RunLoop>, u64)>,
 }
 
@@ -41,8 +49,8 @@ impl Recovery {
             .approvals
             .iter()
             .any(|asking| asking.pending.run_id == run_id);
-        let run_loop = run.loop_state.as_deref().filter(|_| waits);
-        let run_loop = run_loop.and_then(|json| match serde_json::from_str(json) {
+        let run_loop = run.loop_state.as_deref();
+        let run_loop = run_loop.and_then(|json| match serde_json::from_str::<RunLoop>(json) {
             Ok(run_loop) => Some(Box::new(run_loop)),
             Err(error) => {
                 // Another release wrote it: the run ends as if it had not waited.
@@ -50,7 +58,10 @@ impl Recovery {
                 None
             }
         });
+        // What it stored when it once waited, and went on from, means nothing any more.
+        let run_loop = run_loop.filter(|run_loop| waits || run_loop.is_parked());
         Some(Self {
+            interruptions: loaded.interruptions,
             children: loaded.running_children.clone(),
             child_calls: loaded.child_calls.clone(),
             approvals: loaded.approvals.clone(),
@@ -87,10 +98,32 @@ impl SessionActor {
                         reason: "Navi went down while this ran".to_owned(),
                     };
                     self.close_wreck(ctx, run_id, &found.unfinished, end);
+                    let resumes = found.interruptions < RESUMES;
+                    self.when_settled(ctx, move |actor, ctx| {
+                        if resumes {
+                            actor.resume_by_itself(ctx);
+                        }
+                        actor.start_next(ctx);
+                    });
+                    return;
                 }
             }
         }
         self.when_settled(ctx, Self::start_next);
+    }
+
+    /// Goes on from the run that was cut off, where that is wished and nothing is unclear.
+    fn resume_by_itself(&mut self, ctx: &mut Context<Self>) {
+        let wished = self.services.resume == ResumePolicy::Reads;
+        if !wished || !self.state.unknown_calls().is_empty() {
+            return;
+        }
+        let notice = Event::Notice {
+            code: "run_resumed".to_owned(),
+            message: "Navi was restarted in the middle of this; it goes on by itself".to_owned(),
+            is_subagent: false,
+        };
+        self.go_on(ctx, vec![notice], || {});
     }
 
     pub(super) fn close_wreck(
@@ -105,9 +138,30 @@ impl SessionActor {
             messages: &self.state.run_messages,
             unfinished,
             started: &self.state.started_calls,
+            reads: &self.calls_that_read(),
         };
         let records = recovery::close(&wreck, end, now());
-        self.record(ctx, run_id, records, || {});
+        self.record(ctx, run_id, records, |_| {});
+    }
+
+    /// The calls under way that only read. One that cannot be looked up any more may have
+    /// changed something.
+    fn calls_that_read(&self) -> HashSet<CallId> {
+        let registry = self.services.toolbox.now();
+        let calls = self.state.run_messages.iter();
+        calls
+            .flat_map(|message| &message.tool_calls)
+            .filter(|call| self.state.started_calls.contains(&call.id))
+            .filter(|call| {
+                let named = std::slice::from_ref(&call.name);
+                let found = registry.prepare(&call.name, &call.arguments, named);
+                // A call that would be refused was.
+                found.map_or(registry.has(&call.name), |ready| {
+                    ready.effect == Effect::Read
+                })
+            })
+            .map(|call| call.id.clone())
+            .collect()
     }
 
     /// Requests of the run itself wait on where it does; what a child asked is over: its
@@ -160,15 +214,20 @@ impl SessionActor {
             begun: &self.state.started_calls,
             waiting: &waiting,
         };
-        let records = run_loop.resume(&since, now());
-        let stop = CancellationToken::new();
+        let mut records = run_loop.resume(&since, now());
+        // From here on it goes, and no second restart may take it up from where it stood.
+        match serde_json::to_string(&run_loop) {
+            Ok(json) => records.push(Record::Waits(json)),
+            Err(error) => tracing::error!(%error, "a loop could not be stored"),
+        }
+        let stop = self.given_up.child_token();
         self.phase = Phase::Running(Foreground {
             run_id,
             message_id: found.run.message_id,
             plans: false,
             // Whoever waited over REST has lost its connection: a tab can answer.
             consent: PlainConsent::Ask,
-            resumed: Some(Box::new(run_loop)),
+            from: From::Stored(Box::new(run_loop)),
             model: found.run.model.clone(),
             started_at: found.run.started_at,
             before_seq: first_seq.saturating_sub(1),
@@ -177,7 +236,7 @@ impl SessionActor {
             actor: None,
             waiting: Vec::new(),
         });
-        self.record(ctx, run_id, records, || {});
+        self.record(ctx, run_id, records, |_| {});
         self.when_settled(ctx, move |actor, ctx| actor.launch(ctx, run_id));
     }
 }

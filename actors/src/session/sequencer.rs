@@ -36,6 +36,8 @@ pub struct Frame {
 /// Where a frame stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum At {
+    /// Beside the log: whoever watches now is told, and nobody later.
+    Nowhere,
     Event(u64),
     /// From `start` to `end` of a part, in UTF-16 code units.
     Part {
@@ -191,6 +193,8 @@ pub struct Sequencer<T> {
     unlogged_bytes: usize,
     /// Parts of which text was told and whose message is not committed yet.
     open: Vec<Piece>,
+    /// Parts that ended after the last event that was told.
+    ended: Vec<Piece>,
 }
 
 impl<T> Sequencer<T> {
@@ -207,6 +211,7 @@ impl<T> Sequencer<T> {
             unlogged: Vec::new(),
             unlogged_bytes: 0,
             open: Vec::new(),
+            ended: Vec::new(),
         }
     }
 
@@ -232,6 +237,13 @@ impl<T> Sequencer<T> {
     #[must_use]
     pub fn open_parts(&self) -> &[Piece] {
         &self.open
+    }
+
+    /// Parts whose text the log does not hold up to the last event that was told, whole: one
+    /// who reads the log up to there is given them beside it. A part that ended without an
+    /// event, as one does before the calls of its message begin, is among them until the next.
+    pub fn beyond_log(&self) -> impl Iterator<Item = &Piece> {
+        self.ended.iter().chain(&self.open)
     }
 
     /// Numbers the events and queues them with their writes: one step, committed whole.
@@ -366,10 +378,15 @@ impl<T> Sequencer<T> {
                     closed,
                     then,
                 } if commit < durable || nothing_to_write => {
-                    if let Some(At::Event(seq)) = frames.last().map(|frame| &frame.place) {
-                        self.told_seq = *seq;
+                    let ended = self.close_parts(&closed);
+                    match frames.last().map(|frame| &frame.place) {
+                        Some(At::Event(seq)) => {
+                            self.told_seq = *seq;
+                            // What was streamed before an event is logged before it.
+                            self.ended.clear();
+                        }
+                        Some(At::Part { .. } | At::Nowhere) | None => self.ended.extend(ended),
                     }
-                    self.close_parts(&closed);
                     told.push(Told::Submission {
                         frames,
                         writes,
@@ -397,13 +414,15 @@ impl<T> Sequencer<T> {
         Told::Delta(piece.frame(at))
     }
 
-    fn close_parts(&mut self, closed: &[Closed]) {
-        for closed in closed {
-            self.open.retain(|part| match closed {
-                Closed::Message(id) => part.kind == PartKind::ToolOutput || part.message_id != *id,
-                Closed::Output(call) => part.part_id != PartId::output(call),
-                Closed::Run(run_id) => part.origin.run_id != *run_id,
-            });
-        }
+    /// Takes what is over out of the open parts.
+    fn close_parts(&mut self, closed: &[Closed]) -> Vec<Piece> {
+        let is_over = |part: &mut Piece| {
+            closed.iter().any(|closed| match closed {
+                Closed::Message(id) => part.kind != PartKind::ToolOutput && part.message_id == *id,
+                Closed::Output(call) => part.part_id == PartId::output(call),
+                Closed::Run(run_id) => part.origin.run_id == *run_id,
+            })
+        };
+        self.open.extract_if(.., is_over).collect()
     }
 }

@@ -28,7 +28,7 @@ fn piece(message: MessageId, offset: u64, text: &str) -> Piece {
 fn seq(frame: &Frame) -> u64 {
     match frame.place {
         At::Event(seq) => seq,
-        At::Part { .. } => panic!("no event: {frame:?}"),
+        At::Part { .. } | At::Nowhere => panic!("no event: {frame:?}"),
     }
 }
 
@@ -121,6 +121,32 @@ fn a_part_is_open_until_its_message_is_told() {
     assert_eq!(sequencer.open_parts()[0].text, "half", "not told yet");
     sequencer.committed();
     assert!(sequencer.open_parts().is_empty());
+}
+
+/// The log that a tab reads ends with the last event that was told.
+#[test]
+fn a_part_that_ends_without_an_event_is_given_to_new_tabs_until_the_next_event() {
+    let message = MessageId::new();
+    let mut sequencer = Sequencer::<u32>::new(3);
+    sequencer.delta(piece(message, 0, "I look it up."), at());
+    let whole = Message::assistant(message, RunId::new(), at());
+    let submission = Submission {
+        closed: vec![Closed::Message(whole.id)],
+        writes: vec![Write::Message(whole)],
+        ..Submission::default()
+    };
+    sequencer.submit(submission, at(), 1);
+    sequencer.next_commit().unwrap();
+    sequencer.committed();
+    assert!(sequencer.open_parts().is_empty(), "its message is there");
+    let given: Vec<&Piece> = sequencer.beyond_log().collect();
+    assert_eq!(given[0].text, "I look it up.");
+    submit(&mut sequencer, 1, 2);
+    let writes = sequencer.next_commit().unwrap();
+    assert!(matches!(&writes[0], Write::Chunk(chunk) if chunk.after_seq == 3));
+    assert_eq!(sequencer.beyond_log().count(), 1, "not told yet");
+    sequencer.committed();
+    assert_eq!(sequencer.beyond_log().count(), 0, "the log has it");
 }
 
 #[test]

@@ -1,17 +1,18 @@
 //! A session as it is committed: what clients see, and what commits change.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
 use crate::domain::history::{self, Branch, ContextState, Segment};
+use crate::domain::recovery;
 use crate::protocol::approval::{ConsentMode, PendingApproval};
 use crate::protocol::ids::{CallId, MessageId, RunId};
 use crate::protocol::message::Message;
 use crate::protocol::plan::Plan;
 use crate::protocol::session::{
-    QueuedMessage, RunState, SessionState as ListState, SessionSummary,
+    QueuedMessage, RunState, SessionState as ListState, SessionSummary, UnknownCall,
 };
 use crate::protocol::todo::{Scratchpad, TodoItem};
 use crate::store::{LoadedSession, Write};
@@ -25,6 +26,7 @@ static WHOLE: ContextState = ContextState {
     summary: None,
     plan: None,
     memory: None,
+    decisions: BTreeMap::new(),
 };
 
 /// The newest run in the foreground.
@@ -164,6 +166,15 @@ impl State {
         })
     }
 
+    /// The calls of the last run that a person may say what became of.
+    #[must_use]
+    pub fn unknown_calls(&self) -> Vec<UnknownCall> {
+        if !self.can_continue() {
+            return Vec::new();
+        }
+        recovery::unknown_calls(&self.run_messages, &self.context().decisions)
+    }
+
     /// Takes in a write that is committed.
     pub fn apply(&mut self, write: &Write) {
         match write {
@@ -248,7 +259,10 @@ impl State {
                 .retain(|pending| pending.approval_id != *approval_id),
             // A child's.
             Write::RunStarted(_) => {}
-            Write::RunLoop { .. } | Write::ConsentRule(_) | Write::Consented(_) => {}
+            Write::RunLoop { .. }
+            | Write::ModelCall { .. }
+            | Write::ConsentRule(_)
+            | Write::Consented(_) => {}
             Write::Event(_) | Write::Chunk(_) | Write::RunModel { .. } | Write::Deleted(_) => {}
         }
         self.summary.state = self.list_state();

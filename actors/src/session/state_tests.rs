@@ -39,6 +39,7 @@ fn empty() -> State {
         tainted_at: None,
         approvals: Vec::new(),
         run_first_seq: None,
+        interruptions: 0,
     };
     State::from_loaded(loaded, ConsentMode::default())
 }

@@ -11,7 +11,6 @@ use super::{Phase, SessionActor};
 use crate::domain::context::Conversation;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::error::NaviError;
-use crate::protocol::event::ResyncReason;
 use crate::protocol::session::{ActiveRun, SessionSnapshot};
 use crate::root::store_error;
 use crate::run;
@@ -34,9 +33,10 @@ impl SessionActor {
             }),
             mode: self.state.mode,
             approvals: self.state.approvals.clone(),
+            unknown_calls: self.state.unknown_calls(),
             can_continue: matches!(self.phase, Phase::Idle) && self.state.can_continue(),
             max_context_tokens: self.window,
-            last_seq: self.sequencer.told_seq(),
+            last_seq: self.telling.sequencer().told_seq(),
             epoch: self.epoch,
         };
         Outline {
@@ -47,37 +47,10 @@ impl SessionActor {
         }
     }
 
-    fn start_of(&self, attach: &Attach) -> Start {
-        let upto = self.sequencer.told_seq();
-        let resync = |reason| Start::Resync {
-            reason,
-            outline: Box::new(self.outline()),
-        };
-        if attach.epoch.is_some_and(|epoch| epoch != self.epoch) {
-            return resync(ResyncReason::EpochChanged);
-        }
-        match attach.after {
-            Some(after) if after > upto => resync(ResyncReason::CursorAhead),
-            Some(after) => Start::Log { after, upto },
-            None => Start::Log {
-                after: self
-                    .foreground()
-                    .map_or(upto, |run| run.before_seq.min(upto)),
-                upto,
-            },
-        }
-    }
-}
-
-impl SessionActor {
     /// What was told until now, and the receiver of what comes.
     fn attached(&self, attach: &Attach) -> Attached {
-        Attached {
-            start: self.start_of(attach),
-            epoch: self.epoch,
-            open: self.sequencer.open_parts().to_vec(),
-            live: self.live.subscribe(),
-        }
+        let run_from = self.foreground().map(|run| run.before_seq);
+        self.telling.attach(attach, run_from, || self.outline())
     }
 }
 
@@ -137,7 +110,7 @@ impl Handler<GetContext> for SessionActor {
             let messages: Vec<_> = read
                 .map_err(|error| store_error(&error))?
                 .into_iter()
-                .map(|(_, message)| Arc::new(message))
+                .map(|(_, message)| context.as_decided(Arc::new(message)))
                 .collect();
             let views = services
                 .files

@@ -8,26 +8,23 @@ use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
-use super::messages::{
-    Accepted, Close, ContinueRun, PlainAnswer, RunActorEnded, RunPlain, Send, StopRun,
-};
+use super::messages::{Accepted, Close, ContinueRun, PlainAnswer, RunActorEnded, Send, StopRun};
+use super::plain::plain_answer;
 use super::recording::queued_message;
-use super::state::State;
 use super::{Foreground, Phase, SessionActor};
-use crate::domain::recovery::UnfinishedPart;
+use crate::domain::recovery::{self, UnfinishedPart};
 use crate::domain::run_loop::{RunEnd, RunSummary};
 use crate::domain::title;
 use crate::protocol::command::{PlainConsent, UserInput};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{MessageId, Origin, RunId};
-use crate::protocol::message::{Message, Role};
+use crate::protocol::message::{Message, ToolCall};
 use crate::protocol::session::QueuedMessage;
 use crate::protocol::tool::Effect;
 use crate::root::store_error;
-use crate::run::{Ends, Interrupt, RunActor, RunSetup, Turn, Work};
+use crate::run::{Ends, From, Interrupt, RunActor, RunSetup, Turn, Work};
 use crate::services::now;
 use crate::store::{KnownMessage, RunRow, Write};
 use crate::supervision::{Ending, Guard};
@@ -37,10 +34,21 @@ const QUEUE: usize = 50;
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T, NaviError>>;
 
-/// Who waits for a plain run, and what they say of questions.
-struct Plain {
-    consent: PlainConsent,
-    reply: Reply<PlainAnswer>,
+/// What the sender of a message waits for.
+pub(super) enum Sender {
+    /// That it is accepted.
+    Streamed(Reply<Accepted>),
+    /// The end of its run; what becomes of questions meanwhile.
+    Plain(PlainConsent, Reply<PlainAnswer>),
+}
+
+impl Sender {
+    pub(super) fn refuse(self, error: NaviError) {
+        match self {
+            Self::Streamed(reply) => answer(Some(reply), Err(error)),
+            Self::Plain(_, reply) => answer(Some(reply), Err(error)),
+        }
+    }
 }
 
 /// A run that is about to begin.
@@ -52,6 +60,8 @@ pub(super) struct NewRun {
     pub(super) plans: bool,
     /// What becomes of calls that its user would be asked about.
     pub(super) consent: PlainConsent,
+    /// Calls of the run that it goes on from, to be made again first.
+    pub(super) again: Vec<ToolCall>,
     /// Who waits for its answer.
     pub(super) plain: Option<Reply<PlainAnswer>>,
 }
@@ -64,38 +74,32 @@ impl NewRun {
             message_id,
             plans: true,
             consent: PlainConsent::Ask,
+            again: Vec::new(),
             plain: None,
         }
     }
 }
 
 impl SessionActor {
-    fn accept(
-        &mut self,
-        ctx: &mut Context<Self>,
-        input: UserInput,
-        plain: Option<Plain>,
-        reply: Option<Reply<Accepted>>,
-    ) {
-        let (consent, plain) = match plain {
-            Some(plain) => (plain.consent, Some(plain.reply)),
-            None => (PlainConsent::Ask, None),
-        };
-        let plain_refused = plain.is_some() && !matches!(self.phase, Phase::Idle);
+    fn accept(&mut self, ctx: &mut Context<Self>, input: UserInput, sender: Sender) {
+        // What is on its way into the queue waits before this, and its run may have to start yet.
+        let queued = matches!(self.phase, Phase::Running(_)) || self.enqueuing > 0;
+        let plain_refused = matches!(sender, Sender::Plain(..)) && queued;
         if matches!(self.phase, Phase::Closing(_))
             || plain_refused
             || self.state.queue.len() >= QUEUE
         {
-            let error = self.refusal();
-            answer(reply, Err(error.clone()));
-            answer(plain, Err(error));
+            sender.refuse(self.refusal());
             return;
         }
+        let (consent, plain, reply) = match sender {
+            Sender::Streamed(reply) => (PlainConsent::Ask, None, Some(reply)),
+            Sender::Plain(consent, reply) => (consent, Some(reply), None),
+        };
         let now = now();
         let (message_id, run_id) = (MessageId::new(), RunId::new());
         let client_id = input.client_id.clone();
         self.accepting.extend(client_id.clone());
-        let queued = matches!(self.phase, Phase::Running(_));
         let event = Event::MessageAccepted {
             client_id: input.client_id.clone(),
             message_id,
@@ -110,6 +114,7 @@ impl SessionActor {
             writes.push(Write::Title(title::from_text(&input.content)));
         }
         if queued {
+            self.enqueuing += 1;
             writes.push(Write::Enqueue(QueuedMessage {
                 message_id,
                 run_id,
@@ -131,6 +136,7 @@ impl SessionActor {
                 message_id,
                 plans: plain.is_none(),
                 consent,
+                again: Vec::new(),
                 plain,
             };
             self.begin(new, now, &mut writes);
@@ -146,14 +152,20 @@ impl SessionActor {
                 actor.accepting.remove(&client_id);
             }
             answer(reply, Ok(accepted));
-            actor.launch(ctx, run_id);
+            if queued {
+                actor.enqueuing -= 1;
+                // The run that it was to wait for may have ended before this was told.
+                actor.start_next(ctx);
+            } else {
+                actor.launch(ctx, run_id);
+            }
         });
     }
 
-    fn refusal(&self) -> NaviError {
+    pub(super) fn refusal(&self) -> NaviError {
         match self.phase {
             Phase::Closing(_) => shutting_down(),
-            Phase::Running(_) if self.state.queue.len() < QUEUE => NaviError::new(
+            _ if self.state.queue.len() < QUEUE => NaviError::new(
                 ErrorCode::SessionBusy,
                 "another run goes in this session; wait for its end or stop it",
             ),
@@ -171,11 +183,12 @@ impl SessionActor {
             message_id,
             plans,
             consent,
+            again,
             plain,
         } = new;
         // What it would summarise, the new run looks at itself.
         self.compressing = None;
-        let stop = CancellationToken::new();
+        let stop = self.given_up.child_token();
         writes.push(Write::RunStarted(RunRow {
             run_id,
             parent_run_id: None,
@@ -191,10 +204,10 @@ impl SessionActor {
             message_id,
             plans,
             consent,
-            resumed: None,
+            from: From::Start { again },
             model: String::new(),
             started_at: now,
-            before_seq: self.sequencer.last_seq(),
+            before_seq: self.telling.sequencer().last_seq(),
             _kill: stop.clone().drop_guard(),
             stop,
             actor: None,
@@ -204,10 +217,10 @@ impl SessionActor {
 
     /// Starts the actor of a run whose start is committed.
     pub(super) fn launch(&mut self, ctx: &mut Context<Self>, run_id: RunId) {
-        let resumed = self
+        let from = self
             .foreground_mut()
             .filter(|run| run.run_id == run_id)
-            .and_then(|run| run.resumed.take());
+            .map(|run| std::mem::take(&mut run.from));
         let Some(run) = self.foreground().filter(|run| run.run_id == run_id) else {
             return;
         };
@@ -218,7 +231,7 @@ impl SessionActor {
             context_tokens: self.state.summary.context_token_count,
             plans: run.plans,
             context: self.state.context().clone(),
-            resumed: resumed.map(|run_loop| *run_loop),
+            from: from.unwrap_or_default(),
             path: self.state.path(),
         };
         let limits = self.services.runs;
@@ -246,6 +259,10 @@ impl SessionActor {
             guard,
         )
         .start();
+        if let Some(leaving) = self.leaving_as {
+            // Its start was on its way to the store when the service began to close.
+            actor.do_send(Interrupt(leaving));
+        }
         if let Some(run) = self.foreground_mut() {
             run.actor = Some(actor);
         }
@@ -319,17 +336,20 @@ impl SessionActor {
         });
     }
 
-    /// Sends a message once, however often it comes under the same `client_id`. The newest
+    /// Takes a message in once, however often it comes under the same `client_id`. The newest
     /// ids are known here, older ones to the store.
-    fn look_up(
+    pub(super) fn take_message(
         &mut self,
         ctx: &mut Context<Self>,
-        client_id: String,
         input: UserInput,
-        reply: Reply<Accepted>,
+        sender: Sender,
     ) {
+        let Some(client_id) = input.client_id.clone() else {
+            self.accept(ctx, input, sender);
+            return;
+        };
         if self.state.accepted(&client_id).is_some() {
-            self.accept_once(ctx, None, input, reply);
+            self.accept_once(ctx, None, input, sender);
             return;
         }
         let (store, id) = (self.services.store.clone(), self.id);
@@ -342,9 +362,9 @@ impl SessionActor {
                             KnownMessage::Sent(message) => (message.id, message.run_id),
                             KnownMessage::Queued(queued) => (queued.message_id, queued.run_id),
                         });
-                        actor.accept_once(ctx, known, input, reply);
+                        actor.accept_once(ctx, known, input, sender);
                     }
-                    Err(error) => answer(Some(reply), Err(store_error(&error))),
+                    Err(error) => sender.refuse(store_error(&error)),
                 }),
         );
     }
@@ -354,24 +374,25 @@ impl SessionActor {
         ctx: &mut Context<Self>,
         stored: Option<(MessageId, RunId)>,
         input: UserInput,
-        reply: Reply<Accepted>,
+        sender: Sender,
     ) {
         let client_id = input.client_id.as_deref().unwrap_or_default();
         if self.accepting.contains(client_id) {
             // The same message is on its way to the store just now.
             self.when_settled(ctx, move |actor, ctx| {
-                actor.accept_once(ctx, stored, input, reply);
+                actor.accept_once(ctx, stored, input, sender);
             });
             return;
         }
         let known = self.state.accepted(client_id).or(stored);
-        match known {
-            Some((message_id, run_id)) => {
-                let queued = self
-                    .state
-                    .queue
-                    .iter()
-                    .any(|queued| queued.message_id == message_id);
+        let Some((message_id, run_id)) = known else {
+            self.accept(ctx, input, sender);
+            return;
+        };
+        let mut waiting = self.state.queue.iter();
+        let queued = waiting.any(|queued| queued.message_id == message_id);
+        match sender {
+            Sender::Streamed(reply) => {
                 let accepted = Accepted {
                     message_id,
                     run_id,
@@ -380,7 +401,8 @@ impl SessionActor {
                 };
                 answer(Some(reply), Ok(accepted));
             }
-            None => self.accept(ctx, input, None, Some(reply)),
+            Sender::Plain(_, reply) if queued => answer(Some(reply), Err(self.refusal())),
+            Sender::Plain(_, reply) => self.answer_again(ctx, run_id, reply),
         }
     }
 }
@@ -391,25 +413,42 @@ impl Handler<Send> for SessionActor {
     fn handle(&mut self, Send(input): Send, ctx: &mut Self::Context) -> Self::Result {
         fail::fail_point!("session::send");
         let (tx, rx) = oneshot::channel();
-        match input.client_id.clone() {
-            None => self.accept(ctx, input, None, Some(tx)),
-            Some(client_id) => self.look_up(ctx, client_id, input, tx),
-        }
+        self.take_message(ctx, input, Sender::Streamed(tx));
         Box::pin(committed(rx))
     }
 }
 
-impl Handler<RunPlain> for SessionActor {
-    type Result = ResponseFuture<Result<PlainAnswer, NaviError>>;
-
-    fn handle(&mut self, RunPlain(input): RunPlain, ctx: &mut Self::Context) -> Self::Result {
-        let (tx, rx) = oneshot::channel();
-        let plain = Plain {
-            consent: input.consent,
-            reply: tx,
+impl SessionActor {
+    /// Starts the run that goes on from the last one: with all that was done and said so far,
+    /// and first with the calls that a crash cut off and that may be made again. None where
+    /// there is nothing to go on from. `then` runs once its start is committed.
+    pub(super) fn go_on(
+        &mut self,
+        ctx: &mut Context<Self>,
+        events: Vec<Event>,
+        then: impl FnOnce() + 'static,
+    ) -> Option<RunId> {
+        let last = self
+            .state
+            .last_run
+            .clone()
+            .filter(|_| matches!(self.phase, Phase::Idle) && self.state.can_continue())?;
+        let run_id = RunId::new();
+        let now = now();
+        let mut writes = vec![Write::Active(now)];
+        let decisions = &self.state.context().decisions;
+        let new = NewRun {
+            // It goes on from the plan that there is.
+            plans: false,
+            again: recovery::calls_again(&self.state.run_messages, decisions),
+            ..NewRun::turn(run_id, last.message_id)
         };
-        self.accept(ctx, input.message, Some(plain), None);
-        Box::pin(committed(rx))
+        self.begin(new, now, &mut writes);
+        self.submit(ctx, Some(run_id), events, writes, move |actor, ctx| {
+            then();
+            actor.launch(ctx, run_id);
+        });
+        Some(run_id)
     }
 }
 
@@ -417,34 +456,17 @@ impl Handler<ContinueRun> for SessionActor {
     type Result = ResponseFuture<Result<RunId, NaviError>>;
 
     fn handle(&mut self, _: ContinueRun, ctx: &mut Self::Context) -> Self::Result {
-        let last = self
-            .state
-            .last_run
-            .clone()
-            .filter(|_| matches!(self.phase, Phase::Idle) && self.state.can_continue());
-        let Some(last) = last else {
-            return Box::pin(async {
+        let (tx, rx) = oneshot::channel();
+        let then = move || answer(Some(tx), Ok(()));
+        match self.go_on(ctx, Vec::new(), then) {
+            Some(run_id) => Box::pin(committed(rx).map(move |done| done.map(|()| run_id))),
+            None => Box::pin(async {
                 Err(NaviError::new(
                     ErrorCode::NothingToContinue,
-                    "there is no interrupted or limited run to go on from",
+                    "there is no interrupted, limited or failed run to go on from, or another one goes",
                 ))
-            });
-        };
-        let (tx, rx) = oneshot::channel();
-        let run_id = RunId::new();
-        let now = now();
-        let mut writes = vec![Write::Active(now)];
-        // It goes on from the plan that there is.
-        let new = NewRun {
-            plans: false,
-            ..NewRun::turn(run_id, last.message_id)
-        };
-        self.begin(new, now, &mut writes);
-        self.submit(ctx, Some(run_id), Vec::new(), writes, move |actor, ctx| {
-            answer(Some(tx), Ok(run_id));
-            actor.launch(ctx, run_id);
-        });
-        Box::pin(committed(rx))
+            }),
+        }
     }
 }
 
@@ -475,7 +497,8 @@ impl Handler<RunActorEnded> for SessionActor {
             }
             tracing::error!(session = %actor.id, run = %run_id, "run died");
             let unfinished: Vec<UnfinishedPart> = actor
-                .sequencer
+                .telling
+                .sequencer()
                 .open_parts()
                 .iter()
                 .filter(|part| part.origin.run_id == run_id)
@@ -497,9 +520,10 @@ impl Handler<RunActorEnded> for SessionActor {
 impl Handler<Close> for SessionActor {
     type Result = ResponseFuture<()>;
 
-    fn handle(&mut self, Close { grace }: Close, ctx: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, Close(leaving): Close, ctx: &mut Self::Context) -> Self::Result {
         let (tx, rx) = oneshot::channel();
         self.leaving.push(tx);
+        self.leaving_as = Some(leaving);
         let run = match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Idle => None,
             Phase::Running(run) | Phase::Closing(Some(run)) => Some(run),
@@ -507,7 +531,7 @@ impl Handler<Close> for SessionActor {
         };
         if let Some(actor) = run.as_ref().and_then(|run| run.actor.as_ref()) {
             // Once a shutdown.
-            actor.do_send(Interrupt { grace });
+            actor.do_send(Interrupt(leaving));
         }
         self.phase = Phase::Closing(run);
         self.leave_when_done(ctx);
@@ -559,25 +583,5 @@ pub(super) async fn committed<T>(
             ErrorCode::StoreUnavailable,
             "this could not be stored, so nothing was done; check the disk and the database, and send it again",
         ))
-    })
-}
-
-fn plain_answer(state: &State, run_id: RunId, end: &RunEnd) -> Result<PlainAnswer, NaviError> {
-    if let RunEnd::Failed(error) = end {
-        return Err(error.clone());
-    }
-    let last = state
-        .run_messages
-        .iter()
-        .rev()
-        .find(|message| message.role == Role::Assistant);
-    Ok(PlainAnswer {
-        run_id,
-        message_id: last.map_or_else(MessageId::new, |message| message.id),
-        content: last
-            .and_then(|message| message.content.clone())
-            .unwrap_or_default(),
-        completed: *end == RunEnd::Answered,
-        context_tokens: state.summary.context_token_count,
     })
 }

@@ -7,7 +7,8 @@ use sea_orm::{
 };
 
 use super::entities::{
-    approval, branch, chunk, consent_entry, consent_rule, event, message, queued_message, run,
+    approval, branch, chunk, consent_entry, consent_rule, event, message, model_call, prompt_part,
+    queued_message, run,
 };
 use super::error::{Failure, classify};
 use super::prepare::{BranchChange, Prepared, QueueChange, RunChange};
@@ -55,6 +56,8 @@ pub(super) struct Batch {
     answers: Vec<(SessionId, ApprovalId, approval::ActiveModel)>,
     rules: Vec<consent_rule::ActiveModel>,
     consented: Vec<consent_entry::ActiveModel>,
+    prompt_parts: Vec<prompt_part::ActiveModel>,
+    model_calls: Vec<model_call::ActiveModel>,
 }
 
 impl Batch {
@@ -103,6 +106,9 @@ impl Batch {
         );
         self.rules.extend(commit.rules.iter().cloned());
         self.consented.extend(commit.consented.iter().cloned());
+        self.prompt_parts
+            .extend(commit.prompt_parts.iter().cloned());
+        self.model_calls.extend(commit.model_calls.iter().cloned());
     }
 
     pub(super) async fn write(self, transaction: &DatabaseTransaction) -> Result<(), WriteError> {
@@ -163,7 +169,13 @@ impl Batch {
         for rule in self.rules {
             insert(transaction, vec![rule], Some(newer_rule.clone())).await?;
         }
-        insert(transaction, self.consented, None).await
+        insert(transaction, self.consented, None).await?;
+        let same_part =
+            OnConflict::columns([prompt_part::Column::SessionId, prompt_part::Column::Sha256])
+                .do_nothing()
+                .to_owned();
+        insert(transaction, self.prompt_parts, Some(same_part)).await?;
+        insert(transaction, self.model_calls, None).await
     }
 }
 

@@ -1,10 +1,13 @@
 //! Which messages stand on which branch.
 
+use std::collections::BTreeMap;
+
 use super::testing::{TestDb, Writer, at, on_both, user_message};
 use super::types::Write;
 use super::{Store, StoreError};
 use crate::domain::history::{Branch, ContextState, Place, fork, path};
-use crate::protocol::ids::{MessageId, SessionId};
+use crate::protocol::command::CallDecision;
+use crate::protocol::ids::{CallId, MessageId, SessionId};
 
 on_both!(
     messages_stand_on_the_branch_that_is_shown,
@@ -151,6 +154,7 @@ async fn a_context_belongs_to_its_branch(db: TestDb) {
         summary: Some(user_message(text)),
         plan: None,
         memory: Some("likes tea\0".to_owned()),
+        decisions: BTreeMap::from([(CallId("c\0".to_owned()), CallDecision::Done)]),
     };
     let (old, new) = (compressed(2, "old"), compressed(5, "new"));
     let forked = Branch {

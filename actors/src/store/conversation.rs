@@ -4,15 +4,15 @@ use sea_orm::{
     ColumnTrait, Condition, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
 };
 
-use super::entities::{message, queued_message, session};
+use super::entities::{message, queued_message, run, session};
 use super::load::branches;
-use super::rows::{message_from_row, numbered_message, queued_from_row};
-use super::values::{DbText, from_db, to_db};
+use super::rows::{message_from_row, numbered_message, queued_from_row, run_from_row};
+use super::values::{DbText, from_db, name_of, to_db};
 use super::{Store, StoreError};
 use crate::domain::history::{Place, Segment, path};
-use crate::protocol::ids::{MessageId, SessionId};
-use crate::protocol::message::Message;
-use crate::protocol::session::QueuedMessage;
+use crate::protocol::ids::{MessageId, RunId, SessionId};
+use crate::protocol::message::{Message, Role};
+use crate::protocol::session::{QueuedMessage, RunState};
 
 /// A message that a client sent before under the same id.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,14 @@ pub enum KnownMessage {
     Sent(Message),
     /// It still waits for the run before it.
     Queued(QueuedMessage),
+}
+
+/// How a run ended, and the last that its model said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    pub state: RunState,
+    pub reason: Option<String>,
+    pub message: Option<Message>,
 }
 
 impl Store {
@@ -148,6 +156,39 @@ impl Store {
         queued
             .map(|row| queued_from_row(row).map(KnownMessage::Queued))
             .transpose()
+    }
+
+    /// What a run of this session came to. None where there is no such run.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn answer_of(
+        &self,
+        id: SessionId,
+        run_id: RunId,
+    ) -> Result<Option<Answer>, StoreError> {
+        let moment = self.begin_read().await?;
+        let row = run::Entity::find_by_id(run_id.0)
+            .filter(run::Column::SessionId.eq(id.0))
+            .one(&moment)
+            .await?;
+        let Some(row) = row else {
+            return Ok(None);
+        };
+        let said = message::Entity::find()
+            .filter(message::Column::SessionId.eq(id.0))
+            .filter(message::Column::RunId.eq(run_id.0))
+            .filter(message::Column::Role.eq(name_of(&Role::Assistant)?))
+            .order_by_desc(message::Column::Ordinal)
+            .one(&moment)
+            .await?;
+        moment.commit().await?;
+        let run = run_from_row(row)?;
+        Ok(Some(Answer {
+            state: run.state,
+            reason: run.reason,
+            message: said.map(message_from_row).transpose()?,
+        }))
     }
 }
 

@@ -17,6 +17,9 @@ pub enum StoreError {
     /// then, and a commit with events may simply be sent again.
     #[error("the database is not available: {0}")]
     Unavailable(String),
+    /// It did not answer in time: nobody knows whether this commit was written or still will be.
+    #[error("the database did not say whether it has written this: {0}")]
+    Unsettled(String),
     #[error("the database holds something unexpected: {0}")]
     Corrupt(String),
 }

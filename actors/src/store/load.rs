@@ -6,7 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use sea_orm::sea_query::{CaseStatement, Expr, ExprTrait};
 use sea_orm::{
-    ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, DatabaseTransaction, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder,
+    QuerySelect,
 };
 use uuid::Uuid;
 
@@ -39,13 +40,36 @@ impl Store {
         id: SessionId,
         owner: &OwnerId,
     ) -> Result<LoadedSession, StoreError> {
-        let owner = DbText::from(owner.0.as_str());
-        let same_owner = session::Column::Owner.eq(owner.clone());
+        let same_owner = session::Column::Owner.eq(DbText::from(owner.0.as_str()));
         let epoch = CaseStatement::new()
             .case(same_owner, Expr::col(session::Column::Epoch))
             .finally(Expr::col(session::Column::Epoch).add(1));
+        self.take(id, owner, epoch.into()).await
+    }
+
+    /// The same, and the epoch moves on in any case: whatever the same owner wrote before this
+    /// and is not written yet never will be.
+    ///
+    /// # Errors
+    /// As [`Store::take_session`].
+    pub async fn seize_session(
+        &self,
+        id: SessionId,
+        owner: &OwnerId,
+    ) -> Result<LoadedSession, StoreError> {
+        let epoch = Expr::col(session::Column::Epoch).add(1);
+        self.take(id, owner, epoch).await
+    }
+
+    async fn take(
+        &self,
+        id: SessionId,
+        owner: &OwnerId,
+        epoch: Expr,
+    ) -> Result<LoadedSession, StoreError> {
+        let owner = DbText::from(owner.0.as_str());
         let taken = session::Entity::update_many()
-            .col_expr(session::Column::Epoch, epoch.into())
+            .col_expr(session::Column::Epoch, epoch)
             .col_expr(session::Column::Owner, Expr::value(owner))
             .filter(session::Column::Id.eq(id.0))
             .filter(session::Column::DeletedAt.is_null())
@@ -98,9 +122,12 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         _ => Vec::new(),
     };
     let approvals = waiting(moment, id).await?;
-    let run_first_seq = match row.last_run_id {
-        Some(run_id) if !approvals.is_empty() => first_seq(moment, run_id).await?,
-        _ => None,
+    let (run_first_seq, interruptions) = match &last_run {
+        Some(run) if run.state == name_of(&RunState::Running)? => (
+            first_seq(moment, run.id).await?,
+            interruptions(moment, run).await?,
+        ),
+        _ => (None, 0),
     };
     let asks = i64::try_from(approvals.len()).unwrap_or(i64::MAX);
     Ok(LoadedSession {
@@ -111,6 +138,7 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         tainted_at: row.tainted_at,
         approvals,
         run_first_seq,
+        interruptions,
         todo: from_json("sessions.todo", &row.todo)?,
         scratchpad: from_json("sessions.scratchpad", &row.scratchpad)?,
         last_seq: from_db("sessions.last_seq", row.last_seq)?,
@@ -147,6 +175,18 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         started_calls,
         child_calls,
     })
+}
+
+/// How many runs that answered the same message were interrupted.
+async fn interruptions(moment: &DatabaseTransaction, run: &run::Model) -> Result<u32, StoreError> {
+    let count = run::Entity::find()
+        .filter(run::Column::SessionId.eq(run.session_id))
+        .filter(run::Column::MessageId.eq(run.message_id))
+        .filter(run::Column::ParentRunId.is_null())
+        .filter(run::Column::State.eq(name_of(&RunState::Interrupted)?))
+        .count(moment)
+        .await?;
+    Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// The first event of a run.

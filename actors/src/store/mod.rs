@@ -8,6 +8,7 @@ mod batch;
 mod commit;
 mod consent;
 mod conversation;
+mod database_file;
 mod entities;
 mod error;
 mod files;
@@ -17,6 +18,7 @@ mod logins;
 mod memory;
 mod memory_facts;
 mod memory_reading;
+mod model_calls;
 mod open;
 mod prepare;
 mod rows;
@@ -29,7 +31,7 @@ mod upkeep;
 mod users;
 mod values;
 
-pub use conversation::KnownMessage;
+pub use conversation::{Answer, KnownMessage};
 pub use error::{OpenError, StoreError};
 pub use files::{ExpiredFile, FileQuota, NewFile, StoredFile, StoredText};
 pub use memory::{Memory, NamedFormerFact, SavedFact, StoredSummary};
@@ -39,15 +41,19 @@ pub use search::MAX_HITS;
 pub use tool_pins::ToolPin;
 pub use types::{
     ApiToken, ChildCall, ChunkRow, Commit, ConsentRow, EventRow, LoadedSession, LogCursor, LogItem,
-    LogPage, LogRange, NewRule, NewSession, PageLimits, RunRow, SecretHash, StoredRun, User,
-    UserRole, WebLogin, Write,
+    LogPage, LogRange, NewRule, NewSession, PageLimits, RunRow, SecretHash, StoredCall, StoredRun,
+    User, UserRole, WebLogin, Write,
 };
 pub use upkeep::AppliedMigration;
+
+use std::sync::Arc;
 
 use sea_orm::{
     DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, IsolationLevel,
     SqliteTransactionMode, TransactionOptions, TransactionTrait,
 };
+
+use self::database_file::DatabaseFile;
 
 /// The database, open. Clones share its connections.
 #[derive(Clone, Debug)]
@@ -57,6 +63,8 @@ pub struct Store {
     write: DatabaseConnection,
     /// On PostgreSQL the same pool as `write`.
     read: DatabaseConnection,
+    /// None on PostgreSQL, and where the database is only looked at.
+    file: Option<Arc<DatabaseFile>>,
 }
 
 impl Store {
@@ -92,12 +100,17 @@ impl Store {
     /// default takes it at the first write, and then fails instead of waiting where
     /// another writer was faster.
     async fn begin_write(&self) -> Result<DatabaseTransaction, DbErr> {
-        self.write
+        let transaction = self
+            .write
             .begin_with_options(TransactionOptions {
                 sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
                 ..TransactionOptions::default()
             })
-            .await
+            .await?;
+        if let Some(file) = &self.file {
+            file.check().await?;
+        }
+        Ok(transaction)
     }
 
     /// A transaction whose reads all see the same moment. SQLite's always do, and it warns
@@ -141,6 +154,9 @@ mod memory_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod migration_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod model_call_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod open_tests;

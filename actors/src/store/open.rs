@@ -4,17 +4,20 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use backon::{ConstantBuilder, Retryable};
 use navi_migrations::{MigrateError, Migrator};
-use sea_orm::sqlx::ConnectOptions;
 use sea_orm::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sea_orm::sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
 };
+use sea_orm::sqlx::{ConnectOptions, Connection, Executor};
 use sea_orm::{DatabaseConnection, DbErr, RuntimeErr, SqlxError};
 
+use super::database_file::DatabaseFile;
 use super::error::{Failure, classify};
 use super::{OpenError, Store};
 
@@ -62,10 +65,17 @@ impl Store {
     /// # Errors
     /// [`OpenError`]; nothing was changed then.
     pub async fn open(config: &StoreConfig) -> Result<Self, OpenError> {
-        let (store, place) = connect(config).await?;
+        let (mut store, place) = connect(config).await?;
         prepare(&store, &place).await.inspect_err(|error| {
             tracing::debug!(%error, "the database could not be prepared");
         })?;
+        if let Place::File(path) = &place {
+            let found = DatabaseFile::find(path).await;
+            store.file = Some(Arc::new(found.map_err(|error| OpenError::NotWritable {
+                path: path.clone(),
+                reason: error.to_string(),
+            })?));
+        }
         Ok(store)
     }
 
@@ -168,14 +178,29 @@ async fn open_sqlite(path: &Path) -> Result<Store, OpenError> {
         .foreign_keys(true)
         .synchronous(SqliteSynchronous::Full)
         .disable_statement_logging();
+    // Of the one connection that writes.
+    let reads_only = Arc::new(AtomicBool::new(false));
     // Going over to WAL needs the file for a moment, and SQLite does not wait for that
     // where another process has it: a second start beside the first.
     let write = (|| async {
+        let (connected, released) = (Arc::clone(&reads_only), Arc::clone(&reads_only));
         SqlitePoolOptions::new()
             .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .idle_timeout(None)
             .max_lifetime(None)
+            .after_connect(move |connection, _| {
+                let connected = Arc::clone(&connected);
+                Box::pin(async move {
+                    let reads_only = is_refused_writing(connection).await;
+                    connected.store(reads_only, Ordering::Relaxed);
+                    Ok(())
+                })
+            })
+            .after_release(move |connection, _| {
+                let reads_only = released.load(Ordering::Relaxed);
+                Box::pin(async move { Ok(!reads_only && is_settled(connection).await?) })
+            })
             .connect_with(options.clone().journal_mode(SqliteJournalMode::Wal))
             .await
             .map_err(|error| DbErr::Conn(RuntimeErr::SqlxError(error.into())))
@@ -188,11 +213,34 @@ async fn open_sqlite(path: &Path) -> Result<Store, OpenError> {
         .max_connections(SQLITE_READERS)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .max_lifetime(None)
+        .after_release(|connection, _| Box::pin(is_settled(connection)))
         .connect_lazy_with(options.pragma("query_only", "ON"));
     Ok(Store {
         write: DatabaseConnection::from(write),
         read: DatabaseConnection::from(read),
+        file: None,
     })
+}
+
+/// Whether a connection will never write. SQLite opens a file for reading where it cannot be
+/// opened for more, tells nobody, and stays with that when the disk can be written again.
+async fn is_refused_writing(connection: &mut SqliteConnection) -> bool {
+    match connection.execute("BEGIN IMMEDIATE; ROLLBACK").await {
+        Ok(_) => false,
+        Err(error) => {
+            let error = DbErr::Conn(RuntimeErr::SqlxError(error.into()));
+            classify(&error) == Failure::NotWritable
+        }
+    }
+}
+
+/// Whether a connection may serve again. Where the disk fails it, SQLite ends a transaction by
+/// itself: sqlx finds nothing to roll back then, counts it as open for ever, and makes every
+/// later transaction a savepoint in it, whose commit makes nothing durable.
+async fn is_settled(connection: &mut SqliteConnection) -> Result<bool, SqlxError> {
+    // What was asked of it before, a roll-back too, is done when this is answered.
+    connection.ping().await?;
+    Ok(!connection.is_in_transaction())
 }
 
 /// Makes sure that the file is there and writable, before SQLite would create it for
@@ -240,6 +288,7 @@ async fn open_postgres(url: &str) -> Result<(Store, String), OpenError> {
     let store = Store {
         write: connection.clone(),
         read: connection,
+        file: None,
     };
     Ok((store, name))
 }

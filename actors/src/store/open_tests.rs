@@ -164,6 +164,22 @@ async fn sqlite_is_set_up_to_keep_its_word() {
 }
 
 #[tokio::test]
+async fn a_transaction_that_sqlite_ended_by_itself_takes_none_along() {
+    on_sqlite(async |db| {
+        let store = db.open().await;
+        let ended = store.begin_write().await.unwrap();
+        // As SQLite does where the disk fails it.
+        ended.execute_unprepared("ROLLBACK").await.unwrap();
+        drop(ended);
+        drop(store.begin_write().await.unwrap());
+        let writer = Writer::new(&store).await;
+        let user = store.local_user().await.unwrap();
+        store.find_session(user.id, writer.id).await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_bundled_sqlite_has_full_text_search_and_the_wal_reset_fix() {
     on_sqlite(async |db| {
         let store = db.open().await;

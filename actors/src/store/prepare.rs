@@ -9,9 +9,10 @@ use sea_orm::{DynIden, Value};
 use super::StoreError;
 use super::consent::{approval_to_row, entry_to_row, resolved, rule_to_row};
 use super::entities::{
-    approval, branch, chunk, consent_entry, consent_rule, event, message, queued_message, run,
-    session,
+    approval, branch, chunk, consent_entry, consent_rule, event, message, model_call, prompt_part,
+    queued_message, run, session,
 };
+use super::model_calls::{call_to_row, part_to_row};
 use super::rows::{
     branch_to_row, chunk_to_row, event_to_row, message_to_row, queued_to_row, run_to_row,
 };
@@ -54,6 +55,8 @@ pub(super) struct Prepared {
     pub(super) answers: Vec<(ApprovalId, approval::ActiveModel)>,
     pub(super) rules: Vec<consent_rule::ActiveModel>,
     pub(super) consented: Vec<consent_entry::ActiveModel>,
+    pub(super) prompt_parts: Vec<prompt_part::ActiveModel>,
+    pub(super) model_calls: Vec<model_call::ActiveModel>,
 }
 
 /// The end of a run: what changes on its row.
@@ -101,6 +104,8 @@ impl Prepared {
             answers: Vec::new(),
             rules: Vec::new(),
             consented: Vec::new(),
+            prompt_parts: Vec::new(),
+            model_calls: Vec::new(),
         };
         for write in commit.writes {
             prepared.add(write)?;
@@ -247,6 +252,13 @@ impl Prepared {
                     ..Default::default()
                 },
             }),
+            Write::ModelCall { run_id, mut call } => {
+                let parts = std::mem::take(&mut call.prompt.parts).into_iter();
+                self.prompt_parts
+                    .extend(parts.map(|part| part_to_row(session_id, part)));
+                self.model_calls
+                    .push(call_to_row(session_id, run_id, *call)?);
+            }
             Write::ApprovalRequested(approval) => {
                 self.approvals.push(approval_to_row(session_id, approval)?);
             }

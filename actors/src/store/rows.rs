@@ -69,6 +69,7 @@ pub(super) fn message_from_row(row: message::Model) -> Result<Message, StoreErro
             .outcome
             .map(|name| named("messages.outcome", name))
             .transpose()?,
+        decision: None,
         outside: row.outside,
         duration_ms: row
             .duration_ms

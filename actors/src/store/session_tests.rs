@@ -15,6 +15,7 @@ on_both!(
     unfinished_parts_are_what_no_message_holds,
     the_last_run_is_the_newest_in_the_foreground,
     two_handles_write_at_once,
+    a_session_that_is_seized_fences_its_own_owner,
 );
 
 async fn the_list_is_pinned_first_then_latest(db: TestDb) {
@@ -275,4 +276,15 @@ async fn two_handles_write_at_once(db: TestDb) {
             assert_eq!(store.messages(writer.id).await.unwrap().len(), 50);
         }
     }
+}
+
+async fn a_session_that_is_seized_fences_its_own_owner(db: TestDb) {
+    let store = db.open().await;
+    let hangs = Writer::new(&store).await;
+    let seized = store.seize_session(hangs.id, &hangs.owner).await.unwrap();
+    assert_eq!(seized.epoch, hangs.epoch + 1);
+    let late = vec![Write::Message(user_message("late"))];
+    assert_eq!(hangs.write(late).await, Err(StoreError::Fenced));
+    let kept = store.take_session(hangs.id, &hangs.owner).await.unwrap();
+    assert_eq!(kept, seized, "it is only moved on where it is seized");
 }

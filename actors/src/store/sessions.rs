@@ -96,6 +96,7 @@ impl Store {
             tainted_at: None,
             approvals: Vec::new(),
             run_first_seq: None,
+            interruptions: 0,
         })
     }
 

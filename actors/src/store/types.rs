@@ -5,11 +5,13 @@ use uuid::Uuid;
 
 use crate::domain::consent::Asking;
 use crate::domain::history::{Branch, ContextState};
+use crate::domain::model_calls::{ModelCall, Recipe};
 use crate::protocol::approval::{ConsentEntry, ConsentMode, ConsentRule, Resolution};
 use crate::protocol::event::PartKind;
 use crate::protocol::ids::{
     ApprovalId, CallId, MessageId, OwnerId, PartId, RunId, SessionId, UserId,
 };
+use crate::protocol::inspect::{CallInfo, CallReply};
 use crate::protocol::message::Message;
 use crate::protocol::plan::Plan;
 use crate::protocol::session::{QueuedMessage, RunState, SessionSummary};
@@ -81,6 +83,11 @@ pub enum Write {
     RunLoop {
         run_id: RunId,
         json: String,
+    },
+    /// A model call of a run.
+    ModelCall {
+        run_id: RunId,
+        call: Box<ModelCall>,
     },
     ApprovalRequested(Asking),
     /// The first answer counts.
@@ -193,6 +200,8 @@ pub struct LoadedSession {
     pub epoch: i64,
     /// The newest run, whatever its state.
     pub last_run: Option<StoredRun>,
+    /// How many runs that answered the same message were interrupted.
+    pub interruptions: u32,
     /// The branch that its messages stand on; the root where it has none.
     pub last_run_branch: u32,
     /// Of the runs that are still marked `running`: their streamed text that no message
@@ -221,6 +230,17 @@ pub struct ChildCall {
     pub call_id: CallId,
     pub tool: String,
     pub args: serde_json::Value,
+}
+
+/// A model call as the store has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredCall {
+    pub info: CallInfo,
+    pub recipe: Recipe,
+    /// The request's [`seal`](crate::domain::model_calls::seal).
+    pub sha256: String,
+    /// The reply; of what was said before a call failed or was cut off, what was kept.
+    pub reply: CallReply,
 }
 
 /// A new session.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
+use navi_actors::domain::hangs::Patience;
 use navi_actors::engine::{Engine, EngineConfig};
 use navi_actors::feed::Feed;
 use navi_actors::files::FileLimits;
@@ -23,7 +24,7 @@ use navi_actors::protocol::ids::{SessionId, UserId};
 use navi_actors::protocol::profile::{Profile, ProfileFlags};
 use navi_actors::protocol::status::{BackendKind, BackendState, Fence, ModelInfo};
 use navi_actors::protocol::tool::{Effect, ToolSpec};
-use navi_actors::services::{CompressionPolicy, ConsentPolicy, RunLimits};
+use navi_actors::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits};
 use navi_actors::store::{Location, Store, StoreConfig};
 use navi_actors::tools::filesystem::Filesystem;
 use navi_actors::tools::memory::{MemoryForget, MemorySave, MemorySearch};
@@ -372,6 +373,7 @@ pub(crate) struct Setup {
     pub(crate) profiles: Vec<Profile>,
     pub(crate) window: u32,
     pub(crate) runs: RunLimits,
+    pub(crate) resume: ResumePolicy,
     pub(crate) compression: CompressionPolicy,
     pub(crate) consent: ConsentPolicy,
     pub(crate) memory: MemoryTimes,
@@ -385,6 +387,7 @@ impl Default for Setup {
             profiles: vec![profile("plain")],
             window: 4096,
             runs: RunLimits::default(),
+            resume: ResumePolicy::default(),
             compression: CompressionPolicy::default(),
             consent: ConsentPolicy::default(),
             memory: MemoryTimes::default(),
@@ -457,6 +460,7 @@ impl House {
             file_access: Arc::default(),
             context_window: setup.window,
             runs: setup.runs,
+            resume: setup.resume,
             compression: setup.compression,
             consent: setup.consent,
             think: true,
@@ -465,6 +469,7 @@ impl House {
                 chunk: Duration::from_secs(10),
             },
             memory: setup.memory,
+            patience: Some(Patience::default()),
             warnings: Vec::new(),
             fence: Fence::default(),
             runtime,

@@ -164,6 +164,7 @@ async fn fill(dir: &Path, messages: u64) -> SessionId {
         summary: Some(summary),
         plan: None,
         memory: Some(String::new()),
+        ..ContextState::default()
     }));
     filler.commit(writes).await;
     store.close().await.unwrap();

@@ -6,13 +6,14 @@ use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::{Envelope, Event};
 use serde_json::Value;
 
-const TYPES: [&str; 6] = [
+const TYPES: [&str; 7] = [
     "message",
     "stop",
     "continue",
     "withdraw",
     "edit_queued",
     "approve",
+    "resolve_call",
 ];
 
 /// Why a frame was refused.

@@ -288,6 +288,10 @@ async fn handle(
             .approve(user, session, approval_id, decision.into())
             .await
             .map(|()| None),
+        ClientFrame::ResolveCall { call_id, decision } => engine
+            .resolve_call(user, session, call_id, decision)
+            .await
+            .map(|()| None),
     };
     done.map_err(|error| Refusal { error, client_id })
 }

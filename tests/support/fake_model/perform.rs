@@ -76,12 +76,17 @@ async fn stream(
                 body.begin().await?;
                 return Ok(Connection::Cut);
             }
+            Step::Bytes(bytes) => body.writer.write_all(&bytes).await?,
+            Step::Cut => return Ok(Connection::Cut),
+            Step::Reset => return Ok(Connection::Reset),
             Step::Silence => std::future::pending().await,
             Step::EndlessText { piece, every_ms } => loop {
                 body.chunk(&wire.text(&piece)).await?;
-                if every_ms > 0 {
-                    tokio::time::sleep(Duration::from_millis(every_ms)).await;
-                }
+                pause(every_ms).await;
+            },
+            Step::EndlessRaw { piece, every_ms } => loop {
+                body.chunk(&piece).await?;
+                pause(every_ms).await;
             },
         }
     }
@@ -151,7 +156,12 @@ async fn whole(
                 body.chunk(half(&wire.whole())).await?;
                 return Ok(Connection::Cut);
             }
-            Step::Silence | Step::EndlessText { .. } => std::future::pending().await,
+            Step::Bytes(bytes) => body.writer.write_all(&bytes).await?,
+            Step::Cut => return Ok(Connection::Cut),
+            Step::Reset => return Ok(Connection::Reset),
+            Step::Silence | Step::EndlessText { .. } | Step::EndlessRaw { .. } => {
+                std::future::pending::<()>().await;
+            }
         }
     }
     // A script that writes the body itself has written it.
@@ -159,6 +169,12 @@ async fn whole(
         body.chunk(&wire.whole()).await?;
     }
     body.end().await
+}
+
+async fn pause(ms: u64) {
+    if ms > 0 {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
 }
 
 fn half(text: &str) -> &str {

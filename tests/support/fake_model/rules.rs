@@ -101,6 +101,13 @@ pub(super) fn reply_to(body: &Value) -> Vec<Step> {
     steps
 }
 
+/// How many tool results stand after the last user message.
+pub(super) fn results_since_the_user(messages: &[&Value]) -> usize {
+    let after = messages.iter().rev();
+    let after = after.take_while(|message| role(message) != "user");
+    after.filter(|message| role(message) == "tool").count()
+}
+
 /// `NAME {json}`.
 fn read_call(text: &str) -> Option<(String, Value)> {
     let (name, arguments) = text.trim().split_once(char::is_whitespace)?;

@@ -56,10 +56,21 @@ pub(crate) enum Step {
     End,
     /// Cuts the connection in the middle of the body.
     Close,
+    /// These bytes onto the connection as they are, without a head or a chunk of ours.
+    Bytes(Vec<u8>),
+    /// Cuts the connection where it is, with nothing more.
+    Cut,
+    /// The same by a reset.
+    Reset,
     /// Nothing more, until the client goes away.
     Silence,
     /// A text that never ends.
     EndlessText {
+        piece: String,
+        every_ms: u64,
+    },
+    /// The same of [`Step::Raw`].
+    EndlessRaw {
         piece: String,
         every_ms: u64,
     },
@@ -119,6 +130,9 @@ pub(crate) struct Reply {
     /// It must ask for this temperature.
     #[serde(default)]
     temperature: Option<f64>,
+    /// So many results must stand after the last user message.
+    #[serde(default)]
+    results: Option<usize>,
     /// Answers every such call that no other script answers, and is never used up.
     #[serde(default)]
     pub(super) always: bool,
@@ -134,6 +148,7 @@ impl Reply {
             system: None,
             last: None,
             temperature: None,
+            results: None,
             always: false,
         }
     }
@@ -168,6 +183,11 @@ impl Reply {
         self
     }
 
+    pub(crate) fn results(mut self, count: usize) -> Self {
+        self.results = Some(count);
+        self
+    }
+
     pub(crate) fn always(mut self) -> Self {
         self.always = true;
         self
@@ -187,6 +207,9 @@ impl Reply {
                 .with_tools
                 .is_none_or(|wanted| wanted == offers_tools(body))
             && self.streamed == is_streamed(body)
+            && self
+                .results
+                .is_none_or(|wanted| wanted == rules::results_since_the_user(&messages))
             && self.temperature.is_none_or(|wanted| {
                 temperature_of(body).is_some_and(|asked| (asked - wanted).abs() < 1e-4)
             })

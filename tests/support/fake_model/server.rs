@@ -103,6 +103,12 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         match outcome? {
             Connection::Open => {}
             Connection::Cut => return Ok(()),
+            Connection::Reset => {
+                writer.as_ref().set_zero_linger()?;
+                // Dropped, it would say goodbye first.
+                writer.forget();
+                return Ok(());
+            }
         }
     }
     Ok(())
@@ -111,6 +117,7 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
 pub(super) enum Connection {
     Open,
     Cut,
+    Reset,
 }
 
 async fn answer(

@@ -144,6 +144,15 @@ pub fn compressed<M: Borrow<Message>>(
             summary: Some(summary),
             plan: plan.cloned(),
             memory: before.memory.clone(),
+            decisions: before
+                .decisions
+                .iter()
+                .filter(|(call, _)| {
+                    kept.iter()
+                        .any(|(_, message)| message.borrow().tool_call_id.as_ref() == Some(call))
+                })
+                .map(|(call, decision)| (call.clone(), *decision))
+                .collect(),
         },
     }
 }

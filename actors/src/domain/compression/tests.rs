@@ -334,6 +334,7 @@ fn messages_before_and_after_are_what_the_model_sees() {
             summary: Some(summary.clone()),
             plan: Some(old_plan),
             memory: before.memory,
+            decisions: before.decisions,
         }
     );
 

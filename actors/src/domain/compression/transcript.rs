@@ -115,6 +115,7 @@ fn paragraphs_of(message: &Message, max_chars: usize) -> Vec<String> {
                 Some(ToolOutcome::Failed) => " (failed)",
                 Some(ToolOutcome::Stopped) => " (stopped)",
                 Some(ToolOutcome::OutcomeUnknown) => " (outcome unknown)",
+                Some(ToolOutcome::Interrupted) => " (interrupted)",
             };
             let text = one_line(text, MAX_RESULT_CHARS);
             let from = if message.outside {

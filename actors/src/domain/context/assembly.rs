@@ -59,21 +59,7 @@ impl Assembled {
     /// What a model gets that sees no images: that there were some.
     pub(super) fn without_images(&mut self) {
         let turns = self.turns.iter_mut().flatten();
-        for message in self.head.iter_mut().chain(turns) {
-            if let ChatMessage::User { content, images } = message
-                && !images.is_empty()
-            {
-                let images = std::mem::take(images).len();
-                let what = if images == 1 {
-                    "An image came".to_owned()
-                } else {
-                    format!("{images} images came")
-                };
-                content.push_str(&format!(
-                    "\n[{what} with this that you cannot see: this model takes no images. Say so where it matters.]"
-                ));
-            }
-        }
+        hide_images(self.head.iter_mut().chain(turns));
     }
 
     /// Puts the assistant's words into the head.
@@ -89,6 +75,25 @@ impl Assembled {
                 content: EARLIER_LEFT_OUT.to_owned(),
                 images: Vec::new(),
             });
+        }
+    }
+}
+
+/// Says of images that there were some, instead of showing them.
+pub fn hide_images<'a>(messages: impl IntoIterator<Item = &'a mut ChatMessage>) {
+    for message in messages {
+        if let ChatMessage::User { content, images } = message
+            && !images.is_empty()
+        {
+            let images = std::mem::take(images).len();
+            let what = if images == 1 {
+                "An image came".to_owned()
+            } else {
+                format!("{images} images came")
+            };
+            content.push_str(&format!(
+                "\n[{what} with this that you cannot see: this model takes no images. Say so where it matters.]"
+            ));
         }
     }
 }

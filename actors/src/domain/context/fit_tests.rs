@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::tests::{acceptable, arcs, contents, offer, plain, profile, summary_of};
+use super::tests::{acceptable, arcs, contents, offer, plain, profile, request, summary_of};
 use super::*;
 use crate::domain::talk::{asked, planned, result, run, said, user};
 

@@ -11,6 +11,8 @@ mod tokens;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::message::{Message, MessageState, Role};
 use crate::protocol::plan::Plan;
@@ -22,7 +24,7 @@ use super::files::FileViews;
 use super::guards::budget;
 use super::history::ContextState;
 
-pub use assembly::{Assembled, assemble};
+pub use assembly::{Assembled, assemble, hide_images};
 pub use fit::{Fitted, fit};
 pub use tokens::{estimate_tokens, prompt_was_cut, text_tokens, tool_tokens};
 
@@ -106,51 +108,85 @@ pub struct Built {
     pub estimated_tokens: u32,
 }
 
-/// The request of one model call.
+/// Everything of a call but its conversation: with the same conversation it makes the same
+/// request, whenever that is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// The system message.
+    pub system: String,
+    /// Those that the model may call.
+    pub tools: Vec<ToolSpec>,
+    /// The run's transient notes.
+    pub notes: Vec<String>,
+    pub options: CallOptions,
+}
+
+/// What a call asks for beside its messages and tools.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallOptions {
+    pub model: String,
+    pub temperature: f32,
+    pub think: bool,
+    /// The model's window, in tokens.
+    pub window: u32,
+    /// Whether the model is shown images.
+    pub sees_images: bool,
+}
+
+/// What a call of this profile's and this model's stands in.
 #[must_use]
-pub fn request(
-    profile: &Profile,
-    persona: &str,
-    conversation: &Conversation<'_>,
-    model: &ModelInfo,
-    offer: &Offer,
-) -> Built {
-    let tools = if model.tools == Some(false) {
-        Vec::new()
-    } else {
-        offer.tools.clone()
-    };
-    let window = window(model, offer.context_window);
-    let mut assembled = assemble(
-        &system_message(
-            persona,
-            prompt_of(profile, offer.kind),
-            &added(profile, offer),
-        ),
-        conversation,
-        result_limit(window),
-        &offer.notes,
+pub fn frame(profile: &Profile, persona: &str, model: &ModelInfo, offer: Offer) -> Frame {
+    let system = system_message(
+        persona,
+        prompt_of(profile, offer.kind),
+        &added(profile, &offer),
     );
-    if model.vision == Some(false) {
-        assembled.without_images();
-    }
-    let tool_tokens = tool_tokens(&tools);
-    let reserve = tool_tokens.saturating_add(answer_room(window));
-    let fitted = fit(assembled, window, reserve);
-    Built {
-        request: ChatRequest {
-            messages: fitted.messages,
+    Frame {
+        system,
+        tools: if model.tools == Some(false) {
+            Vec::new()
+        } else {
+            offer.tools
+        },
+        notes: offer.notes,
+        options: CallOptions {
             model: model.name.clone(),
-            tools,
             temperature: profile.temperature,
             think: offer.think && profile.flags.think_enabled && model.thinking != Some(false),
-            context_window: window,
-            max_output_tokens: None,
-            streamed: true,
+            window: window(model, offer.context_window),
+            sees_images: model.vision != Some(false),
         },
-        left_out_turns: fitted.left_out_turns,
-        shortened_results: fitted.shortened_results,
-        estimated_tokens: fitted.estimated_tokens.saturating_add(tool_tokens),
+    }
+}
+
+impl Frame {
+    /// The request of one model call.
+    #[must_use]
+    pub fn request(&self, conversation: &Conversation<'_>) -> Built {
+        let options = &self.options;
+        let limit = result_limit(options.window);
+        let mut assembled = assemble(&self.system, conversation, limit, &self.notes);
+        if !options.sees_images {
+            assembled.without_images();
+        }
+        let tool_tokens = tool_tokens(&self.tools);
+        let reserve = tool_tokens.saturating_add(answer_room(options.window));
+        let fitted = fit(assembled, options.window, reserve);
+        Built {
+            request: ChatRequest {
+                messages: fitted.messages,
+                model: options.model.clone(),
+                tools: self.tools.clone(),
+                temperature: options.temperature,
+                think: options.think,
+                context_window: options.window,
+                max_output_tokens: None,
+                streamed: true,
+            },
+            left_out_turns: fitted.left_out_turns,
+            shortened_results: fitted.shortened_results,
+            estimated_tokens: fitted.estimated_tokens.saturating_add(tool_tokens),
+        }
     }
 }
 

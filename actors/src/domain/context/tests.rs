@@ -19,6 +19,17 @@ use crate::protocol::ids::{CallId, FileId};
 use crate::protocol::profile::ProfileFlags;
 use crate::protocol::tool::Effect;
 
+/// The request of a call in its frame.
+pub(super) fn request(
+    profile: &Profile,
+    persona: &str,
+    conversation: &Conversation<'_>,
+    model: &ModelInfo,
+    offer: &Offer,
+) -> Built {
+    frame(profile, persona, model, offer.clone()).request(conversation)
+}
+
 pub(super) fn arcs(messages: impl IntoIterator<Item = Message>) -> Vec<Arc<Message>> {
     messages.into_iter().map(Arc::new).collect()
 }

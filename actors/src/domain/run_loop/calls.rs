@@ -208,7 +208,7 @@ impl OpenCalls {
                     (ToolOutcome::Stopped, "stopped by the user before it began")
                 }
                 (Closing::Cut(Cut::Interrupted { .. }), true) => {
-                    (ToolOutcome::OutcomeUnknown, OUTCOME_UNKNOWN)
+                    cut_off(only_reads(&entry.planned))
                 }
                 (Closing::Cut(Cut::Interrupted { .. }), false) => (ToolOutcome::Failed, NOT_RUN),
                 (Closing::TimeUp, true) => (ToolOutcome::Failed, TIME_UP),
@@ -230,17 +230,26 @@ impl OpenCalls {
     }
 }
 
-/// The result of a call that was under way when the process went down.
-fn lost(planned: &PlannedCall) -> CallResult {
-    let only_read = match &planned.plan {
-        CallPlan::Run { effect, .. } => *effect == Effect::Read,
-        CallPlan::Refuse(_) => true,
-    };
-    let (outcome, text) = if only_read {
-        (ToolOutcome::Failed, NOT_FINISHED)
+/// What becomes of a call that was under way when the process went down.
+#[must_use]
+pub fn cut_off(only_reads: bool) -> (ToolOutcome, &'static str) {
+    if only_reads {
+        (ToolOutcome::Interrupted, NOT_FINISHED)
     } else {
         (ToolOutcome::OutcomeUnknown, OUTCOME_UNKNOWN)
-    };
+    }
+}
+
+fn only_reads(planned: &PlannedCall) -> bool {
+    match &planned.plan {
+        CallPlan::Run { effect, .. } => *effect == Effect::Read,
+        CallPlan::Refuse(_) => true,
+    }
+}
+
+/// The result of a call that was under way when the process went down.
+fn lost(planned: &PlannedCall) -> CallResult {
+    let (outcome, text) = cut_off(only_reads(planned));
     CallResult {
         outcome,
         text: text.to_owned(),

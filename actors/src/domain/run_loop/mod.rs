@@ -9,7 +9,7 @@ mod ending;
 mod reply;
 mod steps;
 
-pub use calls::{Asked, Since};
+pub use calls::{Asked, Since, cut_off};
 pub use ending::failed;
 pub use steps::{
     CallBook, CallPlan, CallResult, Cut, NOT_FINISHED, NOT_RUN, OUTCOME_UNKNOWN, PlannedCall,
@@ -26,7 +26,7 @@ use super::planning::{Planned, Planner, Task};
 use crate::protocol::chat::Usage;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, MessageId, Origin};
-use crate::protocol::message::{Message, ToolCall};
+use crate::protocol::message::{Message, MessageState, ToolCall};
 use crate::protocol::plan::Plan;
 use crate::protocol::profile::{Profile, ProfileFlags};
 use crate::protocol::todo::TodoItem;
@@ -79,6 +79,9 @@ pub struct RunLoop {
     /// The todo list as it was last seen.
     todo: Vec<TodoItem>,
     phase: Phase,
+    /// It was left in the store at a safe point, to go on when the service is back.
+    #[serde(default)]
+    parked: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -117,6 +120,7 @@ impl RunLoop {
             } else {
                 Phase::Model(ToolUse::Offered)
             },
+            parked: false,
         }
     }
 
@@ -321,8 +325,51 @@ impl RunLoop {
         }
     }
 
+    /// The service goes down at a safe point of this run, and the run is to go on when it is
+    /// back. What the model had said of a reply that was cut off is kept.
+    pub fn park(&mut self, partial: Option<Reply>, now: DateTime<Utc>) -> Vec<Record> {
+        self.parked = true;
+        partial.map_or_else(Vec::new, |partial| {
+            self.keep_partial(partial, MessageState::Interrupted, now)
+        })
+    }
+
+    /// Whether it was left to go on by itself.
+    #[must_use]
+    pub fn is_parked(&self) -> bool {
+        self.parked
+    }
+
+    /// Makes calls again that a crash cut off, before the model is asked: they stand in a
+    /// message of their own, since each call has one result.
+    pub fn repeat(
+        &mut self,
+        calls: &[ToolCall],
+        book: &mut impl CallBook,
+        now: DateTime<Utc>,
+    ) -> Vec<Record> {
+        if calls.is_empty() || self.is_over() {
+            return Vec::new();
+        }
+        let mut message = Message::assistant(MessageId::new(), self.origin.run_id, now);
+        message.tool_calls = calls
+            .iter()
+            .map(|call| ToolCall {
+                id: CallId::new(),
+                ..call.clone()
+            })
+            .collect();
+        let planned = message.tool_calls.iter().map(|call| PlannedCall {
+            plan: book.plan(call),
+            call: call.clone(),
+        });
+        self.phase = Phase::Tools(OpenCalls::of(message.id, planned.collect()));
+        vec![Record::Message(message)]
+    }
+
     /// Goes on after a restart from a loop that was stored while it waited.
     pub fn resume(&mut self, since: &Since<'_>, now: DateTime<Utc>) -> Vec<Record> {
+        self.parked = false;
         let Phase::Tools(open) = &mut self.phase else {
             return Vec::new();
         };

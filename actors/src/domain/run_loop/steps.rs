@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::consent::Asking;
 use crate::domain::history::ContextState;
+use crate::domain::model_calls::ModelCall;
 use crate::domain::planning::Planner;
 use crate::protocol::approval::ConsentEntry;
 use crate::protocol::chat::{RequestedCall, Usage};
@@ -206,6 +207,8 @@ pub enum Record {
     Consented(ConsentEntry),
     /// Text from outside was read.
     Tainted,
+    /// A model call that came to its end. It is no part of the loop: whoever made it adds it.
+    Called(Box<ModelCall>),
     /// The loop as it stands while it waits for a person: what a restart goes on from.
     Waits(String),
     /// The run is over.

@@ -16,6 +16,8 @@ pub(super) mod memory_forgotten;
 pub(super) mod memory_former;
 pub(super) mod memory_summary;
 pub(super) mod message;
+pub(super) mod model_call;
+pub(super) mod prompt_part;
 pub(super) mod queued_message;
 pub(super) mod run;
 pub(super) mod session;

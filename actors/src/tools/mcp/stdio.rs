@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rmcp::RoleClient;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -11,6 +11,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::tools::sandbox::SUBCOMMAND;
 use crate::tools::user::GroupGuard;
 
 /// The longest message of a server. More is thrown away as it comes.
@@ -24,6 +25,18 @@ const STDERR_TAIL: usize = 2 * 1024;
 const INHERITED: [&str; 9] = [
     "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER",
 ];
+
+/// Navi's own program, which keeps servers' programs; none where nothing keeps them.
+static KEEPER: OnceLock<PathBuf> = OnceLock::new();
+
+/// Has the programs of servers started by this program's
+/// [`carry_out`](crate::tools::sandbox::carry_out), which ends them when this process is killed.
+pub fn keep_by(program: PathBuf) {
+    if cfg!(target_os = "linux") {
+        // The first word holds: there is one service in a process.
+        let _ = KEEPER.set(program);
+    }
+}
 
 /// The program. Goes with everything that it started when this is dropped.
 #[derive(Debug)]
@@ -48,7 +61,14 @@ impl Program {
         let inherited = INHERITED
             .iter()
             .filter_map(|name| Some((*name, std::env::var_os(name)?)));
-        let mut building = Command::new(command);
+        let mut building = match KEEPER.get() {
+            Some(keeper) => {
+                let mut kept = Command::new(keeper);
+                kept.args([SUBCOMMAND, "keep", command]);
+                kept
+            }
+            None => Command::new(command),
+        };
         building
             .args(args)
             .env_clear()

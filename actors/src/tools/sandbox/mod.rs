@@ -14,6 +14,8 @@ mod policy;
 #[cfg(target_os = "linux")]
 mod confine;
 #[cfg(target_os = "linux")]
+mod keep;
+#[cfg(target_os = "linux")]
 mod ownership;
 #[cfg(target_os = "linux")]
 mod processes;
@@ -335,6 +337,7 @@ pub fn carry_out(args: &[String]) -> u8 {
     match args {
         [role] if role == "supervise" => supervise::for_service(),
         [role, policy] if role == "confine" => confine::confine_and_execute(policy),
+        [role, command @ ..] if role == "keep" => keep::keep(command),
         _ => FAILED,
     }
     #[cfg(not(target_os = "linux"))]

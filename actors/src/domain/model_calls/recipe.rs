@@ -1,0 +1,247 @@
+//! How a request is put down, and made again.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::Prompt;
+use crate::domain::context::{CallOptions, Conversation, Frame};
+use crate::domain::files::FileViews;
+use crate::domain::history::ContextState;
+use crate::protocol::chat::{ChatMessage, ChatRequest};
+use crate::protocol::ids::MessageId;
+use crate::protocol::message::Message;
+
+/// A text that many requests share, by its SHA-256 in hex.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub sha256: String,
+    pub body: String,
+}
+
+/// How a request is made again. What stands in it as text of 64 digits names a [`Part`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "of", rename_all = "snake_case")]
+pub enum Recipe {
+    /// Of the session's conversation: from the start of its context to a message.
+    Conversation {
+        framed: Framed,
+        /// [`ContextState`].
+        context: String,
+        last: Option<MessageId>,
+    },
+    /// Of a subagent's conversation: all that it had by then.
+    Own { framed: Framed },
+    /// A question beside any conversation, message by message.
+    Question {
+        /// Without its messages.
+        request: ChatRequest,
+        messages: Vec<String>,
+    },
+}
+
+/// A [`Frame`] with its long parts elsewhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Framed {
+    system: String,
+    tools: String,
+    notes: Vec<String>,
+    options: CallOptions,
+}
+
+/// What a recipe is carried out with.
+#[derive(Clone, Debug, Default)]
+pub struct Ingredients {
+    /// Bodies by their SHA-256.
+    pub parts: BTreeMap<String, String>,
+    /// The conversation, as far as the recipe names it.
+    pub messages: Vec<Arc<Message>>,
+    pub files: FileViews,
+}
+
+/// Gathers parts.
+#[derive(Debug, Default)]
+struct Parts(Vec<Part>);
+
+impl Parts {
+    fn add(&mut self, body: String) -> String {
+        let sha256 = hex::encode(Sha256::digest(body.as_bytes()));
+        if self.0.iter().all(|part| part.sha256 != sha256) {
+            self.0.push(Part {
+                sha256: sha256.clone(),
+                body,
+            });
+        }
+        sha256
+    }
+
+    fn add_json<T: Serialize>(&mut self, value: &T) -> serde_json::Result<String> {
+        Ok(self.add(serde_json::to_string(value)?))
+    }
+}
+
+impl Recipe {
+    /// How a call of the session's own is made again.
+    ///
+    /// # Errors
+    /// Where something has no JSON form.
+    pub fn of_conversation(
+        frame: Frame,
+        context: &ContextState,
+        last: Option<MessageId>,
+        request: &ChatRequest,
+    ) -> serde_json::Result<Prompt> {
+        let mut parts = Parts::default();
+        let context = parts.add_json(context)?;
+        let framed = Framed::new(frame, &mut parts)?;
+        let recipe = Self::Conversation {
+            framed,
+            context,
+            last,
+        };
+        recipe.prompt(parts, request)
+    }
+
+    /// How a call of a subagent is made again.
+    ///
+    /// # Errors
+    /// As [`Recipe::of_conversation`].
+    pub fn of_own(frame: Frame, request: &ChatRequest) -> serde_json::Result<Prompt> {
+        let mut parts = Parts::default();
+        let framed = Framed::new(frame, &mut parts)?;
+        Self::Own { framed }.prompt(parts, request)
+    }
+
+    /// How a question beside the conversation is made again.
+    ///
+    /// # Errors
+    /// As [`Recipe::of_conversation`].
+    pub fn of_question(request: &ChatRequest) -> serde_json::Result<Prompt> {
+        let mut parts = Parts::default();
+        let messages = request.messages.iter();
+        let messages = messages.map(|message| parts.add_json(message));
+        let messages = messages.collect::<serde_json::Result<_>>()?;
+        let without = ChatRequest {
+            messages: Vec::new(),
+            ..request.clone()
+        };
+        let recipe = Self::Question {
+            request: without,
+            messages,
+        };
+        recipe.prompt(parts, request)
+    }
+
+    fn prompt(&self, parts: Parts, request: &ChatRequest) -> serde_json::Result<Prompt> {
+        Ok(Prompt {
+            recipe: serde_json::to_string(self)?,
+            parts: parts.0,
+            sha256: seal(request)?,
+        })
+    }
+
+    /// The parts that it names.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        match self {
+            Self::Conversation {
+                framed, context, ..
+            } => vec![&framed.system, &framed.tools, context],
+            Self::Own { framed } => vec![&framed.system, &framed.tools],
+            Self::Question { messages, .. } => messages.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// How the context of the conversation stood; none where it is of no conversation of the
+    /// session, or the part is missing.
+    #[must_use]
+    pub fn context(&self, parts: &BTreeMap<String, String>) -> Option<ContextState> {
+        match self {
+            Self::Conversation { context, .. } => serde_json::from_str(parts.get(context)?).ok(),
+            Self::Own { .. } | Self::Question { .. } => None,
+        }
+    }
+
+    /// How many notes stand at the request's end.
+    #[must_use]
+    pub fn notes(&self) -> usize {
+        match self {
+            Self::Conversation { framed, .. } | Self::Own { framed } => framed.notes.len(),
+            Self::Question { .. } => 0,
+        }
+    }
+
+    /// The request. None where a part is missing, or is not what the recipe takes it for.
+    #[must_use]
+    pub fn request(&self, with: &Ingredients) -> Option<ChatRequest> {
+        match self {
+            Self::Conversation { framed, .. } => {
+                let state = self.context(&with.parts)?;
+                framed.request(&state, with)
+            }
+            Self::Own { framed } => framed.request(&ContextState::default(), with),
+            Self::Question { request, messages } => {
+                let messages = messages.iter();
+                let messages = messages
+                    .map(|name| serde_json::from_str(with.parts.get(name)?).ok())
+                    .collect::<Option<Vec<ChatMessage>>>()?;
+                Some(ChatRequest {
+                    messages,
+                    ..request.clone()
+                })
+            }
+        }
+    }
+}
+
+impl Framed {
+    fn new(frame: Frame, parts: &mut Parts) -> serde_json::Result<Self> {
+        Ok(Self {
+            tools: parts.add_json(&frame.tools)?,
+            system: parts.add(frame.system),
+            notes: frame.notes,
+            options: frame.options,
+        })
+    }
+
+    fn request(&self, state: &ContextState, with: &Ingredients) -> Option<ChatRequest> {
+        let frame = Frame {
+            system: with.parts.get(&self.system)?.clone(),
+            tools: serde_json::from_str(with.parts.get(&self.tools)?).ok()?,
+            notes: self.notes.clone(),
+            options: self.options.clone(),
+        };
+        let messages = with.messages.iter().map(Arc::clone);
+        let messages: Vec<_> = messages.map(|message| state.as_decided(message)).collect();
+        let conversation = Conversation::of(state, &messages).with_files(&with.files);
+        Some(frame.request(&conversation).request)
+    }
+}
+
+/// SHA-256 of a request, in hex.
+///
+/// # Errors
+/// Where it has no JSON form.
+pub fn seal(request: &ChatRequest) -> serde_json::Result<String> {
+    struct Into(Sha256);
+    impl io::Write for Into {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.update(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    // Images can make it megabytes: it is never held as text.
+    let mut digest = Into(Sha256::new());
+    let mut buffered = io::BufWriter::new(&mut digest);
+    serde_json::to_writer(&mut buffered, request)?;
+    io::Write::flush(&mut buffered).map_err(serde_json::Error::io)?;
+    drop(buffered);
+    Ok(hex::encode(digest.0.finalize()))
+}

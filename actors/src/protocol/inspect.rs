@@ -1,0 +1,111 @@
+//! Runs and their model calls, as one who looks into them sees them.
+
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::chat::ChatRequest;
+use super::ids::{MessageId, RunId, SessionId};
+use super::message::ToolCall;
+use super::session::RunState;
+
+/// A run as the store has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunInfo {
+    pub run_id: RunId,
+    pub session_id: SessionId,
+    /// The run that started it; subagents only.
+    pub parent_run_id: Option<RunId>,
+    /// The user message that it answers.
+    pub message_id: MessageId,
+    pub profile_id: String,
+    pub backend: String,
+    pub model: String,
+    pub state: RunState,
+    /// Why it ended so, where that is not plain from the state.
+    pub reason: Option<String>,
+    pub started_at: DateTime<Utc>,
+    pub ended_at: Option<DateTime<Utc>>,
+    /// This and the counts below are known when the run has ended.
+    pub iterations: u32,
+    pub prompt_tokens: u64,
+    pub completion_tokens: u64,
+}
+
+/// What a model call was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallKind {
+    /// An iteration of the loop.
+    Turn,
+    /// A question of planning.
+    Plan,
+    /// The summary of the older part of the conversation.
+    Summary,
+}
+
+/// How a model call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallOutcome {
+    Done,
+    Failed,
+    /// The user stopped the run.
+    Stopped,
+    /// A shutdown ended it.
+    Interrupted,
+    /// The run's time was up.
+    TimeUp,
+}
+
+/// A model call of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CallInfo {
+    /// Counts from 1 within the run.
+    pub n: u32,
+    pub kind: CallKind,
+    pub started_at: DateTime<Utc>,
+    /// From the start, with the wait for a slot and what was tried in vain; none where nothing
+    /// came, and where the answer was wanted whole.
+    pub first_chunk_ms: Option<u64>,
+    pub duration_ms: u64,
+    pub model: String,
+    /// As the backend counted them; for a call of the loop an estimate where it counts nothing.
+    pub prompt_tokens: Option<u32>,
+    pub completion_tokens: Option<u32>,
+    pub outcome: CallOutcome,
+    /// The session's last event before it began.
+    pub after_seq: u64,
+}
+
+/// A run with its calls and the runs that it started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunDetails {
+    pub run: RunInfo,
+    pub calls: Vec<CallInfo>,
+    pub children: Vec<RunId>,
+}
+
+/// Runs of a session, newest first. The next page is the one before the last of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunList {
+    pub runs: Vec<RunInfo>,
+}
+
+/// What the model said.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallReply {
+    pub content: Option<String>,
+    pub thinking: Option<String>,
+    pub tool_calls: Vec<ToolCall>,
+}
+
+/// What the model was sent at a call, and what it said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallDetails {
+    pub request: ChatRequest,
+    /// Whether `request` is what was sent, to the byte. It is made again from what is stored;
+    /// a file that has gone since, or another release, can make it differ.
+    pub exact: bool,
+    pub reply: CallReply,
+}

@@ -1,0 +1,174 @@
+//! How a session's events reach its tabs: numbered, committed, told, and joined.
+//!
+//! This is all of the session's actor that a tab can race with, and it knows no actor: the
+//! actor drives it, and so does the model checker (`tests/races`). Each of its functions is
+//! one turn of the actor; whatever they are called in between, no tab sees a gap, a repeat,
+//! or an event that is not committed.
+
+use std::collections::VecDeque;
+
+use chrono::{DateTime, Utc};
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use super::messages::{Attach, Attached, Outline, Start};
+use super::sequencer::{Frame, Piece, Sequencer, Submission, Told};
+use crate::protocol::event::ResyncReason;
+use crate::store::Write;
+
+/// What was committed and is to be told: the one who tells applies the writes, then has the
+/// frames sent ([`Telling::send`]), then does what the submitter wanted.
+#[derive(Debug)]
+pub struct Committed<T> {
+    pub frames: Vec<Frame>,
+    pub writes: Vec<Write>,
+    pub then: T,
+}
+
+/// See the module. `T` is what a submitter wants done once its submission was told.
+#[derive(Debug)]
+pub struct Telling<T> {
+    sequencer: Sequencer<T>,
+    /// What may be told and is not yet, because telling it is under way further up the stack.
+    ready: VecDeque<Told<T>>,
+    is_telling: bool,
+    live: broadcast::Sender<Frame>,
+    epoch: i64,
+    given_up: CancellationToken,
+}
+
+impl<T> Telling<T> {
+    /// For a session whose last committed event is `last_seq`. A tab that is more than
+    /// `capacity` frames behind is caught up from the log. `given_up` is told to tabs with
+    /// which nothing more is shared.
+    #[must_use]
+    pub fn new(last_seq: u64, epoch: i64, capacity: usize, given_up: CancellationToken) -> Self {
+        Self {
+            sequencer: Sequencer::new(last_seq),
+            ready: VecDeque::new(),
+            is_telling: false,
+            live: broadcast::channel(capacity).0,
+            epoch,
+            given_up,
+        }
+    }
+
+    /// The numbers and the open parts, to look at.
+    #[must_use]
+    pub fn sequencer(&self) -> &Sequencer<T> {
+        &self.sequencer
+    }
+
+    /// As [`Sequencer::submit`].
+    pub fn submit(&mut self, submission: Submission, at: DateTime<Utc>, then: T) {
+        self.sequencer.submit(submission, at, then);
+    }
+
+    /// As [`Sequencer::delta`].
+    pub fn delta(&mut self, piece: Piece, at: DateTime<Utc>) {
+        let told = self.sequencer.delta(piece, at);
+        self.ready.extend(told);
+    }
+
+    /// As [`Sequencer::log_chunks`].
+    pub fn log_chunks(&mut self) {
+        self.sequencer.log_chunks();
+    }
+
+    /// As [`Sequencer::next_commit`].
+    pub fn next_commit(&mut self) -> Option<Vec<Write>> {
+        self.sequencer.next_commit()
+    }
+
+    /// The commit that was on its way is durable.
+    pub fn committed(&mut self) {
+        let told = self.sequencer.committed();
+        self.ready.extend(told);
+    }
+
+    /// Begins to tell what may be told. False where that is under way already, further up the
+    /// stack: what is ready now is told there, after all that was ready before.
+    pub fn begin(&mut self) -> bool {
+        let told = self.sequencer.settle();
+        self.ready.extend(told);
+        !std::mem::replace(&mut self.is_telling, true)
+    }
+
+    /// Sends streamed text up to the next submission, and gives that back to be told. None
+    /// where nothing is left, which ends what [`Telling::begin`] began.
+    pub fn next_committed(&mut self) -> Option<Committed<T>> {
+        loop {
+            match self.ready.pop_front() {
+                Some(Told::Delta(frame)) => self.send(frame),
+                Some(Told::Submission {
+                    frames,
+                    writes,
+                    then,
+                }) => {
+                    return Some(Committed {
+                        frames,
+                        writes,
+                        then,
+                    });
+                }
+                None => {
+                    self.is_telling = false;
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Sends a frame to every tab.
+    pub fn send(&self, frame: Frame) {
+        // An error means that no tab watches: the log has it.
+        let _ = self.live.send(frame);
+    }
+
+    /// Whether any tab watches.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        self.live.receiver_count() > 0
+    }
+
+    /// What was told until now, and the receiver of what comes. A tab without a cursor gets
+    /// what came after `run_from`, the last event before the run that goes, where one goes.
+    pub fn attach(
+        &self,
+        attach: &Attach,
+        run_from: Option<u64>,
+        outline: impl FnOnce() -> Outline,
+    ) -> Attached {
+        Attached {
+            start: self.start_of(attach, run_from, outline),
+            epoch: self.epoch,
+            open: self.sequencer.beyond_log().cloned().collect(),
+            live: self.live.subscribe(),
+            given_up: self.given_up.clone(),
+        }
+    }
+
+    fn start_of(
+        &self,
+        attach: &Attach,
+        run_from: Option<u64>,
+        outline: impl FnOnce() -> Outline,
+    ) -> Start {
+        let upto = self.sequencer.told_seq();
+        let resync = |reason| Start::Resync {
+            reason,
+            outline: Box::new(outline()),
+        };
+        if attach.epoch.is_some_and(|epoch| epoch != self.epoch) {
+            return resync(ResyncReason::EpochChanged);
+        }
+        match attach.after {
+            Some(after) if after > upto => resync(ResyncReason::CursorAhead),
+            Some(after) => Start::Log { after, upto },
+            None => Start::Log {
+                after: run_from.map_or(upto, |before| before.min(upto)),
+                upto,
+            },
+        }
+    }
+}

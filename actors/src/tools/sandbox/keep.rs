@@ -1,0 +1,64 @@
+//! The keeper: it stands between the service and a program that serves on its standard input
+//! and output, and ends it, with everyone who descends from it, soon after the service is gone.
+
+use std::io::{self, Write as _};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{WaitOptions, wait};
+
+use super::{FAILED, processes};
+
+/// How long a program that is sent nothing any more may take to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Starts the program, hands on what it is sent, and ends with its exit code. What it says goes
+/// to the service without a stop here.
+pub(super) fn keep(words: &[String]) -> u8 {
+    let Some((program, args)) = words.split_first() else {
+        return FAILED;
+    };
+    let me = rustix::process::getpid();
+    let started = rustix::process::set_child_subreaper(Some(me))
+        .map_err(io::Error::from)
+        .and_then(|()| {
+            Command::new(program)
+                .args(args)
+                .stdin(Stdio::piped())
+                .spawn()
+        });
+    let mut child = match started {
+        Ok(child) => child,
+        Err(error) => {
+            // The service tells it, and nothing can be done where it is gone.
+            let _ = writeln!(io::stderr(), "`{program}` could not be started: {error}");
+            return FAILED;
+        }
+    };
+    let own = i32::try_from(child.id()).unwrap_or_default();
+    if let Some(mut input) = child.stdin.take() {
+        thread::spawn(move || {
+            let mut sent = io::stdin().lock();
+            let _ = io::copy(&mut sent, &mut input);
+            drop(input);
+            // It may have closed its input and go on: that is not the service's end.
+            let _ = io::copy(&mut sent, &mut io::sink());
+            thread::sleep(GRACE);
+            processes::end_all(|| true);
+        });
+    }
+    let code = loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == own => {
+                break status.exit_status();
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => break None,
+        }
+    };
+    // Whoever it left behind.
+    processes::end_all(processes::reap);
+    code.and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(FAILED)
+}

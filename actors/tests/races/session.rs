@@ -1,0 +1,285 @@
+//! A session as small as it can be: it drives [`Telling`] as the session's actor does.
+
+use std::collections::VecDeque;
+
+use chrono::{DateTime, Utc};
+use navi_actors::protocol::approval::ConsentMode;
+use navi_actors::protocol::event::{Event, PartKind};
+use navi_actors::protocol::ids::{MessageId, Origin, PartId, RunId, SessionId, UserId};
+use navi_actors::protocol::session::{SessionSnapshot, SessionState, SessionSummary};
+use navi_actors::session::messages::{Attach, Attached, Outline, Start};
+use navi_actors::session::sequencer::{Closed, Piece, Submission};
+use navi_actors::session::telling::{Committed, Telling};
+use navi_actors::store::Write;
+use shuttle::future::yield_now;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::shelf::Shelf;
+
+/// So few frames that tabs lag.
+const CAPACITY: usize = 2;
+
+/// What a session can be told.
+#[derive(Debug)]
+pub(crate) enum Say {
+    /// An event with this code; with it, this message's text is over.
+    Event(&'static str, Option<MessageId>),
+    /// The next piece of a message's text.
+    Text(Piece),
+    /// Streamed text is to be logged: the actor's timer.
+    Log,
+    Attach(Attach, oneshot::Sender<Attached>),
+    /// Where the session stands, and its epoch.
+    Look(oneshot::Sender<(u64, i64)>),
+    /// Told when everything before it is told.
+    Settled(oneshot::Sender<()>),
+    /// What became of a commit.
+    Journal(Result<(), &'static str>),
+    Die,
+}
+
+/// A commit on its way to the journal.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) epoch: i64,
+    pub(crate) writes: Vec<Write>,
+    pub(crate) answer: mpsc::UnboundedSender<Say>,
+}
+
+/// Where a session is.
+#[derive(Clone, Debug)]
+pub(crate) struct Address {
+    pub(crate) to: mpsc::UnboundedSender<Say>,
+    pub(crate) given_up: CancellationToken,
+}
+
+/// What is done once something was told.
+enum Then {
+    Nothing,
+    Attach(Attach, oneshot::Sender<Attached>),
+    Settled(oneshot::Sender<()>),
+}
+
+struct Session {
+    telling: Telling<Then>,
+    epoch: i64,
+    journal: mpsc::UnboundedSender<Order>,
+    own: mpsc::UnboundedSender<Say>,
+}
+
+/// Starts a session that was just taken.
+pub(crate) fn start(
+    (epoch, last_seq): (i64, u64),
+    journal: mpsc::UnboundedSender<Order>,
+) -> Address {
+    let (to, mut mailbox) = mpsc::unbounded_channel();
+    let given_up = CancellationToken::new();
+    let address = Address {
+        to: to.clone(),
+        given_up: given_up.clone(),
+    };
+    let mut session = Session {
+        telling: Telling::new(last_seq, epoch, CAPACITY, given_up),
+        epoch,
+        journal,
+        own: to,
+    };
+    shuttle::future::spawn(async move {
+        // What the one before it left open is closed first.
+        if last_seq > 0 {
+            session.submit("interrupted", None, Then::Nothing).await;
+        }
+        while let Some(said) = mailbox.recv().await {
+            yield_now().await;
+            if !session.hear(said).await {
+                return;
+            }
+        }
+    });
+    address
+}
+
+impl Session {
+    /// False where it ends.
+    async fn hear(&mut self, said: Say) -> bool {
+        match said {
+            Say::Die | Say::Journal(Err(_)) => return false,
+            Say::Event(code, over) => self.submit(code, over, Then::Nothing).await,
+            Say::Text(piece) => {
+                self.telling.delta(piece, at());
+                self.tell().await;
+                self.advance().await;
+            }
+            Say::Log => {
+                self.telling.log_chunks();
+                self.advance().await;
+            }
+            Say::Attach(attach, reply) => {
+                let now = self.attached(&attach);
+                if matches!(now.start, Start::Log { .. }) {
+                    let _ = reply.send(now);
+                } else {
+                    self.when_settled(Then::Attach(attach, reply)).await;
+                }
+            }
+            Say::Look(reply) => {
+                let _ = reply.send((self.telling.sequencer().told_seq(), self.epoch));
+            }
+            Say::Settled(reply) => self.when_settled(Then::Settled(reply)).await,
+            Say::Journal(Ok(())) => {
+                self.telling.committed();
+                self.tell().await;
+                self.advance().await;
+            }
+        }
+        true
+    }
+
+    async fn submit(&mut self, code: &str, over: Option<MessageId>, then: Then) {
+        let event = Event::Notice {
+            code: code.to_owned(),
+            message: over.map_or_else(String::new, |id| PartId::text(id).to_string()),
+            is_subagent: false,
+        };
+        let submission = Submission {
+            events: vec![(None, event)],
+            writes: vec![Write::Pinned(true)],
+            closed: over.map(Closed::Message).into_iter().collect(),
+        };
+        self.telling.submit(submission, at(), then);
+        self.advance().await;
+    }
+
+    async fn when_settled(&mut self, then: Then) {
+        self.telling.submit(Submission::default(), at(), then);
+        self.advance().await;
+    }
+
+    async fn advance(&mut self) {
+        if let Some(writes) = self.telling.next_commit() {
+            let _ = self.journal.send(Order {
+                epoch: self.epoch,
+                writes,
+                answer: self.own.clone(),
+            });
+        }
+        self.tell().await;
+    }
+
+    async fn tell(&mut self) {
+        if !self.telling.begin() {
+            return;
+        }
+        while let Some(Committed { frames, then, .. }) = self.telling.next_committed() {
+            for frame in frames {
+                yield_now().await;
+                self.telling.send(frame);
+            }
+            yield_now().await;
+            match then {
+                Then::Nothing => {}
+                Then::Attach(attach, reply) => {
+                    let _ = reply.send(self.attached(&attach));
+                }
+                Then::Settled(reply) => {
+                    let _ = reply.send(());
+                }
+            }
+        }
+    }
+
+    fn attached(&self, attach: &Attach) -> Attached {
+        self.telling.attach(attach, None, || self.outline())
+    }
+
+    fn outline(&self) -> Outline {
+        let summary = SessionSummary {
+            id: SessionId(Uuid::nil()),
+            user_id: UserId(Uuid::nil()),
+            title: String::new(),
+            profile_id: String::new(),
+            pinned: false,
+            context_token_count: 0,
+            state: SessionState::Idle,
+            asks: 0,
+            created_at: at(),
+            last_active: at(),
+        };
+        Outline {
+            session: SessionSnapshot {
+                unknown_calls: Vec::new(),
+                summary,
+                messages: Vec::new(),
+                todo: Vec::new(),
+                plan: None,
+                compression: None,
+                forks: Vec::new(),
+                queue: Vec::new(),
+                run: None,
+                mode: ConsentMode::Edits,
+                approvals: Vec::new(),
+                can_continue: false,
+                max_context_tokens: 0,
+                last_seq: self.telling.sequencer().told_seq(),
+                epoch: self.epoch,
+            },
+            message_count: 0,
+            branches: Vec::new(),
+            branch_id: 0,
+        }
+    }
+}
+
+/// The journal: writes what it is given in order, after any time, and may fail.
+pub(crate) async fn journal(
+    shelf: Shelf,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+    mut fates: VecDeque<Fate>,
+) {
+    while let Some(Order {
+        epoch,
+        writes,
+        answer,
+    }) = orders.recv().await
+    {
+        yield_now().await;
+        let result = match fates.pop_front().unwrap_or(Fate::Written) {
+            Fate::Written => shelf.commit(epoch, writes),
+            Fate::Refused => Err("the disk is full"),
+            Fate::Lost => {
+                let _ = shelf.commit(epoch, writes);
+                Err("the answer was lost")
+            }
+        };
+        yield_now().await;
+        // The session may have died meanwhile.
+        let _ = answer.send(Say::Journal(result));
+    }
+}
+
+/// What becomes of a commit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fate {
+    Written,
+    Refused,
+    /// It is written, and nobody is told.
+    Lost,
+}
+
+/// A piece of a message's text.
+pub(crate) fn piece(message: MessageId, offset: usize, text: &str) -> Piece {
+    Piece {
+        origin: Origin::foreground(RunId(Uuid::nil())),
+        part_id: PartId::text(message),
+        kind: PartKind::Text,
+        message_id: message,
+        offset: offset as u64,
+        text: text.to_owned(),
+    }
+}
+
+fn at() -> DateTime<Utc> {
+    DateTime::UNIX_EPOCH
+}

@@ -1,0 +1,115 @@
+//! An upgrade in place: on SIGUSR2 this process stops at a safe point and becomes the program
+//! that stands at its path by then, with the same process id and the same listening socket. A
+//! connection that comes meanwhile waits in the socket's queue and is not refused.
+//!
+//! The socket is handed over as systemd hands sockets to services (`LISTEN_FDS`,
+//! `sd_listen_fds(3)`), so Navi can be started by one of its socket units as well.
+
+use std::ffi::OsString;
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use command_fds::{CommandFdExt as _, FdMapping};
+use listenfd::ListenFd;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{error, info, warn};
+
+/// Where the first socket stands that is handed over.
+const FIRST_FD: i32 = 3;
+/// A program that can take over says its version within this.
+const TRIAL_LIMIT: Duration = Duration::from_secs(10);
+
+/// The socket that was handed to this process, if one was.
+pub(super) fn inherited() -> Option<TcpListener> {
+    let listener = ListenFd::from_env().take_tcp_listener(0).ok().flatten()?;
+    listener.set_nonblocking(true).ok()?;
+    Some(listener)
+}
+
+/// What the next program is given.
+#[derive(Debug)]
+pub(super) struct Heirloom {
+    listener: TcpListener,
+    /// As it stood when this process began: the file there may be another one by now.
+    program: PathBuf,
+}
+
+impl Heirloom {
+    pub(super) fn of(listener: &TcpListener) -> anyhow::Result<Self> {
+        Ok(Self {
+            listener: listener.try_clone()?,
+            program: program()?,
+        })
+    }
+
+    /// Becomes the next program. Comes back only where that fails.
+    pub(super) fn hand_over(self) -> anyhow::Error {
+        let mut command = Command::new(&self.program);
+        command
+            .args(std::env::args_os().skip(1))
+            .env("LISTEN_FDS", "1")
+            .env("LISTEN_PID", std::process::id().to_string());
+        let mapping = FdMapping {
+            parent_fd: self.listener.into(),
+            child_fd: FIRST_FD,
+        };
+        if let Err(error) = command.fd_mappings(vec![mapping]) {
+            return anyhow!(error);
+        }
+        let error = command.exec();
+        anyhow!(error).context(format!(
+            "{} could not take over; start it again, runs go on then",
+            self.program.display()
+        ))
+    }
+}
+
+fn program() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("the program's own file is not known")
+}
+
+/// Ends with a SIGUSR2 where a program stands ready that can take over.
+pub(super) async fn asked() {
+    let (Ok(mut signals), Ok(program)) = (signal(SignalKind::user_defined2()), program()) else {
+        warn!("this process cannot be upgraded in place");
+        return std::future::pending().await;
+    };
+    loop {
+        if signals.recv().await.is_none() {
+            return std::future::pending().await;
+        }
+        match trial(&program).await {
+            Ok(version) => {
+                info!(version, "a program stands ready to take over");
+                return;
+            }
+            Err(error) => error!(%error, "no upgrade: this program goes on"),
+        }
+    }
+}
+
+/// Whether the file at the path is a program that starts: its version.
+async fn trial(program: &Path) -> anyhow::Result<String> {
+    let arguments: [OsString; 1] = ["--version".into()];
+    let output = tokio::process::Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(TRIAL_LIMIT, output)
+        .await
+        .with_context(|| format!("{} does not say its version", program.display()))?
+        .with_context(|| format!("{} cannot be run", program.display()))?;
+    if !output.status.success() {
+        return Err(anyhow!(
+            "{} fails to start: {}",
+            program.display(),
+            output.status
+        ));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

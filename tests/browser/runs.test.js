@@ -1,0 +1,176 @@
+// What a run did, and what its model was sent: the panel behind “Details”.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { describe, it } from 'node:test';
+
+import { world } from './harness/world.js';
+
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const REQUEST = 'Count the notes and have somebody read them.';
+const TASK = 'Read the notes and say what stands in them.';
+const call = (name, args) => ({ tool_call: { name, arguments: args } });
+
+describe('the details of a run', () => {
+  const it_has = world();
+
+  const panel = () => it_has.tab.page.getByTestId('run-panel');
+  const rows = (kind, name) => panel().locator(`[data-testid="run-row"]${kind === undefined ? '' : `[data-kind="${kind}"]`}${name === undefined ? '' : `[data-name="${name}"]`}`);
+  /** What the rows are, in order, without what passes by between them. */
+  const order = async () => (await rows().evaluateAll((items) => items.map(({ dataset }) => (dataset.kind === 'child' ? 'child' : dataset.name))))
+    .filter((name) => !['run_waiting', 'notice', 'todo_updated'].includes(name));
+
+  it('open from its answer', async () => {
+    const { model, tab } = it_has;
+    await model.script(
+      { with_tools: true, when: REQUEST, steps: [{ thinking: 'First the notes.' }, call('filesystem', { action: 'list', path: '.' })] },
+      { with_tools: true, when: REQUEST, steps: [call('spawn_agent', { task: TASK })] },
+      { when: TASK, steps: [call('filesystem', { action: 'search_names', pattern: '*.md' })] },
+      { when: TASK, steps: [{ text: 'There are no notes.' }] },
+      { with_tools: true, when: REQUEST, steps: [{ text: 'There is nothing to read.' }] },
+    );
+    await tab.send(REQUEST);
+    await tab.sees('There is nothing to read.');
+    await tab.idle();
+
+    await tab.answers.last().hover();
+    await tab.page.getByTestId('run-details').last().click();
+    await panel().waitFor();
+    await rows('event', 'stream_end').waitFor();
+    assert.equal(await panel().getByTestId('run-state').getAttribute('data-state'), 'completed');
+    assert.match(await panel().getByTestId('run-tokens').innerText(), /\d.* read, .*\d.* written/);
+  });
+
+  it('list what happened in its order, with its times', async () => {
+    const names = await order();
+    assert.equal(names[0], 'message_accepted');
+    assert.ok(names.indexOf('stream_start') < names.indexOf('filesystem'));
+    assert.ok(names.indexOf('filesystem') < names.indexOf('spawn_agent'));
+    assert.ok(names.indexOf('spawn_agent') <= names.indexOf('child'));
+    assert.ok(names.indexOf('child') < names.lastIndexOf('text'));
+    assert.equal(names.at(-1), 'stream_end');
+    const times = await panel().getByTestId('run-when').evaluateAll((items) => items.map(({ dataset }) => Number(dataset.ms)));
+    assert.ok(times.every((ms) => ms >= 0));
+    // A call and the event before it are timed by different hands.
+    assert.ok(times.every((ms, i) => i === 0 || ms > times[i - 1] - 100), times.join(' '));
+
+    // Each answer of the model is there, before what came of it.
+    assert.ok(await rows('call', 'turn').count() >= 3);
+    assert.ok(names.indexOf('turn') < names.indexOf('filesystem'));
+    for (const row of await rows('call', 'turn').all()) {
+      await row.getByTestId('run-duration').waitFor();
+      await row.getByTestId('call-tokens').waitFor();
+      assert.equal(await row.getByTestId('call-outcome').getAttribute('data-outcome'), 'done');
+    }
+    await rows('tool', 'filesystem').getByTestId('run-duration').waitFor();
+    assert.equal(await rows('tool', 'filesystem').count(), 1, 'what the subagent did is its own');
+  });
+
+  it('show by keyboard what a model was sent and what it replied', async () => {
+    const { model, tab } = it_has;
+    const head = rows('call', 'turn').last().locator('button').first();
+    await head.focus();
+    await tab.page.keyboard.press('Enter');
+    assert.equal(await head.getAttribute('aria-expanded'), 'true');
+    const sent = rows('call', 'turn').last().getByTestId('call-sent');
+    await sent.waitFor();
+    assert.equal(await sent.getAttribute('data-exact'), 'true');
+    assert.equal(await sent.getByTestId('call-inexact').count(), 0);
+
+    const told = (await model.runCallsWhere((calls) => calls.length > 0)).filter(({ body }) => JSON.stringify(body).includes(REQUEST)).at(-1);
+    const roles = await sent.getByTestId('sent-message').evaluateAll((items) => items.map(({ dataset }) => dataset.role));
+    assert.deepEqual(roles, told.body.messages.map(({ role }) => role));
+    const user = sent.locator('[data-testid="sent-message"][data-role="user"]').first();
+    await user.locator('summary').click();
+    await user.locator('pre').getByText(REQUEST).waitFor();
+    await sent.getByTestId('call-reply-text').getByText('There is nothing to read.').waitFor();
+  });
+
+  it('say plainly where that is not exactly what was sent, and when it cannot be read', async () => {
+    const { tab } = it_has;
+    const path = /\/runs\/[^/]+\/calls\/\d+$/;
+    await tab.page.route(path, (route) => route.abort(), { times: 1 });
+    const first = rows('call', 'turn').first();
+    await first.locator('button').first().click();
+    await first.getByTestId('error-card').waitFor();
+    const sent = { model: 'gemma', messages: [{ role: 'user', content: 'What is left of it.', images: [] }], tools: [] };
+    await tab.page.route(path, (route) => route.fulfill({ json: { request: sent, exact: false, reply: null } }), { times: 1 });
+    await first.getByTestId('call-retry').click();
+    await first.getByTestId('call-inexact').getByText('is not exactly what was sent').waitFor();
+    await first.getByText('There was none.').waitFor();
+    await first.locator('button').first().click();
+    await first.getByTestId('call-sent').waitFor({ state: 'detached' });
+  });
+
+  it('can be read, wide and narrow, dark and light', async () => {
+    const { tab } = it_has;
+    for (const colorScheme of ['light', 'dark']) {
+      for (const [name, viewport] of [['wide', { width: 1280, height: 1000 }], ['narrow', { width: 360, height: 740 }]]) {
+        await tab.page.emulateMedia({ colorScheme });
+        await tab.page.setViewportSize(viewport);
+        await panel().getByTestId('run-facts').scrollIntoViewIfNeeded();
+        await tab.screenshot(`${name}-${colorScheme}-run-details`);
+        await panel().getByTestId('call-options').scrollIntoViewIfNeeded();
+        await tab.screenshot(`${name}-${colorScheme}-run-call`);
+        const overflow = await panel().locator('.panel-page').evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth);
+        assert.ok(overflow <= 0, `${name} is ${overflow} px too wide`);
+      }
+      await tab.page.evaluate(axe);
+      const { violations } = await tab.page.evaluate(() => globalThis.axe.run('dialog', { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }));
+      assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), []);
+    }
+    await tab.page.setViewportSize({ width: 1280, height: 800 });
+  });
+
+  it('lead to the subagent and back', async () => {
+    const { tab } = it_has;
+    const parent = await panel().getAttribute('data-run-id');
+    const child = await panel().getByTestId('run-child').getAttribute('data-run-id');
+    await panel().getByTestId('run-child').focus();
+    await tab.page.keyboard.press('Enter');
+    await rows('tool', 'filesystem').waitFor();
+    assert.equal(await panel().getAttribute('data-run-id'), child);
+    assert.equal(await tab.page.evaluate(() => document.activeElement?.id), 'run-title', 'who came by keyboard is told where they are');
+    await rows('text', 'text').getByText('There are no notes.').waitFor();
+    assert.equal(await rows('tool', 'spawn_agent').count(), 0);
+    assert.ok(await rows('call').count() >= 2);
+    await rows('call').first().locator('button').first().click();
+    await rows('call').first().locator('[data-testid="sent-message"]', { hasText: TASK }).first().waitFor();
+
+    await panel().getByTestId('run-back').click();
+    await rows('tool', 'spawn_agent').waitFor();
+    assert.equal(await panel().getAttribute('data-run-id'), parent);
+    await tab.page.keyboard.press('Escape');
+    await panel().waitFor({ state: 'detached' });
+    assert.equal(await tab.page.evaluate(() => document.activeElement?.getAttribute('data-testid')), 'run-details');
+  });
+
+  it('say what went wrong when they cannot be read, and try again', async () => {
+    const { tab } = it_has;
+    await tab.page.route(/\/runs\/[^/]+$/, (route) => route.abort(), { times: 1 });
+    await tab.answers.last().hover();
+    await tab.page.getByTestId('run-details').last().click();
+    await panel().getByTestId('error-card').waitFor();
+    await panel().getByTestId('run-retry').click();
+    await rows('event', 'stream_end').waitFor();
+    assert.equal(await panel().getByTestId('error-card').count(), 0);
+    await panel().getByTestId('run-close').click();
+  });
+
+  it('have words in every language', async () => {
+    const { tab } = it_has;
+    for (const [language, title] of [['uk', 'Подробиці запуску'], ['ru', 'Подробности запуска'], ['en', 'Details of the run']]) {
+      await tab.page.evaluate((chosen) => localStorage.setItem('navi.language', chosen), language);
+      await tab.page.reload();
+      await tab.answers.last().hover();
+      await tab.page.getByTestId('run-details').last().click();
+      await panel().getByRole('heading', { name: title }).waitFor();
+      await rows('event', 'stream_end').waitFor();
+      const text = await panel().innerText();
+      assert.doesNotMatch(text, /\b(runs|tool|subagent|unknown)\.[a-z_]+/, 'a key in place of its words');
+      await panel().getByTestId('run-close').click();
+    }
+  });
+});

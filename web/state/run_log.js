@@ -1,0 +1,174 @@
+// What a run did, as a list: its events in their order with the calls of the model among them,
+// each at its time since the run's start.
+
+/** @import { Frame, ModelCall, ToolOutcome } from './wire.js' */
+
+/**
+ * Where a row stands in time: milliseconds since the run's start.
+ * @typedef {{ key: string, at_ms: number }} RowHead
+ */
+
+/** A call of the model. @typedef {RowHead & { kind: 'call', call: ModelCall }} CallRow */
+/** A call of a tool, from its start; without a state while nothing is told of its end.
+ * @typedef {RowHead & { kind: 'tool', call_id: string, tool: string, args: unknown, state: ToolOutcome | 'running', duration_ms: number | null, result: string | null }} ToolRow */
+/** What the model said, or reasoned. @typedef {RowHead & { kind: 'text', part: 'text' | 'thinking', part_id: string, text: string }} TextRow */
+/** A subagent; what it did is its own run's. Without a state where only its id is known.
+ * @typedef {RowHead & { kind: 'child', run_id: string, profile_id: string, task: string, state: 'running' | 'completed' | 'limited' | null, duration_ms: number | null }} ChildRow */
+/** Any other event: what of it is worth a line, and the word of ours that it holds.
+ * @typedef {RowHead & { kind: 'event', type: string, text: string, code: string }} EventRow */
+/** @typedef {CallRow | ToolRow | TextRow | ChildRow | EventRow} RunRow */
+
+/** Events that say nothing of their own here: what they tell stands in another row, or is no step of the run. */
+const SILENT = new Set(['thinking_end', 'turn_thinking', 'tool_output', 'queue_changed', 'branch_changed', 'mode_changed', 'resync']);
+
+/** The events that get a row by their name, for the test that looks for their words. @param {string} type */
+export const isNamed = (type) => !SILENT.has(type)
+  && !['tool_started', 'tool_call', 'stream_delta', 'thinking_delta', 'subagent_started', 'subagent_finished'].includes(type);
+
+/**
+ * @param {object} log
+ * @param {string} log.run_id
+ * @param {string} log.started_at
+ * @param {Frame[]} log.frames of the run and of its subagents, in order
+ * @param {ModelCall[]} log.calls
+ * @param {string[]} log.children ids of its subagents
+ * @param {boolean} log.whole whether the frames reach to the run's end, or to now
+ * @returns {RunRow[]}
+ */
+export function runRows({ run_id, started_at, frames, calls, children, whole }) {
+  const begun = Date.parse(started_at);
+  const since = (/** @type {string} */ at) => Math.max(0, Date.parse(at) - begun);
+  /** @type {RunRow[]} */
+  const rows = [];
+  const waiting = [...calls].sort((a, b) => a.n - b.n);
+  const tell = () => {
+    const call = /** @type {ModelCall} */ (waiting.shift());
+    rows.push({ kind: 'call', key: `call-${call.n}`, at_ms: since(call.started_at), call });
+  };
+  const next = nextSeqs(frames, whole ? Infinity : 0);
+  let last_seq = 0;
+  for (const [i, frame] of frames.entries()) {
+    // What has no number came before the next that has one, and so did the call that brought it.
+    const before = frame.seq ?? Math.max(next[i], last_seq + 1);
+    while (waiting.length > 0 && waiting[0].after_seq < before) tell();
+    last_seq = frame.seq ?? last_seq;
+    addFrame(rows, frame, run_id, since(frame.at));
+  }
+  if (!whole) return rows;
+  while (waiting.length > 0) tell();
+  const told = new Set(rows.map((row) => (row.kind === 'child' ? row.run_id : '')));
+  for (const id of children) {
+    if (!told.has(id)) rows.push({ kind: 'child', key: `child-${id}`, at_ms: 0, run_id: id, profile_id: '', task: '', state: null, duration_ms: null });
+  }
+  return rows;
+}
+
+/**
+ * For each frame the number of the next that has one.
+ * @param {Frame[]} frames
+ * @param {number} end
+ */
+function nextSeqs(frames, end) {
+  /** @type {number[]} */
+  const next = [];
+  let known = end;
+  for (let i = frames.length - 1; i >= 0; i -= 1) {
+    known = frames[i].seq ?? known;
+    next[i] = known;
+  }
+  return next;
+}
+
+/**
+ * When a text began. The log keeps texts without their time: the call that brought it knows.
+ * @param {RunRow | undefined} last the row before it
+ */
+function begunAfter(last) {
+  return last === undefined ? 0 : last.at_ms + (last.kind === 'call' ? last.call.first_chunk_ms ?? 0 : 0);
+}
+
+/**
+ * @param {RunRow[]} rows
+ * @param {Frame} frame
+ * @param {string} run_id
+ * @param {number} at_ms
+ */
+function addFrame(rows, frame, run_id, at_ms) {
+  if (frame.type === 'subagent_started' || frame.type === 'subagent_finished') {
+    if (frame.parent_run_id === run_id && frame.run_id !== undefined) addChild(rows, frame, frame.run_id, at_ms);
+    return;
+  }
+  // What a subagent did is its own run's.
+  if (frame.run_id !== run_id || SILENT.has(frame.type)) return;
+  const key = `${frame.seq ?? `${frame.at}-${rows.length}`}`;
+  switch (frame.type) {
+    case 'stream_delta':
+    case 'thinking_delta': {
+      const last = rows[rows.length - 1];
+      // A text that goes over the end of a page is one text.
+      if (last?.kind === 'text' && last.part_id === frame.part_id) rows[rows.length - 1] = { ...last, text: last.text + frame.delta };
+      else rows.push({ kind: 'text', key: `${frame.part_id}-${frame.offset}`, at_ms: begunAfter(last), part: frame.type === 'stream_delta' ? 'text' : 'thinking', part_id: frame.part_id, text: frame.delta });
+      return;
+    }
+    case 'tool_started':
+      // Told again where a call had waited for a person.
+      if (rows.some((row) => row.kind === 'tool' && row.call_id === frame.call_id)) return;
+      rows.push({ kind: 'tool', key: `tool-${frame.call_id}`, at_ms, call_id: frame.call_id, tool: frame.tool, args: frame.args, state: 'running', duration_ms: null, result: null });
+      return;
+    case 'tool_call': {
+      const { call_id, tool, args, duration_ms, result } = frame;
+      const state = frame.outcome ?? (frame.success ? 'success' : 'failed');
+      const index = rows.findIndex((row) => row.kind === 'tool' && row.call_id === call_id);
+      /** @type {ToolRow} */
+      const row = { kind: 'tool', key: `tool-${call_id}`, at_ms: index < 0 ? at_ms : rows[index].at_ms, call_id, tool, args, state, duration_ms, result };
+      if (index < 0) rows.push(row);
+      else rows[index] = row;
+      return;
+    }
+    default:
+      rows.push({ kind: 'event', key, at_ms, type: frame.type, text: wordsOf(frame), code: codeOf(frame) });
+  }
+}
+
+/**
+ * @param {RunRow[]} rows
+ * @param {Extract<Frame, { type: 'subagent_started' | 'subagent_finished' }>} frame
+ * @param {string} run_id
+ * @param {number} at_ms
+ */
+function addChild(rows, frame, run_id, at_ms) {
+  const index = rows.findIndex((row) => row.kind === 'child' && row.run_id === run_id);
+  const known = rows[index];
+  if (frame.type === 'subagent_started') {
+    if (known === undefined) rows.push({ kind: 'child', key: `child-${run_id}`, at_ms, run_id, profile_id: frame.profile_id, task: frame.task, state: 'running', duration_ms: null });
+    return;
+  }
+  const state = frame.completed_normally ? 'completed' : 'limited';
+  if (known?.kind === 'child') rows[index] = { ...known, state, duration_ms: at_ms - known.at_ms };
+  else rows.push({ kind: 'child', key: `child-${run_id}`, at_ms, run_id, profile_id: '', task: '', state, duration_ms: null });
+}
+
+/** What of an event stands beside its name. @param {Frame} frame @returns {string} */
+function wordsOf(frame) {
+  switch (frame.type) {
+    case 'message_accepted': return frame.content;
+    case 'stream_start': return frame.model;
+    case 'run_waiting': return frame.detail;
+    case 'plan_ready': return frame.plan;
+    case 'profile_switched': return frame.profile_name;
+    case 'context_compressed': return `${frame.messages_before} → ${frame.messages_after}`;
+    case 'todo_updated': return `${frame.items.filter(({ status }) => status === 'done').length} / ${frame.items.length}`;
+    case 'approval_requested': return frame.request.summary;
+    case 'run_interrupted': return frame.reason;
+    case 'notice':
+    case 'error': return frame.message;
+    default: return '';
+  }
+}
+
+/** What of it is one of our own words. @param {Frame} frame */
+function codeOf(frame) {
+  if (frame.type === 'run_waiting') return frame.reason;
+  if (frame.type === 'approval_resolved') return frame.by === 'user' ? frame.decision : frame.by;
+  return frame.type === 'call_resolved' ? frame.decision : '';
+}

@@ -1,0 +1,95 @@
+// A call that had begun when the service went down: did it take effect? The first word from any
+// tab counts, and every tab shows it. Loaded when there is one.
+
+/** @import { CallDecision, UnknownCall } from '../state/wire.js' */
+/** @import { Call } from '../state/model.js' */
+
+import { resolveCall, settled } from '../app/settle.js';
+import { announcement, connection, resolving, session, unknownCalls } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { unshown } from '../state/settling.js';
+import { html, nothing, repeat } from '../vendor/lit.js';
+import { NaviElement } from './element.js';
+import { icons, toolIcon } from './icons.js';
+import { brief } from './tool_card.js';
+
+const DECISIONS = /** @type {const} */ (['done', 'retry', 'skip']);
+const ICONS = { done: icons.check, retry: icons.again, skip: icons.cross };
+
+/** At a call's card: the question, and what was said to it. */
+export class NaviUnknown extends NaviElement {
+  static properties = { call: { attribute: false } };
+
+  constructor() {
+    super();
+    this.call = /** @type {Call} */ (/** @type {unknown} */ (null));
+  }
+
+  updated() {
+    settled(this.call);
+  }
+
+  render() {
+    const { id, decision } = this.call;
+    const asked = unknownCalls.get().find(({ call_id }) => call_id === id);
+    if (asked !== undefined) return question(asked, nothing);
+    if (decision === null) return html`<p class="approval-outcome" data-testid="unknown-hint">${icons.warning}<span>${t('unknown.hint')}</span></p>`;
+    return html`<p class="approval-outcome" role="status" data-testid="unknown-outcome" data-decision=${decision}>${ICONS[decision]}<span>${t(`unknown.said.${decision}`)}</span></p>`;
+  }
+}
+
+/** At the end of the conversation: those that have no card in it. */
+export class NaviUnknownRest extends NaviElement {
+  render() {
+    const state = session.get();
+    return state === null ? nothing : html`<div class="apart">${repeat(unshown(state), ({ call_id }) => call_id, (call) => question(call, html`<p class="approval-meta"><span class="chip">${toolIcon(call.tool)}<span>${call.tool} ${brief(call.args)}</span></span></p>`))}</div>`;
+  }
+}
+
+/** Above the field where one writes: the question may be out of sight, and the keyboard is led to it from here. */
+export class NaviUnknownLine extends NaviElement {
+  firstUpdated() {
+    announcement.set(t('unknown.title'));
+  }
+
+  render() {
+    const calls = unknownCalls.get();
+    return html`<div class="asks" data-testid="unknown-line" data-count=${calls.length}>${icons.warning}<span class="asks-text">${t('unknown.many', { n: calls.length })}</span>
+      <button type="button" class="button small plain" data-testid="unknown-show" @click=${() => show(calls[0]?.call_id ?? '')}>${t('approval.show')}</button></div>`;
+  }
+}
+
+/** @param {UnknownCall} call @param {unknown} what the call is, where nothing beside it says so */
+function question({ call_id }, what) {
+  const said = resolving.get().get(call_id);
+  const blocked = said !== undefined || connection.get() !== 'open';
+  const title = `unknown-${call_id}`;
+  return html`<section class="approval" role="group" aria-labelledby=${title} tabindex="-1" data-testid="unknown-call" data-call-id=${call_id}>
+    <div class="approval-head"><span class="approval-icon">${icons.warning}</span><div>
+      <h3 id=${title}>${t('unknown.title')}</h3>${what}</div></div>
+    <div class="approval-actions">${DECISIONS.map((decision) => html`<button type="button" class="button small ${decision === 'skip' ? 'plain' : 'soft'}"
+      data-testid=${`unknown-${decision}`} aria-disabled=${String(blocked)} @click=${(/** @type {Event} */ event) => { if (!blocked) say(event, call_id, decision); }}
+      >${said === decision ? html`<span class="spinner" aria-hidden="true"></span>` : nothing}<span>${t(`unknown.${decision}`)}</span></button>`)}</div>
+  </section>`;
+}
+
+/** @param {Event} event @param {string} call_id @param {CallDecision} decision */
+function say(event, call_id, decision) {
+  const held = /** @type {Element} */ (event.currentTarget).contains(document.activeElement);
+  if (!resolveCall(call_id, decision) || !held) return;
+  // The keyboard goes on to the next one, and else to what comes after the last.
+  const next = unknownCalls.get().find((other) => other.call_id !== call_id);
+  if (next !== undefined) show(next.call_id);
+  else /** @type {HTMLElement | null} */ (document.querySelector('[data-testid="continue"]') ?? document.querySelector('#composer'))?.focus();
+}
+
+/** @param {string} call_id */
+function show(call_id) {
+  const card = document.querySelector(`[data-testid="unknown-call"][data-call-id="${CSS.escape(call_id)}"]`);
+  card?.scrollIntoView({ block: 'nearest' });
+  /** @type {HTMLElement | null} */ (card)?.focus({ preventScroll: true });
+}
+
+customElements.define('navi-unknown', NaviUnknown);
+customElements.define('navi-unknown-rest', NaviUnknownRest);
+customElements.define('navi-unknown-line', NaviUnknownLine);
