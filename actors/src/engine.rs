@@ -617,8 +617,9 @@ impl Engine {
 }
 
 fn went_down() -> NaviError {
+    // Nearly always over a commit that failed.
     NaviError::new(
-        ErrorCode::Internal,
+        ErrorCode::StoreUnavailable,
         "the session went down under this and is started again; look whether it was done, and try again",
     )
 }

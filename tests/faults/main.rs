@@ -1,8 +1,8 @@
 //! Faults, each a test named after its row of the table in `docs/reliability.md`: the built
 //! program from outside, killed, cut off, starved and misled.
 //!
-//! How often each is tried is [`rounds`]: few by default, many with `NAVI_FAULT_ROUNDS=long`
-//! (`./check --long`).
+//! How often each is tried is [`rounds`]: few by default (`./check --only faults-sqlite`), many
+//! with `NAVI_FAULT_ROUNDS=long` (`./check --long`).
 
 #![allow(
     clippy::unwrap_used,
