@@ -33,8 +33,11 @@ pub type Feed = Pin<Box<dyn Stream<Item = ByteString> + Send>>;
 /// How much of the log is read at a time.
 const PAGE: PageLimits = PageLimits {
     items: 200,
-    bytes: 512 * 1024,
+    bytes: 256 * 1024,
 };
+
+/// Text of the log is joined up to about this much.
+const JOINED_BYTES: usize = 32 * 1024;
 
 /// How many parts a feed remembers its place in. Few are ever open at once.
 const PARTS: usize = 16;
@@ -277,7 +280,11 @@ impl<U: Upstream> Tab<U> {
                     self.out.push_back(event.json.into());
                 }
                 LogItem::Chunk(chunk) => match text.last_mut() {
-                    Some(last) if last.part_id == chunk.part_id => last.text.push_str(&chunk.text),
+                    Some(last)
+                        if last.part_id == chunk.part_id && last.text.len() < JOINED_BYTES =>
+                    {
+                        last.text.push_str(&chunk.text);
+                    }
                     _ => text.push(piece_of(chunk)),
                 },
             }
