@@ -120,15 +120,18 @@ struct Tab<U> {
 }
 
 enum Source {
-    /// Reading the log up to `upto`; then the open parts; then what comes.
-    Log {
-        from: LogCursor,
-        upto: u64,
-        open: Vec<Piece>,
-        live: Live,
-    },
+    Log(Missed, Live),
     Live(Live),
     Over,
+}
+
+/// What a tab missed: the log from `from` up to `upto`, then the open parts.
+struct Missed {
+    from: LogCursor,
+    upto: u64,
+    /// Parts whose text is wanted from before the tab's cursor, too.
+    across: Vec<PartId>,
+    open: Vec<Piece>,
 }
 
 /// What comes, for as long as its session lives.
@@ -193,12 +196,7 @@ impl<U: Upstream> Tab<U> {
             }
             match std::mem::replace(&mut self.source, Source::Over) {
                 Source::Over => return None,
-                Source::Log {
-                    from,
-                    upto,
-                    open,
-                    live,
-                } => self.read_log(from, upto, open, live).await,
+                Source::Log(missed, live) => self.read_log(missed, live).await,
                 Source::Live(mut live) => {
                     let next = live.next().await;
                     match next {
@@ -222,8 +220,12 @@ impl<U: Upstream> Tab<U> {
 
     async fn join(&mut self, attached: Attached) -> Result<(), NaviError> {
         self.epoch = attached.epoch;
-        let (after, upto) = match attached.start {
-            Start::Log { after, upto } => (after, upto),
+        let (after, upto, across) = match attached.start {
+            Start::Log {
+                after,
+                upto,
+                across,
+            } => (after, upto, across),
             Start::Resync { reason, outline } => {
                 let session = Box::new(self.upstream.fill(outline).await?);
                 let seq = session.last_seq;
@@ -235,27 +237,33 @@ impl<U: Upstream> Tab<U> {
                     event: Event::Resync { reason, session },
                 }));
                 self.parts.clear();
-                (seq, seq)
+                (seq, seq, Vec::new())
             }
         };
         self.seq = after;
-        self.source = Source::Log {
+        let earliest = across.iter().map(|span| span.after).min();
+        let missed = Missed {
             from: LogCursor {
-                seq: after,
+                seq: earliest.unwrap_or(after),
                 chunk: 0,
             },
             upto,
+            across: across.into_iter().map(|span| span.part_id).collect(),
             open: attached.open,
-            live: Live {
-                frames: attached.live,
-                given_up: attached.given_up,
-            },
         };
+        let live = Live {
+            frames: attached.live,
+            given_up: attached.given_up,
+        };
+        self.source = Source::Log(missed, live);
         Ok(())
     }
 
-    async fn read_log(&mut self, from: LogCursor, upto: u64, open: Vec<Piece>, live: Live) {
-        let range = LogRange { from, to_seq: upto };
+    async fn read_log(&mut self, missed: Missed, live: Live) {
+        let range = LogRange {
+            from: missed.from,
+            to_seq: missed.upto,
+        };
         let page = match self.upstream.page(range, PAGE).await {
             Ok(page) => page,
             Err(error) => {
@@ -274,11 +282,14 @@ impl<U: Upstream> Tab<U> {
         let mut text: Vec<Piece> = Vec::new();
         for item in page.items {
             match item {
+                LogItem::Event(event) if event.seq <= self.seq => {}
                 LogItem::Event(event) => {
-                    self.take_text(&mut text, &open);
+                    self.take_text(&mut text, &missed.open);
                     self.seq = event.seq;
                     self.out.push_back(event.json.into());
                 }
+                LogItem::Chunk(chunk)
+                    if chunk.after_seq < self.seq && !missed.across.contains(&chunk.part_id) => {}
                 LogItem::Chunk(chunk) => match text.last_mut() {
                     Some(last)
                         if last.part_id == chunk.part_id && last.text.len() < JOINED_BYTES =>
@@ -291,18 +302,13 @@ impl<U: Upstream> Tab<U> {
         }
         if page.next.is_none() {
             // The rest of an open part follows from memory, as one piece with this.
-            text.retain(|piece| open.iter().all(|part| part.part_id != piece.part_id));
+            text.retain(|piece| missed.open.iter().all(|it| it.part_id != piece.part_id));
         }
-        self.take_text(&mut text, &open);
+        self.take_text(&mut text, &missed.open);
         self.source = match page.next {
-            Some(from) => Source::Log {
-                from,
-                upto,
-                open,
-                live,
-            },
+            Some(from) => Source::Log(Missed { from, ..missed }, live),
             None => {
-                for piece in open {
+                for piece in missed.open {
                     self.take_piece(piece);
                 }
                 Source::Live(live)

@@ -262,6 +262,41 @@ async fn pages_that_begin_with_a_snapshot_show_what_the_conversation_says() {
     model.assert_clean();
 }
 
+/// Its reasoning was told before the snapshot, and is in no message of it yet.
+#[tokio::test]
+async fn a_page_whose_snapshot_fell_between_reasoning_and_answer_shows_both() {
+    let (model, server) = talking();
+    model.script([
+        Step::Thinking("hm, ".to_owned()),
+        Step::text("Here "),
+        Step::hold("looked"),
+        Step::text("it is."),
+    ]);
+    let session = server.new_session().await;
+    let mut stays = server.tab(&session, None).await;
+    stays
+        .send(&json!({"type": "message", "content": "go"}))
+        .await;
+    stays.next_of("stream_delta").await;
+    let mut page = Page::default();
+    page.load(&server, &session).await;
+    assert!(page.parts.is_empty());
+    model.release("looked");
+    stays.next_of("stream_end").await;
+    let mut tab = page.connect(&server, &session).await;
+    while !page.over {
+        let frame = next_frame(&mut tab).await;
+        assert!(page.apply(&frame), "a hole: {frame}");
+        page.over = frame["type"] == "stream_end";
+    }
+    assert_eq!(
+        page.parts,
+        texts(&server.get(&format!("/sessions/{session}")).await)
+    );
+    assert_eq!(page.parts.len(), 2);
+    model.assert_clean();
+}
+
 #[tokio::test]
 async fn tabs_that_join_between_read_and_subscribe_miss_and_repeat_nothing() {
     let mut chance = Chance::new();

@@ -246,7 +246,10 @@ impl Driver {
             let told_quiet = quiet;
             let item = tokio::select! {
                 biased;
-                () = interrupt.cancelled() => return Ok(Attempt::Cut),
+                () = interrupt.cancelled() => {
+                    self.stream(pace.release()).await?;
+                    return Ok(Attempt::Cut);
+                }
                 () = tokio::time::sleep_until(deadline) => {
                     self.stream(pace.release()).await?;
                     return Ok(Attempt::TimeUp);

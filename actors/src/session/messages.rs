@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::sequencer::{Frame, Piece};
+use super::sequencer::{Frame, Piece, Span};
 use crate::domain::consent::Answer;
 use crate::domain::history::{self, Branch};
 use crate::domain::run_loop::Record;
@@ -199,8 +199,13 @@ pub struct Attached {
 /// Where a tab starts.
 #[derive(Debug)]
 pub enum Start {
-    /// The tab is to read the log after `after`, up to and with `upto`.
-    Log { after: u64, upto: u64 },
+    /// The tab is to read the log after `after`, up to and with `upto`; and of the parts that
+    /// go across `after` what stands before.
+    Log {
+        after: u64,
+        upto: u64,
+        across: Vec<Span>,
+    },
     /// The tab's cursor is not one of this log: a `resync` first.
     Resync {
         reason: ResyncReason,

@@ -25,6 +25,10 @@ const LARGE_BYTES: usize = 32 * 1024;
 /// about [`CHUNK_BYTES`] each.
 const BACKLOG: usize = 64;
 
+/// How many ended parts are known to span events. A client reads a snapshot and joins within
+/// moments, and few parts end in that time.
+const SPANS: usize = 64;
+
 /// Bytes that every tab gets, with what a tab needs to keep its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
@@ -151,6 +155,17 @@ pub enum Closed {
     Run(RunId),
 }
 
+/// A part that ended, where events were told between its beginning and its end. Who has
+/// everything up to one of them, as a snapshot does, may lack what was streamed before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub part_id: PartId,
+    /// The last event that was told before it began.
+    pub after: u64,
+    /// The last event that was told before it ended.
+    pub until: u64,
+}
+
 /// Something that is now committed and may be told.
 #[derive(Debug, PartialEq)]
 pub enum Told<T> {
@@ -191,10 +206,13 @@ pub struct Sequencer<T> {
     /// Streamed text that is in no chunk yet.
     unlogged: Vec<Piece>,
     unlogged_bytes: usize,
-    /// Parts of which text was told and whose message is not committed yet.
-    open: Vec<Piece>,
+    /// Parts of which text was told and whose message is not committed yet, and the last event
+    /// that was told before each.
+    open: Vec<(Piece, u64)>,
     /// Parts that ended after the last event that was told.
     ended: Vec<Piece>,
+    /// The last that ended, oldest first.
+    spans: VecDeque<Span>,
 }
 
 impl<T> Sequencer<T> {
@@ -212,6 +230,7 @@ impl<T> Sequencer<T> {
             unlogged_bytes: 0,
             open: Vec::new(),
             ended: Vec::new(),
+            spans: VecDeque::new(),
         }
     }
 
@@ -235,15 +254,23 @@ impl<T> Sequencer<T> {
 
     /// Parts that are open, whole: each from offset 0 up to what was told.
     #[must_use]
-    pub fn open_parts(&self) -> &[Piece] {
-        &self.open
+    pub fn open_parts(&self) -> impl Iterator<Item = &Piece> {
+        self.open.iter().map(|(piece, _)| piece)
     }
 
     /// Parts whose text the log does not hold up to the last event that was told, whole: one
     /// who reads the log up to there is given them beside it. A part that ended without an
     /// event, as one does before the calls of its message begin, is among them until the next.
     pub fn beyond_log(&self) -> impl Iterator<Item = &Piece> {
-        self.ended.iter().chain(&self.open)
+        self.ended.iter().chain(self.open_parts())
+    }
+
+    /// Ended parts that began before event `seq` and ended after it: of these the log tells one
+    /// who reads it from there on too little.
+    pub fn across(&self, seq: u64) -> impl Iterator<Item = &Span> {
+        self.spans
+            .iter()
+            .filter(move |span| span.after < seq && seq <= span.until)
     }
 
     /// Numbers the events and queues them with their writes: one step, committed whole.
@@ -406,23 +433,36 @@ impl<T> Sequencer<T> {
         match self
             .open
             .iter_mut()
-            .find(|open| open.part_id == piece.part_id)
+            .find(|(open, _)| open.part_id == piece.part_id)
         {
-            Some(open) => open.text.push_str(&piece.text),
-            None => self.open.push(piece.clone()),
+            Some((open, _)) => open.text.push_str(&piece.text),
+            None => self.open.push((piece.clone(), self.told_seq)),
         }
         Told::Delta(piece.frame(at))
     }
 
     /// Takes what is over out of the open parts.
     fn close_parts(&mut self, closed: &[Closed]) -> Vec<Piece> {
-        let is_over = |part: &mut Piece| {
+        let is_over = |(part, _): &mut (Piece, u64)| {
             closed.iter().any(|closed| match closed {
                 Closed::Message(id) => part.kind != PartKind::ToolOutput && part.message_id == *id,
                 Closed::Output(call) => part.part_id == PartId::output(call),
                 Closed::Run(run_id) => part.origin.run_id == *run_id,
             })
         };
-        self.open.extract_if(.., is_over).collect()
+        let over: Vec<(Piece, u64)> = self.open.extract_if(.., is_over).collect();
+        let until = self.told_seq;
+        let spans = over
+            .iter()
+            .filter(|(_, after)| *after < until)
+            .map(|(piece, after)| Span {
+                part_id: piece.part_id.clone(),
+                after: *after,
+                until,
+            });
+        self.spans.extend(spans);
+        let surplus = self.spans.len().saturating_sub(SPANS);
+        self.spans.drain(..surplus);
+        over.into_iter().map(|(piece, _)| piece).collect()
     }
 }

@@ -109,7 +109,7 @@ fn a_part_is_open_until_its_message_is_told() {
     let message = MessageId::new();
     let mut sequencer = Sequencer::<u32>::new(0);
     sequencer.delta(piece(message, 0, "half"), at());
-    assert_eq!(sequencer.open_parts().len(), 1);
+    assert_eq!(sequencer.open_parts().count(), 1);
     let whole = Message::assistant(message, RunId::new(), at());
     let submission = Submission {
         events: vec![(None, Event::StreamStopped {})],
@@ -118,9 +118,13 @@ fn a_part_is_open_until_its_message_is_told() {
     };
     sequencer.submit(submission, at(), 1);
     sequencer.next_commit().unwrap();
-    assert_eq!(sequencer.open_parts()[0].text, "half", "not told yet");
+    assert_eq!(
+        sequencer.open_parts().next().unwrap().text,
+        "half",
+        "not told yet"
+    );
     sequencer.committed();
-    assert!(sequencer.open_parts().is_empty());
+    assert_eq!(sequencer.open_parts().count(), 0);
 }
 
 /// The log that a tab reads ends with the last event that was told.
@@ -138,7 +142,10 @@ fn a_part_that_ends_without_an_event_is_given_to_new_tabs_until_the_next_event()
     sequencer.submit(submission, at(), 1);
     sequencer.next_commit().unwrap();
     sequencer.committed();
-    assert!(sequencer.open_parts().is_empty(), "its message is there");
+    assert!(
+        sequencer.open_parts().next().is_none(),
+        "its message is there"
+    );
     let given: Vec<&Piece> = sequencer.beyond_log().collect();
     assert_eq!(given[0].text, "I look it up.");
     submit(&mut sequencer, 1, 2);
@@ -255,4 +262,26 @@ proptest! {
         prop_assert_eq!(text, said);
         prop_assert_eq!(sequencer.told_seq(), next - 1);
     }
+}
+
+/// A snapshot that was read between them has neither the message nor what was told before it.
+#[test]
+fn a_part_that_ends_after_a_later_event_is_known_to_go_across_it() {
+    let message = MessageId::new();
+    let mut sequencer = Sequencer::<u32>::new(3);
+    sequencer.delta(piece(message, 0, "hm"), at());
+    submit(&mut sequencer, 2, 1);
+    sequencer.next_commit().unwrap();
+    sequencer.committed();
+    assert_eq!(sequencer.across(4).count(), 0, "it is open");
+    let closing = Submission {
+        events: vec![(None, Event::StreamStopped {})],
+        closed: vec![Closed::Message(message)],
+        ..Submission::default()
+    };
+    sequencer.submit(closing, at(), 2);
+    sequencer.next_commit().unwrap();
+    sequencer.committed();
+    let across = |seq| sequencer.across(seq).count();
+    assert_eq!((3..=7).map(across).collect::<Vec<_>>(), [0, 1, 1, 0, 0]);
 }

@@ -164,11 +164,16 @@ impl<T> Telling<T> {
         }
         match attach.after {
             Some(after) if after > upto => resync(ResyncReason::CursorAhead),
-            Some(after) => Start::Log { after, upto },
-            None => Start::Log {
-                after: run_from.map_or(upto, |before| before.min(upto)),
-                upto,
-            },
+            after => {
+                let begin = || run_from.map_or(upto, |before| before.min(upto));
+                let after = after.unwrap_or_else(begin);
+                let across = self.sequencer.across(after).cloned().collect();
+                Start::Log {
+                    after,
+                    upto,
+                    across,
+                }
+            }
         }
     }
 }

@@ -500,7 +500,6 @@ impl Handler<RunActorEnded> for SessionActor {
                 .telling
                 .sequencer()
                 .open_parts()
-                .iter()
                 .filter(|part| part.origin.run_id == run_id)
                 .map(|part| UnfinishedPart {
                     message_id: part.message_id,

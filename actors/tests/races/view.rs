@@ -13,8 +13,6 @@ pub(crate) struct View {
     shelf: Shelf,
     pub(crate) seq: u64,
     pub(crate) epoch: i64,
-    /// The snapshot that it began with: of parts that began before it, it need not have all.
-    base: u64,
     parts: BTreeMap<String, String>,
     /// How far each part was told on this connection.
     told: BTreeMap<String, usize>,
@@ -28,7 +26,6 @@ impl View {
             shelf,
             seq: 0,
             epoch: 0,
-            base: 0,
             parts: BTreeMap::new(),
             told: BTreeMap::new(),
             has_the_end: false,
@@ -43,7 +40,6 @@ impl View {
             "a snapshot of what is not committed: {seq}"
         );
         self.seq = seq;
-        self.base = seq;
         self.epoch = epoch;
         self.parts.clear();
         self.told.clear();
@@ -84,12 +80,8 @@ impl View {
         if frame["code"] == "over" {
             let part = PartId(frame["message"].as_str().unwrap().to_owned());
             let whole = self.shelf.text(&part);
-            let began_before = self.shelf.begins(&part).is_some_and(|at| at < self.base);
             let has = self.parts.get(&part.0).map_or("", String::as_str);
-            assert!(
-                has == whole || began_before,
-                "{part:?} is over: {has:?} is not {whole:?}"
-            );
+            assert_eq!(has, whole, "{part:?} is over");
         }
         self.has_the_end |= frame["code"] == "the end";
     }
@@ -104,17 +96,11 @@ impl View {
             "a repeat or a hole in {name}: {told:?}, then {offset}"
         );
         let has = self.parts.entry(name.clone()).or_default();
-        if offset > has.len() {
-            // Text of before its snapshot, of which the message tells the whole in the end.
-            let begins = self.shelf.begins(&PartId(name.clone()));
-            assert!(
-                has.is_empty() && begins.is_some_and(|at| at < self.base),
-                "a hole in {name} from {} to {offset}",
-                has.len()
-            );
-            self.parts.remove(&name);
-            return;
-        }
+        assert!(
+            offset <= has.len(),
+            "a hole in {name} from {} to {offset}",
+            has.len()
+        );
         let known = &has[offset..];
         let (same, new) = delta.split_at(known.len().min(delta.len()));
         assert!(known.starts_with(same), "other text in {name} at {offset}");
