@@ -286,11 +286,18 @@ async fn a_panic_in_the_compression() {
 #[tokio::test]
 async fn a_panic_in_the_memory() {
     let (model, _house, server, sibling) = rig(&[]).await;
-    // The second one hits what was built after the first.
+    // The second one hits what was built after the first, which hears of nothing before.
     for times in 1..=2 {
         panics(&server, "memory::wake").await;
-        server.new_session().await;
-        rebuilt(&server, times).await;
+        let wakes = async {
+            loop {
+                server.new_session().await;
+            }
+        };
+        tokio::select! {
+            () = rebuilt(&server, times) => {}
+            () = wakes => {}
+        }
     }
     let put = server
         .call(
@@ -402,6 +409,10 @@ async fn a_panic_in_a_tab() {
     let mut one = client.tab(&server).await;
     let mut other = client.tab(&server).await;
     let mut others = client.other();
+    client.say(&mut one, "before", "before").await;
+    assert_eq!(client.watch(&mut one).await, Seen::End);
+    assert_eq!(others.watch(&mut other).await, Seen::End);
+    // Both have joined, and wait for what comes.
     panics(&server, "tab::feed").await;
     // One of the two is next to ask for a frame.
     client.say(&mut one, "c", "hello").await;
@@ -413,7 +424,7 @@ async fn a_panic_in_a_tab() {
     client.view.assert_goes_with(&others.view);
     others.view.assert_goes_with(&client.view);
     let found = client.assert_sound(&server).await;
-    assert_eq!(found["messages"].as_array().unwrap().len(), 2);
+    assert_eq!(found["messages"].as_array().unwrap().len(), 4);
     sibling.ends_well(&model, &server).await;
 }
 

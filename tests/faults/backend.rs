@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -13,6 +14,9 @@ use tokio::net::TcpStream;
 use crate::fake_model::{Config, FakeModel, Recorded, Reply, Step};
 use crate::rounds::{Chance, rounds};
 use crate::server::{House, Server, Socket};
+
+/// How many services try faults side by side: most of a fault is waiting.
+const LANES: usize = 4;
 
 /// What Navi speaks with its backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,12 +219,20 @@ fn faults(protocol: Protocol) -> Vec<Fault> {
 }
 
 async fn each_fault_comes_to_what_it_should(protocol: Protocol) {
+    let mut lanes: [Vec<Fault>; LANES] = std::array::from_fn(|_| Vec::new());
+    for (at, fault) in faults(protocol).into_iter().enumerate() {
+        lanes[at % LANES].push(fault);
+    }
+    join_all(lanes.map(|faults| come_to_what_they_should(protocol, faults))).await;
+}
+
+async fn come_to_what_they_should(protocol: Protocol, faults: Vec<Fault>) {
     let limits = [
         ("LLM_STREAM_FIRST_CHUNK_TIMEOUT", "2"),
         ("LLM_STREAM_CHUNK_TIMEOUT", "2"),
     ];
     let (model, server) = protocol.talking(&limits);
-    for Fault { name, steps, comes } in faults(protocol) {
+    for Fault { name, steps, comes } in faults {
         model.script(Reply::new(steps).when(name));
         let (session, mut tab) = say(&server, name).await;
         let end = end_of(&mut tab).await;
@@ -337,15 +349,23 @@ fn thresholds(protocol: Protocol, bytes: &[u8]) -> Vec<usize> {
 
 async fn reset_after_each_byte(protocol: Protocol) {
     let mut chance = Chance::new();
-    let (model, server) = protocol.talking(&[]);
     let bytes = recorded(protocol).await;
-    let thresholds = thresholds(protocol, &bytes);
     let step = (bytes.len() / rounds(24, bytes.len())).max(1);
     let first = usize::try_from(chance.between(0, step as u64)).unwrap();
-    for n in (first..=bytes.len()).step_by(step) {
+    let lanes = (0..LANES).map(|lane| {
+        let places = (first..=bytes.len()).step_by(step);
+        reset_at(protocol, &bytes, places.skip(lane).step_by(LANES))
+    });
+    join_all(lanes).await;
+}
+
+async fn reset_at(protocol: Protocol, bytes: &[u8], places: impl Iterator<Item = usize>) {
+    let (model, server) = protocol.talking(&[]);
+    let thresholds = thresholds(protocol, bytes);
+    for (turn, n) in places.enumerate() {
         let message = format!("reset after <{n}>");
         // By turns with a reset and with a goodbye in the middle.
-        let cut = [Step::Reset, Step::Cut][n / step % 2].clone();
+        let cut = [Step::Reset, Step::Cut][turn % 2].clone();
         let reply = [Step::Bytes(bytes[..n].to_vec()), cut];
         model.script(Reply::new(reply).when(&message));
         let (session, mut tab) = say(&server, &message).await;

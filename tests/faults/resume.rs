@@ -286,6 +286,10 @@ async fn an_upgrade_between_two_steps_goes_on_and_tabs_notice_no_more_than_a_pau
     let asked = Instant::now();
     std::thread::scope(|scope| {
         let upgrading = scope.spawn(|| upgrade(&server));
+        // Otherwise the run may be over before it is asked to stop.
+        while !server.said().contains("shutting down") && !upgrading.is_finished() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         model.release("look");
         upgrading.join().unwrap();
     });

@@ -395,6 +395,11 @@ impl Socket {
 
     /// The next frame, or the end.
     pub(crate) async fn next(&mut self) -> Told {
+        self.next_after(&[]).await
+    }
+
+    /// The same for one who has read these, and says so where nothing comes.
+    async fn next_after(&mut self, passed: &[Value]) -> Told {
         let next = async {
             loop {
                 match self.stream.next().await {
@@ -409,16 +414,17 @@ impl Socket {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, next)
-            .await
-            .expect("something is told")
+        match tokio::time::timeout(PATIENCE, next).await {
+            Ok(told) => told,
+            Err(_) => panic!("nothing more is told after {passed:#?}"),
+        }
     }
 
     /// The next frame of this type; others are passed over.
     pub(crate) async fn next_of(&mut self, kind: &str) -> Value {
         let mut passed = Vec::new();
         loop {
-            match self.next().await {
+            match self.next_after(&passed).await {
                 Told::Frame(frame) if frame["type"] == kind => return frame,
                 Told::Frame(frame) => passed.push(frame),
                 Told::Closed(code) => panic!("closed with {code} before {kind}: {passed:#?}"),
@@ -430,7 +436,7 @@ impl Socket {
     pub(crate) async fn until(&mut self, kind: &str) -> Vec<Value> {
         let mut frames = Vec::new();
         loop {
-            match self.next().await {
+            match self.next_after(&frames).await {
                 Told::Frame(frame) => {
                     let found = frame["type"] == kind;
                     frames.push(frame);

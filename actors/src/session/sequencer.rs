@@ -274,14 +274,14 @@ impl<T> Sequencer<T> {
     }
 
     /// Numbers the events and queues them with their writes: one step, committed whole.
-    /// Text that was streamed before them is logged with them.
+    /// Text that was streamed before them is logged with them, and that of a message with it.
     pub fn submit(&mut self, submission: Submission, at: DateTime<Utc>, then: T) {
         let Submission {
             events,
             writes,
             closed,
         } = submission;
-        if !events.is_empty() {
+        if !events.is_empty() || !closed.is_empty() {
             self.log_chunks();
         }
         let mut frames = Vec::with_capacity(events.len());

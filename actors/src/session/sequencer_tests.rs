@@ -140,7 +140,8 @@ fn a_part_that_ends_without_an_event_is_given_to_new_tabs_until_the_next_event()
         ..Submission::default()
     };
     sequencer.submit(submission, at(), 1);
-    sequencer.next_commit().unwrap();
+    let writes = sequencer.next_commit().unwrap();
+    assert!(matches!(&writes[0], Write::Chunk(chunk) if chunk.after_seq == 3));
     sequencer.committed();
     assert!(
         sequencer.open_parts().next().is_none(),
@@ -149,8 +150,7 @@ fn a_part_that_ends_without_an_event_is_given_to_new_tabs_until_the_next_event()
     let given: Vec<&Piece> = sequencer.beyond_log().collect();
     assert_eq!(given[0].text, "I look it up.");
     submit(&mut sequencer, 1, 2);
-    let writes = sequencer.next_commit().unwrap();
-    assert!(matches!(&writes[0], Write::Chunk(chunk) if chunk.after_seq == 3));
+    sequencer.next_commit().unwrap();
     assert_eq!(sequencer.beyond_log().count(), 1, "not told yet");
     sequencer.committed();
     assert_eq!(sequencer.beyond_log().count(), 0, "the log has it");
