@@ -20,15 +20,11 @@ impl SessionFiles {
         session: SessionId,
         messages: impl IntoIterator<Item = &'a Message>,
     ) -> FileViews {
-        let files: Vec<&AttachedFile> = messages
-            .into_iter()
-            .flat_map(|message| &message.files)
-            .collect();
+        let files = files_of(messages);
         let ids: Vec<FileId> = files.iter().map(|file| file.file_id).collect();
-        if ids.is_empty() {
-            return FileViews::new();
-        }
-        if let Err(error) = self.store.use_files(session, &ids, now()).await {
+        if !ids.is_empty()
+            && let Err(error) = self.store.use_files(session, &ids, now()).await
+        {
             tracing::warn!(%error, "the use of files could not be noted");
         }
         self.read_views(session, &files).await
@@ -41,17 +37,13 @@ impl SessionFiles {
         session: SessionId,
         messages: impl IntoIterator<Item = &'a Message>,
     ) -> FileViews {
-        let files: Vec<&AttachedFile> = messages
-            .into_iter()
-            .flat_map(|message| &message.files)
-            .collect();
-        if files.is_empty() {
-            return FileViews::new();
-        }
-        self.read_views(session, &files).await
+        self.read_views(session, &files_of(messages)).await
     }
 
     async fn read_views(&self, session: SessionId, files: &[&AttachedFile]) -> FileViews {
+        if files.is_empty() {
+            return FileViews::new();
+        }
         let ids: Vec<FileId> = files.iter().map(|file| file.file_id).collect();
         let texts = self.store.file_texts(session, &ids).await;
         let texts = texts.unwrap_or_else(|error| {
@@ -90,4 +82,9 @@ impl SessionFiles {
         }
         views
     }
+}
+
+fn files_of<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<&'a AttachedFile> {
+    let messages = messages.into_iter();
+    messages.flat_map(|message| &message.files).collect()
 }

@@ -123,7 +123,7 @@ impl SessionActor {
             message: "Navi was restarted in the middle of this; it goes on by itself".to_owned(),
             is_subagent: false,
         };
-        self.go_on(ctx, vec![notice], || {});
+        self.go_on(ctx, vec![notice], |_| {});
     }
 
     pub(super) fn close_wreck(

@@ -114,7 +114,7 @@ impl Handler<GetContext> for SessionActor {
                 .collect();
             let views = services
                 .files
-                .views(id, messages.iter().map(AsRef::as_ref))
+                .views_again(id, messages.iter().map(AsRef::as_ref))
                 .await;
             let conversation = Conversation::of(&context, &messages).with_files(&views);
             run::would_send(&services, &profile_id, &conversation)

@@ -420,19 +420,21 @@ impl Handler<Send> for SessionActor {
 
 impl SessionActor {
     /// Starts the run that goes on from the last one: with all that was done and said so far,
-    /// and first with the calls that a crash cut off and that may be made again. None where
-    /// there is nothing to go on from. `then` runs once its start is committed.
+    /// and first with the calls that a crash cut off and that may be made again. `then` is told
+    /// of it once its start is committed, or that there is nothing to go on from.
     pub(super) fn go_on(
         &mut self,
         ctx: &mut Context<Self>,
         events: Vec<Event>,
-        then: impl FnOnce() + 'static,
-    ) -> Option<RunId> {
-        let last = self
-            .state
-            .last_run
-            .clone()
-            .filter(|_| matches!(self.phase, Phase::Idle) && self.state.can_continue())?;
+        then: impl FnOnce(Result<RunId, NaviError>) + 'static,
+    ) {
+        let can_continue = matches!(self.phase, Phase::Idle) && self.state.can_continue();
+        let Some(last) = self.state.last_run.clone().filter(|_| can_continue) else {
+            return then(Err(NaviError::new(
+                ErrorCode::NothingToContinue,
+                "there is no interrupted, limited or failed run to go on from, or another one goes",
+            )));
+        };
         let run_id = RunId::new();
         let now = now();
         let mut writes = vec![Write::Active(now)];
@@ -445,28 +447,23 @@ impl SessionActor {
         };
         self.begin(new, now, &mut writes);
         self.submit(ctx, Some(run_id), events, writes, move |actor, ctx| {
-            then();
+            then(Ok(run_id));
             actor.launch(ctx, run_id);
         });
-        Some(run_id)
     }
 }
 
 impl Handler<ContinueRun> for SessionActor {
     type Result = ResponseFuture<Result<RunId, NaviError>>;
 
+    /// A session that was just read has yet to close the run that it found open: that comes
+    /// first.
     fn handle(&mut self, _: ContinueRun, ctx: &mut Self::Context) -> Self::Result {
         let (tx, rx) = oneshot::channel();
-        let then = move || answer(Some(tx), Ok(()));
-        match self.go_on(ctx, Vec::new(), then) {
-            Some(run_id) => Box::pin(committed(rx).map(move |done| done.map(|()| run_id))),
-            None => Box::pin(async {
-                Err(NaviError::new(
-                    ErrorCode::NothingToContinue,
-                    "there is no interrupted, limited or failed run to go on from, or another one goes",
-                ))
-            }),
-        }
+        self.when_settled(ctx, move |actor, ctx| {
+            actor.go_on(ctx, Vec::new(), |going| answer(Some(tx), going));
+        });
+        Box::pin(committed(rx))
     }
 }
 
