@@ -182,7 +182,7 @@ async fn a_postgres_that_restarts_loses_nothing_acknowledged() {
         .start();
     let session = server.new_session().await;
     let mut said = Vec::new();
-    for round in 0..rounds(8, 60) {
+    for round in 0..rounds(8, 30) {
         let client_id = format!("c{round}");
         model.script([
             Step::text("one "),

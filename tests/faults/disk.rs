@@ -71,7 +71,7 @@ async fn nothing_is_lost(fault: DiskFault) {
     let mut server = house.start();
     let session = server.new_session().await;
     let mut acknowledged = Vec::new();
-    for round in 0..rounds(8, 80) {
+    for round in 0..rounds(8, 40) {
         let client_id = format!("c{round}");
         let mut tab = server.tab(&session, None).await;
         shim.fail(fault, chance.between(0, 40));

@@ -137,7 +137,7 @@ enum Instant {
 async fn a_message_in_the_last_instant_of_a_run_from_two_tabs_is_answered_once() {
     let mut chance = Chance::new();
     let (model, server) = talking();
-    for round in 0..rounds(40, 400) {
+    for round in 0..rounds(40, 200) {
         let gate = format!("last word {round}");
         model.script([Step::text("one "), Step::hold(&gate), Step::text("two")]);
         let session = server.new_session().await;
@@ -192,7 +192,7 @@ async fn a_message_in_the_last_instant_of_a_run_from_two_tabs_is_answered_once()
 #[tokio::test]
 async fn a_double_send_from_two_tabs_gets_two_answers_in_one_order() {
     let (model, server) = talking();
-    for _ in 0..rounds(15, 150) {
+    for _ in 0..rounds(15, 90) {
         let session = server.new_session().await;
         let mut one = Desk::at(&server, &session).await;
         let mut two = Desk::at(&server, &session).await;
@@ -229,7 +229,7 @@ enum Meanwhile {
 async fn the_same_client_id_twice_is_one_message_and_one_answer() {
     let (model, mut server) = talking();
     let mut sessions = Vec::new();
-    let rounds = rounds(12, 120);
+    let rounds = rounds(12, 60);
     for round in 0..rounds {
         let meanwhile = [Meanwhile::Nothing, Meanwhile::ARun, Meanwhile::TheEndOfARun][round % 3];
         let session = server.new_session().await;

@@ -137,19 +137,19 @@ async fn killed(command: &[&str], from: usize, to: usize, count: usize) {
 #[tokio::test]
 async fn a_first_start_that_is_killed_leaves_nothing_or_the_whole_schema() {
     let all = Migrator::migrations().len();
-    killed(UP, 0, all, rounds(4, 60)).await;
+    killed(UP, 0, all, rounds(4, 30)).await;
 }
 
 #[tokio::test]
 async fn an_upgrade_that_is_killed_leaves_the_old_schema_or_the_new() {
     let all = Migrator::migrations().len();
     for old in 1..all {
-        killed(UP, old, all, rounds(1, 15)).await;
+        killed(UP, old, all, rounds(1, 6)).await;
     }
 }
 
 #[tokio::test]
 async fn a_downgrade_that_is_killed_leaves_the_whole_schema_or_nothing() {
     let all = Migrator::migrations().len();
-    killed(DOWN, all, 0, rounds(3, 40)).await;
+    killed(DOWN, all, 0, rounds(3, 20)).await;
 }

@@ -65,7 +65,7 @@ async fn converse(server: &Server, shim: &Shim) -> Vec<Promise> {
         usize::try_from(length).expect("it fits")
     };
     let mut promises = Vec::new();
-    for round in 0..rounds(30, 60) {
+    for round in 0..rounds(30, 40) {
         let session = server.new_session().await;
         let mut promise = |kept| {
             promises.push(Promise {
@@ -123,7 +123,7 @@ async fn what_was_acknowledged_survives_a_power_cut() {
         trace.len()
     );
 
-    for round in 0..rounds(9, 45) {
+    for round in 0..rounds(6, 24) {
         let last = usize::try_from(chance.between(0, promises.len() as u64)).expect("it fits");
         let unsynced = [Unsynced::Lost, Unsynced::LostWithNames, Unsynced::Torn][round % 3];
         let after = House::new(&variables);

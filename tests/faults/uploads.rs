@@ -98,7 +98,7 @@ async fn an_upload_cut_at_three_quarters_or_anywhere_else_is_never_seen() {
         ("b.txt".to_owned(), vec![b'y'; 300_000]),
     ];
     let whole = body(&files);
-    let rounds = rounds(12, 200);
+    let rounds = rounds(12, 100);
     for round in 0..rounds {
         // The last files' bytes are all there where only the end is cut off.
         let last = whole.len() - END.len() - 1;
@@ -158,7 +158,7 @@ async fn a_file_that_expires_while_it_is_used_is_there_whole_or_not_at_all() {
         ("OLLAMA_HOST", &model.url()),
         ("SESSION_FILES_TTL_HOURS", "1"),
     ]);
-    for _ in 0..rounds(2, 12) {
+    for _ in 0..rounds(2, 6) {
         let server = house.start();
         let mut used = Vec::new();
         for at in 0..8 {

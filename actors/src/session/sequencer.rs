@@ -253,7 +253,6 @@ impl<T> Sequencer<T> {
     }
 
     /// Parts that are open, whole: each from offset 0 up to what was told.
-    #[must_use]
     pub fn open_parts(&self) -> impl Iterator<Item = &Piece> {
         self.open.iter().map(|(piece, _)| piece)
     }

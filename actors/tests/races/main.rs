@@ -37,7 +37,7 @@ fn rounds(few: usize, many: usize) -> usize {
 
 #[test]
 fn every_tab_sees_the_same_in_random_schedules() {
-    let scheduler = RandomScheduler::new(rounds(3000, 200_000));
+    let scheduler = RandomScheduler::new(rounds(3000, 40_000));
     Runner::new(scheduler, Config::new()).run(house::live);
 }
 
@@ -45,7 +45,7 @@ fn every_tab_sees_the_same_in_random_schedules() {
 #[test]
 fn every_tab_sees_the_same_with_few_preemptions() {
     for depth in 1..=4 {
-        let scheduler = PctScheduler::new(depth, rounds(500, 50_000));
+        let scheduler = PctScheduler::new(depth, rounds(500, 10_000));
         Runner::new(scheduler, Config::new()).run(house::live);
     }
 }
