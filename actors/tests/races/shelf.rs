@@ -79,6 +79,11 @@ impl Shelf {
             .collect()
     }
 
+    /// After which event the part's text begins; none where nothing of it is committed.
+    pub(crate) fn begins(&self, part: &PartId) -> Option<u64> {
+        self.chunks(part).first().map(|row| row.after_seq)
+    }
+
     fn chunks(&self, part: &PartId) -> Vec<ChunkRow> {
         let log = self.0.lock().unwrap();
         let chunks = log.rows.iter().filter_map(|(_, item)| match item {

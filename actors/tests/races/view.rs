@@ -13,6 +13,8 @@ pub(crate) struct View {
     shelf: Shelf,
     pub(crate) seq: u64,
     pub(crate) epoch: i64,
+    /// The snapshot that it began with.
+    base: u64,
     parts: BTreeMap<String, String>,
     /// How far each part was told on this connection.
     told: BTreeMap<String, usize>,
@@ -26,6 +28,7 @@ impl View {
             shelf,
             seq: 0,
             epoch: 0,
+            base: 0,
             parts: BTreeMap::new(),
             told: BTreeMap::new(),
             has_the_end: false,
@@ -40,6 +43,7 @@ impl View {
             "a snapshot of what is not committed: {seq}"
         );
         self.seq = seq;
+        self.base = seq;
         self.epoch = epoch;
         self.parts.clear();
         self.told.clear();
@@ -96,11 +100,18 @@ impl View {
             "a repeat or a hole in {name}: {told:?}, then {offset}"
         );
         let has = self.parts.entry(name.clone()).or_default();
-        assert!(
-            offset <= has.len(),
-            "a hole in {name} from {} to {offset}",
-            has.len()
-        );
+        if offset > has.len() {
+            // A session that went down left it, and its beginning is of before the snapshot: a
+            // client sees the hole, and asks for a new one.
+            let begins = self.shelf.begins(&PartId(name.clone()));
+            assert!(
+                has.is_empty() && begins.is_some_and(|at| at < self.base),
+                "a hole in {name} from {} to {offset}",
+                has.len()
+            );
+            self.parts.remove(&name);
+            return;
+        }
         let known = &has[offset..];
         let (same, new) = delta.split_at(known.len().min(delta.len()));
         assert!(known.starts_with(same), "other text in {name} at {offset}");
