@@ -148,7 +148,8 @@ async fn hear_out(server: &Server, session: &str, client_id: &str, break_it: imp
                 }
             }
             Told::Closed(code) => {
-                assert_eq!(code, 1011);
+                // The session went down, or could not be read when the tab came.
+                assert!(matches!(code, 1011 | 1013), "{code}");
                 return;
             }
         }
