@@ -14,6 +14,8 @@ pub(crate) struct Shelf(Arc<Mutex<Log>>);
 #[derive(Debug, Default)]
 struct Log {
     epoch: i64,
+    /// How many sessions started from it.
+    starts: usize,
     last_seq: u64,
     rows: Vec<(LogCursor, LogItem)>,
 }
@@ -24,7 +26,12 @@ impl Shelf {
     pub(crate) fn take(&self, seize: bool) -> (i64, u64) {
         let mut log = self.0.lock().unwrap();
         log.epoch += i64::from(seize);
+        log.starts += 1;
         (log.epoch, log.last_seq)
+    }
+
+    pub(crate) fn starts(&self) -> usize {
+        self.0.lock().unwrap().starts
     }
 
     /// Writes all of it, or nothing.
