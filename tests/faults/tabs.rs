@@ -58,6 +58,14 @@ fn script(model: &FakeModel) {
     main(words(80, 3));
 }
 
+/// A conversation in which a run begins, and the tab that asked for it.
+async fn going(server: &Server) -> (String, Socket) {
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "go"})).await;
+    (session, tab)
+}
+
 async fn next_frame(tab: &mut Socket) -> Value {
     match tab.next().await {
         Told::Frame(frame) => frame,
@@ -107,11 +115,7 @@ async fn tabs_that_drop_at_random_points_see_the_same_bytes_as_one_that_stayed()
     let wanted = rounds(100, 1000);
     while drops < wanted {
         script(&model);
-        let session = server.new_session().await;
-        let mut stays = server.tab(&session, None).await;
-        stays
-            .send(&json!({"type": "message", "content": "go"}))
-            .await;
+        let (session, mut stays) = going(&server).await;
         let mut seen = View::default();
         let leave = |chance: &mut Chance| (0..20).map(|_| chance.between(0, 12)).collect();
         let clients: Vec<Vec<u64>> = (0..6).map(|_| leave(&mut chance)).collect();
@@ -234,11 +238,7 @@ async fn pages_that_begin_with_a_snapshot_show_what_the_conversation_says() {
     let (model, server) = talking();
     for _ in 0..rounds(2, 20) {
         script(&model);
-        let session = server.new_session().await;
-        let mut stays = server.tab(&session, None).await;
-        stays
-            .send(&json!({"type": "message", "content": "go"}))
-            .await;
+        let (session, mut stays) = going(&server).await;
         stays.next_of("stream_delta").await;
         let pages: Vec<Vec<u64>> = (0..6)
             .map(|_| (0..12).map(|_| chance.between(1, 16)).collect())
@@ -272,11 +272,7 @@ async fn a_page_whose_snapshot_fell_between_reasoning_and_answer_shows_both() {
         Step::hold("looked"),
         Step::text("it is."),
     ]);
-    let session = server.new_session().await;
-    let mut stays = server.tab(&session, None).await;
-    stays
-        .send(&json!({"type": "message", "content": "go"}))
-        .await;
+    let (session, mut stays) = going(&server).await;
     stays.next_of("stream_delta").await;
     let mut page = Page::default();
     page.load(&server, &session).await;
@@ -306,11 +302,7 @@ async fn tabs_that_join_between_read_and_subscribe_miss_and_repeat_nothing() {
     answer.push(Step::hold("joined"));
     answer.push(Step::text("end"));
     model.script(answer);
-    let session = server.new_session().await;
-    let mut stays = server.tab(&session, None).await;
-    stays
-        .send(&json!({"type": "message", "content": "go"}))
-        .await;
+    let (session, mut stays) = going(&server).await;
     let mut seen = View::default();
     while seen.text(".text").is_empty() {
         seen.apply(&next_frame(&mut stays).await);
@@ -388,11 +380,7 @@ async fn tabs_that_join_before_the_calls_of_a_text_begin_see_the_text() {
     ];
     model.script(Reply::new(reply));
     model.script([Step::text("There.")]);
-    let session = server.new_session().await;
-    let mut stays = server.tab(&session, None).await;
-    stays
-        .send(&json!({"type": "message", "content": "go"}))
-        .await;
+    let (session, mut stays) = going(&server).await;
     let streamed = |chat: &Recorded| chat.body["stream"] != false && chat.finished_ms.is_some();
     model.wait_for(|chats| chats.iter().any(streamed)).await;
     let mut joined = Vec::new();
@@ -415,11 +403,7 @@ async fn reasoning_that_came_to_nothing_is_not_told_again_after_its_run() {
     let (model, server) = talking();
     model.script([Step::Thinking("hm, ".to_owned())]);
     model.script([Step::text("Here.")]);
-    let session = server.new_session().await;
-    let mut stays = server.tab(&session, None).await;
-    stays
-        .send(&json!({"type": "message", "content": "go"}))
-        .await;
+    let (session, mut stays) = going(&server).await;
     let mut seen = View::default();
     read_on(&mut stays, &mut seen).await;
     assert_eq!(seen.text(".thinking"), "hm, ");
