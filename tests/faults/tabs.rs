@@ -262,9 +262,10 @@ async fn pages_that_begin_with_a_snapshot_show_what_the_conversation_says() {
     model.assert_clean();
 }
 
-/// Its reasoning was told before the snapshot, and is in no message of it yet.
-#[tokio::test]
-async fn a_page_whose_snapshot_fell_between_reasoning_and_answer_shows_both() {
+/// A page whose snapshot fell between reasoning and answer, and which joins once the run is
+/// over and `meanwhile` has happened: the reasoning was told before the snapshot, and is in no
+/// message of it yet.
+async fn shows_both(meanwhile: impl AsyncFnOnce(&Server, &mut Socket)) {
     let (model, server) = talking();
     model.script([
         Step::Thinking("hm, ".to_owned()),
@@ -279,18 +280,37 @@ async fn a_page_whose_snapshot_fell_between_reasoning_and_answer_shows_both() {
     assert!(page.parts.is_empty());
     model.release("looked");
     stays.next_of("stream_end").await;
+    meanwhile(&server, &mut stays).await;
     let mut tab = page.connect(&server, &session).await;
     while !page.over {
         let frame = next_frame(&mut tab).await;
         assert!(page.apply(&frame), "a hole: {frame}");
         page.over = frame["type"] == "stream_end";
     }
+    assert_eq!(page.snapshots, 1);
     assert_eq!(
         page.parts,
         texts(&server.get(&format!("/sessions/{session}")).await)
     );
     assert_eq!(page.parts.len(), 2);
     model.assert_clean();
+}
+
+#[tokio::test]
+async fn a_page_whose_snapshot_fell_between_reasoning_and_answer_shows_both() {
+    shows_both(async |_, _| {}).await;
+}
+
+/// The session that told it is gone; the one that is read again knows it from the store.
+#[tokio::test]
+async fn a_page_whose_snapshot_was_of_a_session_that_died_shows_both() {
+    shows_both(async |server, tab| {
+        server.arm("session::send=1*panic(forced by a test)").await;
+        tab.send(&json!({"type": "message", "content": "more"}))
+            .await;
+        server.says("session died, reading it again").await;
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::sequencer::{Frame, Piece, Span};
+use super::sequencer::{Frame, Piece};
 use crate::domain::consent::Answer;
 use crate::domain::history::{self, Branch};
 use crate::domain::run_loop::Record;
@@ -25,7 +25,7 @@ use crate::protocol::plan::Plan;
 use crate::protocol::profile::Profile;
 use crate::protocol::session::{Compression, SessionSnapshot, SessionSummary};
 use crate::protocol::todo::{Scratchpad, TodoItem};
-use crate::store::{Store, StoreError};
+use crate::store::{Span, Store, StoreError};
 use crate::supervision::Ending;
 use crate::tools::ToolError;
 

@@ -46,7 +46,7 @@ use self::messages::{Leaving, PlainAnswer};
 use self::recovering::Recovery;
 use self::sequencer::{At, Frame, Submission, encode};
 use self::state::State;
-use self::telling::{Committed, Telling};
+use self::telling::{Committed, Standing, Telling};
 use crate::journal::Append;
 use crate::protocol::command::PlainConsent;
 use crate::protocol::error::{ErrorCode, NaviError};
@@ -164,14 +164,19 @@ impl SessionActor {
     #[must_use]
     pub fn new(
         services: Arc<Services>,
-        loaded: LoadedSession,
+        mut loaded: LoadedSession,
         given_up: CancellationToken,
         guard: Guard,
     ) -> Self {
         let window = services.context_window;
         let id = loaded.summary.id;
         let epoch = loaded.epoch;
-        let telling = Telling::new(loaded.last_seq, epoch, BROADCAST, given_up.clone());
+        let standing = Standing {
+            last_seq: loaded.last_seq,
+            epoch,
+            spans: std::mem::take(&mut loaded.spans),
+        };
+        let telling = Telling::new(standing, BROADCAST, given_up.clone());
         let recovery = Recovery::of(&loaded);
         let state = State::from_loaded(loaded, services.consent.mode);
         Self {

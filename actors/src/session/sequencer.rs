@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 
 use crate::protocol::event::{Delta, Envelope, Event, PartKind, utf16_len};
 use crate::protocol::ids::{CallId, MessageId, Origin, PartId, RunId};
-use crate::store::{ChunkRow, EventRow, Write};
+use crate::store::{ChunkRow, EventRow, MAX_SPANS, Span, Write};
 
 /// How much streamed text may wait for the log.
 const CHUNK_BYTES: usize = 4096;
@@ -24,10 +24,6 @@ const LARGE_BYTES: usize = 32 * 1024;
 /// How many writes may wait for a commit before a run that streams waits too. Chunks are
 /// about [`CHUNK_BYTES`] each.
 const BACKLOG: usize = 64;
-
-/// How many ended parts are known to span events. A client reads a snapshot and joins within
-/// moments, and few parts end in that time.
-const SPANS: usize = 64;
 
 /// Bytes that every tab gets, with what a tab needs to keep its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,17 +151,6 @@ pub enum Closed {
     Run(RunId),
 }
 
-/// A part that ended, where events were told between its beginning and its end. Who has
-/// everything up to one of them, as a snapshot does, may lack what was streamed before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
-    pub part_id: PartId,
-    /// The last event that was told before it began.
-    pub after: u64,
-    /// The last event that was told before it ended.
-    pub until: u64,
-}
-
 /// Something that is now committed and may be told.
 #[derive(Debug, PartialEq)]
 pub enum Told<T> {
@@ -211,14 +196,15 @@ pub struct Sequencer<T> {
     open: Vec<(Piece, u64)>,
     /// Parts that ended after the last event that was told.
     ended: Vec<Piece>,
-    /// The last that ended, oldest first.
+    /// The last that ended, oldest first; up to [`MAX_SPANS`].
     spans: VecDeque<Span>,
 }
 
 impl<T> Sequencer<T> {
-    /// A sequencer for a session whose last committed event is `last_seq`.
+    /// A sequencer for a session whose last committed event is `last_seq`, and where `spans`,
+    /// oldest first, ended before.
     #[must_use]
-    pub fn new(last_seq: u64) -> Self {
+    pub fn new(last_seq: u64, spans: Vec<Span>) -> Self {
         Self {
             next_seq: last_seq + 1,
             told_seq: last_seq,
@@ -230,7 +216,7 @@ impl<T> Sequencer<T> {
             unlogged_bytes: 0,
             open: Vec::new(),
             ended: Vec::new(),
-            spans: VecDeque::new(),
+            spans: spans.into(),
         }
     }
 
@@ -460,7 +446,7 @@ impl<T> Sequencer<T> {
                 until,
             });
         self.spans.extend(spans);
-        let surplus = self.spans.len().saturating_sub(SPANS);
+        let surplus = self.spans.len().saturating_sub(MAX_SPANS);
         self.spans.drain(..surplus);
         over.into_iter().map(|(piece, _)| piece).collect()
     }

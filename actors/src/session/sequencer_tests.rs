@@ -50,7 +50,7 @@ fn submit(sequencer: &mut Sequencer<u32>, events: usize, then: u32) {
 
 #[test]
 fn an_event_is_told_only_once_it_is_committed() {
-    let mut sequencer = Sequencer::new(4);
+    let mut sequencer = Sequencer::new(4, Vec::new());
     submit(&mut sequencer, 2, 1);
     assert!(sequencer.settle().is_empty());
     let writes = sequencer.next_commit().unwrap();
@@ -70,7 +70,7 @@ fn an_event_is_told_only_once_it_is_committed() {
 #[test]
 fn text_waits_for_what_was_submitted_before_it_and_for_nothing_else() {
     let message = MessageId::new();
-    let mut sequencer = Sequencer::<u32>::new(0);
+    let mut sequencer = Sequencer::<u32>::new(0, Vec::new());
     assert!(sequencer.delta(piece(message, 0, "a"), at()).is_some());
     submit(&mut sequencer, 1, 1);
     assert!(sequencer.delta(piece(message, 1, "b"), at()).is_none());
@@ -89,7 +89,7 @@ fn text_waits_for_what_was_submitted_before_it_and_for_nothing_else() {
 #[test]
 fn text_is_logged_before_the_event_that_follows_it() {
     let message = MessageId::new();
-    let mut sequencer = Sequencer::<u32>::new(7);
+    let mut sequencer = Sequencer::<u32>::new(7, Vec::new());
     sequencer.delta(piece(message, 0, "äb"), at());
     sequencer.delta(piece(message, 2, "c"), at());
     submit(&mut sequencer, 1, 1);
@@ -107,7 +107,7 @@ fn text_is_logged_before_the_event_that_follows_it() {
 #[test]
 fn a_part_is_open_until_its_message_is_told() {
     let message = MessageId::new();
-    let mut sequencer = Sequencer::<u32>::new(0);
+    let mut sequencer = Sequencer::<u32>::new(0, Vec::new());
     sequencer.delta(piece(message, 0, "half"), at());
     assert_eq!(sequencer.open_parts().count(), 1);
     let whole = Message::assistant(message, RunId::new(), at());
@@ -131,7 +131,7 @@ fn a_part_is_open_until_its_message_is_told() {
 #[test]
 fn a_part_that_ends_without_an_event_is_given_to_new_tabs_until_the_next_event() {
     let message = MessageId::new();
-    let mut sequencer = Sequencer::<u32>::new(3);
+    let mut sequencer = Sequencer::<u32>::new(3, Vec::new());
     sequencer.delta(piece(message, 0, "I look it up."), at());
     let whole = Message::assistant(message, RunId::new(), at());
     let submission = Submission {
@@ -193,7 +193,7 @@ proptest! {
     #[test]
     fn what_is_told_is_what_was_submitted_in_order_and_committed_before(moves in moves()) {
         let message = MessageId::new();
-        let mut sequencer = Sequencer::<u32>::new(0);
+        let mut sequencer = Sequencer::<u32>::new(0, Vec::new());
         let (mut submitted, mut told) = (Vec::new(), Vec::new());
         let (mut offset, mut then) = (0, 0);
         let (mut on_its_way, mut logged): (Option<Vec<Write>>, Vec<Write>) = (None, Vec::new());
@@ -268,7 +268,7 @@ proptest! {
 #[test]
 fn a_part_that_ends_after_a_later_event_is_known_to_go_across_it() {
     let message = MessageId::new();
-    let mut sequencer = Sequencer::<u32>::new(3);
+    let mut sequencer = Sequencer::<u32>::new(3, Vec::new());
     sequencer.delta(piece(message, 0, "hm"), at());
     submit(&mut sequencer, 2, 1);
     sequencer.next_commit().unwrap();

@@ -33,6 +33,7 @@ fn empty() -> State {
         last_run: None,
         last_run_branch: 0,
         unfinished_parts: Vec::new(),
+        spans: Vec::new(),
         child_calls: Vec::new(),
         started_calls: Vec::new(),
         mode: None,

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::messages::{Attach, Attached, Outline, Start};
 use super::sequencer::{Frame, Piece, Sequencer, Submission, Told};
 use crate::protocol::event::ResyncReason;
-use crate::store::Write;
+use crate::store::{Span, Write};
 
 /// What was committed and is to be told: the one who tells applies the writes, then has the
 /// frames sent ([`Telling::send`]), then does what the submitter wanted.
@@ -23,6 +23,16 @@ pub struct Committed<T> {
     pub frames: Vec<Frame>,
     pub writes: Vec<Write>,
     pub then: T,
+}
+
+/// Where a session stands that was read from the store.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// Its last committed event.
+    pub last_seq: u64,
+    pub epoch: i64,
+    /// The last parts that were streamed across events, oldest first.
+    pub spans: Vec<Span>,
 }
 
 /// See the module. `T` is what a submitter wants done once its submission was told.
@@ -38,13 +48,17 @@ pub struct Telling<T> {
 }
 
 impl<T> Telling<T> {
-    /// For a session whose last committed event is `last_seq`. A tab that is more than
-    /// `capacity` frames behind is caught up from the log. `given_up` is told to tabs with
-    /// which nothing more is shared.
+    /// For a session that continues as `stored`. A tab that is more than `capacity` frames behind
+    /// is caught up from the log. `given_up` is told to tabs with which nothing more is shared.
     #[must_use]
-    pub fn new(last_seq: u64, epoch: i64, capacity: usize, given_up: CancellationToken) -> Self {
+    pub fn new(stored: Standing, capacity: usize, given_up: CancellationToken) -> Self {
+        let Standing {
+            last_seq,
+            epoch,
+            spans,
+        } = stored;
         Self {
-            sequencer: Sequencer::new(last_seq),
+            sequencer: Sequencer::new(last_seq, spans),
             ready: VecDeque::new(),
             is_telling: false,
             live: broadcast::channel(capacity).0,

@@ -17,7 +17,8 @@ use super::rows::{
     SummaryRow, branch_from_row, chunk_from_row, message_from_row, queued_from_row, run_from_row,
     summary_from_row,
 };
-use super::types::{ChildCall, ChunkRow, LoadedSession};
+use super::run_log::with_descendants;
+use super::types::{ChildCall, ChunkRow, LoadedSession, MAX_SPANS, Span};
 use super::values::{DbText, from_db, from_json, name_of, named};
 use super::{Store, StoreError};
 use crate::domain::history::Branch;
@@ -114,6 +115,11 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         .collect::<Result<_, _>>()?;
     let running = running(moment, id).await?;
     let unfinished_parts = unfinished_parts(moment, &running, &messages).await?;
+    let last_seq = from_db("sessions.last_seq", row.last_seq)?;
+    let spans = match &last_run {
+        Some(run) => spans(moment, RunId(run.id), last_seq, &unfinished_parts).await?,
+        None => Vec::new(),
+    };
     let child_calls = child_calls(moment, &running).await?;
     let started_calls = match &last_run {
         Some(run) if run.state == name_of(&RunState::Running)? => {
@@ -141,7 +147,7 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         interruptions,
         todo: from_json("sessions.todo", &row.todo)?,
         scratchpad: from_json("sessions.scratchpad", &row.scratchpad)?,
-        last_seq: from_db("sessions.last_seq", row.last_seq)?,
+        last_seq,
         epoch: row.epoch,
         summary: summary_from_row(SummaryRow {
             id: row.id,
@@ -172,6 +178,7 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         last_run: last_run.map(run_from_row).transpose()?,
         last_run_branch: from_db("messages.branch_id", last_run_branch)?,
         unfinished_parts,
+        spans,
         started_calls,
         child_calls,
     })
@@ -369,6 +376,41 @@ async fn unfinished_parts(
         .await?;
     let pieces = pieces.into_iter().map(chunk_from_row);
     Ok(join_parts(pieces.collect::<Result<_, _>>()?))
+}
+
+/// See [`LoadedSession::spans`]. What is unfinished ends with an event to come, and what is
+/// not, with the last one at the latest.
+async fn spans(
+    moment: &DatabaseTransaction,
+    run_id: RunId,
+    last_seq: u64,
+    unfinished: &[ChunkRow],
+) -> Result<Vec<Span>, StoreError> {
+    let starts: Vec<(DbText, i64)> = chunk::Entity::find()
+        .select_only()
+        .columns([chunk::Column::PartId, chunk::Column::AfterSeq])
+        .filter(chunk::Column::RunId.is_in(with_descendants(moment, run_id).await?))
+        .filter(chunk::Column::Offset.eq(0))
+        .order_by_desc(chunk::Column::Id)
+        .limit(MAX_SPANS as u64)
+        .into_tuple()
+        .all(moment)
+        .await?;
+    let mut spans = Vec::new();
+    for (part_id, after_seq) in starts.into_iter().rev() {
+        let part_id = PartId(part_id.0);
+        let is_unfinished = unfinished.iter().any(|part| part.part_id == part_id);
+        let after = from_db("chunks.after_seq", after_seq)?;
+        let until = last_seq.saturating_sub(u64::from(!is_unfinished));
+        if after < until {
+            spans.push(Span {
+                part_id,
+                after,
+                until,
+            });
+        }
+    }
+    Ok(spans)
 }
 
 /// What text the messages hold.

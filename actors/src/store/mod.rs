@@ -41,8 +41,8 @@ pub use search::MAX_HITS;
 pub use tool_pins::ToolPin;
 pub use types::{
     ApiToken, ChildCall, ChunkRow, Commit, ConsentRow, EventRow, LoadedSession, LogCursor, LogItem,
-    LogPage, LogRange, NewRule, NewSession, PageLimits, RunRow, SecretHash, StoredCall, StoredRun,
-    User, UserRole, WebLogin, Write,
+    LogPage, LogRange, MAX_SPANS, NewRule, NewSession, PageLimits, RunRow, SecretHash, Span,
+    StoredCall, StoredRun, User, UserRole, WebLogin, Write,
 };
 pub use upkeep::AppliedMigration;
 

@@ -62,7 +62,7 @@ impl Store {
 }
 
 /// The run, its children, theirs, and so on.
-async fn with_descendants(
+pub(super) async fn with_descendants(
     moment: &DatabaseTransaction,
     run_id: RunId,
 ) -> Result<Vec<Uuid>, StoreError> {

@@ -13,6 +13,7 @@ on_both!(
     a_session_is_its_users_alone,
     a_deleted_session_can_be_restored_until_it_is_purged,
     unfinished_parts_are_what_no_message_holds,
+    parts_of_the_newest_run_are_known_to_go_across_events,
     the_last_run_is_the_newest_in_the_foreground,
     two_handles_write_at_once,
     a_session_that_is_seized_fences_its_own_owner,
@@ -222,6 +223,58 @@ async fn unfinished_parts_are_what_no_message_holds(db: TestDb) {
     assert_eq!(loaded.unfinished_parts, []);
     assert_eq!(loaded.summary.state, SessionState::Interrupted);
     assert_eq!(store.running_sessions().await.unwrap(), []);
+}
+
+async fn parts_of_the_newest_run_are_known_to_go_across_events(db: TestDb) {
+    let store = db.open().await;
+    let writer = Writer::new(&store).await;
+    let (old, run) = (run(), run());
+    let child = RunRow {
+        run_id: RunId::new(),
+        parent_run_id: Some(run.run_id),
+        ..run.clone()
+    };
+    let answer = Message::assistant(MessageId::new(), run.run_id, at(3));
+    let mut of_old = Part::text(&old, MessageId::new());
+    let mut of_child = Part::text(&child, MessageId::new());
+    let mut ends = Part::text(&run, answer.id);
+    let mut goes_on = Part::text(&run, MessageId::new());
+    writer
+        .write(vec![
+            Write::RunStarted(old.clone()),
+            writer.event(),
+            Write::Chunk(of_old.piece(1, "old")),
+            ended(&old, RunState::Completed),
+            Write::RunStarted(run.clone()),
+            writer.event(),
+            Write::Chunk(ends.piece(2, "one ")),
+            Write::RunStarted(child),
+            writer.event(),
+            Write::Chunk(of_child.piece(3, "child")),
+            Write::Chunk(ends.piece(3, "two")),
+            Write::Message(answer),
+            writer.event(),
+            Write::Chunk(goes_on.piece(4, "Wö")),
+            writer.event(),
+            Write::Chunk(goes_on.piece(5, "rd")),
+        ])
+        .await
+        .unwrap();
+    let known: Vec<_> = writer
+        .load()
+        .await
+        .spans
+        .into_iter()
+        .map(|span| (span.part_id, span.after, span.until))
+        .collect();
+    assert_eq!(
+        known,
+        [
+            (ends.part_id(), 2, 4),
+            (of_child.part_id(), 3, 5),
+            (goes_on.part_id(), 4, 5),
+        ]
+    );
 }
 
 async fn the_last_run_is_the_newest_in_the_foreground(db: TestDb) {

@@ -90,6 +90,7 @@ impl Store {
             last_run: None,
             last_run_branch: 0,
             unfinished_parts: Vec::new(),
+            spans: Vec::new(),
             started_calls: Vec::new(),
             child_calls: Vec::new(),
             mode: Some(new.mode),

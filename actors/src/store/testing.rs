@@ -224,6 +224,10 @@ impl Part {
         }
     }
 
+    pub(super) fn part_id(&self) -> PartId {
+        self.part_id.clone()
+    }
+
     pub(super) fn piece(&mut self, after_seq: u64, text: &str) -> ChunkRow {
         let offset = self.offset;
         self.offset += utf16_len(text);

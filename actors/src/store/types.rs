@@ -151,6 +151,21 @@ pub struct ChunkRow {
     pub parent_run_id: Option<RunId>,
 }
 
+/// A part that ended, where events were told between its beginning and its end. Who has
+/// everything up to one of them, as a snapshot does, may lack what was streamed before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub part_id: PartId,
+    /// The last event that was told before it began.
+    pub after: u64,
+    /// The last event that was told before it ended.
+    pub until: u64,
+}
+
+/// How many parts are known to span events. A client reads a snapshot and joins within
+/// moments, and few parts end in that time.
+pub const MAX_SPANS: usize = 64;
+
 /// A run as it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRow {
@@ -209,6 +224,9 @@ pub struct LoadedSession {
     /// piece. A child stores no messages, so all of its text is here, with its
     /// `parent_run_id`.
     pub unfinished_parts: Vec<ChunkRow>,
+    /// The last parts that the newest run and those under it streamed, oldest first. Where a
+    /// part ended is not stored: `until` is the last event before which it can have.
+    pub spans: Vec<Span>,
     /// Of the newest run, where it is still marked `running`: the calls whose start was told.
     pub started_calls: Vec<CallId>,
     /// Of `running_children`, the calls that were told to begin and not to end.

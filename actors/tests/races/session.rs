@@ -9,7 +9,7 @@ use navi_actors::protocol::ids::{MessageId, Origin, PartId, RunId, SessionId, Us
 use navi_actors::protocol::session::{SessionSnapshot, SessionState, SessionSummary};
 use navi_actors::session::messages::{Attach, Attached, Outline, Start};
 use navi_actors::session::sequencer::{Closed, Piece, Submission};
-use navi_actors::session::telling::{Committed, Telling};
+use navi_actors::session::telling::{Committed, Standing, Telling};
 use navi_actors::store::Write;
 use shuttle::future::yield_now;
 use tokio::sync::{mpsc, oneshot};
@@ -70,18 +70,16 @@ struct Session {
 }
 
 /// Starts a session that was just taken.
-pub(crate) fn start(
-    (epoch, last_seq): (i64, u64),
-    journal: mpsc::UnboundedSender<Order>,
-) -> Address {
+pub(crate) fn start(taken: Standing, journal: mpsc::UnboundedSender<Order>) -> Address {
     let (to, mut mailbox) = mpsc::unbounded_channel();
     let given_up = CancellationToken::new();
     let address = Address {
         to: to.clone(),
         given_up: given_up.clone(),
     };
+    let (epoch, last_seq) = (taken.epoch, taken.last_seq);
     let mut session = Session {
-        telling: Telling::new(last_seq, epoch, CAPACITY, given_up),
+        telling: Telling::new(taken, CAPACITY, given_up),
         epoch,
         journal,
         own: to,

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use navi_actors::protocol::ids::PartId;
+use navi_actors::session::telling::Standing;
 use navi_actors::store::{
-    ChunkRow, EventRow, LogCursor, LogItem, LogPage, LogRange, PageLimits, Write,
+    EventRow, LogCursor, LogItem, LogPage, LogRange, PageLimits, Span, Write,
 };
 
 /// Shared by all; no lock is held where a schedule may change.
@@ -14,24 +15,46 @@ pub(crate) struct Shelf(Arc<Mutex<Log>>);
 #[derive(Debug, Default)]
 struct Log {
     epoch: i64,
-    /// How many sessions started from it.
-    starts: usize,
     last_seq: u64,
     rows: Vec<(LogCursor, LogItem)>,
+}
+
+impl Log {
+    /// As the store gives them.
+    fn spans(&self) -> Vec<Span> {
+        let is_over = |part: &PartId| {
+            let said = format!("\"{part}\"");
+            self.rows.iter().any(|(_, item)| match item {
+                LogItem::Event(row) => row.json.contains(&said),
+                LogItem::Chunk(_) => false,
+            })
+        };
+        let starts = self.rows.iter().filter_map(|(_, item)| match item {
+            LogItem::Chunk(row) if row.offset == 0 => Some(row),
+            _ => None,
+        });
+        let spans = starts.map(|row| Span {
+            part_id: row.part_id.clone(),
+            after: row.after_seq,
+            until: self
+                .last_seq
+                .saturating_sub(u64::from(is_over(&row.part_id))),
+        });
+        spans.filter(|span| span.after < span.until).collect()
+    }
 }
 
 impl Shelf {
     /// What a session starts from. `seize` moves the epoch on: what the one before it may
     /// still write is refused.
-    pub(crate) fn take(&self, seize: bool) -> (i64, u64) {
+    pub(crate) fn take(&self, seize: bool) -> Standing {
         let mut log = self.0.lock().unwrap();
         log.epoch += i64::from(seize);
-        log.starts += 1;
-        (log.epoch, log.last_seq)
-    }
-
-    pub(crate) fn starts(&self) -> usize {
-        self.0.lock().unwrap().starts
+        Standing {
+            last_seq: log.last_seq,
+            epoch: log.epoch,
+            spans: log.spans(),
+        }
     }
 
     /// Writes all of it, or nothing.
@@ -80,21 +103,9 @@ impl Shelf {
 
     /// The text of a part that is committed.
     pub(crate) fn text(&self, part: &PartId) -> String {
-        self.chunks(part)
-            .iter()
-            .map(|row| row.text.as_str())
-            .collect()
-    }
-
-    /// After which event the part's text begins; none where nothing of it is committed.
-    pub(crate) fn begins(&self, part: &PartId) -> Option<u64> {
-        self.chunks(part).first().map(|row| row.after_seq)
-    }
-
-    fn chunks(&self, part: &PartId) -> Vec<ChunkRow> {
         let log = self.0.lock().unwrap();
         let chunks = log.rows.iter().filter_map(|(_, item)| match item {
-            LogItem::Chunk(row) if row.part_id == *part => Some(row.clone()),
+            LogItem::Chunk(row) if row.part_id == *part => Some(row.text.as_str()),
             _ => None,
         });
         chunks.collect()

@@ -60,14 +60,13 @@ impl Upstream for House {
 /// Watches until the end, and drops its connection after each of these numbers of frames.
 pub(crate) async fn watch(house: House, drops: Vec<usize>) {
     let mut drops = drops.into_iter();
-    let starts = house.shelf.starts();
     let (seq, epoch) = loop {
         if let Some(standing) = house.ask(Say::Look).await {
             break standing;
         }
         yield_now().await;
     };
-    let mut view = View::new(house.shelf.clone(), starts, seq, epoch);
+    let mut view = View::new(house.shelf.clone(), seq, epoch);
     while !view.has_the_end {
         let attach = Attach {
             after: Some(view.seq),

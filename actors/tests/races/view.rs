@@ -13,11 +13,6 @@ pub(crate) struct View {
     shelf: Shelf,
     pub(crate) seq: u64,
     pub(crate) epoch: i64,
-    /// The snapshot that it began with, and how many sessions had started before it.
-    base: u64,
-    starts: usize,
-    /// How many had when it connected.
-    connected: usize,
     parts: BTreeMap<String, String>,
     /// How far each part was told on this connection.
     told: BTreeMap<String, usize>,
@@ -26,14 +21,11 @@ pub(crate) struct View {
 
 impl View {
     /// A client that has a snapshot.
-    pub(crate) fn new(shelf: Shelf, starts: usize, seq: u64, epoch: i64) -> Self {
+    pub(crate) fn new(shelf: Shelf, seq: u64, epoch: i64) -> Self {
         let mut view = Self {
             shelf,
             seq: 0,
             epoch: 0,
-            base: 0,
-            starts: 0,
-            connected: starts,
             parts: BTreeMap::new(),
             told: BTreeMap::new(),
             has_the_end: false,
@@ -48,8 +40,6 @@ impl View {
             "a snapshot of what is not committed: {seq}"
         );
         self.seq = seq;
-        self.base = seq;
-        self.starts = self.connected;
         self.epoch = epoch;
         self.parts.clear();
         self.told.clear();
@@ -61,7 +51,6 @@ impl View {
 
     /// It connects again.
     pub(crate) fn connect(&mut self) {
-        self.connected = self.shelf.starts();
         self.told.clear();
     }
 
@@ -92,13 +81,7 @@ impl View {
             let part = PartId(frame["message"].as_str().unwrap().to_owned());
             let whole = self.shelf.text(&part);
             let has = self.parts.get(&part.0).map_or("", String::as_str);
-            // Which parts went across an event, a session that was read since does not know.
-            let is_unknown = self.shelf.starts() > self.starts
-                && self.shelf.begins(&part).is_some_and(|at| at < self.base);
-            assert!(
-                has == whole || is_unknown,
-                "{part:?} is over: {has:?} is not {whole:?}"
-            );
+            assert_eq!(has, whole, "{part:?} is over");
         }
         self.has_the_end |= frame["code"] == "the end";
     }
@@ -113,18 +96,7 @@ impl View {
             "a repeat or a hole in {name}: {told:?}, then {offset}"
         );
         let has = self.parts.entry(name.clone()).or_default();
-        if offset > has.len() {
-            // A session that went down left it, and its beginning is of before the snapshot: a
-            // client sees the hole, and asks for a new one.
-            let begins = self.shelf.begins(&PartId(name.clone()));
-            assert!(
-                has.is_empty() && begins.is_some_and(|at| at < self.base),
-                "a hole in {name} from {} to {offset}",
-                has.len()
-            );
-            self.parts.remove(&name);
-            return;
-        }
+        assert!(offset <= has.len(), "a hole in {name} before {offset}");
         let known = &has[offset..];
         let (same, new) = delta.split_at(known.len().min(delta.len()));
         assert!(known.starts_with(same), "other text in {name} at {offset}");
