@@ -4,7 +4,8 @@
 //! order, and a numbered event only once it is committed:
 //! - [`Sequencer::submit`] numbers events and puts their writes into the backlog;
 //! - [`Sequencer::next_commit`] hands the backlog to the journal, one commit at a time;
-//! - [`Sequencer::committed`] and [`Sequencer::delta`] give back what may now be told.
+//! - [`Sequencer::next_told`] gives back what may now be told, one after the other: what the
+//!   sequencer says of itself is what was told, no more.
 
 use std::collections::VecDeque;
 
@@ -307,9 +308,9 @@ impl<T> Sequencer<T> {
         });
     }
 
-    /// Takes in a piece of streamed text. It is told at once, unless something before it
+    /// Takes in a piece of streamed text. It may be told at once, unless something before it
     /// still waits for its commit.
-    pub fn delta(&mut self, piece: Piece, at: DateTime<Utc>) -> Option<Told<T>> {
+    pub fn delta(&mut self, piece: Piece, at: DateTime<Utc>) {
         self.unlogged_bytes += piece.text.len();
         match self.unlogged.last_mut() {
             Some(last) if last.part_id == piece.part_id => last.text.push_str(&piece.text),
@@ -318,11 +319,7 @@ impl<T> Sequencer<T> {
         if self.unlogged_bytes >= CHUNK_BYTES {
             self.log_chunks();
         }
-        if self.waiting.is_empty() {
-            return Some(self.tell_piece(piece, at));
-        }
         self.waiting.push_back(Entry::Delta(piece, at));
-        None
     }
 
     /// Puts streamed text that is not logged yet into the backlog.
@@ -365,53 +362,48 @@ impl<T> Sequencer<T> {
         Some(std::mem::take(&mut self.backlog))
     }
 
-    /// The commit that was on its way is durable. Gives back what may now be told, in order.
-    pub fn committed(&mut self) -> Vec<Told<T>> {
+    /// The commit that was on its way is durable.
+    pub fn committed(&mut self) {
         self.in_flight = false;
-        self.settle()
     }
 
-    /// What may be told without any further commit, in order.
-    pub fn settle(&mut self) -> Vec<Told<T>> {
+    /// The next that may be told without any further commit.
+    pub fn next_told(&mut self) -> Option<Told<T>> {
         let durable = if self.in_flight {
             self.next_commit - 1
         } else {
             self.next_commit
         };
         let nothing_to_write = self.backlog.is_empty() && !self.in_flight;
-        let mut told = Vec::new();
-        while let Some(entry) = self.waiting.pop_front() {
-            match entry {
-                Entry::Delta(piece, at) => told.push(self.tell_piece(piece, at)),
-                Entry::Submission {
-                    commit,
+        match self.waiting.pop_front()? {
+            Entry::Delta(piece, at) => Some(self.tell_piece(piece, at)),
+            Entry::Submission {
+                commit,
+                frames,
+                writes,
+                closed,
+                then,
+            } if commit < durable || nothing_to_write => {
+                let ended = self.close_parts(&closed);
+                match frames.last().map(|frame| &frame.place) {
+                    Some(At::Event(seq)) => {
+                        self.told_seq = *seq;
+                        // What was streamed before an event is logged before it.
+                        self.ended.clear();
+                    }
+                    Some(At::Part { .. } | At::Nowhere) | None => self.ended.extend(ended),
+                }
+                Some(Told::Submission {
                     frames,
                     writes,
-                    closed,
                     then,
-                } if commit < durable || nothing_to_write => {
-                    let ended = self.close_parts(&closed);
-                    match frames.last().map(|frame| &frame.place) {
-                        Some(At::Event(seq)) => {
-                            self.told_seq = *seq;
-                            // What was streamed before an event is logged before it.
-                            self.ended.clear();
-                        }
-                        Some(At::Part { .. } | At::Nowhere) | None => self.ended.extend(ended),
-                    }
-                    told.push(Told::Submission {
-                        frames,
-                        writes,
-                        then,
-                    });
-                }
-                later @ Entry::Submission { .. } => {
-                    self.waiting.push_front(later);
-                    break;
-                }
+                })
+            }
+            later @ Entry::Submission { .. } => {
+                self.waiting.push_front(later);
+                None
             }
         }
-        told
     }
 
     fn tell_piece(&mut self, piece: Piece, at: DateTime<Utc>) -> Told<T> {

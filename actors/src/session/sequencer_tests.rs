@@ -48,15 +48,28 @@ fn submit(sequencer: &mut Sequencer<u32>, events: usize, then: u32) {
     sequencer.submit(submission, at(), then);
 }
 
+/// The commit on its way is done: what is told then.
+fn committed(sequencer: &mut Sequencer<u32>) -> Vec<Told<u32>> {
+    sequencer.committed();
+    told(sequencer)
+}
+
+fn told(sequencer: &mut Sequencer<u32>) -> Vec<Told<u32>> {
+    std::iter::from_fn(|| sequencer.next_told()).collect()
+}
+
 #[test]
 fn an_event_is_told_only_once_it_is_committed() {
     let mut sequencer = Sequencer::new(4, Vec::new());
     submit(&mut sequencer, 2, 1);
-    assert!(sequencer.settle().is_empty());
+    assert!(sequencer.next_told().is_none());
     let writes = sequencer.next_commit().unwrap();
     assert_eq!(writes.len(), 3);
-    assert!(sequencer.settle().is_empty(), "it is on its way, not there");
-    let told = sequencer.committed();
+    assert!(
+        sequencer.next_told().is_none(),
+        "it is on its way, not there"
+    );
+    let told = committed(&mut sequencer);
     let Told::Submission {
         frames, then: 1, ..
     } = &told[0]
@@ -71,11 +84,13 @@ fn an_event_is_told_only_once_it_is_committed() {
 fn text_waits_for_what_was_submitted_before_it_and_for_nothing_else() {
     let message = MessageId::new();
     let mut sequencer = Sequencer::<u32>::new(0, Vec::new());
-    assert!(sequencer.delta(piece(message, 0, "a"), at()).is_some());
+    sequencer.delta(piece(message, 0, "a"), at());
+    assert!(sequencer.next_told().is_some());
     submit(&mut sequencer, 1, 1);
-    assert!(sequencer.delta(piece(message, 1, "b"), at()).is_none());
+    sequencer.delta(piece(message, 1, "b"), at());
+    assert!(sequencer.next_told().is_none());
     sequencer.next_commit().unwrap();
-    let told = sequencer.committed();
+    let told = committed(&mut sequencer);
     assert!(
         matches!(told[..], [Told::Submission { .. }, Told::Delta(_)]),
         "{told:?}"
@@ -83,7 +98,8 @@ fn text_waits_for_what_was_submitted_before_it_and_for_nothing_else() {
     // A chunk on its way to the log holds nothing up.
     sequencer.log_chunks();
     sequencer.next_commit().unwrap();
-    assert!(sequencer.delta(piece(message, 2, "c"), at()).is_some());
+    sequencer.delta(piece(message, 2, "c"), at());
+    assert!(sequencer.next_told().is_some());
 }
 
 #[test]
@@ -109,6 +125,7 @@ fn a_part_is_open_until_its_message_is_told() {
     let message = MessageId::new();
     let mut sequencer = Sequencer::<u32>::new(0, Vec::new());
     sequencer.delta(piece(message, 0, "half"), at());
+    told(&mut sequencer);
     assert_eq!(sequencer.open_parts().count(), 1);
     let whole = Message::assistant(message, RunId::new(), at());
     let submission = Submission {
@@ -123,7 +140,7 @@ fn a_part_is_open_until_its_message_is_told() {
         "half",
         "not told yet"
     );
-    sequencer.committed();
+    committed(&mut sequencer);
     assert_eq!(sequencer.open_parts().count(), 0);
 }
 
@@ -133,6 +150,7 @@ fn a_part_that_ends_without_an_event_is_given_to_new_tabs_until_the_next_event()
     let message = MessageId::new();
     let mut sequencer = Sequencer::<u32>::new(3, Vec::new());
     sequencer.delta(piece(message, 0, "I look it up."), at());
+    told(&mut sequencer);
     let whole = Message::assistant(message, RunId::new(), at());
     let submission = Submission {
         closed: vec![Closed::Message(whole.id)],
@@ -142,7 +160,7 @@ fn a_part_that_ends_without_an_event_is_given_to_new_tabs_until_the_next_event()
     sequencer.submit(submission, at(), 1);
     let writes = sequencer.next_commit().unwrap();
     assert!(matches!(&writes[0], Write::Chunk(chunk) if chunk.after_seq == 3));
-    sequencer.committed();
+    committed(&mut sequencer);
     assert!(
         sequencer.open_parts().next().is_none(),
         "its message is there"
@@ -152,7 +170,7 @@ fn a_part_that_ends_without_an_event_is_given_to_new_tabs_until_the_next_event()
     submit(&mut sequencer, 1, 2);
     sequencer.next_commit().unwrap();
     assert_eq!(sequencer.beyond_log().count(), 1, "not told yet");
-    sequencer.committed();
+    committed(&mut sequencer);
     assert_eq!(sequencer.beyond_log().count(), 0, "the log has it");
 }
 
@@ -197,47 +215,44 @@ proptest! {
         let (mut submitted, mut told) = (Vec::new(), Vec::new());
         let (mut offset, mut then) = (0, 0);
         let (mut on_its_way, mut logged): (Option<Vec<Write>>, Vec<Write>) = (None, Vec::new());
-        let mut seqs_committed = 0;
+        let (mut seqs_committed, mut seqs_told) = (0, 0);
         let mut all = moves;
         // At the end everything is let through.
         all.extend([Move::CommitDone, Move::LogChunks, Move::SendCommit, Move::CommitDone, Move::SendCommit, Move::CommitDone]);
         for step in all {
-            let now_told = match step {
+            match step {
                 Move::Submit(events) => {
                     then += 1;
                     submit(&mut sequencer, events, then);
                     submitted.push(format!("#{then}"));
-                    sequencer.settle()
                 }
                 Move::Text(text) => {
                     let piece = piece(message, offset, &text);
                     offset += utf16_len(&text);
                     submitted.push(text);
-                    sequencer.delta(piece, at()).into_iter().collect()
+                    sequencer.delta(piece, at());
                 }
-                Move::LogChunks => { sequencer.log_chunks(); sequencer.settle() }
+                Move::LogChunks => sequencer.log_chunks(),
                 Move::SendCommit => {
                     if let Some(writes) = sequencer.next_commit() { on_its_way = Some(writes); }
-                    sequencer.settle()
                 }
-                Move::CommitDone => match on_its_way.take() {
-                    Some(writes) => {
-                        logged.extend(writes);
-                        seqs_committed = logged.iter().filter_map(|w| match w {
-                            Write::Event(event) => Some(event.seq),
-                            _ => None,
-                        }).max().unwrap_or(0);
-                        sequencer.committed()
-                    }
-                    None => Vec::new(),
+                Move::CommitDone => if let Some(writes) = on_its_way.take() {
+                    logged.extend(writes);
+                    seqs_committed = logged.iter().filter_map(|w| match w {
+                        Write::Event(event) => Some(event.seq),
+                        _ => None,
+                    }).max().unwrap_or(0);
+                    sequencer.committed();
                 },
-            };
-            for item in now_told {
+            }
+            while let Some(item) = sequencer.next_told() {
                 match item {
                     Told::Submission { frames, then, .. } => {
                         for frame in &frames {
                             prop_assert!(seq(frame) <= seqs_committed, "told before it was committed");
+                            seqs_told = seq(frame);
                         }
+                        prop_assert_eq!(sequencer.told_seq(), seqs_told, "it says what was told");
                         told.push(format!("#{then}"));
                     }
                     Told::Delta(frame) => told.push(delta_of(&frame)),
@@ -270,9 +285,10 @@ fn a_part_that_ends_after_a_later_event_is_known_to_go_across_it() {
     let message = MessageId::new();
     let mut sequencer = Sequencer::<u32>::new(3, Vec::new());
     sequencer.delta(piece(message, 0, "hm"), at());
+    told(&mut sequencer);
     submit(&mut sequencer, 2, 1);
     sequencer.next_commit().unwrap();
-    sequencer.committed();
+    committed(&mut sequencer);
     assert_eq!(sequencer.across(4).count(), 0, "it is open");
     let closing = Submission {
         events: vec![(None, Event::StreamStopped {})],
@@ -281,7 +297,7 @@ fn a_part_that_ends_after_a_later_event_is_known_to_go_across_it() {
     };
     sequencer.submit(closing, at(), 2);
     sequencer.next_commit().unwrap();
-    sequencer.committed();
+    committed(&mut sequencer);
     let across = |seq| sequencer.across(seq).count();
     assert_eq!((3..=7).map(across).collect::<Vec<_>>(), [0, 1, 1, 0, 0]);
 }

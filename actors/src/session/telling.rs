@@ -5,8 +5,6 @@
 //! one turn of the actor; whatever they are called in between, no tab sees a gap, a repeat,
 //! or an event that is not committed.
 
-use std::collections::VecDeque;
-
 use chrono::{DateTime, Utc};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
@@ -39,8 +37,6 @@ pub struct Standing {
 #[derive(Debug)]
 pub struct Telling<T> {
     sequencer: Sequencer<T>,
-    /// What may be told and is not yet, because telling it is under way further up the stack.
-    ready: VecDeque<Told<T>>,
     is_telling: bool,
     live: broadcast::Sender<Frame>,
     epoch: i64,
@@ -59,7 +55,6 @@ impl<T> Telling<T> {
         } = stored;
         Self {
             sequencer: Sequencer::new(last_seq, spans),
-            ready: VecDeque::new(),
             is_telling: false,
             live: broadcast::channel(capacity).0,
             epoch,
@@ -80,8 +75,7 @@ impl<T> Telling<T> {
 
     /// As [`Sequencer::delta`].
     pub fn delta(&mut self, piece: Piece, at: DateTime<Utc>) {
-        let told = self.sequencer.delta(piece, at);
-        self.ready.extend(told);
+        self.sequencer.delta(piece, at);
     }
 
     /// As [`Sequencer::log_chunks`].
@@ -96,15 +90,12 @@ impl<T> Telling<T> {
 
     /// The commit that was on its way is durable.
     pub fn committed(&mut self) {
-        let told = self.sequencer.committed();
-        self.ready.extend(told);
+        self.sequencer.committed();
     }
 
     /// Begins to tell what may be told. False where that is under way already, further up the
-    /// stack: what is ready now is told there, after all that was ready before.
+    /// stack: what may be told now is told there, after all that could be before.
     pub fn begin(&mut self) -> bool {
-        let told = self.sequencer.settle();
-        self.ready.extend(told);
         !std::mem::replace(&mut self.is_telling, true)
     }
 
@@ -112,7 +103,7 @@ impl<T> Telling<T> {
     /// where nothing is left, which ends what [`Telling::begin`] began.
     pub fn next_committed(&mut self) -> Option<Committed<T>> {
         loop {
-            match self.ready.pop_front() {
+            match self.sequencer.next_told() {
                 Some(Told::Delta(frame)) => self.send(frame),
                 Some(Told::Submission {
                     frames,

@@ -8,7 +8,7 @@ use navi_actors::protocol::event::{Event, PartKind};
 use navi_actors::protocol::ids::{MessageId, Origin, PartId, RunId, SessionId, UserId};
 use navi_actors::protocol::session::{SessionSnapshot, SessionState, SessionSummary};
 use navi_actors::session::messages::{Attach, Attached, Outline, Start};
-use navi_actors::session::sequencer::{Closed, Piece, Submission};
+use navi_actors::session::sequencer::{At, Closed, Piece, Submission};
 use navi_actors::session::telling::{Committed, Standing, Telling};
 use navi_actors::store::Write;
 use shuttle::future::yield_now;
@@ -31,7 +31,7 @@ pub(crate) enum Say {
     /// Streamed text is to be logged: the actor's timer.
     Log,
     Attach(Attach, oneshot::Sender<Attached>),
-    /// Where the session stands, and its epoch.
+    /// Where the session stands once everything before it is told, and its epoch.
     Look(oneshot::Sender<(u64, i64)>),
     /// Told when everything before it is told.
     Settled(oneshot::Sender<()>),
@@ -59,12 +59,15 @@ pub(crate) struct Address {
 enum Then {
     Nothing,
     Attach(Attach, oneshot::Sender<Attached>),
+    Look(oneshot::Sender<(u64, i64)>),
     Settled(oneshot::Sender<()>),
 }
 
 struct Session {
     telling: Telling<Then>,
     epoch: i64,
+    /// The last event whose writes are in the session's state, and in its snapshots.
+    applied: u64,
     journal: mpsc::UnboundedSender<Order>,
     own: mpsc::UnboundedSender<Say>,
 }
@@ -81,6 +84,7 @@ pub(crate) fn start(taken: Standing, journal: mpsc::UnboundedSender<Order>) -> A
     let mut session = Session {
         telling: Telling::new(taken, CAPACITY, given_up),
         epoch,
+        applied: last_seq,
         journal,
         own: to,
     };
@@ -122,9 +126,7 @@ impl Session {
                     self.when_settled(Then::Attach(attach, reply)).await;
                 }
             }
-            Say::Look(reply) => {
-                let _ = reply.send((self.telling.sequencer().told_seq(), self.epoch));
-            }
+            Say::Look(reply) => self.when_settled(Then::Look(reply)).await,
             Say::Settled(reply) => self.when_settled(Then::Settled(reply)).await,
             Say::Journal(Ok(())) => {
                 self.telling.committed();
@@ -172,6 +174,9 @@ impl Session {
         }
         while let Some(Committed { frames, then, .. }) = self.telling.next_committed() {
             for frame in frames {
+                if let At::Event(seq) = frame.place {
+                    self.applied = seq;
+                }
                 yield_now().await;
                 self.telling.send(frame);
             }
@@ -180,6 +185,9 @@ impl Session {
                 Then::Nothing => {}
                 Then::Attach(attach, reply) => {
                     let _ = reply.send(self.attached(&attach));
+                }
+                Then::Look(reply) => {
+                    let _ = reply.send((self.standing(), self.epoch));
                 }
                 Then::Settled(reply) => {
                     let _ = reply.send(());
@@ -190,6 +198,13 @@ impl Session {
 
     fn attached(&self, attach: &Attach) -> Attached {
         self.telling.attach(attach, None, || self.outline())
+    }
+
+    /// Where a snapshot says that it stands.
+    fn standing(&self) -> u64 {
+        let seq = self.telling.sequencer().told_seq();
+        assert_eq!(seq, self.applied, "a snapshot without what it says it has");
+        seq
     }
 
     fn outline(&self) -> Outline {
@@ -220,7 +235,7 @@ impl Session {
                 approvals: Vec::new(),
                 can_continue: false,
                 max_context_tokens: 0,
-                last_seq: self.telling.sequencer().told_seq(),
+                last_seq: self.standing(),
                 epoch: self.epoch,
             },
             message_count: 0,
