@@ -188,9 +188,8 @@ impl SessionActor {
         }
     }
 
-    /// Sees to it that a request that nobody answers is denied when its time is up.
-    pub(super) fn expire(&self, ctx: &mut Context<Self>, id: ApprovalId, at: DateTime<Utc>) {
-        let left = (at - now()).to_std().unwrap_or(Duration::ZERO);
+    /// Sees to it that a request that nobody answers is denied when its time is up, in `left`.
+    pub(super) fn expire(&self, ctx: &mut Context<Self>, id: ApprovalId, left: Duration) {
         ctx.run_later(left, move |actor, ctx| {
             let resolution = Resolution {
                 decision: Decision::Deny,

@@ -35,8 +35,8 @@ use crate::tools::ToolError;
 struct Step {
     submission: Submission,
     started: Vec<CallId>,
-    /// The requests that are made with it, and when they expire.
-    asked: Vec<(ApprovalId, DateTime<Utc>)>,
+    /// The requests that are made with it.
+    asked: Vec<ApprovalId>,
     model: Option<String>,
     over: Option<RunSummary>,
 }
@@ -58,8 +58,8 @@ impl SessionActor {
         let (started, model, over) = (step.started, step.model, step.over);
         let asked = step.asked;
         self.submit_all(ctx, step.submission, move |actor, ctx| {
-            for (id, at) in asked {
-                actor.expire(ctx, id, at);
+            for id in asked {
+                actor.expire(ctx, id, actor.services.consent.timeout);
             }
             actor.state.started_calls.extend(started);
             if let (Some(model), Some(run)) = (model, actor.foreground_mut()) {
@@ -113,8 +113,7 @@ impl SessionActor {
                     });
                 }
                 Record::Ask(asking) => {
-                    let pending = &asking.pending;
-                    step.asked.push((pending.approval_id, pending.expires_at));
+                    step.asked.push(asking.pending.approval_id);
                     self.approvals.ask(origin, *asking, into);
                 }
                 Record::Consented(entry) => into.writes.push(consented(owner, entry)),
@@ -163,8 +162,7 @@ impl SessionActor {
                     self.children.ended(origin.run_id, completed, into);
                 }
                 Record::Ask(asking) => {
-                    let pending = &asking.pending;
-                    step.asked.push((pending.approval_id, pending.expires_at));
+                    step.asked.push(asking.pending.approval_id);
                     self.approvals.ask(origin, *asking, into);
                 }
                 Record::Consented(entry) => into.writes.push(consented(owner, entry)),

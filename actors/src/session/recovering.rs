@@ -184,7 +184,10 @@ impl SessionActor {
             self.approvals.take_in(origin, asking.clone());
             if asked_by == run_id && found.waits.is_some() {
                 let pending = &asking.pending;
-                self.expire(ctx, pending.approval_id, pending.expires_at);
+                // It was asked by another process, perhaps: the clock is all that both have.
+                let left = (pending.expires_at - now()).to_std().unwrap_or_default();
+                let left = left.min(self.services.consent.timeout);
+                self.expire(ctx, pending.approval_id, left);
             } else {
                 over.push(asked_by);
             }
