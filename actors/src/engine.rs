@@ -6,53 +6,41 @@ mod consent;
 mod files;
 mod runs;
 mod sessions;
+mod start;
+mod status;
 
 pub use self::consent::ApprovalAnswer;
+pub use self::start::EngineConfig;
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Arbiter, Handler, Message};
 use tokio::sync::watch;
-use tokio_stream::StreamExt;
-use tokio_stream::wrappers::WatchStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::compression::CompressionActor;
-use crate::domain::hangs::{Patience, Role};
-use crate::domain::model_choice;
-use crate::extensions::{ExtensionPlaces, Extensions};
-use crate::files::janitor::JanitorActor;
-use crate::files::{FileLimits, SessionFiles};
-use crate::hub::{Hub, HubFrame};
-use crate::journal::{Flush, JournalActor};
-use crate::llm::Backend;
-use crate::llm::guard::StreamLimits;
-use crate::memory::{MemoryHandle, MemoryTimes, Reader};
-use crate::models::Models;
-use crate::profiles::{ProfileSet, Profiles};
+use crate::domain::hangs::Role;
+use crate::extensions::Extensions;
+use crate::hub::Hub;
+use crate::journal::Flush;
+use crate::memory::MemoryHandle;
+use crate::profiles::ProfileSet;
 use crate::protocol::error::{ErrorCode, NaviError};
-use crate::protocol::ids::{OwnerId, SessionId, UserId};
+use crate::protocol::ids::{SessionId, UserId};
 use crate::protocol::profile::Profile;
-use crate::protocol::status::{Fence, FetchableModel, SystemStatus};
+use crate::protocol::status::{Fence, FetchableModel};
 use crate::protocol::tool::ListedTool;
 use crate::root::{CloseSessions, LiveSession, OpenSession, StopRoot, SystemRoot, store_error};
-use crate::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits, Services};
+use crate::services::{ResumePolicy, Services};
 use crate::session::SessionActor;
 use crate::session::messages::{Attach, Attached, Leaving, LeftRuns};
 use crate::store::{Store, StoreError};
-use crate::supervision::{Ending, Guard, RestartPolicy, keep_alive};
 use crate::tools::filesystem::FileAccess;
-use crate::tools::registry::Registry;
-use crate::tools::toolbox::Toolbox;
 use crate::watchdog::{Asked, Watchdog};
-
-/// How often a page is told how far a model is fetched.
-const FETCH_PROGRESS: Duration = Duration::from_millis(500);
 
 /// A question to the store takes no longer than this.
 const STORE_LIMIT: Duration = Duration::from_secs(10);
@@ -71,42 +59,6 @@ pub trait ModelFetcher: Send + Sync + std::fmt::Debug {
 
     /// Starts fetching and uses the model from then on; how it goes is told by the backend's probe.
     async fn fetch(&self, name: &str) -> Result<(), NaviError>;
-}
-
-/// What the service is made of.
-#[derive(Debug)]
-pub struct EngineConfig {
-    pub store: Store,
-    /// In order of preference.
-    pub backends: Vec<Arc<dyn Backend>>,
-    pub fetcher: Option<Arc<dyn ModelFetcher>>,
-    pub profiles: ProfileSet,
-    pub default_profile: String,
-    /// The tools that come with Navi.
-    pub registry: Arc<Registry>,
-    /// Where tools from outside are; none where there are to be none.
-    pub extensions: Option<ExtensionPlaces>,
-    pub sessions_dir: PathBuf,
-    /// What the filesystem tool may reach: undoing what it did may reach no more.
-    pub file_access: Arc<FileAccess>,
-    /// The window that backends are asked for, in tokens.
-    pub context_window: u32,
-    pub think: bool,
-    pub limits: StreamLimits,
-    pub runs: RunLimits,
-    pub resume: ResumePolicy,
-    pub files: FileLimits,
-    pub compression: CompressionPolicy,
-    pub consent: ConsentPolicy,
-    pub memory: MemoryTimes,
-    /// When a thread that does not answer hangs; none where nothing is to be done about it.
-    pub patience: Option<Patience>,
-    /// What was wrong at start, beside the profiles, and did not stop it: for the page.
-    pub warnings: Vec<String>,
-    /// What keeps tools in, for the page.
-    pub fence: Fence,
-    /// The process's one runtime: the sessions' arbiters run on it too.
-    pub runtime: Arc<tokio::runtime::Runtime>,
 }
 
 /// See the module. Cheap to clone; all clones are one service.
@@ -129,173 +81,6 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts every service. To be called within the actix system.
-    ///
-    /// # Errors
-    /// Where the default profile is missing or the store does not answer.
-    pub async fn start(config: EngineConfig) -> Result<Self, NaviError> {
-        let closed = CancellationToken::new();
-        let (break_down, broken) = watch::channel(false);
-        let break_down = Arc::new(break_down);
-        let profiles = Profiles::new(config.profiles, config.default_profile)?;
-        let store = config.store.clone();
-        let give_up = Arc::clone(&break_down);
-        let journal = keep_alive(
-            "journal",
-            RestartPolicy::default(),
-            closed.clone(),
-            move |guard| JournalActor::new(store.clone(), guard),
-            move || {
-                give_up.send_replace(true);
-            },
-        );
-        let models = Models::start(config.backends, &closed);
-        let compressor = keep_alive(
-            "compression",
-            RestartPolicy::default(),
-            closed.clone(),
-            {
-                let (store, models) = (config.store.clone(), models.clone());
-                let (limits, policy) = (config.limits, config.compression);
-                let window = config.context_window;
-                move |guard| {
-                    CompressionActor::new(
-                        store.clone(),
-                        models.clone(),
-                        limits,
-                        policy,
-                        window,
-                        guard,
-                    )
-                }
-            },
-            // Without it contexts stay as they are.
-            || {},
-        );
-        let memory = MemoryHandle::start(
-            Reader {
-                store: config.store.clone(),
-                models: models.clone(),
-                limits: config.limits,
-                context_window: config.context_window,
-                idle_after: config.memory.idle_after,
-                stop: closed.clone(),
-            },
-            config.memory.rewrite_after,
-            config.runtime.handle().clone(),
-        );
-        let files = SessionFiles::new(
-            config.store.clone(),
-            config.sessions_dir.clone(),
-            config.files,
-        );
-        keep_alive(
-            "janitor",
-            RestartPolicy::default(),
-            closed.clone(),
-            {
-                let (store, files) = (config.store.clone(), files.clone());
-                let sessions = config.sessions_dir.clone();
-                let started = SystemTime::now();
-                move |guard| {
-                    JanitorActor::new(
-                        store.clone(),
-                        files.clone(),
-                        sessions.clone(),
-                        started,
-                        guard,
-                    )
-                }
-            },
-            // Without it what is past its time stays, and no more.
-            || {},
-        );
-        let toolbox = Toolbox::new(Registry::clone(&config.registry));
-        let extensions = Extensions::start(
-            config.extensions,
-            Registry::clone(&config.registry),
-            toolbox.clone(),
-            config.store.clone(),
-            closed.clone(),
-        );
-        // The first run shall have the tools that are there.
-        extensions.rescan().await;
-        let services = Arc::new(Services {
-            files,
-            compressor,
-            runs: config.runs,
-            resume: config.resume,
-            compression: config.compression,
-            consent: config.consent,
-            store: config.store,
-            journal,
-            models,
-            memory,
-            toolbox,
-            profiles: Arc::new(profiles),
-            hub: Hub::default(),
-            owner: OwnerId::new(),
-            sessions_dir: config.sessions_dir,
-            context_window: config.context_window,
-            think: config.think,
-            limits: config.limits,
-            told_missing: Arc::default(),
-        });
-        let guard = Guard::new(move |ending| {
-            if ending == Ending::Died {
-                break_down.send_replace(true);
-            }
-        });
-        let (watchdog, sleeping) = Watchdog::new(config.patience);
-        let (mends, mended) = watch::channel(None);
-        let for_root = (watchdog.clone(), sleeping);
-        let runtime = Arc::clone(&config.runtime);
-        let root = SystemRoot::new(Arc::clone(&services), runtime, for_root, mends, guard).start();
-        let engine = Self {
-            services,
-            root,
-            fetcher: config.fetcher,
-            extensions,
-            warnings: config.warnings.into(),
-            watchdog,
-            mended,
-            file_access: config.file_access,
-            fence: Arc::new(config.fence),
-            closed,
-            broken,
-            runtime: config.runtime,
-        };
-        engine.recover_sessions().await?;
-        engine.spawn_until_closed(engine.clone().tell_status());
-        engine.spawn_until_closed(engine.clone().tell_extensions());
-        engine.spawn_until_closed(engine.clone().tell_hangs());
-        engine.spawn_until_closed(engine.clone().fetch_first_model());
-        Ok(engine)
-    }
-
-    /// How the service is.
-    #[must_use]
-    pub fn status(&self) -> SystemStatus {
-        let backends = self.services.models.statuses();
-        SystemStatus {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            active: model_choice::active(&backends).map(|backend| backend.kind),
-            backends,
-            warnings: [
-                &*self.warnings,
-                &self.services.profiles.warnings(),
-                &self.extensions.view().problems,
-                &self.hangs(),
-            ]
-            .concat(),
-            fetchable: self
-                .fetcher
-                .as_ref()
-                .map_or_else(Vec::new, |fetcher| fetcher.fetchable()),
-            fence: self.fence.as_ref().clone(),
-        }
-    }
-
     /// Asks every backend how it is, now.
     pub async fn probe(&self) {
         self.services.models.probe().await;
@@ -432,15 +217,6 @@ impl Engine {
         }
     }
 
-    fn hangs(&self) -> Vec<String> {
-        let hanging = self.watchdog.hanging();
-        let hanging = hanging.borrow();
-        let hanging = hanging.iter().map(|name| {
-            format!("a part of Navi ({name}) does not answer; if it does not come back, Navi ends, to be started again")
-        });
-        hanging.chain(self.mended.borrow().clone()).collect()
-    }
-
     pub(crate) fn hub(&self) -> &Hub {
         &self.services.hub
     }
@@ -511,102 +287,6 @@ impl Engine {
             ));
         }
         Ok(())
-    }
-
-    /// Opens every session whose run a crash cut off, so that it gets its end.
-    async fn recover_sessions(&self) -> Result<(), NaviError> {
-        let cut_off = self
-            .services
-            .store
-            .running_sessions()
-            .await
-            .map_err(|error| store_error(&error))?;
-        for session in cut_off {
-            let user = self
-                .services
-                .store
-                .session_owner_user(session)
-                .await
-                .map_err(|error| store_error(&error))?;
-            if let Err(error) = self.open(user, session).await {
-                tracing::error!(%session, %error, "session could not be recovered");
-            }
-        }
-        Ok(())
-    }
-
-    fn spawn_until_closed(&self, task: impl Future<Output = ()> + 'static) {
-        let closed = self.closed.clone();
-        actix::spawn(async move {
-            closed.run_until_cancelled(task).await;
-        });
-    }
-
-    /// Tells pages when a backend's state changed, and how a fetch goes on.
-    async fn tell_status(self) {
-        let watches = self.services.models.watches();
-        let mut changes =
-            futures_util::stream::select_all(watches.into_iter().map(WatchStream::from_changes));
-        let mut fetches = tokio::time::interval(FETCH_PROGRESS);
-        let mut fetchable = Vec::new();
-        loop {
-            tokio::select! {
-                _ = changes.next() => {}
-                _ = fetches.tick() => {
-                    let now = self.fetcher.as_ref().map_or_else(Vec::new, |f| f.fetchable());
-                    if now == fetchable {
-                        continue;
-                    }
-                    fetchable = now;
-                }
-            }
-            self.tell_status_now();
-        }
-    }
-
-    /// What is wrong with extensions stands in the status.
-    async fn tell_extensions(self) {
-        let mut changes = self.extensions.changes();
-        while changes.changed().await.is_ok() {
-            self.tell_status_now();
-        }
-    }
-
-    /// What hangs stands in the status.
-    async fn tell_hangs(self) {
-        let (mut hanging, mut mended) = (self.watchdog.hanging(), self.mended.clone());
-        loop {
-            let changed = tokio::select! {
-                changed = hanging.changed() => changed,
-                changed = mended.changed() => changed,
-            };
-            if changed.is_err() {
-                return;
-            }
-            self.tell_status_now();
-        }
-    }
-
-    fn tell_status_now(&self) {
-        let status = Box::new(self.status());
-        self.services.hub.tell(None, HubFrame::Status { status });
-    }
-
-    async fn fetch_first_model(self) {
-        self.services.models.probe().await;
-        let backends = self.services.models.statuses();
-        if model_choice::active(&backends).is_some() {
-            return;
-        }
-        let first = self
-            .fetcher
-            .as_ref()
-            .and_then(|fetcher| fetcher.first_model());
-        if let Some(name) = first
-            && let Err(error) = self.fetch_model(&name).await
-        {
-            tracing::warn!(model = name, %error, "the starter model cannot be fetched");
-        }
     }
 
     fn workspace_and_trash(&self, session: SessionId) -> (PathBuf, PathBuf) {

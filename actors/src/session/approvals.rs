@@ -15,8 +15,8 @@ use tokio::sync::oneshot;
 use super::messages::{
     AnswerApproval, Answered, AwaitAnswer, GetStanding, Park, RunGone, SetMode, Standing,
 };
+use super::replies::{Reply, answer, committed, shutting_down};
 use super::sequencer::Submission;
-use super::turns::{Reply, answer, committed, shutting_down};
 use super::{Phase, SessionActor};
 use crate::domain::consent::{Answer, Asking};
 use crate::protocol::approval::{

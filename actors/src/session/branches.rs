@@ -6,7 +6,8 @@ use actix::{ActorFutureExt, AsyncContext, Context, Handler, ResponseFuture, Wrap
 use tokio::sync::oneshot;
 
 use super::messages::{Branched, ShowBranch, StartBranch};
-use super::turns::{NewRun, Reply, answer, committed};
+use super::replies::{Reply, answer, committed};
+use super::turns::NewRun;
 use super::{Phase, SessionActor};
 use crate::domain::history::{self, Place, Segment};
 use crate::protocol::command::SendMode;

@@ -20,10 +20,12 @@ mod approvals;
 mod branches;
 mod children;
 mod commands;
+mod incoming;
 mod outcomes;
 mod plain;
 mod recording;
 mod recovering;
+mod replies;
 mod tabs;
 mod turns;
 

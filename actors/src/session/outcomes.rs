@@ -4,7 +4,7 @@ use actix::{Context, Handler, ResponseFuture};
 use tokio::sync::oneshot;
 
 use super::messages::ResolveCall;
-use super::turns::{Reply, answer, committed};
+use super::replies::{Reply, answer, committed};
 use super::{Phase, SessionActor};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;

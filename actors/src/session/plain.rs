@@ -4,9 +4,10 @@ use actix::{ActorFutureExt, AsyncContext, Context, Handler, ResponseFuture, Wrap
 use tokio::sync::oneshot;
 
 use super::SessionActor;
+use super::incoming::Sender;
 use super::messages::{PlainAnswer, RunPlain};
+use super::replies::{Reply, answer, committed};
 use super::state::State;
-use super::turns::{Reply, Sender, answer, committed};
 use crate::domain::run_loop::RunEnd;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{MessageId, RunId};

@@ -1,55 +1,28 @@
-//! Turns: a message comes, its run starts, its run ends, the next one starts.
+//! Turns: a run starts, it ends, the next one starts; the last one ends with the session.
 
-use actix::{
-    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseFuture,
-    WrapFuture,
-};
+use actix::{Actor, ActorContext, Addr, AsyncContext, Context, Handler, ResponseFuture};
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::messages::{Accepted, Close, ContinueRun, PlainAnswer, RunActorEnded, Send, StopRun};
+use super::messages::{Close, ContinueRun, PlainAnswer, RunActorEnded, StopRun};
 use super::plain::plain_answer;
 use super::recording::queued_message;
+use super::replies::{Reply, answer, committed};
 use super::{Foreground, Phase, SessionActor};
 use crate::domain::recovery::{self, UnfinishedPart};
 use crate::domain::run_loop::{RunEnd, RunSummary};
-use crate::domain::title;
-use crate::protocol::command::{PlainConsent, UserInput};
+use crate::protocol::command::PlainConsent;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{MessageId, Origin, RunId};
-use crate::protocol::message::{Message, ToolCall};
-use crate::protocol::session::QueuedMessage;
+use crate::protocol::message::ToolCall;
 use crate::protocol::tool::Effect;
-use crate::root::store_error;
 use crate::run::{Ends, From, Interrupt, RunActor, RunSetup, Turn, Work};
 use crate::services::now;
-use crate::store::{KnownMessage, RunRow, Write};
+use crate::store::{RunRow, Write};
 use crate::supervision::{Ending, Guard};
-
-/// The most messages that may wait in one session.
-const QUEUE: usize = 50;
-
-pub(super) type Reply<T> = oneshot::Sender<Result<T, NaviError>>;
-
-/// What the sender of a message waits for.
-pub(super) enum Sender {
-    /// That it is accepted.
-    Streamed(Reply<Accepted>),
-    /// The end of its run; what becomes of questions meanwhile.
-    Plain(PlainConsent, Reply<PlainAnswer>),
-}
-
-impl Sender {
-    pub(super) fn refuse(self, error: NaviError) {
-        match self {
-            Self::Streamed(reply) => answer(Some(reply), Err(error)),
-            Self::Plain(_, reply) => answer(Some(reply), Err(error)),
-        }
-    }
-}
 
 /// A run that is about to begin.
 pub(super) struct NewRun {
@@ -81,101 +54,6 @@ impl NewRun {
 }
 
 impl SessionActor {
-    fn accept(&mut self, ctx: &mut Context<Self>, input: UserInput, sender: Sender) {
-        // What is on its way into the queue waits before this, and its run may have to start yet.
-        let queued = matches!(self.phase, Phase::Running(_)) || self.enqueuing > 0;
-        let plain_refused = matches!(sender, Sender::Plain(..)) && queued;
-        if matches!(self.phase, Phase::Closing(_))
-            || plain_refused
-            || self.state.queue.len() >= QUEUE
-        {
-            sender.refuse(self.refusal());
-            return;
-        }
-        let (consent, plain, reply) = match sender {
-            Sender::Streamed(reply) => (PlainConsent::Ask, None, Some(reply)),
-            Sender::Plain(consent, reply) => (consent, Some(reply), None),
-        };
-        let now = now();
-        let (message_id, run_id) = (MessageId::new(), RunId::new());
-        let client_id = input.client_id.clone();
-        self.accepting.extend(client_id.clone());
-        let event = Event::MessageAccepted {
-            client_id: input.client_id.clone(),
-            message_id,
-            queued,
-            mode: input.mode,
-            content: input.content.clone(),
-            images: input.images.clone(),
-            files: input.attached.clone(),
-        };
-        let mut writes = vec![Write::Active(now)];
-        if self.state.message_count == 0 && self.state.summary.title.is_empty() {
-            writes.push(Write::Title(title::from_text(&input.content)));
-        }
-        if queued {
-            self.enqueuing += 1;
-            writes.push(Write::Enqueue(QueuedMessage {
-                message_id,
-                run_id,
-                content: input.content,
-                images: input.images,
-                files: input.attached,
-                client_id: input.client_id,
-                mode: input.mode,
-                created_at: now,
-            }));
-        } else {
-            let mut message = Message::user(message_id, run_id, input.content, now);
-            message.images = input.images;
-            message.files = input.attached;
-            message.client_id = input.client_id;
-            writes.push(Write::Message(message));
-            let new = NewRun {
-                run_id,
-                message_id,
-                plans: plain.is_none(),
-                consent,
-                again: Vec::new(),
-                plain,
-            };
-            self.begin(new, now, &mut writes);
-        }
-        let accepted = Accepted {
-            message_id,
-            run_id,
-            queued,
-            duplicate: false,
-        };
-        self.submit(ctx, Some(run_id), vec![event], writes, move |actor, ctx| {
-            if let Some(client_id) = client_id {
-                actor.accepting.remove(&client_id);
-            }
-            answer(reply, Ok(accepted));
-            if queued {
-                actor.enqueuing -= 1;
-                // The run that it was to wait for may have ended before this was told.
-                actor.start_next(ctx);
-            } else {
-                actor.launch(ctx, run_id);
-            }
-        });
-    }
-
-    pub(super) fn refusal(&self) -> NaviError {
-        match self.phase {
-            Phase::Closing(_) => shutting_down(),
-            _ if self.state.queue.len() < QUEUE => NaviError::new(
-                ErrorCode::SessionBusy,
-                "another run goes in this session; wait for its end or stop it",
-            ),
-            Phase::Idle | Phase::Running(_) => NaviError::new(
-                ErrorCode::QueueFull,
-                format!("{QUEUE} messages wait in this session already; wait, or withdraw some"),
-            ),
-        }
-    }
-
     /// Moves the phase: from here on the session has a run, though nothing of it is told yet.
     pub(super) fn begin(&mut self, new: NewRun, now: DateTime<Utc>, writes: &mut Vec<Write>) {
         let NewRun {
@@ -336,89 +214,6 @@ impl SessionActor {
         });
     }
 
-    /// Takes a message in once, however often it comes under the same `client_id`. The newest
-    /// ids are known here, older ones to the store.
-    pub(super) fn take_message(
-        &mut self,
-        ctx: &mut Context<Self>,
-        input: UserInput,
-        sender: Sender,
-    ) {
-        let Some(client_id) = input.client_id.clone() else {
-            self.accept(ctx, input, sender);
-            return;
-        };
-        if self.state.accepted(&client_id).is_some() {
-            self.accept_once(ctx, None, input, sender);
-            return;
-        }
-        let (store, id) = (self.services.store.clone(), self.id);
-        ctx.spawn(
-            async move { store.message_by_client_id(id, &client_id).await }
-                .into_actor(self)
-                .map(move |known, actor, ctx| match known {
-                    Ok(known) => {
-                        let known = known.map(|known| match known {
-                            KnownMessage::Sent(message) => (message.id, message.run_id),
-                            KnownMessage::Queued(queued) => (queued.message_id, queued.run_id),
-                        });
-                        actor.accept_once(ctx, known, input, sender);
-                    }
-                    Err(error) => sender.refuse(store_error(&error)),
-                }),
-        );
-    }
-
-    fn accept_once(
-        &mut self,
-        ctx: &mut Context<Self>,
-        stored: Option<(MessageId, RunId)>,
-        input: UserInput,
-        sender: Sender,
-    ) {
-        let client_id = input.client_id.as_deref().unwrap_or_default();
-        if self.accepting.contains(client_id) {
-            // The same message is on its way to the store just now.
-            self.when_settled(ctx, move |actor, ctx| {
-                actor.accept_once(ctx, stored, input, sender);
-            });
-            return;
-        }
-        let known = self.state.accepted(client_id).or(stored);
-        let Some((message_id, run_id)) = known else {
-            self.accept(ctx, input, sender);
-            return;
-        };
-        let mut waiting = self.state.queue.iter();
-        let queued = waiting.any(|queued| queued.message_id == message_id);
-        match sender {
-            Sender::Streamed(reply) => {
-                let accepted = Accepted {
-                    message_id,
-                    run_id,
-                    queued,
-                    duplicate: true,
-                };
-                answer(Some(reply), Ok(accepted));
-            }
-            Sender::Plain(_, reply) if queued => answer(Some(reply), Err(self.refusal())),
-            Sender::Plain(_, reply) => self.answer_again(ctx, run_id, reply),
-        }
-    }
-}
-
-impl Handler<Send> for SessionActor {
-    type Result = ResponseFuture<Result<Accepted, NaviError>>;
-
-    fn handle(&mut self, Send(input): Send, ctx: &mut Self::Context) -> Self::Result {
-        fail::fail_point!("session::send");
-        let (tx, rx) = oneshot::channel();
-        self.take_message(ctx, input, Sender::Streamed(tx));
-        Box::pin(committed(rx))
-    }
-}
-
-impl SessionActor {
     /// Starts the run that goes on from the last one: with all that was done and said so far,
     /// and first with the calls that a crash cut off and that may be made again. `then` is told
     /// of it once its start is committed, or that there is nothing to go on from.
@@ -554,30 +349,4 @@ impl SessionActor {
             ctx.stop();
         });
     }
-}
-
-pub(super) fn shutting_down() -> NaviError {
-    NaviError::new(
-        ErrorCode::ShuttingDown,
-        "Navi is shutting down; send it again when it is back",
-    )
-}
-
-pub(super) fn answer<T>(reply: Option<Reply<T>>, result: Result<T, NaviError>) {
-    if let Some(reply) = reply {
-        // The one who asked may have gone.
-        let _ = reply.send(result);
-    }
-}
-
-/// Waits for what a session promised; a session that went over a failed commit promised in vain.
-pub(super) async fn committed<T>(
-    rx: oneshot::Receiver<Result<T, NaviError>>,
-) -> Result<T, NaviError> {
-    rx.await.unwrap_or_else(|_| {
-        Err(NaviError::new(
-            ErrorCode::StoreUnavailable,
-            "this could not be stored, so nothing was done; check the disk and the database, and send it again",
-        ))
-    })
 }

@@ -17,6 +17,7 @@ mod diff;
 mod edit;
 mod fault;
 mod list;
+mod missing;
 mod path;
 mod place;
 mod proposal;

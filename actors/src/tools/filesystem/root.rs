@@ -17,13 +17,7 @@ use super::fault::fault;
 use super::path::InnerPath;
 use super::walk::{Kind, Rules, Walk};
 use crate::tools::ToolError;
-use crate::tools::arguments::nearest;
-use crate::tools::output::{human_size, visible};
-
-/// As many names of a directory as an error for a missing file shows.
-const SUGGESTED_NAMES: usize = 10;
-/// As many names of a directory as an error for a missing file looks at.
-const COMPARED_NAMES: usize = 1_000;
+use crate::tools::output::human_size;
 
 /// What a workspace may hold, and what one call may do.
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +127,7 @@ impl Root {
     }
 
     /// How messages show a path in it.
-    fn shown(&self, path: &Path) -> String {
+    pub(super) fn shown(&self, path: &Path) -> String {
         match &self.outside {
             None => path.display().to_string(),
             Some(root) => root.join(path).display().to_string(),
@@ -186,7 +180,7 @@ impl Root {
 
     /// The path with its links resolved where the whole machine is the root: links there are
     /// absolute as often as not, and none of them leads out.
-    fn real(&self, path: &Path) -> PathBuf {
+    pub(super) fn real(&self, path: &Path) -> PathBuf {
         let Some(root) = &self.outside else {
             return path.to_owned();
         };
@@ -456,78 +450,6 @@ impl Root {
             )));
         }
         Ok(())
-    }
-
-    /// The error for a path that does not exist, with what is near it.
-    pub(super) fn missing(&self, path: &InnerPath) -> ToolError {
-        let mut directory = Path::new("").to_owned();
-        let mut absent = None;
-        for name in path.prefix() {
-            let next = directory.join(name);
-            // A link that leads nowhere is there, and yet is not.
-            if self.dir.metadata(self.real(&next)).is_err() {
-                absent = Some(name.to_string_lossy().into_owned());
-                break;
-            }
-            directory = next;
-        }
-        let shown = path.shown();
-        let mut text = format!("`{shown}` does not exist");
-        let Some(absent) = absent else {
-            return ToolError(text);
-        };
-        let names = self.names(&directory);
-        let place = if directory.as_os_str().is_empty() {
-            self.words()
-        } else {
-            format!("`{}`", self.shown(&directory))
-        };
-        if let Some(near) = nearest(&absent, names.iter().map(String::as_str)) {
-            let near = directory.join(near);
-            text.push_str(&format!(
-                "; did you mean `{}`?",
-                visible(&self.shown(&near))
-            ));
-        } else if names.is_empty() {
-            text.push_str(&format!("; {place} is empty"));
-        } else {
-            let more = if names.len() > SUGGESTED_NAMES {
-                ", …"
-            } else {
-                ""
-            };
-            let first: Vec<String> = names
-                .iter()
-                .take(SUGGESTED_NAMES)
-                .map(|name| visible(name))
-                .collect();
-            text.push_str(&format!("; {place} has {}{more}", first.join(", ")));
-        }
-        ToolError(text)
-    }
-
-    fn names(&self, directory: &Path) -> Vec<String> {
-        let path = if directory.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            directory
-        };
-        let Ok(directory) = self.dir.open_dir(self.real(path)) else {
-            return Vec::new();
-        };
-        if self.check_directory("", &directory).is_err() {
-            return Vec::new();
-        }
-        let Ok(entries) = directory.entries() else {
-            return Vec::new();
-        };
-        let mut names: Vec<String> = entries
-            .take(COMPARED_NAMES)
-            .filter_map(Result::ok)
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
     }
 }
 

@@ -1,0 +1,264 @@
+//! What the service is made of, and how it starts.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use actix::Actor;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{Engine, ModelFetcher};
+use crate::compression::CompressionActor;
+use crate::domain::hangs::Patience;
+use crate::domain::model_choice;
+use crate::extensions::{ExtensionPlaces, Extensions};
+use crate::files::janitor::JanitorActor;
+use crate::files::{FileLimits, SessionFiles};
+use crate::hub::Hub;
+use crate::journal::JournalActor;
+use crate::llm::Backend;
+use crate::llm::guard::StreamLimits;
+use crate::memory::{MemoryHandle, MemoryTimes, Reader};
+use crate::models::Models;
+use crate::profiles::{ProfileSet, Profiles};
+use crate::protocol::error::NaviError;
+use crate::protocol::ids::OwnerId;
+use crate::protocol::status::Fence;
+use crate::root::{SystemRoot, store_error};
+use crate::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits, Services};
+use crate::store::Store;
+use crate::supervision::{Ending, Guard, RestartPolicy, keep_alive};
+use crate::tools::filesystem::FileAccess;
+use crate::tools::registry::Registry;
+use crate::tools::toolbox::Toolbox;
+use crate::watchdog::Watchdog;
+
+/// What the service is made of.
+#[derive(Debug)]
+pub struct EngineConfig {
+    pub store: Store,
+    /// In order of preference.
+    pub backends: Vec<Arc<dyn Backend>>,
+    pub fetcher: Option<Arc<dyn ModelFetcher>>,
+    pub profiles: ProfileSet,
+    pub default_profile: String,
+    /// The tools that come with Navi.
+    pub registry: Arc<Registry>,
+    /// Where tools from outside are; none where there are to be none.
+    pub extensions: Option<ExtensionPlaces>,
+    pub sessions_dir: PathBuf,
+    /// What the filesystem tool may reach: undoing what it did may reach no more.
+    pub file_access: Arc<FileAccess>,
+    /// The window that backends are asked for, in tokens.
+    pub context_window: u32,
+    pub think: bool,
+    pub limits: StreamLimits,
+    pub runs: RunLimits,
+    pub resume: ResumePolicy,
+    pub files: FileLimits,
+    pub compression: CompressionPolicy,
+    pub consent: ConsentPolicy,
+    pub memory: MemoryTimes,
+    /// When a thread that does not answer hangs; none where nothing is to be done about it.
+    pub patience: Option<Patience>,
+    /// What was wrong at start, beside the profiles, and did not stop it: for the page.
+    pub warnings: Vec<String>,
+    /// What keeps tools in, for the page.
+    pub fence: Fence,
+    /// The process's one runtime: the sessions' arbiters run on it too.
+    pub runtime: Arc<tokio::runtime::Runtime>,
+}
+
+impl Engine {
+    /// Starts every service. To be called within the actix system.
+    ///
+    /// # Errors
+    /// Where the default profile is missing or the store does not answer.
+    pub async fn start(config: EngineConfig) -> Result<Self, NaviError> {
+        let closed = CancellationToken::new();
+        let (break_down, broken) = watch::channel(false);
+        let break_down = Arc::new(break_down);
+        let profiles = Profiles::new(config.profiles, config.default_profile)?;
+        let store = config.store.clone();
+        let give_up = Arc::clone(&break_down);
+        let journal = keep_alive(
+            "journal",
+            RestartPolicy::default(),
+            closed.clone(),
+            move |guard| JournalActor::new(store.clone(), guard),
+            move || {
+                give_up.send_replace(true);
+            },
+        );
+        let models = Models::start(config.backends, &closed);
+        let compressor = keep_alive(
+            "compression",
+            RestartPolicy::default(),
+            closed.clone(),
+            {
+                let (store, models) = (config.store.clone(), models.clone());
+                let (limits, policy) = (config.limits, config.compression);
+                let window = config.context_window;
+                move |guard| {
+                    CompressionActor::new(
+                        store.clone(),
+                        models.clone(),
+                        limits,
+                        policy,
+                        window,
+                        guard,
+                    )
+                }
+            },
+            // Without it contexts stay as they are.
+            || {},
+        );
+        let memory = MemoryHandle::start(
+            Reader {
+                store: config.store.clone(),
+                models: models.clone(),
+                limits: config.limits,
+                context_window: config.context_window,
+                idle_after: config.memory.idle_after,
+                stop: closed.clone(),
+            },
+            config.memory.rewrite_after,
+            config.runtime.handle().clone(),
+        );
+        let files = SessionFiles::new(
+            config.store.clone(),
+            config.sessions_dir.clone(),
+            config.files,
+        );
+        keep_alive(
+            "janitor",
+            RestartPolicy::default(),
+            closed.clone(),
+            {
+                let (store, files) = (config.store.clone(), files.clone());
+                let sessions = config.sessions_dir.clone();
+                let started = SystemTime::now();
+                move |guard| {
+                    JanitorActor::new(
+                        store.clone(),
+                        files.clone(),
+                        sessions.clone(),
+                        started,
+                        guard,
+                    )
+                }
+            },
+            // Without it what is past its time stays, and no more.
+            || {},
+        );
+        let toolbox = Toolbox::new(Registry::clone(&config.registry));
+        let extensions = Extensions::start(
+            config.extensions,
+            Registry::clone(&config.registry),
+            toolbox.clone(),
+            config.store.clone(),
+            closed.clone(),
+        );
+        // The first run shall have the tools that are there.
+        extensions.rescan().await;
+        let services = Arc::new(Services {
+            files,
+            compressor,
+            runs: config.runs,
+            resume: config.resume,
+            compression: config.compression,
+            consent: config.consent,
+            store: config.store,
+            journal,
+            models,
+            memory,
+            toolbox,
+            profiles: Arc::new(profiles),
+            hub: Hub::default(),
+            owner: OwnerId::new(),
+            sessions_dir: config.sessions_dir,
+            context_window: config.context_window,
+            think: config.think,
+            limits: config.limits,
+            told_missing: Arc::default(),
+        });
+        let guard = Guard::new(move |ending| {
+            if ending == Ending::Died {
+                break_down.send_replace(true);
+            }
+        });
+        let (watchdog, sleeping) = Watchdog::new(config.patience);
+        let (mends, mended) = watch::channel(None);
+        let for_root = (watchdog.clone(), sleeping);
+        let runtime = Arc::clone(&config.runtime);
+        let root = SystemRoot::new(Arc::clone(&services), runtime, for_root, mends, guard).start();
+        let engine = Self {
+            services,
+            root,
+            fetcher: config.fetcher,
+            extensions,
+            warnings: config.warnings.into(),
+            watchdog,
+            mended,
+            file_access: config.file_access,
+            fence: Arc::new(config.fence),
+            closed,
+            broken,
+            runtime: config.runtime,
+        };
+        engine.recover_sessions().await?;
+        engine.spawn_until_closed(engine.clone().tell_status());
+        engine.spawn_until_closed(engine.clone().tell_extensions());
+        engine.spawn_until_closed(engine.clone().tell_hangs());
+        engine.spawn_until_closed(engine.clone().fetch_first_model());
+        Ok(engine)
+    }
+
+    /// Opens every session whose run a crash cut off, so that it gets its end.
+    async fn recover_sessions(&self) -> Result<(), NaviError> {
+        let cut_off = self
+            .services
+            .store
+            .running_sessions()
+            .await
+            .map_err(|error| store_error(&error))?;
+        for session in cut_off {
+            let user = self
+                .services
+                .store
+                .session_owner_user(session)
+                .await
+                .map_err(|error| store_error(&error))?;
+            if let Err(error) = self.open(user, session).await {
+                tracing::error!(%session, %error, "session could not be recovered");
+            }
+        }
+        Ok(())
+    }
+
+    fn spawn_until_closed(&self, task: impl Future<Output = ()> + 'static) {
+        let closed = self.closed.clone();
+        actix::spawn(async move {
+            closed.run_until_cancelled(task).await;
+        });
+    }
+
+    async fn fetch_first_model(self) {
+        self.services.models.probe().await;
+        let backends = self.services.models.statuses();
+        if model_choice::active(&backends).is_some() {
+            return;
+        }
+        let first = self
+            .fetcher
+            .as_ref()
+            .and_then(|fetcher| fetcher.first_model());
+        if let Some(name) = first
+            && let Err(error) = self.fetch_model(&name).await
+        {
+            tracing::warn!(model = name, %error, "the starter model cannot be fetched");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! How the service is, and that pages are told when that changes.
+
+use std::time::Duration;
+
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::WatchStream;
+
+use super::Engine;
+use crate::domain::model_choice;
+use crate::hub::HubFrame;
+use crate::protocol::status::SystemStatus;
+
+/// How often a page is told how far a model is fetched.
+const FETCH_PROGRESS: Duration = Duration::from_millis(500);
+
+impl Engine {
+    /// How the service is.
+    #[must_use]
+    pub fn status(&self) -> SystemStatus {
+        let backends = self.services.models.statuses();
+        SystemStatus {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            active: model_choice::active(&backends).map(|backend| backend.kind),
+            backends,
+            warnings: [
+                &*self.warnings,
+                &self.services.profiles.warnings(),
+                &self.extensions.view().problems,
+                &self.hangs(),
+            ]
+            .concat(),
+            fetchable: self
+                .fetcher
+                .as_ref()
+                .map_or_else(Vec::new, |fetcher| fetcher.fetchable()),
+            fence: self.fence.as_ref().clone(),
+        }
+    }
+
+    fn hangs(&self) -> Vec<String> {
+        let hanging = self.watchdog.hanging();
+        let hanging = hanging.borrow();
+        let hanging = hanging.iter().map(|name| {
+            format!("a part of Navi ({name}) does not answer; if it does not come back, Navi ends, to be started again")
+        });
+        hanging.chain(self.mended.borrow().clone()).collect()
+    }
+
+    /// Tells pages when a backend's state changed, and how a fetch goes on.
+    pub(super) async fn tell_status(self) {
+        let watches = self.services.models.watches();
+        let mut changes =
+            futures_util::stream::select_all(watches.into_iter().map(WatchStream::from_changes));
+        let mut fetches = tokio::time::interval(FETCH_PROGRESS);
+        let mut fetchable = Vec::new();
+        loop {
+            tokio::select! {
+                _ = changes.next() => {}
+                _ = fetches.tick() => {
+                    let now = self.fetcher.as_ref().map_or_else(Vec::new, |f| f.fetchable());
+                    if now == fetchable {
+                        continue;
+                    }
+                    fetchable = now;
+                }
+            }
+            self.tell_status_now();
+        }
+    }
+
+    /// What is wrong with extensions stands in the status.
+    pub(super) async fn tell_extensions(self) {
+        let mut changes = self.extensions.changes();
+        while changes.changed().await.is_ok() {
+            self.tell_status_now();
+        }
+    }
+
+    /// What hangs stands in the status.
+    pub(super) async fn tell_hangs(self) {
+        let (mut hanging, mut mended) = (self.watchdog.hanging(), self.mended.clone());
+        loop {
+            let changed = tokio::select! {
+                changed = hanging.changed() => changed,
+                changed = mended.changed() => changed,
+            };
+            if changed.is_err() {
+                return;
+            }
+            self.tell_status_now();
+        }
+    }
+
+    pub(super) fn tell_status_now(&self) {
+        let status = Box::new(self.status());
+        self.services.hub.tell(None, HubFrame::Status { status });
+    }
+}
