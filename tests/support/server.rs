@@ -13,8 +13,8 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -354,15 +354,20 @@ impl Drop for Server {
     }
 }
 
-/// A client that follows no redirects and keeps no cookies.
-pub(crate) fn client() -> reqwest::Client {
-    // Without a provider reqwest refuses to be built, even for plain HTTP.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .timeout(PATIENCE)
-        .build()
-        .expect("a client")
+/// A client that follows no redirects and keeps no cookies. It is built once, which takes long;
+/// it keeps no connections, which would end with the runtime of the test that opened them.
+pub(crate) fn client() -> &'static reqwest::Client {
+    static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(|| {
+        // Without a provider reqwest refuses to be built, even for plain HTTP.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(PATIENCE)
+            .pool_max_idle_per_host(0)
+            .build()
+            .expect("a client")
+    });
+    &CLIENT
 }
 
 /// What a socket tells.
