@@ -26,8 +26,9 @@ pub(super) enum Protocol {
 }
 
 impl Protocol {
-    /// A backend that speaks this, and a service that knows no other.
-    pub(super) fn talking(self, variables: &[(&str, &str)]) -> (FakeModel, Server) {
+    /// A backend that speaks this, and a service that knows no other. It starts beside what else
+    /// the test does, which has connections that are given up where they say nothing for long.
+    pub(super) async fn talking(self, variables: &[(&str, &str)]) -> (FakeModel, Server) {
         let model = FakeModel::start();
         let url = model.url();
         let own = match self {
@@ -39,8 +40,9 @@ impl Protocol {
             openai: self == Self::OpenAi,
             ..Config::default()
         });
-        let server = House::new(&[&own, variables].concat()).start();
-        (model, server)
+        let house = House::new(&[&own, variables].concat());
+        let server = tokio::task::spawn_blocking(move || house.start());
+        (model, server.await.expect("it starts"))
     }
 
     fn chat_path(self) -> &'static str {
@@ -231,7 +233,7 @@ async fn come_to_what_they_should(protocol: Protocol, faults: Vec<Fault>) {
         ("LLM_STREAM_FIRST_CHUNK_TIMEOUT", "2"),
         ("LLM_STREAM_CHUNK_TIMEOUT", "2"),
     ];
-    let (model, server) = protocol.talking(&limits);
+    let (model, server) = protocol.talking(&limits).await;
     for Fault { name, steps, comes } in faults {
         model.script(Reply::new(steps).when(name));
         let (session, mut tab) = say(&server, name).await;
@@ -360,7 +362,7 @@ async fn reset_after_each_byte(protocol: Protocol) {
 }
 
 async fn reset_at(protocol: Protocol, bytes: &[u8], places: impl Iterator<Item = usize>) {
-    let (model, server) = protocol.talking(&[]);
+    let (model, server) = protocol.talking(&[]).await;
     let thresholds = thresholds(protocol, bytes);
     for (turn, n) in places.enumerate() {
         let message = format!("reset after <{n}>");
@@ -405,7 +407,7 @@ async fn a_backend_reset_after_each_number_of_bytes_over_openais_protocol() {
 }
 
 async fn endless_text(protocol: Protocol) {
-    let (model, server) = protocol.talking(&[]);
+    let (model, server) = protocol.talking(&[]).await;
     let endless = || Step::EndlessText {
         piece: "0123456789abcdef".repeat(256),
         every_ms: 0,

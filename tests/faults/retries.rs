@@ -132,7 +132,7 @@ async fn busy(model: &FakeModel, server: &Server, status: u16, form: Form) {
 }
 
 async fn every_form(protocol: Protocol) {
-    let (model, server) = protocol.talking(&[]);
+    let (model, server) = protocol.talking(&[]).await;
     for status in [429, 503] {
         let forms = forms().into_iter();
         join_all(forms.map(|form| busy(&model, &server, status, form))).await;
@@ -152,7 +152,7 @@ async fn a_busy_backend_is_asked_again_when_it_says_so_over_openais_protocol() {
 
 #[tokio::test]
 async fn a_backend_that_stays_busy_is_asked_four_times_and_told() {
-    let (model, server) = Protocol::OpenAi.talking(&[]);
+    let (model, server) = Protocol::OpenAi.talking(&[]).await;
     model.script(
         Reply::new([Step::status(503, "busy")])
             .when("stays busy")
@@ -211,7 +211,7 @@ fn stalls(protocol: Protocol) -> Vec<(&'static str, Vec<Step>)> {
 }
 
 async fn stop_in_each(protocol: Protocol) {
-    let (model, server) = protocol.talking(&[]);
+    let (model, server) = protocol.talking(&[]).await;
     for (name, steps) in stalls(protocol) {
         let says = steps.iter().any(|step| matches!(step, Step::Text(_)));
         model.script(Reply::new(steps).when(name));
