@@ -37,7 +37,8 @@ struct Desk {
 impl Desk {
     async fn at(server: &Server, session: &str) -> Self {
         Self {
-            socket: server.tab(session, None).await,
+            // From the first event on, however long it takes the service to join it.
+            socket: server.tab(session, Some(0)).await,
             view: View::default(),
             accepted: HashMap::new(),
             own: Vec::new(),
