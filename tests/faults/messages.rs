@@ -35,11 +35,11 @@ struct Desk {
 }
 
 impl Desk {
-    async fn at(server: &Server, session: &str) -> Self {
+    /// A tab that has everything up to this event, however long the service takes to join it.
+    async fn after(server: &Server, session: &str, seq: u64) -> Self {
         Self {
-            // From the first event on, however long it takes the service to join it.
-            socket: server.tab(session, Some(0)).await,
-            view: View::default(),
+            socket: server.tab(session, Some(seq)).await,
+            view: View::after(seq),
             accepted: HashMap::new(),
             own: Vec::new(),
             steered: HashMap::new(),
@@ -142,8 +142,8 @@ async fn a_message_in_the_last_instant_of_a_run_from_two_tabs_is_answered_once()
         let gate = format!("last word {round}");
         model.script([Step::text("one "), Step::hold(&gate), Step::text("two")]);
         let session = server.new_session().await;
-        let mut one = Desk::at(&server, &session).await;
-        let mut two = Desk::at(&server, &session).await;
+        let mut one = Desk::after(&server, &session, 0).await;
+        let mut two = Desk::after(&server, &session, 0).await;
         one.socket.send(&message("first", "queue")).await;
         one.until("stream_delta").await;
         let mode = ["queue", "steer"][usize::from(chance.between(0, 2) == 1)];
@@ -195,8 +195,8 @@ async fn a_double_send_from_two_tabs_gets_two_answers_in_one_order() {
     let (model, server) = talking();
     for _ in 0..rounds(15, 90) {
         let session = server.new_session().await;
-        let mut one = Desk::at(&server, &session).await;
-        let mut two = Desk::at(&server, &session).await;
+        let mut one = Desk::after(&server, &session, 0).await;
+        let mut two = Desk::after(&server, &session, 0).await;
         let (left, right) = (message("left", "queue"), message("right", "queue"));
         tokio::join!(one.socket.send(&left), two.socket.send(&right));
         one.until_answered(&["left", "right"]).await;
@@ -234,8 +234,8 @@ async fn the_same_client_id_twice_is_one_message_and_one_answer() {
     for round in 0..rounds {
         let meanwhile = [Meanwhile::Nothing, Meanwhile::ARun, Meanwhile::TheEndOfARun][round % 3];
         let session = server.new_session().await;
-        let mut one = Desk::at(&server, &session).await;
-        let mut two = Desk::at(&server, &session).await;
+        let mut one = Desk::after(&server, &session, 0).await;
+        let mut two = Desk::after(&server, &session, 0).await;
         let gate = format!("round {round}");
         let mut all = vec!["twice"];
         if !matches!(meanwhile, Meanwhile::Nothing) {
@@ -312,9 +312,8 @@ async fn the_same_client_id_twice_over_rest_is_one_message_and_one_answer() {
     assert_eq!(server.post(&path, plain("at once")).await, one);
 
     // A message that came over a socket.
-    let mut desk = Desk::at(&server, &session).await;
     let last = snapshot(&server, &session).await["last_seq"].as_u64();
-    desk.view = View::after(last.unwrap());
+    let mut desk = Desk::after(&server, &session, last.unwrap()).await;
     desk.socket.send(&message("by socket", "queue")).await;
     desk.until_answered(&["by socket"]).await;
     let answer = server.post(&path, plain("by socket")).await;

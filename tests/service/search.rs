@@ -144,14 +144,17 @@ async fn a_user_sees_only_their_own() {
     second_user(&house, hers).await;
     let server = house.start();
     let session = say(&server, "my secret garden").await;
-    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    let one = format!("/sessions/{session}");
+    // A title that its user gave stays, whenever the model comes with one.
+    let title = json!({"title": "Garden"});
+    server.call(Method::PATCH, &one, Some(title)).await;
+    let snapshot = server.get(&one).await;
     let message = &snapshot["messages"][0];
     let run = message["run_id"].as_str().unwrap();
     assert!(!hits(&server, "secret").await.is_empty());
 
     let (status, found) = search(&server, hers, &[("q", "secret")]).await;
     assert_eq!((status, &found["hits"]), (StatusCode::OK, &json!([])));
-    let one = format!("/sessions/{session}");
     for (method, path, body) in [
         (Method::GET, one.clone(), None),
         (Method::GET, format!("{one}/context"), None),
