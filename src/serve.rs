@@ -34,8 +34,8 @@ use crate::profiles::ProfileFiles;
 use crate::settings::{Loaded, Settings};
 use crate::{backends, console, extensions, profiles};
 
-/// How long the engine has to close, most of it for runs to reach a safe point. With what follows
-/// it stays under the ten seconds after which many supervisors kill.
+/// How long the engine has to close, most of it for runs to reach a safe point. Where nothing
+/// hangs, it stays with what follows under the ten seconds after which many supervisors kill.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(8);
 /// The exit code of a second signal, as shells tell an interrupted program.
 const INTERRUPTED: i32 = 130;
