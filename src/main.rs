@@ -81,7 +81,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
     let code = carry_out(cli, &loaded, &runtime);
     // Blocking work that hangs must not keep the process.
     if let Ok(runtime) = Arc::try_unwrap(runtime) {
-        runtime.shutdown_timeout(Duration::from_secs(1));
+        runtime.shutdown_timeout(Duration::from_millis(500));
     }
     code
 }

@@ -20,6 +20,7 @@ use navi_actors::tools::registry::Registry;
 use navi_actors::tools::user::end_groups;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
@@ -34,9 +35,10 @@ use crate::profiles::ProfileFiles;
 use crate::settings::{Loaded, Settings};
 use crate::{backends, console, extensions, profiles};
 
-/// How long the engine has to close, most of it for runs to reach a safe point. Where nothing
-/// hangs, it stays with what follows under the ten seconds after which many supervisors kill.
-const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(8);
+/// How long all of a shutdown may take, whatever hangs: many supervisors kill after ten seconds.
+const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(9);
+/// What the engine has of that, most of it for runs to reach a safe point.
+const ENGINE_DEADLINE: Duration = Duration::from_secs(8);
 /// The exit code of a second signal, as shells tell an interrupted program.
 const INTERRUPTED: i32 = 130;
 
@@ -227,17 +229,20 @@ impl Service {
             end_groups();
             std::process::exit(INTERRUPTED);
         });
+        let until = Instant::now() + SHUTDOWN_DEADLINE;
         self.closing.cancel();
         let runs = match end {
             End::Upgrade => LeftRuns::Parked,
             End::Asked | End::Broken | End::DoorClosed => LeftRuns::Interrupted,
         };
-        self.engine.leave(SHUTDOWN_DEADLINE, runs).await;
-        if !matches!(end, End::DoorClosed) {
-            self.door.close().await;
+        self.engine.leave(ENGINE_DEADLINE, runs).await;
+        if !matches!(end, End::DoorClosed) && timeout_at(until, self.door.close()).await.is_err() {
+            warn!("requests that were still open are cut off");
         }
-        if let Err(error) = self.store.close().await {
-            warn!(%error, "the database could not be closed");
+        match timeout_at(until, self.store.close()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => warn!(%error, "the database could not be closed"),
+            Err(_) => warn!("the database did not close in time"),
         }
         end
     }

@@ -20,6 +20,7 @@ use std::time::Duration;
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Arbiter, Handler, Message};
 use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -41,6 +42,11 @@ use crate::session::messages::{Attach, Attached, Leaving, LeftRuns};
 use crate::store::{Store, StoreError};
 use crate::tools::filesystem::FileAccess;
 use crate::watchdog::{Asked, Watchdog};
+
+/// What runs have of the time of a shutdown, to reach a safe point.
+const GRACE_SHARE: f32 = 0.6;
+/// What sessions have of it until they are closed. The journal has at least the rest.
+const SESSIONS_SHARE: f32 = 0.85;
 
 /// A question to the store takes no longer than this.
 const STORE_LIMIT: Duration = Duration::from_secs(10);
@@ -147,7 +153,7 @@ impl Engine {
     }
 
     /// Shuts down in order: no new runs; runs reach a safe point or are interrupted; all is
-    /// written; feeds end. Takes no longer than `deadline`, and a moment.
+    /// written; feeds end. Takes no longer than `deadline`.
     pub async fn shutdown(&self, deadline: Duration) {
         self.leave(deadline, LeftRuns::Interrupted).await;
     }
@@ -159,15 +165,17 @@ impl Engine {
             ResumePolicy::Reads => LeftRuns::Parked,
             ResumePolicy::Ask => runs,
         };
-        let grace = deadline.mul_f32(0.6);
+        let until = Instant::now() + deadline;
+        let grace = deadline.mul_f32(GRACE_SHARE);
         let sessions = self.root.send(CloseSessions(Leaving { grace, runs }));
-        if tokio::time::timeout(deadline, sessions).await.is_err() {
-            tracing::warn!("sessions did not close in time");
-        }
-        if tokio::time::timeout(deadline, self.services.journal.addr().send(Flush))
+        if timeout(deadline.mul_f32(SESSIONS_SHARE), sessions)
             .await
             .is_err()
         {
+            tracing::warn!("sessions did not close in time");
+        }
+        let flushed = self.services.journal.addr().send(Flush);
+        if timeout_at(until, flushed).await.is_err() {
             tracing::error!("the journal could not be flushed in time");
         }
         self.closed.cancel();
@@ -189,7 +197,7 @@ impl Engine {
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
         let store = self.services.store.clone();
-        let work = async move { tokio::time::timeout(STORE_LIMIT, ask(store)).await };
+        let work = async move { timeout(STORE_LIMIT, ask(store)).await };
         // Whoever asked may have gone: then nobody needs the answer.
         let work = AbortOnDropHandle::new(self.runtime.spawn(work));
         match work.await {

@@ -3,23 +3,24 @@
 //! connection that comes meanwhile waits in the socket's queue and is not refused.
 //!
 //! The socket is handed over as systemd hands sockets to services (`LISTEN_FDS`,
-//! `sd_listen_fds(3)`), so Navi can be started by one of its socket units as well.
+//! `sd_listen_fds(3)`), so Navi can be started by one of its socket units as well. It keeps its
+//! number on the way, told in `LISTEN_FDS_FIRST_FD`: what stands at 3 here may be what a thread
+//! of the runtime polls, and a thread that loses it panics before the next program is there.
 
 use std::ffi::OsString;
 use std::net::TcpListener;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use command_fds::{CommandFdExt as _, FdMapping};
+use command_fds::CommandFdExt as _;
 use listenfd::ListenFd;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info, warn};
 
-/// Where the first socket stands that is handed over.
-const FIRST_FD: i32 = 3;
 /// A program that can take over says its version within this.
 const TRIAL_LIMIT: Duration = Duration::from_secs(10);
 
@@ -52,14 +53,9 @@ impl Heirloom {
         command
             .args(std::env::args_os().skip(1))
             .env("LISTEN_FDS", "1")
-            .env("LISTEN_PID", std::process::id().to_string());
-        let mapping = FdMapping {
-            parent_fd: self.listener.into(),
-            child_fd: FIRST_FD,
-        };
-        if let Err(error) = command.fd_mappings(vec![mapping]) {
-            return anyhow!(error);
-        }
+            .env("LISTEN_PID", std::process::id().to_string())
+            .env("LISTEN_FDS_FIRST_FD", self.listener.as_raw_fd().to_string())
+            .preserved_fds(vec![self.listener.into()]);
         let error = command.exec();
         anyhow!(error).context(format!(
             "{} could not take over; start it again, runs go on then",
