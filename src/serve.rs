@@ -36,7 +36,7 @@ use crate::settings::{Loaded, Settings};
 use crate::{backends, console, extensions, profiles};
 
 /// How long all of a shutdown may take, whatever hangs: many supervisors kill after ten seconds.
-const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(9);
+const SHUTDOWN_DEADLINE: Duration = Duration::from_millis(8_500);
 /// What the engine has of that, most of it for runs to reach a safe point.
 const ENGINE_DEADLINE: Duration = Duration::from_secs(8);
 /// The exit code of a second signal, as shells tell an interrupted program.

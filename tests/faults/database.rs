@@ -1,7 +1,11 @@
 //! The rows "SQLite locked by another process" and "PostgreSQL restarted": what is sent waits
 //! or is refused by name, and is stored once.
 
-use sea_orm::{ConnectionTrait as _, Database, DatabaseConnection, TransactionTrait as _};
+use std::time::{Duration, Instant};
+
+use sea_orm::{
+    ConnectionTrait as _, Database, DatabaseConnection, DatabaseTransaction, TransactionTrait as _,
+};
 use serde_json::{Value, json};
 
 use crate::fake_model::{FakeModel, Step};
@@ -26,25 +30,35 @@ async fn connect(house: &House) -> DatabaseConnection {
 const LOCK_POSTGRES: &str = "LOCK TABLE sessions IN SHARE MODE";
 const LOCK_SQLITE: &str = "UPDATE sessions SET pinned = pinned";
 
+fn is_sqlite(house: &House) -> bool {
+    house.variable("DATABASE_URL").is_none()
+}
+
+/// A lock that another process holds, until it is rolled back or dropped.
+async fn lock(house: &House) -> DatabaseTransaction {
+    let other = connect(house).await;
+    let lock = other.begin().await.expect("a transaction");
+    let statement = if is_sqlite(house) {
+        LOCK_SQLITE
+    } else {
+        LOCK_POSTGRES
+    };
+    lock.execute_unprepared(statement).await.expect("the lock");
+    lock
+}
+
 #[tokio::test]
 async fn a_database_that_another_process_locks_is_waited_for() {
     let model = FakeModel::start();
     let house = House::new(&[("OLLAMA_HOST", &model.url())]);
-    let is_sqlite = house.variable("DATABASE_URL").is_none();
+    let is_sqlite = is_sqlite(&house);
     let server = house.start();
     let session = server.new_session().await;
     let mut tab = server.tab(&session, None).await;
     tab.send(&message("before")).await;
     tab.next_of("stream_end").await;
 
-    let other = connect(&house).await;
-    let lock = other.begin().await.expect("a transaction");
-    let statement = if is_sqlite {
-        LOCK_SQLITE
-    } else {
-        LOCK_POSTGRES
-    };
-    lock.execute_unprepared(statement).await.expect("the lock");
+    let lock = lock(server.house()).await;
     tab.send(&message("while")).await;
     let snapshot = server.get(&format!("/sessions/{session}/context")).await;
     assert!(
@@ -59,10 +73,44 @@ async fn a_database_that_another_process_locks_is_waited_for() {
         tab.send(&message("while")).await;
     }
     lock.rollback().await.expect("it lets go");
-    other.close().await.expect("closed");
 
     let accepted = tab.next_of("message_accepted").await;
     assert_eq!(accepted["client_id"], "while");
+    let answered = tab.next_of("stream_end").await;
+    assert_eq!(answered["content"], "You said: this is while");
+    model.assert_clean();
+}
+
+/// Neither the message that waits for the lock nor the closing of the database keeps it.
+#[tokio::test]
+async fn a_database_that_another_process_locks_holds_up_no_shutdown() {
+    let model = FakeModel::start();
+    let house = House::new(&[("OLLAMA_HOST", &model.url())]);
+    let mut server = house.start();
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&message("before")).await;
+    tab.next_of("stream_end").await;
+    let lock = lock(&house).await;
+    tab.send(&message("while")).await;
+    // Long enough for it to come to the lock; nobody is told of that.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    let asked = Instant::now();
+    server.ask_to_end();
+    assert_eq!(server.ended().await.code(), Some(0), "{}", server.said());
+    let took = asked.elapsed();
+    assert!(
+        took < Duration::from_secs(10),
+        "{took:?}: {}",
+        server.said()
+    );
+    lock.rollback().await.expect("it lets go");
+    drop(server);
+
+    let server = house.start();
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&message("while")).await;
     let answered = tab.next_of("stream_end").await;
     assert_eq!(answered["content"], "You said: this is while");
     model.assert_clean();
