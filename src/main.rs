@@ -62,6 +62,9 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         // Without settings: it is given nothing but the document.
         return Ok(command::read_document::run(media_type));
     }
+    if let None | Some(Command::Serve) = &cli.command {
+        serve::upgrade::brace()?;
+    }
     // Fails only where a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     #[cfg(feature = "failpoints")]

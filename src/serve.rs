@@ -1,7 +1,7 @@
 //! `navi serve`: builds the service, tells how it stands, waits, and shuts down in order.
 
 mod banner;
-mod upgrade;
+pub(crate) mod upgrade;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -64,11 +64,13 @@ pub(crate) fn run(loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Result<Exi
     let system = System::with_tokio_rt(move || for_system);
     let end = system.block_on(async {
         let service = Service::start(loaded, Arc::clone(runtime), listener).await?;
+        // Whoever reads the announcement may send one.
+        let (signals, requests) = (Signals::new(), upgrade::Requests::new());
         instance
             .announce(service.address)
             .context("the data directory cannot be written to")?;
         service.greet(settings).await?;
-        anyhow::Ok(service.wait().await)
+        anyhow::Ok(service.wait(signals, requests).await)
     })?;
     match end {
         End::Asked => Ok(ExitCode::SUCCESS),
@@ -210,11 +212,10 @@ impl Service {
     }
 
     /// Waits for the end, and brings it about in order.
-    async fn wait(mut self) -> End {
-        let mut signals = Signals::new();
+    async fn wait(mut self, mut signals: Signals, mut requests: upgrade::Requests) -> End {
         let end = tokio::select! {
             () = signals.next() => End::Asked,
-            () = upgrade::asked() => End::Upgrade,
+            () = requests.next() => End::Upgrade,
             () = self.engine.broken() => End::Broken,
             () = self.door.ended() => End::DoorClosed,
         };

@@ -8,6 +8,7 @@
 //! of the runtime polls, and a thread that loses it panics before the next program is there.
 
 use std::ffi::OsString;
+use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
@@ -18,11 +19,27 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use command_fds::CommandFdExt as _;
 use listenfd::ListenFd;
+use nix::sys::signal::{SigSet, Signal};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info, warn};
 
 /// A program that can take over says its version within this.
 const TRIAL_LIMIT: Duration = Duration::from_secs(10);
+
+/// Takes SIGUSR2 away from its default, which ends the process: one that comes before
+/// [`Requests`] are listened to asks for what is under way. To be called while there is one
+/// thread: the others, and the programs that they start, take over what it blocks.
+///
+/// # Errors
+/// Those of the system.
+pub(crate) fn brace() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    // It stays registered without whoever listens.
+    drop(runtime.block_on(async { signal(SignalKind::user_defined2()) })?);
+    Ok(SigSet::from(Signal::SIGUSR2).thread_unblock()?)
+}
 
 /// The socket that was handed to this process, if one was.
 pub(super) fn inherited() -> Option<TcpListener> {
@@ -56,6 +73,10 @@ impl Heirloom {
             .env("LISTEN_PID", std::process::id().to_string())
             .env("LISTEN_FDS_FIRST_FD", self.listener.as_raw_fd().to_string())
             .preserved_fds(vec![self.listener.into()]);
+        // The next program begins with the default again; it unblocks the signal when it is ready.
+        if let Err(error) = SigSet::from(Signal::SIGUSR2).thread_block() {
+            return anyhow!(error);
+        }
         let error = command.exec();
         anyhow!(error).context(format!(
             "{} could not take over; start it again, runs go on then",
@@ -68,23 +89,33 @@ fn program() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("the program's own file is not known")
 }
 
-/// Ends with a SIGUSR2 where a program stands ready that can take over.
-pub(super) async fn asked() {
-    let (Ok(mut signals), Ok(program)) = (signal(SignalKind::user_defined2()), program()) else {
-        warn!("this process cannot be upgraded in place");
-        return std::future::pending().await;
-    };
-    loop {
-        if signals.recv().await.is_none() {
+/// SIGUSR2 as it comes. Where it cannot be had, there is no upgrade in place.
+pub(super) struct Requests(Option<(tokio::signal::unix::Signal, PathBuf)>);
+
+impl Requests {
+    pub(super) fn new() -> Self {
+        let (Ok(signals), Ok(program)) = (signal(SignalKind::user_defined2()), program()) else {
+            warn!("this process cannot be upgraded in place");
+            return Self(None);
+        };
+        Self(Some((signals, program)))
+    }
+
+    /// Ends with a request where a program stands ready that can take over.
+    pub(super) async fn next(&mut self) {
+        let Some((signals, program)) = &mut self.0 else {
             return std::future::pending().await;
-        }
-        match trial(&program).await {
-            Ok(version) => {
-                info!(version, "a program stands ready to take over");
-                return;
+        };
+        while signals.recv().await.is_some() {
+            match trial(program).await {
+                Ok(version) => {
+                    info!(version, "a program stands ready to take over");
+                    return;
+                }
+                Err(error) => error!(%error, "no upgrade: this program goes on"),
             }
-            Err(error) => error!(%error, "no upgrade: this program goes on"),
         }
+        std::future::pending().await
     }
 }
 

@@ -2,12 +2,14 @@
 //! unknown, going on, resuming unasked, an upgrade in place.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 
 use crate::fake_model::{FakeModel, Reply, Step};
-use crate::server::{House, Server, Socket};
+use crate::rounds::rounds;
+use crate::server::{House, PATIENCE, Server, Socket};
 use crate::view::View;
 
 /// Two calls of one reply, of which the process does not survive the second.
@@ -383,4 +385,32 @@ async fn connections_that_come_during_an_upgrade_wait_and_are_not_refused() {
         tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(ask))
     });
     assert!(asked > 1);
+}
+
+/// Some of them meet a program that has hardly begun.
+#[tokio::test]
+async fn upgrades_that_are_asked_for_all_the_time_end_nothing() {
+    let model = FakeModel::start();
+    let server = House::new(&[("OLLAMA_HOST", &model.url())]).start();
+    let session = server.new_session().await;
+    for _ in 0..rounds(300, 1_500) {
+        let asked = Command::new("kill")
+            .args(["-USR2", &server.pid().to_string()])
+            .status();
+        assert!(asked.expect("kill runs").success(), "{}", server.said());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let upgrades = server.said().matches("ready to take over").count();
+    assert!(upgrades > 1, "{}", server.said());
+    // One that is under way has to be done first.
+    let until = Instant::now() + PATIENCE;
+    while !server.house().run(&["upgrade"]).status.success() {
+        assert!(Instant::now() < until, "{}", server.said());
+    }
+    model.script(Reply::new([Step::text("still here")]));
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "hello"}))
+        .await;
+    assert_eq!(tab.next_of("stream_end").await["content"], "still here");
+    model.assert_clean();
 }

@@ -30,7 +30,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use self::postgres::TestDatabase;
 
 /// How long anything is waited for: only a test that fails ever sees its end.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// `NAVI_API_TOKEN` of every server here.
 pub(crate) const TOKEN: &str = "a-token-of-the-tests";
 
