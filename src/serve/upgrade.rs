@@ -115,7 +115,7 @@ impl Requests {
                 Err(error) => error!(%error, "no upgrade: this program goes on"),
             }
         }
-        std::future::pending().await;
+        std::future::pending::<()>().await;
     }
 }
 
