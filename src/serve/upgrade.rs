@@ -32,13 +32,16 @@ const TRIAL_LIMIT: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// Those of the system.
-pub(crate) fn brace() -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()?;
-    // It stays registered without whoever listens.
-    drop(runtime.block_on(async { signal(SignalKind::user_defined2()) })?);
-    Ok(SigSet::from(Signal::SIGUSR2).thread_unblock()?)
+pub(crate) fn brace() -> anyhow::Result<()> {
+    let take = || -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()?;
+        // It stays registered without whoever listens.
+        drop(runtime.block_on(async { signal(SignalKind::user_defined2()) })?);
+        Ok(SigSet::from(Signal::SIGUSR2).thread_unblock()?)
+    };
+    take().context("the system does not let navi take the signal of upgrades, SIGUSR2")
 }
 
 /// The socket that was handed to this process, if one was.
@@ -75,7 +78,8 @@ impl Heirloom {
             .preserved_fds(vec![self.listener.into()]);
         // The next program begins with the default again; it unblocks the signal when it is ready.
         if let Err(error) = SigSet::from(Signal::SIGUSR2).thread_block() {
-            return anyhow!(error);
+            return anyhow!(error)
+                .context("SIGUSR2 cannot be held back; start navi again, runs go on then");
         }
         let error = command.exec();
         anyhow!(error).context(format!(

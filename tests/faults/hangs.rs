@@ -302,15 +302,10 @@ async fn a_machine_that_sleeps_hangs_nobody() {
     say(&mut tab, "hold gate").await;
     let mut frames = tab.until("stream_delta").await;
     let before = snapshot(&server, &session).await["epoch"].clone();
-    let signal = |name: &str| {
-        let mut kill = Command::new("sh");
-        kill.args(["-c", &format!("kill -{name} {}", server.pid())]);
-        assert!(kill.status().expect("a shell").success());
-    };
     // Time is the fault here: longer than ends the process where a service hangs.
-    signal("STOP");
+    server.signal("STOP");
     tokio::time::sleep(Duration::from_secs(8)).await;
-    signal("CONT");
+    server.signal("CONT");
     model.release("gate");
     frames.extend(tab.until("stream_end").await);
     assert_eq!(frames.last().unwrap()["content"], "before after ");

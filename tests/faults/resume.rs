@@ -2,7 +2,6 @@
 //! unknown, going on, resuming unasked, an upgrade in place.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
@@ -394,10 +393,7 @@ async fn upgrades_that_are_asked_for_all_the_time_end_nothing() {
     let server = House::new(&[("OLLAMA_HOST", &model.url())]).start();
     let session = server.new_session().await;
     for _ in 0..rounds(300, 1_500) {
-        let asked = Command::new("kill")
-            .args(["-USR2", &server.pid().to_string()])
-            .status();
-        assert!(asked.expect("kill runs").success(), "{}", server.said());
+        server.signal("USR2");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let upgrades = server.said().matches("ready to take over").count();

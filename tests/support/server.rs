@@ -234,10 +234,15 @@ impl Server {
 
     /// Asks it to end.
     pub(crate) fn ask_to_end(&self) {
-        let asked = Command::new("sh")
-            .args(["-c", &format!("kill -TERM {}", self.child.id())])
+        self.signal("TERM");
+    }
+
+    /// Sends it a signal, by its name without `SIG`.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("sh")
+            .args(["-c", &format!("kill -{name} {}", self.child.id())])
             .status();
-        assert!(asked.expect("a shell").success());
+        assert!(sent.expect("a shell").success(), "{}", self.said());
     }
 
     /// Waits for its end.
