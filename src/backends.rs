@@ -48,7 +48,6 @@ fn openai_config(settings: &OpenaiSettings) -> OpenAiConfig {
         base_url: settings.base_url.clone(),
         api_key: settings.api_key.as_ref().map(|key| key.reveal().to_owned()),
         default_model: settings.default_model.clone(),
-        slots: None,
     }
 }
 

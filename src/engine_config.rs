@@ -79,6 +79,7 @@ pub(crate) fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
     EngineConfig {
         store: parts.store,
         backends: parts.backends,
+        parallel: settings.model.parallel,
         fetcher: parts.fetcher,
         profiles: parts.profiles,
         default_profile: settings.default_profile.clone(),

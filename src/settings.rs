@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use config::Config;
 use navi_actors::domain::hangs::Patience;
+use navi_actors::domain::slots::Parallel;
 use navi_actors::files::FileLimits;
 use navi_actors::protocol::status::Fence;
 use navi_actors::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits};
@@ -85,6 +86,7 @@ pub(crate) enum DatabaseSettings {
 #[derive(Clone, Debug)]
 pub(crate) struct ModelSettings {
     pub(crate) backend: BackendChoice,
+    pub(crate) parallel: Parallel,
     pub(crate) first_chunk_timeout: Duration,
     pub(crate) chunk_timeout: Duration,
     pub(crate) context_window: u32,
@@ -405,6 +407,7 @@ fn model(r: &mut Reader<'_>, base: &Path) -> Option<ModelSettings> {
             ("starter", BackendChoice::Starter),
         ]),
     );
+    let parallel = r.required(&keys::PARALLEL, limits::parallel);
     let first_chunk_timeout = r.required(&keys::FIRST_CHUNK, read::seconds);
     let chunk_timeout = r.required(&keys::CHUNK, read::seconds);
     let context_window = r.required(&keys::OLLAMA_NUM_CTX, read::number(256_u32..=16_777_216));
@@ -424,6 +427,7 @@ fn model(r: &mut Reader<'_>, base: &Path) -> Option<ModelSettings> {
     }
     Some(ModelSettings {
         backend: backend?,
+        parallel: parallel?,
         first_chunk_timeout: first_chunk_timeout?,
         chunk_timeout: chunk_timeout?,
         context_window: context_window?,

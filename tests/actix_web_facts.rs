@@ -2,47 +2,50 @@
 //! a tab that doesn't read its socket is not polled, so it cannot grow, and cannot time
 //! itself out either (DESIGN section 3).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "tests fail by panicking"
-)]
-
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use actix::prelude::*;
 use actix_web::web::{self, Bytes};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 use actix_web_actors::ws;
+use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 
-/// More than the buffers of both ends of a loopback socket hold together.
-const MORE_THAN_BUFFERS_BYTES: usize = 64 << 20;
+/// What each end of a socket keeps: asked for, since what a system gives unasked grows.
+const BUFFER_BYTES: u32 = 64 << 10;
 const FRAME_BYTES: usize = 256 << 10;
-/// How long nothing must happen before it counts as standing still.
-const STILL: Duration = Duration::from_millis(500);
-const LIMIT: Duration = Duration::from_secs(20);
+/// Far more than the buffers of both ends hold together.
+const FRAMES: usize = 128;
+/// So often the timer of a tab that is polled goes while another one counts as standing still.
+const TICKS: usize = 50;
+/// Only a test that fails ever sees its end.
+const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a tab tells the test.
-enum Told {
-    Open(Addr<Tab>),
-    Tick,
+/// A tab, as the test has it from its beginning on.
+struct Opened {
+    tab: Addr<Tab>,
+    ticks: UnboundedReceiver<()>,
 }
 
-struct Tab(UnboundedSender<Told>);
+struct Tab {
+    opened: UnboundedSender<Opened>,
+}
 
 impl Actor for Tab {
     type Context = ws::WebsocketContext<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let _ = self.0.send(Told::Open(ctx.address()));
-        ctx.run_interval(Duration::from_millis(10), |tab, _| {
-            let _ = tab.0.send(Told::Tick);
+        let (tick, ticks) = unbounded_channel();
+        let tab = ctx.address();
+        let _ = self.opened.send(Opened { tab, ticks });
+        ctx.run_interval(Duration::from_millis(10), move |_, _| {
+            let _ = tick.send(());
         });
     }
 }
@@ -66,18 +69,25 @@ impl Handler<Write> for Tab {
 async fn open(
     request: HttpRequest,
     body: web::Payload,
-    told: web::Data<UnboundedSender<Told>>,
+    opened: web::Data<UnboundedSender<Opened>>,
 ) -> actix_web::Result<HttpResponse> {
-    ws::start(Tab(told.get_ref().clone()), &request, body)
+    let opened = opened.get_ref().clone();
+    ws::start(Tab { opened }, &request, body)
 }
 
-/// A server with one socket open on it, whose client has read nothing but the handshake.
-async fn silent_client() -> (TcpStream, Addr<Tab>, UnboundedReceiver<Told>) {
-    let (tell, mut told) = unbounded_channel();
+/// A server with a single thread for its tabs.
+fn serve() -> (SocketAddr, UnboundedReceiver<Opened>) {
+    let (open_tab, opened) = unbounded_channel();
     let server = HttpServer::new(move || {
         App::new()
-            .app_data(web::Data::new(tell.clone()))
+            .app_data(web::Data::new(open_tab.clone()))
             .route("/ws", web::get().to(open))
+    })
+    .on_connect(|stream, _| {
+        let stream: &actix_web::rt::net::TcpStream = stream.downcast_ref().unwrap();
+        SockRef::from(stream)
+            .set_send_buffer_size(BUFFER_BYTES as usize)
+            .unwrap();
     })
     .workers(1)
     .disable_signals()
@@ -85,16 +95,14 @@ async fn silent_client() -> (TcpStream, Addr<Tab>, UnboundedReceiver<Told>) {
     .unwrap();
     let address = server.addrs()[0];
     actix::spawn(server.run());
-
-    let client = shake_hands(address).await;
-    let Some(Told::Open(tab)) = told.recv().await else {
-        panic!("the tab tells its address first");
-    };
-    (client, tab, told)
+    (address, opened)
 }
 
-async fn shake_hands(address: SocketAddr) -> TcpStream {
-    let mut client = TcpStream::connect(address).await.unwrap();
+/// A socket whose client has read nothing but the handshake.
+async fn join(address: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(BUFFER_BYTES).unwrap();
+    let mut client = socket.connect(address).await.unwrap();
     let request = format!(
         "GET /ws HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
@@ -108,40 +116,53 @@ async fn shake_hands(address: SocketAddr) -> TcpStream {
     client
 }
 
-/// Writes frames until the tab no longer takes a message.
-async fn write_until_stuck(tab: &Addr<Tab>) -> bool {
-    let frame = Bytes::from(vec![0; FRAME_BYTES]);
-    for _ in 0..MORE_THAN_BUFFERS_BYTES / FRAME_BYTES {
-        if timeout(STILL, tab.send(Write(frame.clone())))
-            .await
-            .is_err()
-        {
-            return true;
-        }
+/// How often a tab's timer goes while that of one on the same thread goes [`TICKS`] times: the
+/// machine's pace is that of both.
+async fn ticks_beside(tab: &mut Opened, other: &mut Opened) -> usize {
+    while tab.ticks.try_recv().is_ok() {}
+    while other.ticks.try_recv().is_ok() {}
+    for _ in 0..TICKS {
+        other.ticks.recv().await.unwrap();
     }
-    false
+    std::iter::from_fn(|| tab.ticks.try_recv().ok()).count()
 }
 
-async fn ticks_within(told: &mut UnboundedReceiver<Told>, time: Duration) -> bool {
-    timeout(time, told.recv()).await.is_ok()
-}
+async fn a_full_socket() {
+    let (address, mut opened) = serve();
+    let mut silent = join(address).await;
+    let mut full = opened.recv().await.unwrap();
+    let _other = join(address).await;
+    let mut other = opened.recv().await.unwrap();
+    assert!(ticks_beside(&mut full, &mut other).await > 0);
 
-#[actix::test]
-async fn a_tab_whose_socket_is_full_is_not_polled_and_its_timers_stand_still() {
-    let (mut client, tab, mut told) = silent_client().await;
-    assert!(ticks_within(&mut told, LIMIT).await, "the timer goes");
-
-    assert!(write_until_stuck(&tab).await, "the mailbox stands still");
-    while told.try_recv().is_ok() {}
-    assert!(!ticks_within(&mut told, STILL).await, "the timer stands");
+    let taken = Arc::new(AtomicUsize::new(0));
+    let (tab, count) = (full.tab.clone(), Arc::clone(&taken));
+    let writer = actix::spawn(async move {
+        let frame = Bytes::from(vec![0; FRAME_BYTES]);
+        for _ in 0..FRAMES {
+            tab.send(Write(frame.clone())).await.unwrap();
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    while ticks_beside(&mut full, &mut other).await > 0 {
+        let taken = taken.load(Ordering::Relaxed);
+        assert!(taken < FRAMES, "it takes all that is written");
+    }
+    let before = taken.load(Ordering::Relaxed);
+    assert_eq!(ticks_beside(&mut full, &mut other).await, 0);
+    assert_eq!(taken.load(Ordering::Relaxed), before, "its mailbox stands");
 
     // Reading from the other end sets everything going again.
     let reader = actix::spawn(async move {
         let mut buffer = vec![0; FRAME_BYTES];
-        while client.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
+        while silent.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
     });
-    assert!(ticks_within(&mut told, LIMIT).await, "the timer goes again");
-    let answered = timeout(LIMIT, tab.send(Write(Bytes::new()))).await;
-    assert_eq!(answered.unwrap(), Ok(()));
+    writer.await.unwrap();
+    full.ticks.recv().await.unwrap();
     reader.abort();
+}
+
+#[actix::test]
+async fn a_tab_whose_socket_is_full_is_not_polled_and_its_timers_stand_still() {
+    timeout(PATIENCE, a_full_socket()).await.expect("in time");
 }

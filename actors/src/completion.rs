@@ -7,13 +7,14 @@ use futures_util::StreamExt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::context;
 use crate::domain::model_calls::{ModelCall, Recipe};
 use crate::domain::model_choice::Choice;
 use crate::llm::LlmError;
 use crate::llm::guard::StreamLimits;
 use crate::llm_actor::{Priority, Ticket};
 use crate::models::Models;
-use crate::protocol::chat::{ChatDelta, ChatMessage, ChatRequest, Usage};
+use crate::protocol::chat::{ChatDelta, ChatMessage, ChatRequest, FinishReason, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::inspect::{CallKind, CallOutcome, CallReply};
 use crate::protocol::status::BackendKind;
@@ -28,7 +29,8 @@ pub struct Question {
     pub choice: Choice,
     pub messages: Vec<ChatMessage>,
     pub temperature: f32,
-    /// The context window to ask for, in tokens.
+    /// The context window to ask for, in tokens, where the model has so large a one: a model
+    /// server loads a model anew for another one than a run's.
     pub context_window: u32,
     pub max_output_tokens: u32,
     pub priority: Priority,
@@ -44,7 +46,7 @@ impl Question {
             tools: Vec::new(),
             temperature: self.temperature,
             think: false,
-            context_window: self.context_window,
+            context_window: context::window(&self.choice.model, self.context_window),
             max_output_tokens: Some(self.max_output_tokens),
             streamed: false,
         }
@@ -55,6 +57,7 @@ impl Question {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub text: String,
+    pub finish: FinishReason,
     pub usage: Option<Usage>,
 }
 
@@ -105,7 +108,13 @@ pub async fn ask_as(
         };
         match delta.map_err(|error: LlmError| NaviError::new(error.code(), error.to_string()))? {
             ChatDelta::Text(piece) => text.push_str(&piece),
-            ChatDelta::Done { usage, .. } => return Ok(Answer { text, usage }),
+            ChatDelta::Done { finish, usage } => {
+                return Ok(Answer {
+                    text,
+                    finish,
+                    usage,
+                });
+            }
             ChatDelta::Thinking(_) | ChatDelta::ToolCall(_) | ChatDelta::Prefill { .. } => {}
         }
     }

@@ -55,6 +55,8 @@ pub struct CompressionJob {
     /// The model that the session's runs use.
     pub choice: Choice,
     pub state: ContextState,
+    /// Whether a run waits for it.
+    pub priority: Priority,
     /// What goes over by code and never by the model.
     pub notes: Notes,
     /// The context's messages with their ordinals, in order.
@@ -170,7 +172,7 @@ async fn compress(
         context_window: window,
         choice: job.choice,
         max_output_tokens: compression::answer_tokens(window),
-        priority: Priority::Compression,
+        priority: job.priority,
     };
     let call = AskedCall::new(CallKind::Summary, None, &question);
     let answer =

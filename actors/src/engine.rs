@@ -9,7 +9,6 @@ mod sessions;
 mod start;
 mod status;
 
-pub use self::consent::ApprovalAnswer;
 pub use self::start::EngineConfig;
 
 use std::future::Future;
@@ -25,6 +24,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::domain::hangs::Role;
+use crate::domain::session::command::{Command, Leaving, LeftRuns};
+use crate::domain::session::transition::Reply;
 use crate::extensions::Extensions;
 use crate::hub::Hub;
 use crate::journal::Flush;
@@ -38,7 +39,8 @@ use crate::protocol::tool::ListedTool;
 use crate::root::{CloseSessions, LiveSession, OpenSession, StopRoot, SystemRoot, store_error};
 use crate::services::{ResumePolicy, Services};
 use crate::session::SessionActor;
-use crate::session::messages::{Attach, Attached, Leaving, LeftRuns};
+use crate::session::messages::{Ask, Attach, Attached};
+use crate::session::replies::NoReply;
 use crate::store::{Store, StoreError};
 use crate::tools::filesystem::FileAccess;
 use crate::watchdog::{Asked, Watchdog};
@@ -285,6 +287,20 @@ impl Engine {
     {
         let told = self.open(user, session).await?.send(message).await;
         told.ok_or_else(went_down)
+    }
+
+    /// Has a session do something that must not be done twice.
+    async fn request<T>(
+        &self,
+        user: UserId,
+        session: SessionId,
+        command: Command,
+    ) -> Result<T, NaviError>
+    where
+        T: TryFrom<Reply> + Send + 'static,
+    {
+        let told = self.tell(user, session, Ask::new(command)).await?;
+        told.map_err(NoReply::into_error)
     }
 
     fn refuse_when_closed(&self) -> Result<(), NaviError> {

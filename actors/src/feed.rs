@@ -16,6 +16,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::session::write::ChunkRow;
 use crate::engine::Engine;
 use crate::hub::{Change, HubFrame};
 use crate::protocol::error::{ErrorCode, NaviError};
@@ -25,7 +26,7 @@ use crate::protocol::session::SessionSnapshot;
 use crate::services::now;
 use crate::session::messages::{Attach, Attached, Outline, Start};
 use crate::session::sequencer::{At, Frame, Piece, encode};
-use crate::store::{ChunkRow, LogCursor, LogItem, LogPage, LogRange, PageLimits};
+use crate::store::{LogCursor, LogItem, LogPage, LogRange, PageLimits};
 
 /// Whole frames as a tab is sent them. Ends when the session is gone or the service closes.
 pub type Feed = Pin<Box<dyn Stream<Item = ByteString> + Send>>;

@@ -107,7 +107,6 @@ impl Inspector {
             };
             recorded.push(RecordedCall {
                 n: info.n,
-                notes: again.stored.recipe.notes(),
                 request: again.request,
                 exact: again.exact,
                 reply: again.stored.reply,

@@ -1,7 +1,7 @@
 //! [`LlmActor`]: guards one backend.
 //!
 //! Started by the root, one for each backend, and stopped by it. It owns the queue for the
-//! backend's slots, what is known of the backend's health, and the pace that its models have
+//! backend's slots ([`Slots`] says how many those are), what is known of the backend's health, and the pace that its models have
 //! shown. It must not know what is asked of the model: a run takes a lease and reads its
 //! stream itself. When it dies it is rebuilt; those who wait for a slot get an error, streams
 //! that are under way go on.
@@ -11,24 +11,25 @@
 //! ([`Breaker`]); a probe that finds the server back lets them in again.
 
 mod lease;
+mod messages;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix::{
-    Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, ResponseFuture, SpawnHandle,
-    WrapFuture,
+    Actor, ActorFutureExt, AsyncContext, Context, Handler, ResponseFuture, SpawnHandle, WrapFuture,
 };
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::breaker::{Admission, Breaker, Health};
-use crate::domain::first_chunk::{ModelPace, Prompt, Timing};
+use crate::domain::first_chunk::ModelPace;
 use crate::domain::lanes::{self, QueueView, Waiting};
+use crate::domain::slots::{Parallel, SIDE_BY_SIDE, Slots};
 use crate::llm::Backend;
+use crate::llm::guard::Pulse;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::status::{BackendState, BackendStatus};
 use crate::supervision::Guard;
@@ -36,6 +37,9 @@ use crate::supervision::Guard;
 // Whoever takes a lease names its lane, and needs nothing else of the decisions behind it.
 pub use crate::domain::lanes::Priority;
 pub use lease::Lease;
+pub use messages::{Acquire, GetQueue, ProbeNow, Ticket};
+
+use self::messages::{CallBegan, CallEnded, CallTalks, Release};
 
 /// How often a backend that is well is asked how it is.
 const PROBE_WELL: Duration = Duration::from_secs(20);
@@ -58,75 +62,6 @@ const WAITING: usize = 256;
 
 /// The most models whose pace is kept.
 const PACES: usize = 64;
-
-/// One request for a slot, for as long as it waits and holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticket(u64);
-
-impl Ticket {
-    /// A ticket that nobody else in this process has.
-    #[must_use]
-    pub fn new() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self(NEXT.fetch_add(1, Ordering::Relaxed))
-    }
-}
-
-impl Default for Ticket {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// Asks for a slot. Answered when there is one; asking no longer gives it up.
-#[derive(Debug, Message)]
-#[rtype(result = "Result<Lease, NaviError>")]
-pub struct Acquire {
-    pub priority: Priority,
-    pub ticket: Ticket,
-}
-
-/// Asks how the queue looks from the place of one that waits. None where it does not wait.
-#[derive(Debug, Message)]
-#[rtype(result = "Option<QueueView>")]
-pub struct GetQueue(pub Ticket);
-
-/// Asks the backend now how it is, and answers when it has said so.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-pub struct ProbeNow;
-
-/// A slot came back.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-struct Release {
-    ticket: Ticket,
-    trial: bool,
-}
-
-/// A call began.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-struct CallBegan {
-    model: String,
-    prompt: Prompt,
-    ticket: Ticket,
-    trial: bool,
-    /// Once this is cancelled the slot should come back.
-    stop: CancellationToken,
-}
-
-/// A call came to its end, by itself.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-struct CallEnded {
-    model: String,
-    health: Health,
-    /// The error in words, where it was one.
-    problem: Option<String>,
-    trial: bool,
-    timing: Option<Timing>,
-}
 
 #[derive(Debug)]
 struct Waiter {
@@ -155,7 +90,7 @@ struct Holder {
 #[derive(Debug)]
 pub struct LlmActor {
     backend: Arc<dyn Backend>,
-    slots: usize,
+    slots: Slots,
     running: Vec<Holder>,
     /// In the order of arrival.
     waiting: VecDeque<Waiter>,
@@ -164,6 +99,8 @@ pub struct LlmActor {
     last_problem: String,
     /// By model. Leases take it along as it is when they are granted.
     paces: Arc<HashMap<String, ModelPace>>,
+    /// When the backend last said anything to anybody.
+    pulse: Pulse,
     status: watch::Sender<BackendStatus>,
     probing: bool,
     next_probe: Option<SpawnHandle>,
@@ -172,15 +109,17 @@ pub struct LlmActor {
 }
 
 impl LlmActor {
-    /// An actor for this backend. What it learns of its health goes to `status`.
+    /// An actor for this backend, which is sent so many requests at once. What it learns of
+    /// its health goes to `status`.
     #[must_use]
     pub fn new(
         backend: Arc<dyn Backend>,
+        parallel: Parallel,
         status: watch::Sender<BackendStatus>,
         guard: Guard,
     ) -> Self {
         Self {
-            slots: backend.slots().max(1),
+            slots: Slots::new(parallel),
             backend,
             running: Vec::new(),
             waiting: VecDeque::new(),
@@ -188,6 +127,7 @@ impl LlmActor {
             breaker: Breaker::default(),
             last_problem: String::new(),
             paces: Arc::default(),
+            pulse: Pulse::default(),
             status,
             probing: false,
             next_probe: None,
@@ -227,6 +167,9 @@ impl LlmActor {
                 let mut status = Self::unknown(backend.as_ref());
                 match answer {
                     Ok(probe) => {
+                        if let Some(capacity) = probe.capacity {
+                            actor.slots.said(capacity);
+                        }
                         status.state = probe.state;
                         status.version = probe.version;
                         status.models = probe.models;
@@ -256,12 +199,15 @@ impl LlmActor {
                     {
                         // Somebody has started it again.
                         actor.breaker = Breaker::default();
+                        actor.slots.forget();
                     }
                     let changed = *known != status;
                     *known = status;
                     changed
                 });
                 actor.probing = false;
+                // It may take more than was known.
+                actor.grant(ctx);
                 for probed in actor.probed.drain(..) {
                     // Whoever asked may have gone.
                     let _ = probed.send(());
@@ -272,12 +218,18 @@ impl LlmActor {
     }
 
     fn grant(&mut self, ctx: &Context<Self>) {
-        while self.running.len() < self.slots {
+        loop {
             self.forget_those_who_left();
-            let Some(next) = lanes::next(&self.queue()).and_then(|at| self.waiting.remove(at))
-            else {
+            let now = self.started.elapsed();
+            let next = lanes::next(&self.queue());
+            let next = next.filter(|at| {
+                let next = self.waiting.get(*at);
+                next.is_some_and(|next| self.slots.admits(next.priority, now))
+            });
+            let Some(next) = next.and_then(|at| self.waiting.remove(at)) else {
                 return;
             };
+            let tried = self.slots.granted(next.ticket.0);
             let holder = Holder {
                 ticket: next.ticket,
                 priority: next.priority,
@@ -285,13 +237,16 @@ impl LlmActor {
                 asked_back: CancellationToken::new(),
                 reclaim: None,
             };
-            let lease = Lease::new(
-                Arc::clone(&self.backend),
-                ctx.address(),
-                &holder,
-                next.trial,
-                Arc::clone(&self.paces),
-            );
+            let lease = Lease {
+                backend: Arc::clone(&self.backend),
+                actor: ctx.address(),
+                ticket: holder.ticket,
+                trial: next.trial,
+                tried,
+                asked_back: holder.asked_back.clone(),
+                paces: Arc::clone(&self.paces),
+                pulse: self.slots.may_queue().then(|| self.pulse.clone()),
+            };
             self.running.push(holder);
             // One that gave up drops the lease, which comes back as a `Release`.
             let _ = next.granted.send(Ok(lease));
@@ -350,6 +305,7 @@ impl LlmActor {
         if let Some(reclaim) = self.running.remove(at).reclaim {
             ctx.cancel_future(reclaim);
         }
+        self.slots.ended(ticket.0, self.started.elapsed());
         if trial {
             // Where the call told how the backend is, this changes nothing.
             self.learn(Health::Unclear, true);
@@ -434,6 +390,7 @@ impl Handler<GetQueue> for LlmActor {
         Some(QueueView {
             running: self.running.iter().map(|it| it.priority).collect(),
             ahead: lanes::ahead(&self.queue(), at),
+            most: self.slots.most(),
         })
     }
 }
@@ -451,6 +408,9 @@ impl Handler<CallBegan> for LlmActor {
 
     fn handle(&mut self, began: CallBegan, ctx: &mut Self::Context) {
         let (ticket, trial, stop) = (began.ticket, began.trial, began.stop);
+        if began.streamed {
+            self.slots.streams(ticket.0, self.started.elapsed());
+        }
         if self.running.iter().any(|it| it.ticket == ticket) {
             let overdue = async move {
                 stop.cancelled().await;
@@ -476,10 +436,35 @@ impl Handler<CallBegan> for LlmActor {
     }
 }
 
+impl Handler<CallTalks> for LlmActor {
+    type Result = ();
+
+    fn handle(&mut self, CallTalks(ticket): CallTalks, ctx: &mut Self::Context) {
+        self.slots.talks(ticket.0, self.started.elapsed());
+        // Another one may be tried beside it, and more once it is seen to go on beside others.
+        self.grant(ctx);
+        ctx.run_later(SIDE_BY_SIDE, |actor, ctx| {
+            if actor.slots.look(actor.started.elapsed()) {
+                tracing::info!(
+                    most = actor.slots.most(),
+                    "the model server answers more at once"
+                );
+                actor.grant(ctx);
+            }
+        });
+    }
+}
+
 impl Handler<CallEnded> for LlmActor {
     type Result = ();
 
     fn handle(&mut self, ended: CallEnded, ctx: &mut Self::Context) {
+        let now = self.started.elapsed();
+        if ended.busy {
+            self.slots.refused(ended.ticket.0, now);
+        } else if ended.health == Health::Well {
+            self.slots.answered(now);
+        }
         if let Some(timing) = &ended.timing
             && let Some(pace) = Arc::make_mut(&mut self.paces).get_mut(&ended.model)
         {

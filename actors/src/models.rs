@@ -1,6 +1,7 @@
 //! The backends together: which one a call goes to, and how each of them is.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actix::Addr;
@@ -9,14 +10,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::lanes::QueueView;
 use crate::domain::model_choice::{self, Choice, Wanted};
+use crate::domain::slots::Parallel;
 use crate::llm::Backend;
 use crate::llm_actor::{Acquire, GetQueue, Lease, LlmActor, Priority, ProbeNow, Ticket};
 use crate::protocol::error::{ErrorCode, NaviError};
-use crate::protocol::status::{BackendKind, BackendState, BackendStatus};
+use crate::protocol::status::{BackendKind, BackendState, BackendStatus, ModelInfo};
 use crate::supervision::{RestartPolicy, Slot, keep_alive};
 
 /// How long a run waits for backends that nobody has asked yet, or that were down a moment ago.
 const FIRST_PROBE: Duration = Duration::from_secs(5);
+
+/// Models that a server offers are few; past this no window is remembered.
+const MAX_WINDOWS: usize = 512;
 
 /// One backend: its guard and what is known of it.
 #[derive(Clone, Debug)]
@@ -28,17 +33,39 @@ pub struct GuardedBackend {
 
 /// All backends, in order of preference. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Models(Arc<[GuardedBackend]>);
+pub struct Models(Arc<[GuardedBackend]>, Windows);
+
+/// What servers told of windows that are smaller than was thought, by backend and model. Kept
+/// for the process's life.
+#[derive(Clone, Debug, Default)]
+struct Windows(Arc<Mutex<HashMap<(BackendKind, String), u32>>>);
+
+impl Windows {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(BackendKind, String), u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put_into(&self, kind: BackendKind, model: &mut ModelInfo) {
+        if let Some(told) = self.lock().get(&(kind, model.name.clone())) {
+            let said = model.context_window.unwrap_or(*told);
+            model.context_window = Some(said.min(*told));
+        }
+    }
+}
 
 impl Models {
     /// Starts a guard for each of these backends, which are in order of preference. The guards
     /// end when `closed` is cancelled. To be called within the actix system.
     #[must_use]
-    pub fn start(backends: Vec<Arc<dyn Backend>>, closed: &CancellationToken) -> Self {
+    pub fn start(
+        backends: Vec<Arc<dyn Backend>>,
+        parallel: Parallel,
+        closed: &CancellationToken,
+    ) -> Self {
         let backends = backends.into_iter();
         Self::new(
             backends
-                .map(|backend| guard_backend(backend, closed))
+                .map(|backend| guard_backend(backend, parallel, closed))
                 .collect(),
         )
     }
@@ -46,7 +73,7 @@ impl Models {
     /// Backends in order of preference.
     #[must_use]
     pub fn new(backends: Vec<GuardedBackend>) -> Self {
-        Self(backends.into())
+        Self(backends.into(), Windows::default())
     }
 
     /// Each backend as it is known to stand.
@@ -54,8 +81,22 @@ impl Models {
     pub fn statuses(&self) -> Vec<BackendStatus> {
         self.0
             .iter()
-            .map(|backend| backend.status.borrow().clone())
+            .map(|backend| {
+                let mut status = backend.status.borrow().clone();
+                for model in &mut status.models {
+                    self.1.put_into(status.kind, model);
+                }
+                status
+            })
             .collect()
+    }
+
+    /// A server told the window of one of its models.
+    pub fn learn_window(&self, kind: BackendKind, model: &str, window: u32) {
+        let mut known = self.1.lock();
+        if known.len() < MAX_WINDOWS {
+            known.insert((kind, model.to_owned()), window);
+        }
     }
 
     /// Receivers that wake when a backend's status changes.
@@ -67,16 +108,19 @@ impl Models {
             .collect()
     }
 
-    /// Chooses a backend and a model. Where nothing is ready, every
-    /// backend is asked once more before that is an error.
+    /// Chooses a backend and a model. Where nothing is ready, or what is wanted was not asked
+    /// yet, every backend is asked once more first.
     ///
     /// # Errors
     /// As [`model_choice::choose`].
-    pub async fn choose(&self, wanted: Option<Wanted<'_>>) -> Result<Choice, NaviError> {
-        if !self.preferred_is_known() {
+    pub async fn choose(&self, wanted: Wanted<'_>) -> Result<Choice, NaviError> {
+        if !self.preferred_is_known(wanted.backend) {
             self.probe().await;
         }
-        model_choice::choose(&self.statuses(), wanted)
+        let mut choice = model_choice::choose(&self.statuses(), wanted)?;
+        // A default that no server lists has a window too.
+        self.1.put_into(choice.kind, &mut choice.model);
+        Ok(choice)
     }
 
     /// Waits for a slot of a backend.
@@ -132,9 +176,15 @@ impl Models {
         let _ = tokio::time::timeout(FIRST_PROBE, futures_util::future::join_all(asked)).await;
     }
 
-    /// Whether the choice can be made without asking: the first backend that is not known
-    /// to be down is ready.
-    fn preferred_is_known(&self) -> bool {
+    /// Whether the choice can be made without asking: the wanted backend, and the first that is
+    /// not known to be down, are ready.
+    fn preferred_is_known(&self, wanted: Option<BackendKind>) -> bool {
+        let unknown =
+            |backend: &GuardedBackend| backend.status.borrow().state == BackendState::Unknown;
+        let mut own = self.0.iter().filter(|it| Some(it.kind) == wanted);
+        if own.any(unknown) {
+            return false;
+        }
         for backend in self.0.iter() {
             match backend.status.borrow().state {
                 BackendState::Ready => return true,
@@ -148,7 +198,11 @@ impl Models {
     }
 }
 
-fn guard_backend(backend: Arc<dyn Backend>, closed: &CancellationToken) -> GuardedBackend {
+fn guard_backend(
+    backend: Arc<dyn Backend>,
+    parallel: Parallel,
+    closed: &CancellationToken,
+) -> GuardedBackend {
     let kind = backend.kind();
     let (tx, status) = watch::channel(LlmActor::unknown(backend.as_ref()));
     let guard: Slot<LlmActor> = keep_alive(
@@ -159,7 +213,7 @@ fn guard_backend(backend: Arc<dyn Backend>, closed: &CancellationToken) -> Guard
             ..RestartPolicy::default()
         },
         closed.clone(),
-        move |guard| LlmActor::new(Arc::clone(&backend), tx.clone(), guard),
+        move |guard| LlmActor::new(Arc::clone(&backend), parallel, tx.clone(), guard),
         || {},
     );
     GuardedBackend {

@@ -28,11 +28,10 @@ pub struct Answered {
 pub async fn find_model(models: &Models, name: &str) -> Result<Choice, NaviError> {
     models.probe().await;
     let statuses = models.statuses();
-    let backend = active(&statuses).map(|backend| backend.kind.as_str());
-    let wanted = backend.map(|backend| Wanted {
-        backend,
-        model: name,
-    });
+    let wanted = Wanted {
+        backend: active(&statuses).map(|backend| backend.kind),
+        model: Some(name),
+    };
     let choice = models.choose(wanted).await?;
     let offered: Vec<&str> = active(&statuses)
         .map(|backend| &backend.models)

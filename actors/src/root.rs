@@ -24,12 +24,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::hangs::{Role, ThreadId};
+use crate::domain::session::command::{Command, Leaving};
+use crate::domain::session::stored::LoadedSession;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
 use crate::services::{Services, now};
 use crate::session::SessionActor;
-use crate::session::messages::{Close, Leaving};
-use crate::store::{LoadedSession, StoreError};
+use crate::session::messages::Ask;
+use crate::store::StoreError;
 use crate::supervision::{Ending, Guard};
 use crate::watchdog::{Asked, Sleeping, Watchdog, millis};
 
@@ -468,7 +470,11 @@ impl Handler<CloseSessions> for SystemRoot {
             .live
             .drain()
             .filter(|(_, live)| live.session.addr.connected())
-            .map(|(_, live)| live.session.addr.send(Close(leaving)))
+            .map(|(_, live)| {
+                live.session
+                    .addr
+                    .send(Ask::<()>::new(Command::Close(leaving)))
+            })
             .collect();
         let root = ctx.address();
         Box::pin(async move {

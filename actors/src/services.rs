@@ -59,6 +59,8 @@ pub struct RunLimits {
     pub parallel_children: usize,
     /// How many children one run may start in all.
     pub children: u64,
+    /// Tokens that a plan may have; what is asked before it may have a part of them.
+    pub plan_tokens: u32,
 }
 
 impl Default for RunLimits {
@@ -70,6 +72,7 @@ impl Default for RunLimits {
             child_depth: 2,
             parallel_children: 4,
             children: 50,
+            plan_tokens: 1_200,
         }
     }
 }

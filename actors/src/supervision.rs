@@ -165,6 +165,7 @@ where
             let (addr, next_end) = start();
             ended = next_end;
             slot.send_replace(addr);
+            tracing::info!(service = name, "service runs again");
         }
     });
     Slot(receiver)

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, TimeDelta, Utc};
+use navi_actors::domain::session::write::{RunRow, Write};
 use navi_actors::engine::Engine;
 use navi_actors::llm::Backend;
 use navi_actors::protocol::ids::{MessageId, OwnerId, RunId, SessionId, UserId};
@@ -14,9 +15,7 @@ use navi_actors::protocol::message::Message;
 use navi_actors::protocol::session::RunState;
 use navi_actors::protocol::status::{BackendState, BackendStatus};
 use navi_actors::services::ConsentPolicy;
-use navi_actors::store::{
-    Commit, Location, NewSession, RunRow, Store, StoreConfig, UserRole, Write,
-};
+use navi_actors::store::{Commit, Location, NewSession, Store, StoreConfig, UserRole};
 use navi_actors::tools::registry::Registry;
 use tokio::runtime::Runtime;
 use tracing::warn;
@@ -193,8 +192,8 @@ fn exchange(past: &Past, profile_id: &str, at: DateTime<Utc>) -> Vec<Write> {
             model: String::new(),
             started_at: at,
         }),
-        Write::Message(asked),
-        Write::Message(answered),
+        Write::Message(Arc::new(asked)),
+        Write::Message(Arc::new(answered)),
         Write::RunEnded {
             run_id,
             state: RunState::Completed,

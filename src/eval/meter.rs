@@ -106,10 +106,6 @@ impl Backend for Metered {
         self.backend.address()
     }
 
-    fn slots(&self) -> usize {
-        self.backend.slots()
-    }
-
     async fn probe(&self) -> Probe {
         self.backend.probe().await
     }
@@ -150,16 +146,13 @@ mod tests {
             String::new()
         }
 
-        fn slots(&self) -> usize {
-            1
-        }
-
         async fn probe(&self) -> Probe {
             Probe {
                 state: BackendState::Ready,
                 version: None,
                 models: Vec::new(),
                 default_model: None,
+                capacity: None,
             }
         }
 

@@ -2,7 +2,7 @@
 //! what was allowed.
 
 use actix_web::{HttpResponse, Resource, web};
-use navi_actors::engine::ApprovalAnswer;
+use navi_actors::domain::session::command::ApprovalAnswer;
 use navi_actors::protocol::approval::{
     ConsentEntry, ConsentMode, ConsentRule, PendingApproval, Permission,
 };

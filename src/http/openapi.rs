@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use actix_web::http::header::{self, ContentType};
 use actix_web::{HttpResponse, Resource, web};
+use navi_actors::domain::session::transition::{Branched, PlainAnswer};
 use navi_actors::hub::HubFrame;
 use navi_actors::protocol::change::Change;
 use navi_actors::protocol::chat::ChatRequest;
@@ -22,7 +23,6 @@ use navi_actors::protocol::profile::Profile;
 use navi_actors::protocol::session::{SessionSnapshot, SessionSummary};
 use navi_actors::protocol::status::SystemStatus;
 use navi_actors::protocol::tool::ListedTool;
-use navi_actors::session::messages::{Branched, PlainAnswer};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};

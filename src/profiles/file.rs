@@ -1,6 +1,7 @@
 //! One profile's file: what may stand in it.
 
 use navi_actors::protocol::profile::Profile;
+use navi_actors::protocol::status::BackendKind;
 use serde_json::{Map, Value};
 
 /// A profile from its file's text, or the field and the reason why not.
@@ -101,7 +102,8 @@ fn check_ranges(profile: &Profile) -> Result<(), String> {
     if !(1..=1000).contains(&profile.max_iterations) {
         return wrong("max_iterations", "a number from 1 to 1000 is expected");
     }
-    if !["ollama", "openai", "starter"].contains(&profile.llm_backend.as_str()) {
+    let backend = profile.llm_backend.as_deref();
+    if backend.is_some_and(|name| BackendKind::named(name).is_none()) {
         return wrong("llm_backend", "ollama, openai or starter is expected");
     }
     if profile

@@ -4,6 +4,7 @@
 
 use std::fs;
 
+use navi_actors::domain::context::prompt::for_tools;
 use navi_actors::tools::config::ToolConfig;
 use navi_actors::tools::registry::Registry;
 use tempfile::TempDir;
@@ -109,7 +110,7 @@ fn the_built_in_profiles_are_those_of_the_contract() {
     for profile in &found.profiles {
         assert_eq!(profile.model.as_deref(), Some("gemma4:26b-a4b-it-q4_K_M"));
         assert_eq!(profile.max_iterations, 50);
-        assert_eq!(profile.llm_backend, "ollama");
+        assert_eq!(profile.llm_backend, None);
         // A small model reads all of it before each answer.
         let prompt = profile.system_prompt.len() + found.persona.len();
         assert!(prompt < 4500, "{}: {prompt} bytes", profile.id);
@@ -283,4 +284,35 @@ fn a_personas_file_goes_by_the_same_rules() {
     let (persona, warning) = look(&mut house);
     assert!(persona.contains("Navi"));
     assert!(warning.contains("built-in"), "{warning}");
+}
+
+/// Which tools there are depends on the settings: a prompt speaks of those, and of no others.
+#[test]
+fn a_built_in_prompt_names_the_tools_of_its_profile_that_are_there_and_no_others() {
+    let tools = every_tool();
+    let named = |prompt: &str| -> BTreeSet<String> {
+        let quoted = prompt.split('`').skip(1).step_by(2);
+        let quoted = quoted.map(str::to_owned);
+        quoted.filter(|name| tools.contains(name)).collect()
+    };
+    for profile in built_in(&mut Vec::new()).values() {
+        let own = profile.enabled_tools.iter();
+        let own: BTreeSet<String> = own.filter(|tool| tools.contains(*tool)).cloned().collect();
+        let with = |offered: &BTreeSet<String>| {
+            let is_tool = |name: &str| own.contains(name);
+            named(&for_tools(&profile.system_prompt, is_tool, |name| {
+                offered.contains(name)
+            }))
+        };
+        // As it is written: all of them.
+        assert_eq!(named(&profile.system_prompt), own, "{}", profile.id);
+        assert_eq!(with(&own), own, "{}", profile.id);
+        for missing in &own {
+            let mut others = own.clone();
+            others.remove(missing);
+            assert_eq!(with(&others), others, "{} without {missing}", profile.id);
+        }
+        assert!(with(&BTreeSet::new()).is_empty(), "{}", profile.id);
+        assert!(named(&profile.subagent_system_prompt).is_empty());
+    }
 }

@@ -35,6 +35,7 @@ pub(crate) const DB_PATH: Key = key("database.path", "DB_PATH");
 /// A secret because it usually carries a password.
 pub(crate) const DATABASE_URL: Key = secret("database.url", "DATABASE_URL");
 pub(crate) const BACKEND: Key = key("model.backend", "LLM_BACKEND");
+pub(crate) const PARALLEL: Key = key("model.parallel", "LLM_PARALLEL");
 pub(crate) const FIRST_CHUNK: Key = key(
     "model.stream_first_chunk_timeout",
     "LLM_STREAM_FIRST_CHUNK_TIMEOUT",
@@ -50,6 +51,7 @@ pub(crate) const OPENAI_MODEL: Key = key("openai.default_model", "OPENAI_DEFAULT
 pub(crate) const STARTER_MODEL: Key = key("starter.model", "STARTER_MODEL");
 pub(crate) const RUN_TIME: Key = key("runs.time_limit_minutes", "NAVI_RUN_TIME_LIMIT_MINUTES");
 pub(crate) const RUN_TOKENS: Key = key("runs.token_limit", "NAVI_RUN_TOKEN_LIMIT");
+pub(crate) const PLAN_TOKENS: Key = key("runs.plan_token_limit", "NAVI_PLAN_TOKEN_LIMIT");
 pub(crate) const SUBAGENT_TIME: Key = key(
     "runs.subagent_time_limit_minutes",
     "NAVI_SUBAGENT_TIME_LIMIT_MINUTES",
@@ -121,6 +123,7 @@ pub(crate) const ALL: &[&Key] = &[
     &DB_PATH,
     &DATABASE_URL,
     &BACKEND,
+    &PARALLEL,
     &FIRST_CHUNK,
     &CHUNK,
     &OLLAMA_HOST,
@@ -133,6 +136,7 @@ pub(crate) const ALL: &[&Key] = &[
     &STARTER_MODEL,
     &RUN_TIME,
     &RUN_TOKENS,
+    &PLAN_TOKENS,
     &SUBAGENT_TIME,
     &SUBAGENT_DEPTH,
     &SUBAGENTS_AT_ONCE,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use navi_actors::domain::hangs::Patience;
+use navi_actors::domain::slots::{self, Parallel};
 use navi_actors::files::FileLimits;
 use navi_actors::protocol::approval::ConsentMode;
 use navi_actors::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits};
@@ -21,6 +22,7 @@ pub(super) fn runs(r: &mut Reader<'_>) -> Option<RunLimits> {
     let child_depth = r.required(&keys::SUBAGENT_DEPTH, read::number(0..=8));
     let parallel_children = r.required(&keys::SUBAGENTS_AT_ONCE, read::number(1..=64));
     let children = r.required(&keys::SUBAGENTS_PER_RUN, read::number(1..=10_000));
+    let plan_tokens = r.required(&keys::PLAN_TOKENS, read::number(100..=100_000));
     Some(RunLimits {
         time: time?,
         child_time: child_time?,
@@ -28,6 +30,7 @@ pub(super) fn runs(r: &mut Reader<'_>) -> Option<RunLimits> {
         child_depth: child_depth?,
         parallel_children: parallel_children?,
         children: children?,
+        plan_tokens: plan_tokens?,
     })
 }
 
@@ -90,6 +93,16 @@ pub(super) fn files(r: &mut Reader<'_>) -> Option<FileLimits> {
         session_bytes: bytes(total_mb?),
         ..FileLimits::default()
     })
+}
+
+/// `LLM_PARALLEL`: `auto`, or a number.
+pub(super) fn parallel(text: &str) -> Result<Parallel, String> {
+    if text.eq_ignore_ascii_case("auto") {
+        return Ok(Parallel::Auto);
+    }
+    read::number(1..=slots::MOST)(text)
+        .map(Parallel::Fixed)
+        .map_err(|expected| format!("auto, or {expected}"))
 }
 
 fn minutes(text: &str) -> Result<Duration, String> {

@@ -52,6 +52,7 @@ fn the_defaults_are_those_of_the_contract() {
         ("NAVI_SUBAGENT_DEPTH", "2"),
         ("NAVI_SUBAGENTS_AT_ONCE", "4"),
         ("NAVI_SUBAGENTS_PER_RUN", "50"),
+        ("NAVI_PLAN_TOKEN_LIMIT", "1200"),
         ("NAVI_RESUME_RUNS", "ask"),
         ("SSH_HOSTS_FILE", "ssh_hosts.json"),
         ("NAVI_SSH_KNOWN_HOSTS", "ssh/known_hosts"),
@@ -60,6 +61,7 @@ fn the_defaults_are_those_of_the_contract() {
         ("NAVI_API_TOKEN", ""),
         ("NAVI_WATCHDOG_SECONDS", "5"),
         ("LLM_BACKEND", "auto"),
+        ("LLM_PARALLEL", "auto"),
         ("STARTER_MODEL", "smollm2-135m"),
         ("DB_PATH", "navi.db"),
         ("DATABASE_URL", ""),
@@ -85,6 +87,7 @@ fn limits_reach_the_engine_as_they_were_set() {
         ("NAVI_SUBAGENT_DEPTH", "0"),
         ("NAVI_SUBAGENTS_AT_ONCE", "7"),
         ("NAVI_SUBAGENTS_PER_RUN", "9"),
+        ("NAVI_PLAN_TOKEN_LIMIT", "700"),
         ("CONTEXT_COMPRESSION_ENABLED", "no"),
         ("CONTEXT_COMPRESSION_THRESHOLD", "0.5"),
         ("CONTEXT_KEEP_RECENT", "4"),
@@ -98,6 +101,7 @@ fn limits_reach_the_engine_as_they_were_set() {
         child_depth: 0,
         parallel_children: 7,
         children: 9,
+        plan_tokens: 700,
     };
     assert_eq!(settings.runs, expected);
     let expected = CompressionPolicy {
@@ -118,6 +122,7 @@ fn each_wrong_value_is_told_with_its_name_itself_and_what_is_allowed() {
         ("OLLAMA_HOST", "ftp://x", "a URL"),
         ("OPENAI_BASE_URL", "not a url", "a URL"),
         ("LLM_BACKEND", "gpt", "auto, ollama, openai, starter"),
+        ("LLM_PARALLEL", "0", "auto, or a number from 1 to 1024"),
         ("LLM_STREAM_CHUNK_TIMEOUT", "0", "a number over 0"),
         ("LLM_STREAM_FIRST_CHUNK_TIMEOUT", "NaN", "a number over 0"),
         (
@@ -138,6 +143,7 @@ fn each_wrong_value_is_told_with_its_name_itself_and_what_is_allowed() {
         ("NAVI_SUBAGENT_DEPTH", "-1", "a number from 0 to 8"),
         ("NAVI_SUBAGENTS_AT_ONCE", "0", "a number from 1"),
         ("NAVI_SUBAGENTS_PER_RUN", "x", "a number from 1"),
+        ("NAVI_PLAN_TOKEN_LIMIT", "0", "a number from 100"),
         ("LOG_LEVEL", "LOUD", "error, warn"),
         ("NAVI_BIND", "8000", "an address and a port"),
         ("NAVI_BIND", "0.0.0.0:8000", "a loopback address"),

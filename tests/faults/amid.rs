@@ -4,13 +4,11 @@
 //! A request that waits through kills, and is then allowed, denied or stopped, is in
 //! `tests/security/consent.rs` too.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::fake_model::{FakeModel, Recorded, Reply, Step};
 use crate::script::{Client, Seen, append, house, lines, list, outcomes, results, spawn};
-use crate::server::{House, Server, Socket};
+use crate::server::{House, Server, Socket, Told};
 use crate::view::{View, assert_whole, told};
 
 /// What stands in the question that asks for a summary.
@@ -127,17 +125,21 @@ async fn kill_while_a_subagent_works_leaves_one_result_and_no_open_frame() {
     model.script(
         Reply::new([Step::text("I ask another. "), spawn("the inner task")]).when("the outer task"),
     );
-    model.script(Reply::new([Step::text("half a sen"), Step::Silence]).when("the inner task"));
+    let half = [Step::hold("inner"), Step::text("half a sen"), Step::Silence];
+    model.script(Reply::new(half).when("the inner task"));
     let (session, mut tab) = begin(&server, "have it done").await;
     let mut view = View::default();
     view.apply_all(&tab.until("subagent_started").await);
     view.apply_all(&tab.until("subagent_started").await);
-    view.apply_all(&tab.until("stream_delta").await);
     model
         .wait_for(|chats| asked_for(chats, "the inner task"))
         .await;
-    // What the innermost said is in the log by then.
-    tokio::time::sleep(Duration::from_millis(400)).await;
+    // What the innermost says is what is written next: it dies with that in the log.
+    server.arm("kill journal::written:1").await;
+    model.release("inner");
+    while let Told::Frame(frame) = tab.next().await {
+        view.apply(&frame);
+    }
     let server = server.crash_and_restart();
 
     let snapshot = server.get(&format!("/sessions/{session}")).await;
@@ -428,4 +430,53 @@ async fn while_an_approval_is_answered() {
         client.assert_sound(&server).await;
         assert_eq!(model.violations(), Vec::<String>::new());
     }
+}
+
+#[tokio::test]
+async fn kill_on_a_branch_keeps_both_ways() {
+    let (model, house) = house(&[]);
+    let server = house.start();
+    let mut client = Client::named(&server).await;
+    let session = client.session.clone();
+    let mut tab = client.tab(&server).await;
+    client.say(&mut tab, "c", "one").await;
+    assert_eq!(client.watch(&mut tab).await, Seen::End);
+    let before = server.get(&format!("/sessions/{session}")).await["messages"].clone();
+    model.script(
+        Reply::new([Step::hold("gate"), Step::text("ano"), Step::Silence]).with_tools(true),
+    );
+    let known = model.chats().len();
+    let body = json!({"message_id": before[0]["id"]});
+    server
+        .post(&format!("/sessions/{session}/branches"), body)
+        .await;
+    model
+        .wait_for(|chats| {
+            chats[known..]
+                .iter()
+                .any(|chat| chat.body["tools"].is_array())
+        })
+        .await;
+    // What it says is what is written next: it dies with that in the log.
+    server.arm("kill journal::written:1").await;
+    model.release("gate");
+    tab.closed().await;
+    let server = server.crash_and_restart();
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(snapshot["state"], "interrupted");
+    let messages = snapshot["messages"].as_array().unwrap();
+    assert_eq!(messages.len(), 2);
+    assert_eq!(messages[0], before[0]);
+    assert_eq!(
+        (&messages[1]["content"], &messages[1]["state"]),
+        (&json!("ano"), &json!("interrupted"))
+    );
+    let path = format!("/sessions/{session}/branch");
+    server
+        .call(reqwest::Method::PUT, &path, Some(json!({"branch_id": 0})))
+        .await;
+    assert_eq!(
+        server.get(&format!("/sessions/{session}")).await["messages"],
+        before
+    );
 }

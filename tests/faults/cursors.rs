@@ -3,12 +3,16 @@
 //! be behind its beginning.
 
 use std::fs;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::fake_model::{FakeModel, Step};
-use crate::server::{House, Server, Socket, Told};
+use crate::server::{House, PATIENCE, Server, Socket, Told};
 use crate::view::View;
+
+/// The code of a service that cannot just now.
+const AGAIN: u16 = 1013;
 
 fn talking() -> (FakeModel, Server) {
     let model = FakeModel::start();
@@ -49,10 +53,17 @@ async fn comes_back(server: &Server, session: &str, after: u64, epoch: Option<i6
     server.socket(&path).await
 }
 
-async fn first(tab: &mut Socket) -> Value {
-    match tab.next().await {
-        Told::Frame(frame) => frame,
-        Told::Closed(code) => panic!("closed with {code}"),
+/// Comes back and hears the first thing that is told. As a page does: where the service says to
+/// try again later, it does.
+async fn joins(server: &Server, session: &str, after: u64, epoch: Option<i64>) -> (Socket, Value) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let mut tab = comes_back(server, session, after, epoch).await;
+        match tab.next().await {
+            Told::Frame(frame) => return (tab, frame),
+            Told::Closed(AGAIN) if Instant::now() < until => {}
+            Told::Closed(code) => panic!("closed with {code}"),
+        }
     }
 }
 
@@ -75,8 +86,7 @@ async fn a_cursor_ahead_gets_a_resync_with_a_snapshot_and_what_comes() {
         let last = now["last_seq"].as_u64().unwrap();
         let epoch = now["epoch"].as_i64();
         for epoch in [None, epoch] {
-            let mut tab = comes_back(&server, &session, last + ahead, epoch).await;
-            let told = first(&mut tab).await;
+            let (_, told) = joins(&server, &session, last + ahead, epoch).await;
             assert_eq!(
                 (&told["type"], &told["reason"]),
                 (&json!("resync"), &json!("cursor_ahead"))
@@ -84,8 +94,8 @@ async fn a_cursor_ahead_gets_a_resync_with_a_snapshot_and_what_comes() {
             assert_eq!(untitled(&told["session"]), now);
             assert_eq!(told["seq"], now["last_seq"]);
         }
-        let mut tab = comes_back(&server, &session, u64::MAX, None).await;
-        assert_eq!(first(&mut tab).await["reason"], "cursor_ahead");
+        let (mut tab, told) = joins(&server, &session, u64::MAX, None).await;
+        assert_eq!(told["reason"], "cursor_ahead");
         goes_on(&mut tab, last).await;
     }
     model.assert_clean();
@@ -107,8 +117,7 @@ async fn a_cursor_ahead_of_a_run_gets_its_open_part_from_the_beginning() {
         .await;
     stays.next_of("stream_delta").await;
     let now = snapshot(&server, &session).await;
-    let mut tab = comes_back(&server, &session, u64::MAX, None).await;
-    let told = first(&mut tab).await;
+    let (mut tab, told) = joins(&server, &session, u64::MAX, None).await;
     assert_eq!(told["reason"], "cursor_ahead");
     assert_eq!(untitled(&told["session"]), now);
     assert_eq!(told["run_id"], now["run"]["run_id"]);
@@ -135,8 +144,7 @@ async fn a_cursor_of_another_epoch_gets_a_resync_with_a_snapshot_and_what_comes(
         (0, i64::MAX),
         (u64::MAX, i64::MIN),
     ] {
-        let mut tab = comes_back(&server, &session, after, Some(other)).await;
-        let told = first(&mut tab).await;
+        let (_, told) = joins(&server, &session, after, Some(other)).await;
         assert_eq!(
             (&told["type"], &told["reason"]),
             (&json!("resync"), &json!("epoch_changed"))
@@ -151,8 +159,7 @@ async fn a_cursor_of_another_epoch_gets_a_resync_with_a_snapshot_and_what_comes(
     let mut seen = View::after(last);
     seen.apply_all(&tab.until("stream_delta").await);
     let server = server.crash_and_restart();
-    let mut tab = comes_back(&server, &session, seen.seq, Some(epoch)).await;
-    let told = first(&mut tab).await;
+    let (mut tab, told) = joins(&server, &session, seen.seq, Some(epoch)).await;
     assert_eq!(told["reason"], "epoch_changed");
     let now = snapshot(&server, &session).await;
     assert_eq!(untitled(&told["session"]), now);
@@ -190,8 +197,7 @@ async fn a_cursor_of_a_database_that_was_put_back_gets_a_resync() {
     }
     let server = house.start();
     let after = seen["last_seq"].as_u64().unwrap();
-    let mut tab = comes_back(&server, &session, after, seen["epoch"].as_i64()).await;
-    let told = first(&mut tab).await;
+    let (mut tab, told) = joins(&server, &session, after, seen["epoch"].as_i64()).await;
     assert_eq!(told["type"], "resync", "{told}");
     assert_eq!(
         untitled(&told["session"]),
@@ -231,7 +237,10 @@ async fn the_log_has_no_floor_and_a_cursor_of_the_first_day_gets_everything() {
     let mut tab = server.tab(&session, Some(0)).await;
     let mut view = View::default();
     while view.seq < seen.seq {
-        view.apply(&first(&mut tab).await);
+        let Told::Frame(frame) = tab.next().await else {
+            panic!("closed at {}", view.seq);
+        };
+        view.apply(&frame);
     }
     assert_eq!(view, seen);
     model.assert_clean();

@@ -35,7 +35,7 @@ fn is_sqlite(house: &House) -> bool {
 }
 
 /// A lock that another process holds, until it is rolled back or dropped.
-async fn lock(house: &House) -> DatabaseTransaction {
+pub(crate) async fn lock(house: &House) -> DatabaseTransaction {
     let other = connect(house).await;
     let lock = other.begin().await.expect("a transaction");
     let statement = if is_sqlite(house) {

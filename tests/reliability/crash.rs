@@ -3,9 +3,9 @@
 use serde_json::json;
 use tokio::time::{Duration, Instant};
 
+use super::talking;
+use super::view::View;
 use crate::fake_model::Step;
-use crate::talking;
-use crate::view::View;
 
 /// Text waits at most this long for the log, and the commit itself takes a moment.
 const QUARTER_SECOND: Duration = Duration::from_millis(250);

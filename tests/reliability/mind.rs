@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::talking;
+use super::view::{View, assert_whole, told};
 use crate::fake_model::{FakeModel, Recorded, Reply, Step};
 use crate::server::{House, Server, Socket};
-use crate::talking;
-use crate::view::{View, assert_whole, told};
 
 /// What stands in the question that asks for a summary.
 const SUMMARY: &str = "<conversation>";
@@ -246,37 +246,4 @@ async fn a_tab_that_joins_amid_subagents_sees_the_same_tree() {
     assert_eq!(seen, whole);
     assert_whole(&all);
     model.assert_clean();
-}
-
-#[tokio::test]
-async fn kill_on_a_branch_keeps_both_ways() {
-    let (model, server) = talking();
-    let (session, mut tab) = begin(&server, "one").await;
-    tab.next_of("stream_end").await;
-    let before = server.get(&format!("/sessions/{session}")).await["messages"].clone();
-    model.script([Step::text("ano"), Step::Silence]);
-    let body = json!({"message_id": before[0]["id"]});
-    server
-        .post(&format!("/sessions/{session}/branches"), body)
-        .await;
-    tab.next_of("stream_delta").await;
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    let server = server.crash_and_restart();
-    let snapshot = server.get(&format!("/sessions/{session}")).await;
-    assert_eq!(snapshot["state"], "interrupted");
-    let messages = snapshot["messages"].as_array().unwrap();
-    assert_eq!(messages.len(), 2);
-    assert_eq!(messages[0], before[0]);
-    assert_eq!(
-        (&messages[1]["content"], &messages[1]["state"]),
-        (&json!("ano"), &json!("interrupted"))
-    );
-    let path = format!("/sessions/{session}/branch");
-    server
-        .call(reqwest::Method::PUT, &path, Some(json!({"branch_id": 0})))
-        .await;
-    assert_eq!(
-        server.get(&format!("/sessions/{session}")).await["messages"],
-        before
-    );
 }

@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::json;
 
+use super::talking;
 use crate::fake_model::Step;
 use crate::server::{Server, Told};
-use crate::talking;
 
 /// What the events of this test come to, in bytes, at the least.
 const EVENTS: usize = 100_000_000;
@@ -44,8 +44,10 @@ async fn a_tab_that_never_reads_slows_nobody_and_memory_stays_flat() {
             let Told::Frame(frame) = tab.next().await else {
                 panic!("the tab that reads was closed");
             };
+            let kind = frame["type"].as_str().unwrap();
+            assert!(!matches!(kind, "error" | "run_interrupted"), "{frame}");
             length += frame["delta"].as_str().map_or(0, str::len);
-            if frame["type"] == "stream_end" {
+            if kind == "stream_end" {
                 break;
             }
         }

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use super::talking;
 use crate::fake_model::{FakeModel, Recorded, Step};
-use crate::server::{Server, Socket};
-use crate::talking;
+use crate::server::{House, Server, Socket};
 
 async fn begin(server: &Server) -> (String, Socket) {
     let session = server.new_session().await;
@@ -121,4 +121,19 @@ async fn stop_over_rest_is_the_same_stop() {
         .post(&format!("/sessions/{session}/stop"), json!({}))
         .await;
     tab.next_of("stream_stopped").await;
+}
+
+#[tokio::test]
+async fn stop_while_a_run_still_looks_for_a_backend() {
+    // It takes the connection and never answers.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", silent.local_addr().unwrap());
+    let server = House::new(&[("LLM_BACKEND", "openai"), ("OPENAI_BASE_URL", &url)]).start();
+    let (session, mut tab) = begin(&server).await;
+    tab.next_of("message_accepted").await;
+    tab.send(&json!({"type": "stop"})).await;
+    let frames = tab.until("stream_stopped").await;
+    assert!(frames.iter().all(|it| it["type"] != "error"), "{frames:#?}");
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(snapshot["messages"].as_array().unwrap().len(), 1);
 }

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
+use super::talking;
+use super::view::View;
 use crate::fake_model::{Reply, Step};
 use crate::server::{Server, Socket, Told};
-use crate::talking;
-use crate::view::View;
 
 async fn next_frame(tab: &mut Socket) -> serde_json::Value {
     match tab.next().await {

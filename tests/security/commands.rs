@@ -1,6 +1,6 @@
 //! Commands that carry others past a list of allowed ones.
 
-use crate::ward::Ward;
+use super::ward::Ward;
 
 /// The list refuses the command, and nothing of it happens; without a list it does what it is
 /// meant to do, so that the refusal means something.

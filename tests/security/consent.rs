@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use super::talking;
 use crate::fake_model::{FakeModel, Reply, Step};
 use crate::server::{Server, Socket};
-use crate::talking;
 
 const ASKS: (&str, &str) = ("NAVI_CONSENT_MODE", "ask");
 const NOBODY: &str = "00000000-0000-7000-8000-000000000000";

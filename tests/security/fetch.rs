@@ -16,8 +16,8 @@ use navi_actors::tools::web_fetch::{Limits, WebFetch};
 use navi_actors::tools::{Tool as _, ToolResult};
 use serde_json::json;
 
-use crate::site::{Answer, Site, answer, page, redirect};
-use crate::tool_context::context;
+use super::site::{Answer, Site, answer, page, redirect};
+use super::tool_context::context;
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -323,7 +323,10 @@ async fn a_proxy_in_the_environment() {
     let site = Site::start(LOOPBACK, |_| page("direct")).await;
     let mut again = tokio::process::Command::new(std::env::current_exe().unwrap());
     again
-        .args(["--exact", "fetch::reaches_the_site_that_it_is_told"])
+        .args([
+            "--exact",
+            "security::fetch::reaches_the_site_that_it_is_told",
+        ])
         .env(SITE, site.url("/direct"));
     for name in ["http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"] {
         again.env(name, "http://127.0.0.1:9");

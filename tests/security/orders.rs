@@ -4,10 +4,10 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde_json::json;
 
+use super::site::{Site, page};
+use super::talking;
 use crate::fake_model::{FakeModel, Step};
 use crate::server::Socket;
-use crate::site::{Site, page};
-use crate::talking;
 
 /// The result of the call that ends next.
 async fn result(tab: &mut Socket) -> (bool, String) {

@@ -15,9 +15,9 @@ use navi_actors::tools::sandbox::{Fence, Limits, Order, Streams};
 use navi_actors::tools::terminal::Allowed;
 use serde_json::json;
 
+use super::ward::Ward;
 use crate::processes::{begun, gone, is_root, marker, processes_with, runs};
 use crate::server::House;
-use crate::ward::Ward;
 
 /// A file that any user may read and write.
 fn open_file(path: &std::path::Path, text: &str) {

@@ -10,8 +10,8 @@ use navi_actors::tools::ssh::hosts::Hosts;
 use navi_actors::tools::{ToolContext, ToolResult};
 use serde_json::{Value, json};
 
+use super::tool_context;
 use crate::sshd::Sshd;
-use crate::tool_context;
 
 /// A real sshd whose key is known, and the tools of a session that may reach it as `box`.
 struct World {

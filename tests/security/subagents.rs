@@ -5,10 +5,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
+use super::site::{Site, page};
+use super::talking;
 use crate::fake_model::{FakeModel, Reply, Step};
 use crate::server::House;
-use crate::site::{Site, page};
-use crate::talking;
 
 fn spawn(task: &str, profile: &str) -> Step {
     Step::tool_call("spawn_agent", json!({"task": task, "profile_id": profile}))

@@ -3,10 +3,10 @@
 use navi_actors::tools::Tool as _;
 use serde_json::json;
 
+use super::ward::Ward;
 use crate::fake_model::{FakeModel, Step};
 use crate::processes::{gone, is_root, marker, runs};
 use crate::server::{House, Server};
-use crate::ward::Ward;
 
 fn house() -> (FakeModel, Server) {
     let model = FakeModel::start();

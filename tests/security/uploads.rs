@@ -537,7 +537,11 @@ async fn bombs_of_every_kind_cost_their_own_reading_and_no_more() {
             "{name}"
         );
         let told = file["problem"].as_str().unwrap_or_default();
-        assert!(!told.is_empty() && told.contains(problem), "{name}: {told}");
+        assert!(
+            !told.is_empty() && told.contains(problem),
+            "{name}: {told}; {}",
+            server.said()
+        );
     }
     let after = memory_mb(&server);
     assert!(after < before + 400, "{before} MB before, {after} MB after");

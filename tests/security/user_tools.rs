@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use navi_actors::protocol::tool::Effect;
 use navi_actors::tools::user::{Ended, Job, JobLimits, Runner as _, SandboxRunner};
 
+use super::ward::Ward;
 use crate::processes::{gone, marker};
-use crate::ward::Ward;
 
 /// Runs a shell script as a tool in a session where no command ran before.
 async fn run(ward: &Ward, script: &str, effect: Effect) -> Ended {

@@ -11,8 +11,8 @@ use navi_actors::tools::{LiveOutput, OutputSink, Tool as _, ToolContext};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::tool_context;
 use crate::processes::is_root;
-use crate::tool_context;
 
 /// Whom commands run as: somebody else, where there is something to drop from.
 pub(crate) fn sandbox_user() -> Option<String> {

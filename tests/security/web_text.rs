@@ -9,8 +9,8 @@ use navi_actors::tools::net::guard::Guard;
 use navi_actors::tools::web_fetch::WebFetch;
 use serde_json::json;
 
-use crate::site::{Site, page};
-use crate::tool_context::context;
+use super::site::{Site, page};
+use super::tool_context::context;
 
 /// The model would copy them into its answer, and whoever shows the answer would load them. The
 /// page shows no image of another host either (`web/markdown/tree.js` makes a link of it, and

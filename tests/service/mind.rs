@@ -64,11 +64,18 @@ fn lines(body: &Value) -> Vec<Value> {
         .collect()
 }
 
+/// How the notes of a run begin.
+const NOTE: &str = "[navi-note-";
+
 /// Those up to the notes at the end.
 fn lasting(body: &Value) -> Vec<Value> {
     let mut lines = lines(body);
-    while lines.last().is_some_and(|line| line[0] == "system") {
-        lines.pop();
+    let last = lines.last_mut().unwrap();
+    let text = last[1].as_str().unwrap().to_owned();
+    match text.split_once(NOTE) {
+        Some(("", _)) => drop(lines.pop()),
+        Some((before, _)) => last[1] = json!(before.strip_suffix("\n\n").unwrap()),
+        None => {}
     }
     lines
 }
@@ -195,6 +202,26 @@ async fn the_context_is_exactly_what_is_sent() {
     model.assert_clean();
 }
 
+/// A body's prompt as Ollama makes it: all system messages first, then the tools.
+fn rendered(body: &Value) -> String {
+    let messages = body["messages"].as_array().unwrap();
+    let is_system = |message: &&Value| message["role"] == "system";
+    let (systems, talk): (Vec<_>, Vec<_>) = messages.iter().partition(is_system);
+    let mut prompt = String::new();
+    for message in systems {
+        prompt += &format!("{}\n\n", message["content"].as_str().unwrap());
+    }
+    prompt += &format!("{}\n", body["tools"]);
+    for message in talk {
+        let content = message["content"].as_str().unwrap_or_default();
+        prompt += &format!(
+            "<{}>{content}\n{}\n",
+            message["role"], message["tool_calls"]
+        );
+    }
+    prompt
+}
+
 #[tokio::test]
 async fn what_reaches_the_server_grows_at_its_end_alone() {
     let model = FakeModel::start();
@@ -231,21 +258,11 @@ async fn what_reaches_the_server_grows_at_its_end_alone() {
             .filter(|body| body["stream"] == true)
             .collect();
         assert_eq!(bodies.len(), 9);
-        let bytes = |body: &Value| -> String {
-            let messages = body["messages"].as_array().unwrap();
-            let notes = messages
-                .iter()
-                .rev()
-                .take_while(|it| it["role"] == "system");
-            let lasting = &messages[..messages.len() - notes.count()];
-            lasting
-                .iter()
-                .map(|message| format!("{message}\n"))
-                .collect()
-        };
+        assert!(bodies.iter().any(|body| rendered(body).contains(NOTE)));
         for pair in bodies.windows(2) {
-            let (before, after) = (bytes(pair[0]), bytes(pair[1]));
-            assert!(after.starts_with(&before), "{before}---\n{after}");
+            let (before, after) = (rendered(pair[0]), rendered(pair[1]));
+            let (before, _) = before.split_once(NOTE).unwrap_or((&before, ""));
+            assert!(after.starts_with(before.trim_end()), "{before}---\n{after}");
             assert_eq!(pair[0]["tools"].to_string(), pair[1]["tools"].to_string());
         }
     }

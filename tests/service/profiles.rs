@@ -5,6 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::fake_model::FakeModel;
 use crate::server::{House, Server, Socket};
 
 fn own(prompt: &str) -> String {
@@ -154,4 +155,57 @@ async fn every_field_of_a_profile_is_told() {
     assert_eq!(secretary["anti_stall_threshold"], 8);
     assert_eq!(secretary["planning_enabled"], true);
     assert_eq!(secretary["scratchpad_sections"][0], "findings");
+}
+
+#[tokio::test]
+async fn a_profile_chooses_its_backend_and_a_fall_back_is_told_once() {
+    let (ollama, openai) = (FakeModel::start(), FakeModel::start());
+    let house = House::new(&[
+        ("OLLAMA_HOST", &ollama.url()),
+        ("OPENAI_BASE_URL", &openai.url()),
+    ]);
+    let folder = house.data_dir().join("profiles");
+    fs::create_dir_all(&folder).unwrap();
+    for backend in ["openai", "starter"] {
+        let text = format!(
+            "{}llm_backend = \"{backend}\"\n",
+            own("Help.").replace("\"own\"", &format!("\"{backend}\""))
+        );
+        fs::write(folder.join(format!("{backend}.toml")), text).unwrap();
+    }
+    let server = house.start();
+    let ask = async |profile: &str| {
+        let created = json!({"profile_id": profile});
+        let session = server.post("/sessions", created).await["session_id"].take();
+        let session = session.as_str().unwrap().to_owned();
+        let path = format!("/sessions/{session}/messages");
+        let answer = server.post(&path, json!({"content": profile})).await;
+        assert_eq!(answer["content"], format!("You said: {profile}"));
+        let mut tab = server.tab(&session, Some(0)).await;
+        let frames = tab.until("stream_end").await;
+        let told = frames
+            .into_iter()
+            .filter(|it| it["code"] == "backend_missing");
+        told.collect::<Vec<_>>()
+    };
+    let asked = |model: &FakeModel, text: &str| {
+        let mut chats = model.chats().into_iter();
+        chats.any(|it| it.last_user_text() == text)
+    };
+    assert_eq!(ask("secretary").await, Vec::<Value>::new());
+    assert_eq!(ask("openai").await, Vec::<Value>::new());
+    let told = ask("starter").await;
+    assert_eq!(told.len(), 1);
+    assert!(
+        told[0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("backend starter"),
+        "{told:#?}"
+    );
+    assert_eq!(ask("starter").await, Vec::<Value>::new());
+    for (text, by_openai) in [("secretary", false), ("openai", true), ("starter", false)] {
+        assert_eq!(asked(&openai, text), by_openai, "{text}");
+        assert_eq!(asked(&ollama, text), !by_openai, "{text}");
+    }
 }

@@ -50,6 +50,8 @@ impl House {
             ("NAVI_BIND".to_owned(), "127.0.0.1:0".to_owned()),
             ("NAVI_API_TOKEN".to_owned(), TOKEN.to_owned()),
             ("STARTER_MODEL".to_owned(), "off".to_owned()),
+            // Scripts answer in the order in which they were written.
+            ("LLM_PARALLEL".to_owned(), "1".to_owned()),
             ("OLLAMA_HOST".to_owned(), "http://127.0.0.1:9".to_owned()),
         ];
         let database = TestDatabase::create().map(Arc::new);

@@ -145,7 +145,7 @@ export function fromSnapshot(snapshot) {
     histories: {},
     run: snapshot.run ?? null,
     model: snapshot.run?.model || null,
-    waiting: null,
+    waiting: snapshot.run?.waiting ? { ...snapshot.run.waiting, since: snapshot.run.started_at } : null,
     ending: running ? null : endingOf(snapshot),
     can_continue: snapshot.can_continue,
     context_tokens: snapshot.context_token_count,
@@ -161,9 +161,9 @@ export function fromSnapshot(snapshot) {
  * @returns {Ending | null}
  */
 function endingOf(snapshot) {
-  if (snapshot.state === 'interrupted') return { kind: 'interrupted', reason: '' };
-  // The snapshot says that the run failed, the event that said why is history.
-  if (snapshot.state === 'failed') return { kind: 'failed', code: 'run_failed', message: '' };
+  const reason = snapshot.reason ?? '';
+  if (snapshot.state === 'interrupted') return { kind: 'interrupted', reason };
+  if (snapshot.state === 'failed') return { kind: 'failed', code: 'run_failed', message: reason };
   return snapshot.can_continue ? { kind: 'limited' } : null;
 }
 

@@ -168,6 +168,7 @@
  * @property {string} message_id
  * @property {string} model
  * @property {string} started_at
+ * @property {{ reason: WaitReason, detail: string } | null} [waiting] what it stands still for
  */
 
 /**
@@ -175,7 +176,7 @@
  *   messages: WireMessage[], todo: TodoItem[], plan: Plan | null, compression: Compression | null,
  *   forks: Fork[], queue: QueuedMessage[], run: ActiveRun | null,
  *   mode: ConsentMode, approvals: PendingApproval[], unknown_calls: UnknownCall[],
- *   can_continue: boolean, max_context_tokens: number, last_seq: number, epoch: number,
+ *   can_continue: boolean, reason?: string | null, max_context_tokens: number, last_seq: number, epoch: number,
  * }} SessionSnapshot
  */
 

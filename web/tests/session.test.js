@@ -215,3 +215,13 @@ test('what did not change stays the same object, so that it is not drawn again',
   assert.equal(after.entries[1], before.entries[1]);
   assert.notEqual(after.entries[2], before.entries[2]);
 });
+
+test('a page that is loaded again knows why the last run ended, and what one that goes waits for', () => {
+  const { snapshot } = new FakeService();
+  const failed = fromSnapshot({ ...snapshot, state: 'failed', reason: 'the model fell silent' });
+  assert.deepEqual(failed.ending, { kind: 'failed', code: 'run_failed', message: 'the model fell silent' });
+  const interrupted = fromSnapshot({ ...snapshot, state: 'interrupted', reason: 'Navi went down' });
+  assert.deepEqual(interrupted.ending, { kind: 'interrupted', reason: 'Navi went down' });
+  const run = { run_id: 'r1', message_id: 'm1', model: 'demo', started_at: snapshot.created_at, waiting: { reason: /** @type {const} */ ('lane'), detail: 'another call goes' } };
+  assert.equal(fromSnapshot({ ...snapshot, state: 'running', run }).waiting?.detail, 'another call goes');
+});

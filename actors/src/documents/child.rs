@@ -101,11 +101,13 @@ pub(super) async fn read(
     }
 }
 
-/// What became of a reader that did not answer: a panic ends it with a code, and being out of
-/// memory or of time by a signal.
+/// What became of a reader that did not answer: being out of memory or of time ends it by a
+/// signal, or by a panic of a library that asked for more; what else panics was damaged.
 fn fallen(code: Option<i32>) -> DocumentError {
     match code {
-        Some(_) => DocumentError::Damaged("its reader gave up".to_owned()),
+        Some(_) => DocumentError::Damaged(
+            "its reader gave up, perhaps for too much time or memory".to_owned(),
+        ),
         None => DocumentError::TooCostly,
     }
 }

@@ -11,9 +11,9 @@ pub enum Priority {
     Subagent,
     /// The plan of a run that has not begun to answer.
     Planning,
-    /// A summary of old turns.
+    /// A summary of old turns that a run waits for.
     Compression,
-    /// Titles and memory: nobody waits.
+    /// Titles, memory, a summary after a turn: nobody waits.
     Background,
 }
 
@@ -40,8 +40,8 @@ impl Priority {
     #[must_use]
     pub fn presses(self) -> bool {
         match self {
-            Self::Interactive | Self::Subagent | Self::Planning => true,
-            Self::Compression | Self::Background => false,
+            Self::Interactive | Self::Subagent | Self::Planning | Self::Compression => true,
+            Self::Background => false,
         }
     }
 
@@ -95,6 +95,8 @@ pub struct QueueView {
     pub running: Vec<Priority>,
     /// How many go first.
     pub ahead: usize,
+    /// How many the backend is sent at once.
+    pub most: usize,
 }
 
 /// The sentence for one that waits. It names kinds of work only: whose it is, is nobody
@@ -125,7 +127,11 @@ pub fn waiting_detail(view: &QueueView) -> String {
         1 => "1 more goes first".to_owned(),
         more => format!("{more} more go first"),
     };
-    format!("the model is busy with {holds}; {order}")
+    let most = match view.most {
+        0 | 1 => String::new(),
+        most => format!(", and takes {most} at once"),
+    };
+    format!("the model is busy with {holds}{most}; {order}")
 }
 
 fn one(kind: Priority) -> &'static str {
@@ -134,7 +140,7 @@ fn one(kind: Priority) -> &'static str {
         Priority::Subagent => "a subagent",
         Priority::Planning => "a plan",
         Priority::Compression => "a summary",
-        Priority::Background => "a title or memory work",
+        Priority::Background => "work that nobody waits for",
     }
 }
 
@@ -144,7 +150,7 @@ fn several(kind: Priority) -> &'static str {
         Priority::Subagent => "subagents",
         Priority::Planning => "plans",
         Priority::Compression => "summaries",
-        Priority::Background => "titles or memory works",
+        Priority::Background => "pieces of work that nobody waits for",
     }
 }
 
@@ -207,6 +213,7 @@ mod tests {
             waiting_detail(&QueueView {
                 running: running.to_vec(),
                 ahead,
+                most: running.len(),
             })
         };
         assert_eq!(
@@ -215,11 +222,11 @@ mod tests {
         );
         assert_eq!(
             told(&[Background], 0),
-            "the model is busy with a title or memory work; this is next"
+            "the model is busy with work that nobody waits for; this is next"
         );
         assert_eq!(
             told(&[Planning, Interactive, Interactive, Compression], 1),
-            "the model is busy with 2 answers in other conversations, a plan and a summary; 1 more goes first"
+            "the model is busy with 2 answers in other conversations, a plan and a summary, and takes 4 at once; 1 more goes first"
         );
         assert_eq!(told(&[], 0), "the model is being got ready");
     }

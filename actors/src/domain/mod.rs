@@ -23,7 +23,9 @@ pub mod replay;
 pub mod run_loop;
 pub mod scratchpad;
 pub mod search;
+pub mod session;
 pub mod shorten;
+pub mod slots;
 pub mod title;
 pub mod todo;
 pub mod turns;
@@ -33,4 +35,4 @@ mod recovery_tests;
 #[cfg(test)]
 mod run_loop_tests;
 #[cfg(test)]
-mod talk;
+pub(crate) mod talk;

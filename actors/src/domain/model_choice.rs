@@ -11,6 +11,8 @@ pub struct Choice {
     pub model: ModelInfo,
     /// The profile's own model, where the backend lacks it.
     pub instead_of: Option<String>,
+    /// The profile's own backend, where it cannot take a call.
+    pub fell_back_from: Option<BackendKind>,
 }
 
 /// The first backend, in order of preference, that can take a call now.
@@ -21,34 +23,39 @@ pub fn active(backends: &[BackendStatus]) -> Option<&BackendStatus> {
         .find(|backend| backend.state == BackendState::Ready)
 }
 
-/// A model and the backend whose name for it that is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a profile asks for. A model without a backend is called as Ollama calls it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted<'a> {
-    pub backend: &'a str,
-    pub model: &'a str,
+    pub backend: Option<BackendKind>,
+    pub model: Option<&'a str>,
 }
 
-/// The model that a profile asks for.
+/// The backend and the model that a profile asks for.
 #[must_use]
-pub fn wanted(profile: &Profile) -> Option<Wanted<'_>> {
-    Some(Wanted {
-        backend: &profile.llm_backend,
-        model: profile.model.as_deref()?,
-    })
+pub fn wanted(profile: &Profile) -> Wanted<'_> {
+    Wanted {
+        backend: profile.llm_backend.as_deref().and_then(BackendKind::named),
+        model: profile.model.as_deref(),
+    }
 }
 
-/// Chooses a backend, and of its models the one that is `wanted` there. On a backend that
-/// the profile does not mean, its default model is what is meant.
+/// Chooses a backend, and of its models the one that is `wanted` there. Where the wanted backend
+/// cannot take a call the first that can does; on a backend that the profile does not mean, its
+/// default model is what is meant.
 ///
 /// # Errors
 /// `backend_unavailable` where no backend is ready, naming each one's trouble and remedy.
-pub fn choose(backends: &[BackendStatus], wanted: Option<Wanted<'_>>) -> Result<Choice, NaviError> {
-    let Some(backend) = active(backends) else {
+pub fn choose(backends: &[BackendStatus], wanted: Wanted<'_>) -> Result<Choice, NaviError> {
+    let mut ready = backends
+        .iter()
+        .filter(|backend| backend.state == BackendState::Ready);
+    let own = ready.find(|backend| Some(backend.kind) == wanted.backend);
+    let Some(backend) = own.or_else(|| active(backends)) else {
         return Err(none_ready(backends));
     };
-    let wanted = wanted
-        .filter(|wanted| wanted.backend == backend.kind.as_str())
-        .map(|wanted| wanted.model);
+    let fell_back_from = wanted.backend.filter(|kind| *kind != backend.kind);
+    let named_by = wanted.backend.unwrap_or(BackendKind::Ollama);
+    let wanted = wanted.model.filter(|_| named_by == backend.kind);
     let find = |name: &str| {
         backend
             .models
@@ -60,7 +67,13 @@ pub fn choose(backends: &[BackendStatus], wanted: Option<Wanted<'_>>) -> Result<
         .as_deref()
         .or_else(|| backend.models.first().map(|model| model.name.as_str()));
     let (model, instead_of) = match (wanted.and_then(find), wanted, default) {
-        (Some(model), _, _) => (model.clone(), None),
+        (Some(model), _, _) => {
+            let asked_for = ModelInfo {
+                stands_for: None,
+                ..model.clone()
+            };
+            (asked_for, None)
+        }
         (None, wanted, Some(default)) => {
             // A default that the backend does not list is tried all the same: its own
             // error says best what is missing.
@@ -93,6 +106,7 @@ pub fn choose(backends: &[BackendStatus], wanted: Option<Wanted<'_>>) -> Result<
         kind: backend.kind,
         model,
         instead_of,
+        fell_back_from,
     })
 }
 
@@ -154,11 +168,35 @@ mod tests {
         }
     }
 
-    fn ollama(model: &str) -> Option<Wanted<'_>> {
-        Some(Wanted {
-            backend: "ollama",
-            model,
-        })
+    fn ollama(model: &str) -> Wanted<'_> {
+        Wanted {
+            backend: None,
+            model: Some(model),
+        }
+    }
+
+    #[test]
+    fn the_wanted_backend_answers_where_it_can_and_another_one_is_told() {
+        let backends = |openai: BackendState| {
+            [
+                backend(BackendKind::Ollama, BackendState::Ready, &["small", "big"]),
+                backend(BackendKind::Openai, openai, &["small", "big"]),
+            ]
+        };
+        let wanted = Wanted {
+            backend: Some(BackendKind::Openai),
+            model: Some("big"),
+        };
+        let choice = choose(&backends(BackendState::Ready), wanted).unwrap();
+        assert_eq!(choice.kind, BackendKind::Openai);
+        assert_eq!(choice.model.name, "big");
+        assert_eq!(choice.fell_back_from, None);
+        let choice = choose(&backends(down()), wanted).unwrap();
+        assert_eq!(choice.kind, BackendKind::Ollama);
+        // The name is the other one's.
+        assert_eq!(choice.model.name, "small");
+        assert_eq!(choice.instead_of, None);
+        assert_eq!(choice.fell_back_from, Some(BackendKind::Openai));
     }
 
     #[test]
@@ -187,7 +225,7 @@ mod tests {
             backend(BackendKind::Openai, BackendState::Ready, &["small"]),
             backend(BackendKind::Starter, BackendState::Ready, &["tiny"]),
         ];
-        let choice = choose(&backends, None).unwrap();
+        let choice = choose(&backends, Wanted::default()).unwrap();
         assert_eq!(choice.kind, BackendKind::Openai);
         assert_eq!(choice.model.name, "small");
         assert_eq!(choice.instead_of, None);
@@ -206,13 +244,30 @@ mod tests {
     }
 
     #[test]
+    fn a_default_that_is_missing_is_known_where_another_stands_in_for_it() {
+        let mut backend = backend(BackendKind::Ollama, BackendState::Ready, &["small"]);
+        backend.models[0].stands_for = Some("gone".to_owned());
+        let backends = [backend];
+        for wanted in [Wanted::default(), ollama("huge")] {
+            let choice = choose(&backends, wanted).unwrap();
+            assert_eq!(choice.model.stands_for.as_deref(), Some("gone"));
+        }
+        // A profile that names it has what it wants.
+        let choice = choose(&backends, ollama("small")).unwrap();
+        assert_eq!(choice.model.stands_for, None);
+    }
+
+    #[test]
     fn a_default_that_is_not_listed_is_still_asked_for() {
         let backends = [backend(
             BackendKind::Ollama,
             BackendState::Ready,
             &["other"],
         )];
-        assert_eq!(choose(&backends, None).unwrap().model.name, "small");
+        assert_eq!(
+            choose(&backends, Wanted::default()).unwrap().model.name,
+            "small"
+        );
     }
 
     #[test]
@@ -229,7 +284,11 @@ mod tests {
 
     #[test]
     fn nothing_ready_names_each_trouble_and_its_remedy() {
-        let error = choose(&[backend(BackendKind::Ollama, down(), &[])], None).unwrap_err();
+        let error = choose(
+            &[backend(BackendKind::Ollama, down(), &[])],
+            Wanted::default(),
+        )
+        .unwrap_err();
         assert_eq!(error.code, ErrorCode::BackendUnavailable);
         assert!(error.message.contains("connection refused (start it)"));
     }

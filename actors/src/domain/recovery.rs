@@ -6,11 +6,13 @@ use chrono::{DateTime, Utc};
 
 use crate::protocol::command::CallDecision;
 use crate::protocol::event::{Event, PartKind};
-use crate::protocol::ids::{CallId, MessageId, RunId};
+use crate::protocol::ids::{CallId, MessageId, Origin, RunId};
 use crate::protocol::message::{Message, MessageState, Role, ToolCall, ToolOutcome};
 use crate::protocol::session::UnknownCall;
 
-use super::run_loop::{NOT_RUN, Record, RunEnd, RunSummary, cut_off, failed};
+use super::run_loop::{
+    CallResult, Record, RunEnd, RunSummary, Unfinished, call_started, end_call, failed,
+};
 
 /// Streamed text that no message holds yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub struct UnfinishedPart {
 
 /// A run that nobody drives any more, as far as it got.
 #[derive(Debug)]
-pub struct Wreck<'a, M> {
+pub struct DeadRun<'a, M> {
     pub run_id: RunId,
     /// The conversation.
     pub messages: &'a [M],
@@ -38,46 +40,28 @@ pub struct Wreck<'a, M> {
 /// one result for each call without one, and how it ended.
 #[must_use]
 pub fn close<M: AsRef<Message>>(
-    wreck: &Wreck<'_, M>,
+    dead: &DeadRun<'_, M>,
     end: RunEnd,
     now: DateTime<Utc>,
 ) -> Vec<Record> {
-    let run_id = wreck.run_id;
+    let run_id = dead.run_id;
     let mut records = Vec::new();
-    for call in open_calls(wreck.messages) {
-        let (outcome, text) = if wreck.started.contains(&call.call.id) {
-            cut_off(wreck.reads.contains(&call.call.id))
-        } else {
-            records.push(Record::Event(Event::ToolStarted {
-                tool: call.call.name.clone(),
-                args: call.call.arguments.clone(),
-                is_subagent: false,
-                call_id: call.call.id.clone(),
-                message_id: call.message_id,
-            }));
-            (ToolOutcome::Failed, NOT_RUN)
-        };
-        records.push(Record::Message(Message::tool_result(
-            run_id,
-            call.call,
-            outcome,
-            text.to_owned(),
-            now,
-        )));
-        records.push(Record::Event(Event::ToolCall {
-            tool: call.call.name.clone(),
-            args: call.call.arguments.clone(),
-            result: text.to_owned(),
-            success: false,
-            outcome,
-            is_subagent: false,
-            call_id: call.call.id.clone(),
-            duration_ms: 0,
-            files: Vec::new(),
-        }));
+    let origin = Origin::foreground(run_id);
+    for open in open_calls(dead.messages) {
+        let begun = dead.started.contains(&open.call.id);
+        if !begun {
+            records.push(Record::Event(call_started(
+                open.call,
+                open.message_id,
+                origin,
+            )));
+        }
+        let only_reads = dead.reads.contains(&open.call.id);
+        let result = CallResult::unfinished(Unfinished::Down, begun, only_reads);
+        end_call(origin, open.call.clone(), result, now, &mut records);
     }
     records.extend(
-        partial_replies(run_id, wreck.unfinished, now)
+        partial_replies(run_id, dead.unfinished, now)
             .into_iter()
             .map(Record::Message),
     );
@@ -87,14 +71,14 @@ pub fn close<M: AsRef<Message>>(
             reason: reason.clone(),
             can_continue: true,
         },
-        // A loop that got this far has recorded its own end, and is no wreck.
+        // A loop that got this far has recorded its own end, and is no dead.
         RunEnd::Answered | RunEnd::Limited | RunEnd::Stopped => Event::StreamStopped {},
     }));
     records.push(Record::Ended(RunSummary {
         end,
         text: String::new(),
         leaked_calls: 0,
-        // What a wreck had used is not known.
+        // What it had used is not known.
         iterations: 0,
         prompt_tokens: 0,
         completion_tokens: 0,

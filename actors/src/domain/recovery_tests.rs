@@ -7,7 +7,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use serde_json::json;
 
-use super::recovery::{UnfinishedPart, Wreck, close};
+use super::recovery::{DeadRun, UnfinishedPart, close};
 use super::run_loop::{Record, RunEnd};
 use crate::protocol::event::{Event, PartKind};
 use crate::protocol::ids::{CallId, MessageId, RunId};
@@ -29,7 +29,7 @@ fn interrupt(
     started: &[&str],
 ) -> Vec<Record> {
     let started: HashSet<CallId> = started.iter().map(|id| CallId((*id).into())).collect();
-    let wreck = Wreck {
+    let wreck = DeadRun {
         run_id: RunId::new(),
         messages,
         unfinished,

@@ -8,17 +8,19 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::consent::Asking;
+use super::planning::{PlanningReply, Task};
 use super::run_loop::{
     CallBook, CallPlan, CallResult, Cut, PlannedCall, Record, Reply, RunEnd, RunLoop, RunStart,
     Since, Step, ToolUse,
 };
 use crate::protocol::approval::{ApprovalRequest, PendingApproval};
-use crate::protocol::chat::{RequestedCall, Usage};
+use crate::protocol::chat::{FinishReason, RequestedCall, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{ApprovalId, MessageId, Origin, RunId};
 use crate::protocol::message::{MessageState, Role, ToolCall, ToolOutcome};
 use crate::protocol::profile::Profile;
-use crate::protocol::tool::Effect;
+use crate::protocol::todo::{TodoItem, TodoStatus};
+use crate::protocol::tool::{Effect, ToolSpec};
 
 fn now() -> DateTime<Utc> {
     DateTime::UNIX_EPOCH
@@ -36,7 +38,11 @@ fn profile(max_iterations: u32) -> Profile {
 }
 
 fn start_with(profile: &Profile) -> RunLoop {
-    RunLoop::new(RunStart {
+    RunLoop::new(run_start(profile))
+}
+
+fn run_start(profile: &Profile) -> RunStart<'_> {
+    RunStart {
         origin: Origin::foreground(RunId::new()),
         profile,
         goal: "do it".into(),
@@ -44,7 +50,7 @@ fn start_with(profile: &Profile) -> RunLoop {
         max_tokens: u64::MAX,
         context_tokens: 0,
         window: 100,
-    })
+    }
 }
 
 fn start(max_iterations: u32) -> RunLoop {
@@ -120,8 +126,10 @@ fn told(records: &[Record]) -> Vec<String> {
             Record::Message(message) => format!("+{:?}", message.role).to_lowercase(),
             Record::ContextTokens(tokens) => format!("tokens={tokens}"),
             Record::Plan(plan) => format!("plan:{}", plan.steps.len()),
+            Record::Mark(mark) => format!("step {} {:?}", mark.number, mark.status),
             Record::Context(_) => "context".to_owned(),
             Record::Began { .. } => "began".to_owned(),
+            Record::Window(window) => format!("window {window}"),
             Record::Ask(_) => "ask".to_owned(),
             Record::Consented(_) => "consented".to_owned(),
             Record::Tainted => "tainted".to_owned(),
@@ -247,6 +255,35 @@ fn a_stored_loop_goes_on_from_what_was_recorded_after_it() {
 }
 
 #[test]
+fn a_result_that_waits_for_those_before_it_outlives_a_restart() {
+    let mut run = start(5);
+    run.on_reply(says("", &["read1", "read2"]), &mut Tools, now());
+    let reads = group(&run);
+    run.on_tools_started(&reads[1..]);
+    let request = asking(&reads[0]);
+    let waiting = [request.pending.approval_id].into();
+    run.on_asked(request);
+    let kept = run.on_tool_result(&reads[1].call.id, result("kept"), now());
+    assert!(kept.is_empty());
+    let stored = serde_json::to_string(&run).unwrap();
+
+    let mut run: RunLoop = serde_json::from_str(&stored).unwrap();
+    let since = Since {
+        answered: &HashSet::new(),
+        begun: &[reads[1].call.id.clone()].into(),
+        waiting: &waiting,
+    };
+    assert!(run.resume(&since, now()).is_empty());
+    run.on_tools_started(&reads[..1]);
+    let records = run.on_tool_result(&reads[0].call.id, result("first"), now());
+    let Record::Message(message) = &records[2] else {
+        panic!("{records:?}")
+    };
+    assert_eq!(message.content.as_deref(), Some("kept"));
+    assert_eq!(message.outcome, Some(ToolOutcome::Success));
+}
+
+#[test]
 fn text_from_outside_taints_with_its_result() {
     let mut run = start(5);
     run.on_reply(says("", &["read1"]), &mut Tools, now());
@@ -323,6 +360,154 @@ fn the_limit_asks_once_without_tools_and_ignores_further_calls() {
         told(&records),
         ["tokens=10", "+assistant", "stream_end", "ended:limited"]
     );
+}
+
+/// A loop that made a plan of these steps.
+fn planned(steps: &str) -> RunLoop {
+    let mut run = RunLoop::new(RunStart {
+        plans: true,
+        ..run_start(&profile(20))
+    });
+    let tools: Vec<ToolSpec> = ["read", "write"]
+        .map(|name| ToolSpec {
+            name: name.to_owned(),
+            description: String::new(),
+            parameters: json!({}),
+            effect: Effect::Read,
+            time_limit_ms: 1,
+        })
+        .into();
+    let task = Task {
+        request: "do it",
+        recent: &[],
+        tools: &tools,
+        agents: &[],
+    };
+    for text in ["Several things.", steps] {
+        let finish = FinishReason::Stop;
+        run.on_planned(Some(PlanningReply { text, finish }), &task, now());
+    }
+    run
+}
+
+/// Makes these calls and ends each so; gives back how its steps were marked.
+fn calls(run: &mut RunLoop, calls: &[(&str, ToolOutcome)]) -> Vec<String> {
+    let names: Vec<&str> = calls.iter().map(|(name, _)| *name).collect();
+    run.on_reply(says("", &names), &mut Tools, now());
+    let mut records = Vec::new();
+    let mut outcomes = calls.iter();
+    while let Step::RunTools(group) = run.next_step() {
+        records.extend(run.on_tools_started(&group));
+        for (planned, (_, outcome)) in group.iter().zip(&mut outcomes) {
+            let result = CallResult {
+                outcome: *outcome,
+                ..result("what came")
+            };
+            records.extend(run.on_tool_result(&planned.call.id, result, now()));
+        }
+    }
+    let marks = records.iter().filter_map(|record| match record {
+        Record::Mark(mark) => Some(format!("{} {:?}", mark.number, mark.status)),
+        _ => None,
+    });
+    marks.collect()
+}
+
+#[test]
+fn steps_of_tools_are_marked_as_their_calls_begin_and_end() {
+    let (ok, failed) = (ToolOutcome::Success, ToolOutcome::Failed);
+    let plan = "1. Find | TOOL: read\n2. Look | TOOL: read\n3. Think | SELF\n4. Keep | TOOL: write\n5. Check | TOOL: read";
+    let mut run = planned(plan);
+    // Out of order it is no step of the plan.
+    assert!(calls(&mut run, &[("write", ok)]).is_empty());
+    // Side by side each has its own; what is refused carries nothing out.
+    assert_eq!(
+        calls(&mut run, &[("read", ok), ("bad", failed), ("read", failed)]),
+        ["1 InProgress", "2 InProgress", "1 Done", "2 Failed"]
+    );
+    // The next call of that tool is another try.
+    assert_eq!(
+        calls(&mut run, &[("read", failed)]),
+        ["2 InProgress", "2 Failed"]
+    );
+    // It holds up nothing: the others go on in their order.
+    assert_eq!(
+        calls(&mut run, &[("write", ToolOutcome::Stopped)]),
+        ["4 InProgress"]
+    );
+    let stored = serde_json::to_string(&run).unwrap();
+    let mut run: RunLoop = serde_json::from_str(&stored).unwrap();
+    assert_eq!(
+        calls(&mut run, &[("write", ok)]),
+        ["4 InProgress", "4 Done"]
+    );
+    // What the model marked itself is over.
+    let todo = |id, status| TodoItem {
+        id,
+        text: String::new(),
+        status,
+        note: None,
+    };
+    run.on_todo(&[todo(2, TodoStatus::Skipped), todo(5, TodoStatus::Pending)]);
+    assert_eq!(
+        calls(&mut run, &[("read", ok), ("read", ok)]),
+        ["5 InProgress", "5 Done"]
+    );
+}
+
+#[test]
+fn what_can_only_be_simple_is_not_planned() {
+    let profile = profile(5);
+    let asks = |goal: &str| {
+        let start = RunStart {
+            goal: goal.to_owned(),
+            plans: true,
+            ..run_start(&profile)
+        };
+        matches!(RunLoop::new(start).next_step(), Step::Plan(_))
+    };
+    assert!(asks("compare my reports"));
+    assert!(!asks("3+4?"));
+}
+
+#[test]
+fn a_promise_is_asked_about_once_and_then_told() {
+    let mut run = start(5);
+    let promise = "I'll write it to notes.md.";
+    let records = run.on_reply(says(promise, &[]), &mut Tools, now());
+    assert_eq!(told(&records), ["tokens=10", "+assistant"]);
+    assert!(
+        run.notes()
+            .iter()
+            .any(|note| note.starts_with("[unfinished]"))
+    );
+    let mut other = run.clone();
+    let records = run.on_reply(says(promise, &[]), &mut Tools, now());
+    assert_eq!(
+        told(&records),
+        [
+            "tokens=10",
+            "notice",
+            "+assistant",
+            "stream_end",
+            "ended:completed"
+        ]
+    );
+
+    // It does what it said, and may answer.
+    let records = other.on_reply(says("", &["write"]), &mut Tools, now());
+    assert_eq!(told(&records), ["tokens=10", "+assistant"]);
+    assert!(
+        !other
+            .notes()
+            .iter()
+            .any(|note| note.starts_with("[unfinished]"))
+    );
+    let written = group(&other);
+    other.on_tools_started(&written);
+    other.on_tool_result(&written[0].call.id, result("ok"), now());
+    let records = other.on_reply(says("It is in notes.md.", &[]), &mut Tools, now());
+    assert!(told(&records).contains(&"ended:completed".to_owned()));
 }
 
 #[test]

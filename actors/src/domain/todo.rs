@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::protocol::plan::PlanStep;
 use crate::protocol::todo::{TodoItem, TodoStatus};
 
 /// As many items as a list holds.
@@ -19,10 +20,6 @@ pub enum TodoCommand {
     Add {
         texts: Vec<String>,
     },
-    /// Fills the list anew, as a plan does: what stood there goes, and ids count from 1 again.
-    Replace {
-        texts: Vec<String>,
-    },
     /// Moves steps to a status. A note replaces the one that stood there; none leaves it.
     /// For steps that are done, what shows it (`validation`) is the note.
     Mark {
@@ -31,6 +28,46 @@ pub enum TodoCommand {
         note: Option<String>,
         validation: Option<String>,
     },
+}
+
+/// What a run's loop says of a step of its plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepMark {
+    /// The id of its item.
+    pub number: u32,
+    pub status: TodoStatus,
+    /// Why it failed.
+    pub note: Option<String>,
+}
+
+/// The list of a plan: a step an item, and what stood there before goes. A plan and its list
+/// cannot differ: this is where the list comes from.
+#[must_use]
+pub fn of_plan(steps: &[PlanStep]) -> Vec<TodoItem> {
+    let item = |step: &PlanStep| TodoItem {
+        id: step.number,
+        text: step.text.clone(),
+        status: TodoStatus::Pending,
+        note: None,
+    };
+    steps.iter().map(item).collect()
+}
+
+/// The list after a call began or ended that carries out a step. What the model, or an earlier
+/// call, has done with stays so.
+#[must_use]
+pub fn marked(items: &[TodoItem], mark: &StepMark) -> Vec<TodoItem> {
+    let mut items = items.to_vec();
+    let is_open = |item: &TodoItem| !matches!(item.status, TodoStatus::Done | TodoStatus::Skipped);
+    let item = items.iter_mut().find(|item| item.id == mark.number);
+    if let Some(item) = item.filter(|item| is_open(item)) {
+        if item.status == TodoStatus::Failed || mark.note.is_some() {
+            // Why it failed is no news once it is tried again.
+            item.note.clone_from(&mark.note);
+        }
+        item.status = mark.status;
+    }
+    items
 }
 
 /// The list as it stands after a command, or a sentence that tells the model what to do instead.
@@ -43,7 +80,7 @@ pub enum TodoCommand {
 ///
 /// A full list makes room by itself: steps that are done, failed or skipped leave it, oldest
 /// first. Ids stay unique all the same, since a new id is one more than the highest of the list,
-/// and the highest never leaves before a higher one has come, unless the whole list is replaced.
+/// and the highest never leaves before a higher one has come, unless a plan replaces the list.
 pub fn apply(
     items: &[TodoItem],
     command: TodoCommand,
@@ -52,7 +89,6 @@ pub fn apply(
     match command {
         TodoCommand::List => Ok(items.to_vec()),
         TodoCommand::Add { texts } => add(items, &texts),
-        TodoCommand::Replace { texts } => add(&[], &texts),
         TodoCommand::Mark {
             ids,
             status,
@@ -89,12 +125,13 @@ fn add(items: &[TodoItem], texts: &[String]) -> Result<Vec<TodoItem>, String> {
             texts.len()
         ));
     }
+    let texts = missing(items, texts)?;
     let last_id = items.iter().map(|item| item.id).max().unwrap_or(0);
     let mut added = Vec::with_capacity(texts.len());
     for (id, text) in (1u32..).map(|n| last_id.checked_add(n)).zip(texts) {
         added.push(TodoItem {
             id: id.ok_or_else(|| "the list has run out of ids; start a new session".to_owned())?,
-            text: checked(text, "a step's text", MAX_TEXT_CHARS)?,
+            text,
             status: TodoStatus::Pending,
             note: None,
         });
@@ -116,6 +153,21 @@ fn add(items: &[TodoItem], texts: &[String]) -> Result<Vec<TodoItem>, String> {
     }
     kept.extend(added);
     Ok(kept)
+}
+
+/// The texts that no open step has yet: models put the steps of their plan on the list again.
+fn missing(items: &[TodoItem], texts: &[String]) -> Result<Vec<String>, String> {
+    let stands = |text: &String| {
+        let open = items.iter().filter(|item| !is_over(item.status));
+        let wanted = text.to_lowercase();
+        open.map(|item| item.text.to_lowercase())
+            .any(|text| text == wanted)
+    };
+    let texts = texts
+        .iter()
+        .map(|text| checked(text, "a step's text", MAX_TEXT_CHARS));
+    let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
+    Ok(texts.into_iter().filter(|text| !stands(text)).collect())
 }
 
 fn mark(

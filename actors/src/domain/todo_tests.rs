@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::planning;
+use crate::protocol::plan::Executor;
 
 fn add_texts(items: &[TodoItem], texts: &[&str]) -> Result<Vec<TodoItem>, String> {
     let texts = texts.iter().map(|&text| text.to_owned()).collect();
@@ -128,20 +130,57 @@ fn the_last_id_is_an_error_and_no_overflow() {
     assert!(add_texts(&[last], &["y"]).is_err());
 }
 
-#[test]
-fn a_plan_fills_the_list_anew_and_counts_from_one() {
-    let old = add_texts(&[], &["a", "b", "c"]).unwrap();
-    let old = mark_all(&old, &[1], TodoStatus::Failed, Some("no network")).unwrap();
-    let replace = |texts: &[&str]| {
-        let texts = texts.iter().map(|&text| text.to_owned()).collect();
-        apply(&old, TodoCommand::Replace { texts }, true)
+fn steps(texts: &[&str]) -> Vec<PlanStep> {
+    let step = |(number, text): (u32, &&str)| PlanStep {
+        number,
+        text: (*text).to_owned(),
+        executor: Executor::Itself,
+        milestone: None,
     };
-    assert_eq!(
-        replace(&["x", "y"]).unwrap(),
-        add_texts(&[], &["x", "y"]).unwrap()
-    );
-    assert!(replace(&[]).is_err());
-    assert!(replace(&vec!["x"; MAX_ITEMS + 1]).is_err());
+    (1..).zip(texts).map(step).collect()
+}
+
+#[test]
+fn a_plan_is_the_list_step_by_step() {
+    let plan = steps(&["x", "y"]);
+    assert_eq!(of_plan(&plan), add_texts(&[], &["x", "y"]).unwrap());
+    // Whatever a plan may have, its list has too.
+    let most = vec!["x"; planning::MAX_STEPS];
+    assert_eq!(of_plan(&steps(&most)).len(), planning::MAX_STEPS);
+    const { assert!(planning::MAX_STEPS <= MAX_ITEMS) };
+}
+
+#[test]
+fn steps_that_stand_open_are_not_added_again() {
+    let items = of_plan(&steps(&["Read the notes", "Write the report"]));
+    let again = add_texts(&items, &["read  the notes", "Write the report"]).unwrap();
+    assert_eq!(again, items);
+    let more = add_texts(&items, &["Write the report", "Send it"]).unwrap();
+    assert_eq!(more.len(), 3);
+    assert_eq!((more[2].id, more[2].text.as_str()), (3, "Send it"));
+    // What is over may come again.
+    let over = mark_all(&items, &[1], TodoStatus::Done, None).unwrap();
+    assert_eq!(add_texts(&over, &["Read the notes"]).unwrap().len(), 3);
+}
+
+#[test]
+fn a_loop_marks_steps_and_leaves_what_is_over() {
+    let mark = |number, status, note: Option<&str>| StepMark {
+        number,
+        status,
+        note: note.map(str::to_owned),
+    };
+    let begun = TodoStatus::InProgress;
+    let items = of_plan(&steps(&["a", "b"]));
+    let failed = marked(&items, &mark(1, TodoStatus::Failed, Some("no network")));
+    assert_eq!(failed[0].note.as_deref(), Some("no network"));
+    let again = marked(&failed, &mark(1, begun, None));
+    assert_eq!((again[0].status, &again[0].note), (begun, &None));
+    let done = marked(&again, &mark(1, TodoStatus::Done, None));
+    assert_eq!(done[0].status, TodoStatus::Done);
+    assert_eq!(done[1], items[1]);
+    assert_eq!(marked(&done, &mark(1, begun, None)), done);
+    assert_eq!(marked(&done, &mark(9, begun, None)), done);
 }
 
 #[test]

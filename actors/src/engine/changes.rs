@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Engine;
+use crate::domain::session::command::Command;
 use crate::protocol::change::Change;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{ChangeId, SessionId, UserId};
-use crate::session::messages::TellNotice;
 use crate::tools::filesystem::{self, ChangeError, FileAccess};
 
 /// The `code` of the notice that tells the tabs that a change was taken back.
@@ -50,12 +50,12 @@ impl Engine {
             None => format!("a change of {} was undone", undone.path),
             Some(to) => format!("{} was moved back to {to}", undone.path),
         };
-        let notice = TellNotice {
+        let notice = Command::Notify {
             code: UNDONE.to_owned(),
             message,
         };
         // It is done, whoever hears of it.
-        if let Err(error) = self.tell(user, session, notice).await {
+        if let Err(error) = self.request::<()>(user, session, notice).await {
             tracing::warn!(%session, %error, "an undone change could not be told");
         }
         Ok(undone)

@@ -2,36 +2,18 @@
 
 use super::Engine;
 use crate::domain::consent::{MAX_NOTE_CHARS, MAX_RULES};
+use crate::domain::session::command::{ApprovalAnswer, Command};
+use crate::domain::session::transition::Answered;
 use crate::protocol::approval::{
     ConsentEntry, ConsentMode, ConsentRule, DecidedBy, PendingApproval, Permission, Resolution,
 };
 use crate::protocol::command::Decision;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId, UserId};
-use crate::session::messages::{AnswerApproval, Answered, GetSnapshot, SetMode};
+use crate::session::messages::GetSnapshot;
 
 /// The most lines of one page of the list.
 const LOG_PAGE: u64 = 200;
-
-/// A person's answer to a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ApprovalAnswer {
-    pub decision: Decision,
-    /// Forbids such calls from then on; only together with a denial.
-    pub forbids: bool,
-    /// For the model, with a denial.
-    pub note: Option<String>,
-}
-
-impl From<Decision> for ApprovalAnswer {
-    fn from(decision: Decision) -> Self {
-        Self {
-            decision,
-            forbids: false,
-            note: None,
-        }
-    }
-}
 
 impl Engine {
     /// What the session's user is asked just now, oldest first.
@@ -77,13 +59,11 @@ impl Engine {
                 ));
             }
         }
-        let answering = AnswerApproval {
+        let answering = Command::Answer {
             approval_id,
-            decision: given.decision,
-            forbids: given.forbids,
-            note,
+            answer: ApprovalAnswer { note, ..given },
         };
-        match self.tell(user, session, answering).await?? {
+        match self.request(user, session, answering).await? {
             Answered::Now => Ok(()),
             Answered::Before(resolution) => Err(resolved_before(resolution)),
             Answered::Unknown => {
@@ -112,7 +92,7 @@ impl Engine {
         session: SessionId,
         mode: ConsentMode,
     ) -> Result<(), NaviError> {
-        self.tell(user, session, SetMode(mode)).await?
+        self.request(user, session, Command::SetMode(mode)).await
     }
 
     /// What the user allowed or forbade once and for all, newest first.

@@ -2,6 +2,8 @@
 
 use super::{Engine, move_dir};
 use crate::domain::input;
+use crate::domain::session::command::Command;
+use crate::domain::session::transition::{Accepted, Branched, PlainAnswer};
 use crate::feed::{self, Feed};
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::command::{CallDecision, PlainInput, UserInput};
@@ -11,10 +13,9 @@ use crate::protocol::search::SearchHit;
 use crate::protocol::session::{SessionSnapshot, SessionSummary};
 use crate::services::now;
 use crate::session::messages::{
-    Accepted, Attach, Branched, ChangeSession, ContinueRun, EditQueued, GetContext, GetSnapshot,
-    PlainAnswer, ResolveCall, RunPlain, Send as SendMessage, ShowBranch, StartBranch, StopChild,
-    StopRun, Withdraw,
+    Ask, Attach, GetContext, GetSnapshot, RunPlain, Send as SendMessage, StartBranch,
 };
+use crate::session::replies::NoReply;
 use crate::store::NewSession;
 
 /// The most characters of a title.
@@ -96,7 +97,8 @@ impl Engine {
         input: UserInput,
     ) -> Result<Accepted, NaviError> {
         let input = self.with_files(user, session, input).await?;
-        self.tell(user, session, SendMessage(input)).await?
+        let sent = self.tell(user, session, SendMessage(input)).await?;
+        sent.map_err(NoReply::into_error)
     }
 
     /// Sends a message and waits for the end of its run.
@@ -111,7 +113,8 @@ impl Engine {
     ) -> Result<PlainAnswer, NaviError> {
         let message = self.with_files(user, session, input.message).await?;
         let input = PlainInput { message, ..input };
-        self.tell(user, session, RunPlain(input)).await?
+        let ran = self.tell(user, session, RunPlain(input)).await?;
+        ran.map_err(NoReply::into_error)
     }
 
     /// Asks the session's run to stop. Says whether there was one.
@@ -119,7 +122,9 @@ impl Engine {
     /// # Errors
     /// `session_not_found`.
     pub async fn stop(&self, user: UserId, session: SessionId) -> Result<bool, NaviError> {
-        self.ask(user, session, || StopRun).await
+        let stop = || Ask::new(Command::Stop);
+        let found = self.ask(user, session, stop).await?;
+        found.map_err(NoReply::into_error)
     }
 
     /// Goes on from an interrupted, limited or failed run.
@@ -127,7 +132,7 @@ impl Engine {
     /// # Errors
     /// `nothing_to_continue`.
     pub async fn continue_run(&self, user: UserId, session: SessionId) -> Result<RunId, NaviError> {
-        self.tell(user, session, ContinueRun).await?
+        self.request(user, session, Command::Continue).await
     }
 
     /// Says what became of a call whose outcome a crash left unknown.
@@ -141,8 +146,8 @@ impl Engine {
         call_id: CallId,
         decision: CallDecision,
     ) -> Result<(), NaviError> {
-        let resolve = ResolveCall { call_id, decision };
-        self.tell(user, session, resolve).await?
+        let resolve = Command::ResolveCall { call_id, decision };
+        self.request(user, session, resolve).await
     }
 
     /// Takes back a message that waits.
@@ -155,7 +160,8 @@ impl Engine {
         session: SessionId,
         message_id: MessageId,
     ) -> Result<(), NaviError> {
-        self.tell(user, session, Withdraw(message_id)).await?
+        self.request(user, session, Command::Withdraw(message_id))
+            .await
     }
 
     /// Starts a branch of the conversation: with another text in place of a message of the
@@ -177,7 +183,8 @@ impl Engine {
             message_id,
             content,
         };
-        self.tell(user, session, start).await?
+        let branched = self.tell(user, session, start).await?;
+        branched.map_err(NoReply::into_error)
     }
 
     /// Shows another branch of the conversation.
@@ -190,7 +197,8 @@ impl Engine {
         session: SessionId,
         branch_id: u32,
     ) -> Result<(), NaviError> {
-        self.tell(user, session, ShowBranch(branch_id)).await?
+        self.request(user, session, Command::ShowBranch(branch_id))
+            .await
     }
 
     /// Messages and titles of the user's sessions that hold these words, best first.
@@ -218,7 +226,9 @@ impl Engine {
         session: SessionId,
         run_id: RunId,
     ) -> Result<bool, NaviError> {
-        self.ask(user, session, || StopChild(run_id)).await
+        let stop = || Ask::new(Command::StopChild(run_id));
+        let found = self.ask(user, session, stop).await?;
+        found.map_err(NoReply::into_error)
     }
 
     /// Changes a message that waits.
@@ -236,11 +246,11 @@ impl Engine {
             content,
             ..UserInput::default()
         })?;
-        let edit = EditQueued {
+        let edit = Command::EditQueued {
             message_id,
             content: input.content,
         };
-        self.tell(user, session, edit).await?
+        self.request(user, session, edit).await
     }
 
     /// Gives the session another title.
@@ -261,8 +271,7 @@ impl Engine {
                 format!("title must have 1 to {TITLE_CHARS} characters; this one has {chars}"),
             ));
         }
-        self.tell(user, session, ChangeSession::Rename(title))
-            .await?
+        self.request(user, session, Command::Rename(title)).await
     }
 
     /// Pins or unpins; without a wish, the other of what it is.
@@ -275,8 +284,8 @@ impl Engine {
         session: SessionId,
         pinned: Option<bool>,
     ) -> Result<SessionSummary, NaviError> {
-        let change = pinned.map_or(ChangeSession::TogglePin, ChangeSession::Pin);
-        self.tell(user, session, change).await?
+        let change = pinned.map_or(Command::TogglePin, Command::Pin);
+        self.request(user, session, change).await
     }
 
     /// Deletes the session and its files. For ten minutes [`Engine::restore`] takes that back.
@@ -284,7 +293,8 @@ impl Engine {
     /// # Errors
     /// `session_not_found`.
     pub async fn delete(&self, user: UserId, session: SessionId) -> Result<(), NaviError> {
-        self.tell(user, session, ChangeSession::Delete).await??;
+        let deleted = self.request::<SessionSummary>(user, session, Command::Delete);
+        deleted.await?;
         let (from, to) = self.workspace_and_trash(session);
         move_dir(&from, &to).await
     }

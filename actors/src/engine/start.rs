@@ -13,6 +13,7 @@ use super::{Engine, ModelFetcher};
 use crate::compression::CompressionActor;
 use crate::domain::hangs::Patience;
 use crate::domain::model_choice;
+use crate::domain::slots::Parallel;
 use crate::extensions::{ExtensionPlaces, Extensions};
 use crate::files::janitor::JanitorActor;
 use crate::files::{FileLimits, SessionFiles};
@@ -41,6 +42,8 @@ pub struct EngineConfig {
     pub store: Store,
     /// In order of preference.
     pub backends: Vec<Arc<dyn Backend>>,
+    /// How many requests each of them is sent at once.
+    pub parallel: Parallel,
     pub fetcher: Option<Arc<dyn ModelFetcher>>,
     pub profiles: ProfileSet,
     pub default_profile: String,
@@ -92,7 +95,7 @@ impl Engine {
                 give_up.send_replace(true);
             },
         );
-        let models = Models::start(config.backends, &closed);
+        let models = Models::start(config.backends, config.parallel, &closed);
         let compressor = keep_alive(
             "compression",
             RestartPolicy::default(),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -24,6 +25,20 @@ pub struct StreamLimits {
     pub chunk: Duration,
 }
 
+/// When a backend last said anything, to whomever. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Pulse(Arc<Mutex<Option<Instant>>>);
+
+impl Pulse {
+    fn beat(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    fn last(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A model call and its stream as one, within limits. See [`guarded`].
 pub struct Guarded<F> {
     phase: Phase<F>,
@@ -32,6 +47,8 @@ pub struct Guarded<F> {
     /// Whether `timer` runs: it starts when there is nothing to read.
     waiting: bool,
     timer: Pin<Box<Sleep>>,
+    /// Of a backend that may answer others first.
+    pulse: Option<Pulse>,
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
@@ -61,16 +78,34 @@ where
         answering: false,
         waiting: true,
         timer: Box::pin(tokio::time::sleep(limits.first_chunk)),
+        pulse: None,
         stopped: Box::pin(stop.cancelled_owned()),
     }
 }
 
 impl<F> Guarded<F> {
+    /// The backend may answer others first: the wait for the first chunk counts from the last
+    /// thing that any of them was told.
+    #[must_use]
+    pub fn beside(self, pulse: Option<Pulse>) -> Self {
+        Self { pulse, ..self }
+    }
+
     fn heard(&mut self, delta: &ChatDelta) {
         if !matches!(delta, ChatDelta::Prefill { .. }) {
             self.answering = true;
         }
         self.waiting = false;
+        if let Some(pulse) = &self.pulse {
+            pulse.beat();
+        }
+    }
+
+    /// Until when to wait on, where the backend was answering others meanwhile.
+    fn prolonged(&self) -> Option<Instant> {
+        let last = self.pulse.as_ref().filter(|_| !self.answering)?.last()?;
+        let until = last + self.limits.first_chunk;
+        (until > Instant::now()).then_some(until)
     }
 
     fn limit(&self) -> Duration {
@@ -136,7 +171,11 @@ where
             let deadline = Instant::now() + this.limit();
             this.timer.as_mut().reset(deadline);
         }
-        if this.timer.as_mut().poll(context).is_ready() {
+        while this.timer.as_mut().poll(context).is_ready() {
+            if let Some(until) = this.prolonged() {
+                this.timer.as_mut().reset(until);
+                continue;
+            }
             this.phase = Phase::Ended;
             return Poll::Ready(Some(Err(this.timeout())));
         }

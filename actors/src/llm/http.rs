@@ -77,6 +77,27 @@ pub(super) fn is_loopback(url: &Url) -> bool {
     }
 }
 
+/// Whether a URL points to this machine or into a network of one's own, where a server is what
+/// somebody started there and no service for many.
+pub(super) fn is_own_network(url: &Url) -> bool {
+    let Some(host) = url.host_str() else {
+        return false;
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    is_loopback(url)
+        || match host.parse::<IpAddr>() {
+            Ok(IpAddr::V4(ip)) => ip.is_private() || ip.is_link_local(),
+            Ok(IpAddr::V6(ip)) => ip.is_unique_local() || ip.is_unicast_link_local(),
+            Err(_) => {
+                let host = host.trim_end_matches('.');
+                !host.contains('.')
+                    || [".local", ".lan", ".internal", ".home.arpa"]
+                        .iter()
+                        .any(|end| host.ends_with(end))
+            }
+        }
+}
+
 /// `base` with `path` (no leading slash) under its own path.
 pub(super) fn under(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
@@ -244,6 +265,22 @@ mod tests {
             ("https://example.com", false),
         ] {
             assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_network_of_ones_own_is_told_from_the_internet() {
+        for (url, expected) in [
+            ("http://localhost:1", true),
+            ("http://192.168.0.2:8080", true),
+            ("http://10.1.2.3", true),
+            ("http://[fd00::1]:1", true),
+            ("http://gpu:8000", true),
+            ("http://gpu.local", true),
+            ("https://api.example.com", false),
+            ("https://8.8.8.8", false),
+        ] {
+            assert_eq!(is_own_network(&Url::parse(url).unwrap()), expected, "{url}");
         }
     }
 

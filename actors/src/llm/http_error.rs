@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::LlmError;
 use super::roles::refuses_roles;
+use crate::domain::context::overflow::Overflow;
 
 /// A message that people read is no longer than this.
 const MAX_MESSAGE_CHARS: usize = 500;
@@ -34,7 +35,8 @@ impl Refusal<'_> {
         let status = self.status;
         let message = self.message();
         if matches!(status, 400 | 413 | 422 | 500) && (status == 413 || is_overflow(self.body)) {
-            return LlmError::ContextOverflow { message };
+            let told = overflow_of(self.body);
+            return LlmError::ContextOverflow { message, told };
         }
         if matches!(status, 400 | 404 | 422) && self.misses_model() {
             return LlmError::ModelNotFound {
@@ -128,6 +130,53 @@ pub(super) fn is_overflow(body: &str) -> bool {
     ];
     let body = body.to_lowercase();
     WORDS.iter().any(|words| body.contains(words))
+}
+
+/// What its words tell of the window and of the prompt.
+pub(super) fn overflow_of(body: &str) -> Overflow {
+    // Each in the words of one kind of server, the plainest first.
+    const WINDOW: &[&str] = &[
+        "n_ctx",
+        "context size",
+        "context length is only",
+        "context length is",
+        "context length of",
+        "context window of",
+        "context window is",
+        "maximum model length of",
+        "max_model_len",
+        "number of tokens allowed",
+        "max_new_tokens` must be <=",
+        " tokens >",
+    ];
+    const PROMPT: &[&str] = &[
+        "n_prompt_tokens",
+        "request (",
+        "resulted in",
+        "you passed",
+        "you requested",
+        "token count (",
+        "is too long:",
+        "given:",
+    ];
+    let body = body.to_lowercase();
+    let first = |words: &[&str]| words.iter().find_map(|words| number_after(&body, words));
+    Overflow {
+        window: first(WINDOW),
+        prompt: first(PROMPT),
+    }
+}
+
+/// The number that follows these words, with no other word between.
+fn number_after(text: &str, words: &str) -> Option<u32> {
+    text.match_indices(words).find_map(|(at, _)| {
+        let rest = text[at + words.len()..].trim_start_matches(|c: char| !c.is_alphanumeric());
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != ',')
+            .unwrap_or(rest.len());
+        let number = rest[..end].replace(',', "").parse().ok()?;
+        (number > 0).then_some(number)
+    })
 }
 
 /// The sentence for a person in an error's body: JSON of any of the usual shapes (also

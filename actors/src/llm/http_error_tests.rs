@@ -99,6 +99,61 @@ fn every_status_has_its_meaning() {
 }
 
 #[test]
+fn each_kind_of_server_tells_its_window() {
+    let told = |body: &str| {
+        let told = overflow_of(body);
+        (told.window, told.prompt)
+    };
+    for (body, window, prompt) in [
+        // llama.cpp, and Ollama around it.
+        (
+            r#"{"error":{"code":400,"message":"request (9030 tokens) exceeds the available context size (2048 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":9030,"n_ctx":2048}}"#,
+            2048,
+            9030,
+        ),
+        (
+            r#"{"error":"{\"error\":{\"code\":400,\"message\":\"request (2510 tokens) exceeds the available context size (1024 tokens), try increasing it\",\"n_prompt_tokens\":2510,\"n_ctx\":1024}}"}"#,
+            1024,
+            2510,
+        ),
+        (
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens. Please reduce the length of the messages.",
+            8192,
+            9000,
+        ),
+        (
+            "You passed 1015 input tokens and requested 10 output tokens. However, the model's context length is only 1024 tokens, resulting in a maximum input length of 1014 tokens.",
+            1024,
+            1015,
+        ),
+        (
+            "This model's maximum context length is 4,096 tokens. However, you requested 4,200 tokens",
+            4096,
+            4200,
+        ),
+        (
+            "prompt is too long: 210000 tokens > 200000 maximum",
+            200_000,
+            210_000,
+        ),
+        (
+            "The input token count (9000) exceeds the maximum number of tokens allowed (8192).",
+            8192,
+            9000,
+        ),
+    ] {
+        assert_eq!(told(body), (Some(window), Some(prompt)), "{body}");
+    }
+    for body in [
+        "max_tokens must be at least 1, got -186.",
+        "the input length exceeds the context length",
+        "",
+    ] {
+        assert_eq!(told(body), (None, None), "{body}");
+    }
+}
+
+#[test]
 fn a_reason_is_found_in_any_body() {
     for (body, expected) in [
         (r#"{"error":"text"}"#, "text"),

@@ -17,6 +17,8 @@ mod wire;
 
 #[cfg(test)]
 mod fixture_tests;
+#[cfg(all(test, feature = "starter"))]
+mod prefix_tests;
 #[cfg(test)]
 mod whole_tests;
 
@@ -31,6 +33,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::Stream;
 
+use crate::domain::context::overflow::Overflow;
+use crate::domain::slots::Capacity;
 use crate::protocol::chat::{ChatDelta, ChatRequest};
 use crate::protocol::error::ErrorCode;
 use crate::protocol::status::{BackendKind, BackendState, ModelInfo};
@@ -45,9 +49,6 @@ pub trait Backend: Send + Sync + Debug + 'static {
 
     /// Where it is: a URL, or `in process`.
     fn address(&self) -> String;
-
-    /// How many calls it takes at once.
-    fn slots(&self) -> usize;
 
     /// Asks the backend how it is. Never takes longer than a few seconds and never
     /// fails: what is wrong is part of the answer, with its remedy.
@@ -66,6 +67,8 @@ pub struct Probe {
     pub models: Vec<ModelInfo>,
     /// The model that a call uses where its profile names none.
     pub default_model: Option<String>,
+    /// How many calls it takes at once; none where that was not asked this time.
+    pub capacity: Option<Capacity>,
 }
 
 /// Why a call failed. Every variant says what a person can do, or what a retry needs to know.
@@ -84,7 +87,7 @@ pub enum LlmError {
     #[error("the model server does not have {model}: {message}")]
     ModelNotFound { model: String, message: String },
     #[error("the conversation is longer than the model's window: {message}")]
-    ContextOverflow { message: String },
+    ContextOverflow { message: String, told: Overflow },
     /// The request was refused for another reason. Asking again would not help.
     #[error("the model server refused the request (HTTP {status}): {message}")]
     Rejected { status: u16, message: String },

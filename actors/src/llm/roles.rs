@@ -1,10 +1,9 @@
 //! The order of roles that a model's chat template takes.
 //!
-//! Navi sends a second system message for what she remembers, and notes as system messages
-//! behind the conversation (SPEC section 7). Some templates refuse that: a system message
-//! must stand first, or is not known at all; user and assistant must alternate; nothing but
-//! the assistant may follow a tool's result. Such a model is asked again in an order that
-//! every template takes, and from then on at once.
+//! Navi sends a second system message for what she remembers (SPEC section 7). Some templates
+//! refuse that: there may be one alone, or none at all; user and assistant must alternate;
+//! nothing but the assistant may follow a tool's result. Such a model is asked again in an
+//! order that every template takes, and from then on at once.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,15 +15,6 @@ use super::LlmError;
 
 /// Models that a server offers are few; past this none is remembered.
 const MAX_MODELS: usize = 512;
-
-/// How a late system message begins where it stands in a user's message.
-const NOTE_TO_USER: &str = "[note from Navi, not from the user]";
-
-/// How it begins where it stands in a tool's result.
-const NOTE_TO_TOOL: &str = "[note from Navi, not part of the result]";
-
-/// What a model is told whose template wants the last word to be the user's.
-const GO_ON: &str = "Go on.";
 
 /// What ends the assistant's turn where the user speaks right after a tool's result.
 const SEEN: &str = "I have the results.";
@@ -48,8 +38,7 @@ impl Roles {
         if self == Self::Any {
             return Cow::Borrowed(request);
         }
-        let (system, mut messages, notes) = parted(&request.messages);
-        append_notes(&mut messages, &notes);
+        let (system, mut messages) = parted(&request.messages);
         if !system.is_empty() {
             if self == Self::NoSystem {
                 prepend(&mut messages, &system);
@@ -149,16 +138,13 @@ pub(super) fn refuses_roles(message: &str) -> bool {
         ]))
 }
 
-/// The leading system messages as one text, the conversation with strict turns, and the
-/// late system messages.
-fn parted(messages: &[ChatMessage]) -> (String, Vec<ChatMessage>, Vec<&str>) {
+/// The system messages as one text, and the conversation with strict turns.
+fn parted(messages: &[ChatMessage]) -> (String, Vec<ChatMessage>) {
     let mut system = String::new();
     let mut turns: Vec<ChatMessage> = Vec::new();
-    let mut notes = Vec::new();
     for message in messages {
         match (message, turns.last_mut()) {
-            (ChatMessage::System { content }, None) => join(&mut system, content),
-            (ChatMessage::System { content }, Some(_)) => notes.push(content.as_str()),
+            (ChatMessage::System { content }, _) => join(&mut system, content),
             (
                 ChatMessage::User { content, images },
                 Some(ChatMessage::User {
@@ -193,30 +179,7 @@ fn parted(messages: &[ChatMessage]) -> (String, Vec<ChatMessage>, Vec<&str>) {
             (message, _) => turns.push(message.clone()),
         }
     }
-    (system, turns, notes)
-}
-
-/// Puts notes into what stands last. A message of their own would be a second one of the
-/// user's, or stand between a result and the assistant, which some templates refuse too.
-fn append_notes(messages: &mut Vec<ChatMessage>, notes: &[&str]) {
-    let note = |mark: &str| format!("{mark}\n{}", notes.join("\n\n"));
-    match messages.last_mut() {
-        Some(ChatMessage::User { content, .. }) if !notes.is_empty() => {
-            join(content, &note(NOTE_TO_USER));
-        }
-        Some(ChatMessage::Tool { content, .. }) if !notes.is_empty() => {
-            join(content, &note(NOTE_TO_TOOL));
-        }
-        Some(ChatMessage::User { .. } | ChatMessage::Tool { .. }) | None => {}
-        Some(ChatMessage::Assistant { .. } | ChatMessage::System { .. }) => {
-            let content = if notes.is_empty() {
-                format!("{NOTE_TO_USER}\n{GO_ON}")
-            } else {
-                note(NOTE_TO_USER)
-            };
-            messages.push(user(content));
-        }
-    }
+    (system, turns)
 }
 
 fn prepend(messages: &mut Vec<ChatMessage>, system: &str) {

@@ -54,77 +54,27 @@ const REFUSED: Result<(), LlmError> = Err(LlmError::RolesRefused {
 });
 
 #[test]
-fn late_notes_become_part_of_what_stands_last() {
-    let head = [system("Be kind."), system("## What I remember")];
-    let one = system("Be kind.\n\n## What I remember");
-    let cases = [
-        (
-            vec![says("Hi"), system("3 left"), system("goal")],
-            vec![says(
-                "Hi\n\n[note from Navi, not from the user]\n3 left\n\ngoal",
-            )],
-        ),
-        (
-            vec![
-                says("Hi"),
-                assistant("", &["1"]),
-                result("1", "ok"),
-                system("3 left"),
-            ],
-            vec![
-                says("Hi"),
-                assistant("", &["1"]),
-                result(
-                    "1",
-                    "ok\n\n[note from Navi, not part of the result]\n3 left",
-                ),
-            ],
-        ),
-        (
-            vec![
-                says("Hi"),
-                assistant("Hel", &[]),
-                system("Go on from there."),
-            ],
-            vec![
-                says("Hi"),
-                assistant("Hel", &[]),
-                says("[note from Navi, not from the user]\nGo on from there."),
-            ],
-        ),
-        // A plan stands last.
-        (
-            vec![says("Hi"), assistant("1. Look", &[])],
-            vec![
-                says("Hi"),
-                assistant("1. Look", &[]),
-                says("[note from Navi, not from the user]\nGo on."),
-            ],
-        ),
+fn there_is_one_system_message_and_turns_are_strict() {
+    let given = [
+        system("Be kind."),
+        system("## What I remember"),
         // A summary and the turn behind it; a plan and the calls behind it.
-        (
-            vec![
-                says("Summary"),
-                says("Hi"),
-                assistant("1. Look", &[]),
-                assistant("", &["1", "2"]),
-                result("1", "a"),
-                result("2", "b"),
-            ],
-            vec![
-                says("Summary\n\nHi"),
-                assistant("1. Look", &["1", "2"]),
-                result("1", "a"),
-                result("2", "b"),
-            ],
-        ),
+        says("Summary"),
+        says("Hi"),
+        assistant("1. Look", &[]),
+        assistant("", &["1", "2"]),
+        result("1", "a"),
+        result("2", "b"),
     ];
-    for (turns, expected) in cases {
-        let given = [head.as_slice(), &turns].concat();
-        let wanted = [std::slice::from_ref(&one), &expected].concat();
-        assert_eq!(arranged(Roles::SystemFirst, &given), wanted);
-        assert_eq!(arranged(Roles::Any, &given), given);
-    }
+    let wanted = [
+        system("Be kind.\n\n## What I remember"),
+        says("Summary\n\nHi"),
+        assistant("1. Look", &["1", "2"]),
+        result("1", "a"),
+        result("2", "b"),
+    ];
+    assert_eq!(arranged(Roles::SystemFirst, &given), wanted);
+    assert_eq!(arranged(Roles::Any, &given), given);
 }
 
 #[test]
@@ -180,28 +130,27 @@ fn the_prefix_stays_as_it_was() {
     conversation.extend([assistant("", &["1"]), result("1", "ok")]);
     let second = arranged(Roles::SystemFirst, &conversation);
     assert_eq!(second[..first.len()], first);
-    let mut noted = conversation.clone();
-    noted.push(system("3 left"));
-    let with_note = arranged(Roles::SystemFirst, &noted);
-    assert_eq!(with_note[..second.len() - 1], second[..second.len() - 1]);
 }
 
 #[test]
 fn an_order_is_tried_once_and_only_where_it_differs() {
-    let noted = of(&[system("S"), says("Hi"), system("note")]);
-    assert_eq!(Roles::Any.after(&noted, &REFUSED), Some(Roles::SystemFirst));
+    let remembers = of(&[system("S"), system("M"), says("Hi")]);
     assert_eq!(
-        Roles::SystemFirst.after(&noted, &REFUSED),
+        Roles::Any.after(&remembers, &REFUSED),
+        Some(Roles::SystemFirst)
+    );
+    assert_eq!(
+        Roles::SystemFirst.after(&remembers, &REFUSED),
         Some(Roles::NoSystem)
     );
-    assert_eq!(Roles::NoSystem.after(&noted, &REFUSED), None);
+    assert_eq!(Roles::NoSystem.after(&remembers, &REFUSED), None);
     let plain = of(&[system("S"), says("Hi")]);
     assert_eq!(Roles::Any.after(&plain, &REFUSED), Some(Roles::NoSystem));
     let bare = of(&[says("Hi")]);
     assert_eq!(Roles::Any.after(&bare, &REFUSED), None);
     let other = Err::<(), _>(LlmError::EndedEarly);
-    assert_eq!(Roles::Any.after(&noted, &other), None);
-    assert_eq!(Roles::Any.after(&noted, &Ok(())), None);
+    assert_eq!(Roles::Any.after(&remembers, &other), None);
+    assert_eq!(Roles::Any.after(&remembers, &Ok(())), None);
 }
 
 #[test]

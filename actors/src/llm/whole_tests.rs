@@ -23,7 +23,6 @@ fn backends(fake: &FakeModel) -> [Box<dyn Backend>; 2] {
         base_url: fake.url(),
         api_key: None,
         default_model: None,
-        slots: None,
     };
     [
         Box::new(OllamaBackend::new(OllamaConfig::new(fake.url(), "fake")).unwrap()),
@@ -194,16 +193,17 @@ async fn a_server_that_only_streams_is_asked_for_a_stream() {
     assert_eq!(streamed, [json!(false), json!(true)]);
 }
 
-/// A conversation with a note behind it.
-fn noted() -> ChatRequest {
+/// A conversation of somebody who is remembered.
+fn remembered() -> ChatRequest {
     let mut request = full_request();
     request.messages.push(ChatMessage::User {
         content: "And now?".to_owned(),
         images: Vec::new(),
     });
-    request.messages.push(ChatMessage::System {
-        content: "3 iterations left".to_owned(),
-    });
+    let memory = ChatMessage::System {
+        content: "## What I remember".to_owned(),
+    };
+    request.messages.insert(1, memory);
     request
 }
 
@@ -223,16 +223,22 @@ async fn a_strict_template_gets_its_order_and_from_then_on_at_once() {
         for backend in backends(&fake) {
             for calls in [first, then] {
                 let before = fake.chats().len();
-                let outcome = answer(backend.as_ref(), noted()).await;
+                let outcome = answer(backend.as_ref(), remembered()).await;
                 assert!(
                     matches!(outcome.last(), Some(Ok(ChatDelta::Done { .. }))),
                     "{template:?}: {outcome:?}"
                 );
                 assert_eq!(fake.chats().len() - before, calls, "{template:?}");
             }
-            let note = "[note from Navi, not from the user]\n3 iterations left";
-            let told = fake.chats().pop().unwrap().last_user_text();
-            assert_eq!(told.contains(note), template != Template::Any, "{told}");
+            let body = fake.chats().pop().unwrap().body;
+            let messages = body["messages"].as_array().unwrap();
+            let systems = messages.iter().filter(|it| it["role"] == "system").count();
+            let taken = match template {
+                Template::Any => 2,
+                Template::SystemFirst | Template::Alternating => 1,
+                Template::NoSystem => 0,
+            };
+            assert_eq!(systems, taken, "{template:?}: {body}");
         }
         fake.assert_clean();
     }
@@ -246,7 +252,7 @@ async fn a_template_that_takes_no_order_is_told_of() {
         for _ in 0..3 {
             fake.script([Step::status(400, refusal)]);
         }
-        let outcome = answer(backend.as_ref(), noted()).await;
+        let outcome = answer(backend.as_ref(), remembered()).await;
         assert!(
             matches!(
                 outcome.as_slice(),
@@ -257,9 +263,9 @@ async fn a_template_that_takes_no_order_is_told_of() {
         fake.assert_clean();
         // Nothing was learnt from that.
         fake.script([Step::text("fine")]);
-        answer(backend.as_ref(), noted()).await;
+        answer(backend.as_ref(), remembered()).await;
         let last = fake.chats().pop().unwrap();
         let messages = last.body["messages"].as_array().unwrap();
-        assert_eq!(messages.last().unwrap()["role"], json!("system"));
+        assert_eq!(messages[1]["role"], json!("system"));
     }
 }

@@ -8,40 +8,35 @@ use futures_util::{Stream, StreamExt};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use super::{CallBegan, CallEnded, Holder, LlmActor, Release, Ticket};
+use super::LlmActor;
+use super::messages::{CallBegan, CallEnded, CallTalks, Release, Ticket};
 use crate::domain::breaker::Health;
 use crate::domain::first_chunk::{ModelPace, Prompt, Timing};
-use crate::llm::guard::{StreamLimits, guarded};
+use crate::llm::guard::{Pulse, StreamLimits, guarded};
 use crate::llm::{Backend, LlmError};
 use crate::protocol::chat::{ChatDelta, ChatRequest};
 
 /// A slot of a backend: hold it while reading the stream, drop it before running tools.
 #[derive(Debug)]
 pub struct Lease {
-    backend: Arc<dyn Backend>,
-    actor: Addr<LlmActor>,
-    ticket: Ticket,
-    trial: bool,
-    asked_back: CancellationToken,
-    paces: Arc<HashMap<String, ModelPace>>,
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) actor: Addr<LlmActor>,
+    pub(super) ticket: Ticket,
+    pub(super) trial: bool,
+    /// It goes beside more than the backend is known to answer at once.
+    pub(super) tried: bool,
+    pub(super) asked_back: CancellationToken,
+    pub(super) paces: Arc<HashMap<String, ModelPace>>,
+    /// Where the backend may keep the call waiting while it answers others.
+    pub(super) pulse: Option<Pulse>,
 }
 
 impl Lease {
-    pub(super) fn new(
-        backend: Arc<dyn Backend>,
-        actor: Addr<LlmActor>,
-        holder: &Holder,
-        trial: bool,
-        paces: Arc<HashMap<String, ModelPace>>,
-    ) -> Self {
-        Self {
-            backend,
-            actor,
-            ticket: holder.ticket,
-            trial,
-            asked_back: holder.asked_back.clone(),
-            paces,
-        }
+    /// Whether it is not known that the backend answers this beside the others: it may keep it
+    /// waiting in its own queue.
+    #[must_use]
+    pub fn is_tried(&self) -> bool {
+        self.tried
     }
 
     /// Resolves when a person waits and this is background work: it should end at once. A
@@ -52,7 +47,8 @@ impl Lease {
 
     /// Calls the model, under limits and a stop token as [`guarded`] does it. The wait for the
     /// first chunk is `base`'s, or longer for a long prompt by the pace that the model has
-    /// shown. What comes of the call tells the backend's guard its pace and its health.
+    /// shown; where the backend may answer others first, it begins anew with each thing that
+    /// they are told. What comes of the call tells the backend's guard its pace and its health.
     pub fn call(
         &self,
         request: ChatRequest,
@@ -80,11 +76,14 @@ impl Lease {
         self.actor.do_send(CallBegan {
             model: request.model.clone(),
             prompt,
+            streamed: request.streamed,
             ticket: self.ticket,
             trial: self.trial,
             stop: stop.clone(),
         });
-        guarded(self.backend.chat(request), limits, stop).inspect(move |item| meter.see(item))
+        guarded(self.backend.chat(request), limits, stop)
+            .beside(self.pulse.clone())
+            .inspect(move |item| meter.see(item))
     }
 }
 
@@ -114,12 +113,10 @@ impl Meter<'_> {
         match item {
             Ok(ChatDelta::Prefill { .. }) => {}
             Ok(ChatDelta::Thinking(text) | ChatDelta::Text(text)) => {
-                self.first.get_or_insert_with(Instant::now);
+                self.talks();
                 self.said_bytes += text.len();
             }
-            Ok(ChatDelta::ToolCall(_)) => {
-                self.first.get_or_insert_with(Instant::now);
-            }
+            Ok(ChatDelta::ToolCall(_)) => self.talks(),
             Ok(ChatDelta::Done { usage, .. }) => {
                 let counted = usage.map_or_else(
                     || u32::try_from(self.said_bytes / 4).unwrap_or(u32::MAX),
@@ -128,7 +125,17 @@ impl Meter<'_> {
                 let timing = self.timing(counted);
                 self.tell(Health::Well, None, timing);
             }
-            Err(error) => self.tell(health_of(error), Some(error.to_string()), None),
+            Err(error) => self.tell(health_of(error), Some(error), None),
+        }
+    }
+
+    fn talks(&mut self) {
+        if self.first.is_none() {
+            self.first = Some(Instant::now());
+            if self.streamed {
+                // Once a call, as `CallEnded` is.
+                self.lease.actor.do_send(CallTalks(self.lease.ticket));
+            }
         }
     }
 
@@ -143,11 +150,13 @@ impl Meter<'_> {
         })
     }
 
-    fn tell(&self, health: Health, problem: Option<String>, timing: Option<Timing>) {
+    fn tell(&self, health: Health, error: Option<&LlmError>, timing: Option<Timing>) {
         self.lease.actor.do_send(CallEnded {
+            ticket: self.lease.ticket,
             model: self.model.clone(),
             health,
-            problem,
+            busy: matches!(error, Some(LlmError::Busy { .. })),
+            problem: error.map(ToString::to_string),
             trial: self.lease.trial,
             timing,
         });

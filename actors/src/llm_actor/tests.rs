@@ -6,6 +6,7 @@
 )]
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use actix::System;
 use async_trait::async_trait;
@@ -15,6 +16,7 @@ use tokio::task::yield_now;
 use super::*;
 use crate::completion::{Question, ask};
 use crate::domain::model_choice::Choice;
+use crate::domain::slots::Capacity;
 use crate::llm::guard::StreamLimits;
 use crate::llm::{ChatStream, LlmError, Probe};
 use crate::models::{GuardedBackend, Models};
@@ -47,7 +49,7 @@ type Scene = Result<Vec<(u64, ChatDelta)>, LlmError>;
 /// A backend that does what its script says, call by call, and then never answers.
 #[derive(Debug)]
 struct Scripted {
-    slots: usize,
+    capacity: Capacity,
     script: Mutex<VecDeque<Scene>>,
     state: Mutex<BackendState>,
     asked: AtomicU64,
@@ -70,16 +72,13 @@ impl Backend for Scripted {
         "nowhere".to_owned()
     }
 
-    fn slots(&self) -> usize {
-        self.slots
-    }
-
     async fn probe(&self) -> Probe {
         Probe {
             state: self.state.lock().unwrap().clone(),
             version: None,
             models: Vec::new(),
             default_model: None,
+            capacity: Some(self.capacity),
         }
     }
 
@@ -107,8 +106,12 @@ struct House {
 
 impl House {
     fn new(slots: usize) -> Self {
+        Self::with(Parallel::Fixed(slots), Capacity::Unknown)
+    }
+
+    fn with(parallel: Parallel, capacity: Capacity) -> Self {
         let backend = Arc::new(Scripted {
-            slots,
+            capacity,
             script: Mutex::default(),
             state: Mutex::new(BackendState::Ready),
             asked: AtomicU64::new(0),
@@ -120,7 +123,7 @@ impl House {
             "test",
             RestartPolicy::default(),
             closed.clone(),
-            move |guard| LlmActor::new(Arc::clone(&guarded), tx.clone(), guard),
+            move |guard| LlmActor::new(Arc::clone(&guarded), parallel, tx.clone(), guard),
             || {},
         );
         Self {
@@ -185,6 +188,7 @@ fn question(priority: Priority, text: &str) -> Question {
                 ..ModelInfo::default()
             },
             instead_of: None,
+            fell_back_from: None,
         },
         messages: vec![crate::protocol::chat::ChatMessage::User {
             content: text.to_owned(),
@@ -240,6 +244,7 @@ fn lanes_go_in_order_and_each_in_the_order_of_arrival() {
         let view = |ahead| QueueView {
             running: vec![Priority::Interactive],
             ahead,
+            most: 1,
         };
         assert_eq!(house.models.queue(KIND, second).await, Some(view(0)));
         assert_eq!(house.models.queue(KIND, last).await, Some(view(1)));
@@ -284,9 +289,7 @@ fn background_work_makes_way_for_a_person() {
             yield_now().await;
         }
         // Work that nobody waits for takes nothing away.
-        house
-            .line_up(Priority::Compression, "summary", &order)
-            .await;
+        house.line_up(Priority::Background, "title", &order).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert!(!asked.is_finished());
         let lease = house.take(Priority::Interactive).await;
@@ -469,5 +472,59 @@ fn a_slow_model_is_given_the_time_that_it_has_shown_to_need() {
             ..request(3_000, true)
         };
         assert_eq!(waited(other).await, 120);
+    });
+}
+
+#[test]
+fn a_backend_that_says_nothing_of_itself_is_tried_and_believed() {
+    on_paused_arbiter(async {
+        let house = House::with(Parallel::Auto, Capacity::Unknown);
+        for _ in 0..3 {
+            house.script(Ok(vec![(1, text()), (30, done())]));
+        }
+        let stream = async || {
+            let lease = house.take(Priority::Interactive).await;
+            let tried = lease.is_tried();
+            let stream = lease.call(request(1, true), LIMITS, CancellationToken::new());
+            stream.collect::<Vec<_>>().await;
+            tried
+        };
+        let begun = Instant::now();
+        // The second goes while the first does; once they have done so for a while, a third.
+        let tried = tokio::join!(stream(), stream(), stream());
+        assert_eq!(tried, (false, true, true));
+        assert_eq!(begun.elapsed().as_secs(), 34);
+        let two = (
+            house.take(Priority::Background).await,
+            house.take(Priority::Background).await,
+        );
+        assert!(!two.0.is_tried() && !two.1.is_tried());
+    });
+}
+
+#[test]
+fn a_call_that_a_backend_keeps_waiting_is_not_given_up_while_others_are_told_something() {
+    on_paused_arbiter(async {
+        let house = House::with(Parallel::Auto, Capacity::Unknown);
+        // Longer than a first chunk may take.
+        house.script(Ok((0..10)
+            .map(|_| (50, text()))
+            .chain([(50, done())])
+            .collect()));
+        house.script(Ok(vec![(550, text()), (1, done())]));
+        let first = house.take(Priority::Interactive).await;
+        let second = actix::spawn({
+            let models = house.models.clone();
+            async move { models.acquire(KIND, Priority::Interactive).await.unwrap() }
+        });
+        let others = first.call(request(1, true), LIMITS, CancellationToken::new());
+        let waits = async {
+            let lease = second.await.unwrap();
+            assert!(lease.is_tried());
+            let stream = lease.call(request(1, true), LIMITS, CancellationToken::new());
+            stream.collect::<Vec<_>>().await
+        };
+        let (_, waited) = tokio::join!(others.collect::<Vec<_>>(), waits);
+        assert_eq!(waited, [Ok(text()), Ok(done())]);
     });
 }

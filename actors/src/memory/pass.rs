@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::completion::{Question, ask};
 use crate::domain::context;
 use crate::domain::memory::{extraction, summary};
-use crate::domain::model_choice::Choice;
+use crate::domain::model_choice::{Choice, Wanted};
 use crate::llm::guard::StreamLimits;
 use crate::llm_actor::Priority;
 use crate::models::Models;
@@ -222,7 +222,7 @@ impl Reader {
 
     /// The default model. None where only a toy is there, which can't do this.
     async fn model(&self) -> Result<Option<Choice>, NaviError> {
-        let choice = self.models.choose(None).await?;
+        let choice = self.models.choose(Wanted::default()).await?;
         Ok((!choice.model.demo).then_some(choice))
     }
 
@@ -237,7 +237,7 @@ impl Reader {
             choice: choice.clone(),
             messages,
             temperature,
-            context_window: context::window(&choice.model, self.context_window),
+            context_window: self.context_window,
             max_output_tokens,
             priority: Priority::Background,
         };

@@ -39,7 +39,7 @@ pub enum MessageState {
     Stopped,
     /// A crash or shutdown cut it off.
     Interrupted,
-    /// The backend failed in the middle of it.
+    /// The backend ended in the middle of it: it failed, or its limit of tokens was reached.
     Failed,
 }
 

@@ -16,9 +16,12 @@ pub struct Profile {
     /// `enabled_tools` where empty.
     #[serde(default)]
     pub subagent_tools: Vec<String>,
-    #[serde(default = "default_backend")]
-    pub llm_backend: String,
-    /// The backend's default model where absent.
+    /// The backend that answers, where it can. Where absent, the first that can in the order of
+    /// `LLM_BACKEND`, which begins with Ollama.
+    #[serde(default)]
+    pub llm_backend: Option<String>,
+    /// As its backend calls it; Ollama where the profile names none. The default model where
+    /// absent.
     #[serde(default)]
     pub model: Option<String>,
     pub temperature: f32,
@@ -63,10 +66,6 @@ impl Default for ProfileFlags {
             subagent_planning_enabled: false,
         }
     }
-}
-
-fn default_backend() -> String {
-    "ollama".to_owned()
 }
 
 fn default_max_iterations() -> u32 {

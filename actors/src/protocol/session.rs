@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::approval::{ConsentMode, PendingApproval};
 use super::command::SendMode;
+use super::event::WaitReason;
 use super::file::AttachedFile;
 use super::ids::{CallId, MessageId, RunId, SessionId, UserId};
 use super::message::Message;
@@ -100,6 +101,15 @@ pub struct ActiveRun {
     pub message_id: MessageId,
     pub model: String,
     pub started_at: DateTime<Utc>,
+    /// What it was last told to wait for, if nothing moved since but streamed text.
+    pub waiting: Option<RunWait>,
+}
+
+/// Why a run stands still.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunWait {
+    pub reason: WaitReason,
+    pub detail: String,
 }
 
 /// A session with its conversation, as it stood when `last_seq` was its newest event.
@@ -126,6 +136,8 @@ pub struct SessionSnapshot {
     pub unknown_calls: Vec<UnknownCall>,
     /// Whether `{"type":"continue"}` would do something.
     pub can_continue: bool,
+    /// Why the last run failed or was interrupted.
+    pub reason: Option<String>,
     pub max_context_tokens: u32,
     pub last_seq: u64,
     pub epoch: i64,

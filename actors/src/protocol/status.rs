@@ -24,6 +24,14 @@ impl BackendKind {
             Self::Starter => "starter",
         }
     }
+
+    /// The kind of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Ollama, Self::Openai, Self::Starter]
+            .into_iter()
+            .find(|kind| kind.as_str() == name)
+    }
 }
 
 /// Whether a backend can take a call.
@@ -85,6 +93,9 @@ pub struct ModelInfo {
     /// A toy: it chats, and can do nothing else.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub demo: bool,
+    /// The default model of the settings, which the backend lacks and this one stands in for.
+    #[serde(skip)]
+    pub stands_for: Option<String>,
 }
 
 /// The service as the page shows it.

@@ -4,53 +4,61 @@ use actix::Addr;
 
 use super::context::RunContext;
 use super::driver::{Driver, Way};
-use super::{ChildReport, From, RunActor, RunSetup, Work};
+use super::{ChildReport, RunActor, RunSetup, Work};
 use crate::domain::context;
 use crate::domain::model_choice;
-use crate::domain::run_loop::{Record, RunEnd, RunLoop, RunStart, RunSummary, failed};
+use crate::domain::run_loop::{Cut, Record, RunLoop, RunStart, ended_unbegun};
+use crate::domain::session::command::Command;
+use crate::domain::session::transition::StartPoint;
 use crate::protocol::error::NaviError;
 use crate::protocol::event::Event;
 use crate::protocol::message::Role;
-use crate::services::Services;
-use crate::session::messages::Commit;
+use crate::services::{Services, now};
+use crate::session::messages::Ask;
 
 /// Drives a run from its start to its end.
-pub(super) async fn drive(setup: RunSetup, own: Addr<RunActor>) {
+pub(super) async fn drive(mut setup: RunSetup, own: Addr<RunActor>) {
     let origin = setup.origin;
     let session = setup.session.clone();
-    match begin(&setup).await {
-        Ok((way, context)) => {
+    let begun = tokio::select! {
+        biased;
+        () = setup.ends.stop.cancelled() => None,
+        begun = begin(&setup) => Some(begun),
+    };
+    let error = match begun {
+        Some(Ok((way, context))) => {
             let (driver, records) = driver(setup, own, &way, context);
-            driver.drive(way, records).await;
+            return driver.drive(way, records).await;
         }
-        Err(error) => {
+        Some(Err(error)) => {
             tracing::warn!(code = ?error.code, %error, "run cannot begin");
-            let mut records = Vec::new();
-            if !origin.is_subagent() {
-                records.push(Record::Event(failed(&error)));
-            }
-            let problem = error.message.clone();
-            records.push(Record::Ended(RunSummary {
-                end: RunEnd::Failed(error),
-                text: String::new(),
-                iterations: 0,
-                prompt_tokens: 0,
-                completion_tokens: 0,
-                leaked_calls: 0,
-            }));
-            let run_id = origin.run_id;
-            // A session that is gone has taken the run's end into its own hands.
-            let _ = session.send(Commit { run_id, records }).await;
-            if let Work::Child(task) = setup.work {
-                // The parent may be gone too.
-                let _ = task.finished.send(ChildReport {
-                    problem: Some(problem),
-                    text: String::new(),
-                    outside: false,
-                    tokens: 0,
-                });
-            }
+            Some(error)
         }
+        None => None,
+    };
+    let problem = error.as_ref().map(|error| error.message.clone());
+    let mut records = Vec::new();
+    if let (None, Work::Turn(turn)) = (&error, &mut setup.work)
+        && let StartPoint::Stored(run_loop) = &mut turn.from
+    {
+        // Its calls are open.
+        records = run_loop.cut(&Cut::Stopped, None, now());
+    }
+    if records.is_empty() {
+        records = ended_unbegun(origin, error);
+    }
+    let run_id = origin.run_id;
+    // A session that is gone has taken the run's end into its own hands.
+    let ended = Command::Record { run_id, records };
+    let _ = session.send(Ask::<u64>::new(ended)).await;
+    if let Work::Child(task) = setup.work {
+        // The parent may be gone too.
+        let _ = task.finished.send(ChildReport {
+            problem: problem.or_else(|| Some("it was stopped".to_owned())),
+            text: String::new(),
+            outside: false,
+            tokens: 0,
+        });
     }
 }
 
@@ -85,16 +93,17 @@ fn driver(
 ) -> (Driver, Vec<Record>) {
     let from = match &mut setup.work {
         Work::Turn(turn) => std::mem::take(&mut turn.from),
-        Work::Child(_) => From::default(),
+        Work::Child(_) => StartPoint::default(),
     };
     let again = match from {
-        From::Stored(run_loop) => {
+        StartPoint::Stored(run_loop) => {
             tracing::info!(profile = way.profile.id, "run goes on after a restart");
             let mut driver = Driver::new(setup, own, *run_loop, context);
             driver.prepare_again(way);
-            return (driver, Vec::new());
+            driver.run_loop.on_window(way.window);
+            return (driver, vec![Record::Window(way.window)]);
         }
-        From::Start { again } => again,
+        StartPoint::Start { again } => again,
     };
     let (goal, wants_plan, context_tokens) = match &setup.work {
         Work::Turn(turn) => (
@@ -121,6 +130,7 @@ fn driver(
     let mut records = vec![Record::Began {
         backend: way.choice.kind.as_str().to_owned(),
         model: way.choice.model.name.clone(),
+        window: way.window,
     }];
     records.extend(notices(&setup.services, way));
     tracing::info!(
@@ -134,20 +144,46 @@ fn driver(
     (driver, records)
 }
 
-/// What is told of the way: that the session's profile is gone, and, once, that a profile's
-/// model is.
+/// What is told of the way: that the session's profile is gone, and, once, which models and
+/// which backend are that should answer.
 pub(super) fn notices(services: &Services, way: &Way) -> Vec<Record> {
-    let missing = way.choice.instead_of.as_ref();
-    let missing = missing.filter(|missing| services.tells_missing(missing));
-    let missing = missing.map(|missing| Event::Notice {
-        code: "model_missing".to_owned(),
-        message: format!(
-            "the profile's model {missing} is not there; {} answers instead",
-            way.choice.model.name
-        ),
+    let (model, backend) = (&way.choice.model.name, way.choice.kind.as_str());
+    let told = |code: &str, message: String| Event::Notice {
+        code: code.to_owned(),
+        message,
         is_subagent: false,
+    };
+    let untold =
+        |model: &Option<String>| model.clone().filter(|model| services.tells_missing(model));
+    let own = untold(&way.choice.instead_of);
+    let default = untold(&way.choice.model.stands_for);
+    let missing = match (own, default) {
+        (None, None) => None,
+        (Some(own), None) => Some(format!("the profile's model {own} is not there")),
+        (None, Some(default)) => Some(format!("the default model {default} is not there")),
+        (Some(own), Some(default)) => Some(format!(
+            "neither the profile's model {own} nor the default model {default} is there"
+        )),
+    };
+    let missing = missing.map(|missing| {
+        told(
+            "model_missing",
+            format!("{missing}; {model} answers instead"),
+        )
     });
-    let events = way.notice.clone().into_iter().chain(missing);
+    let fell_back = way.choice.fell_back_from.and_then(|kind| {
+        let asked = kind.as_str();
+        let first = services.tells_missing(&format!("backend {asked}"));
+        first.then(|| told("backend_missing", format!(
+            "the profile's backend {asked} cannot answer now (LLM_BACKEND decides which are there); {model} of {backend} answers instead"
+        )))
+    });
+    let events = way
+        .notice
+        .clone()
+        .into_iter()
+        .chain(fell_back)
+        .chain(missing);
     events.map(Record::Event).collect()
 }
 

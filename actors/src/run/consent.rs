@@ -14,6 +14,8 @@ use crate::domain::consent::{self, Answer, Asking, Question, Rule, Verdict};
 use crate::domain::cut::cut_middle;
 use crate::domain::files::FileViews;
 use crate::domain::run_loop::{CallPlan, CallResult, PlannedCall, Record, Reply};
+use crate::domain::session::ConsentState;
+use crate::domain::session::command::Command;
 use crate::protocol::approval::{
     ApprovalRequest, ConsentEntry, DecidedBy, Detail, DetailKind, PendingApproval, Permission,
     PermittedBy,
@@ -22,7 +24,7 @@ use crate::protocol::event::{Event, WaitReason};
 use crate::protocol::ids::{ApprovalId, CallId};
 use crate::protocol::message::ToolOutcome;
 use crate::services::now;
-use crate::session::messages::{AwaitAnswer, GetStanding, Park, RunGone, Standing};
+use crate::session::messages::{Ask, GetConsent, RunGone, Tell};
 use crate::store::StoreError;
 use crate::tools::output::{is_deceptive, shortened};
 use crate::tools::registry::PreparedCall;
@@ -73,7 +75,7 @@ impl Driver {
         group: &[PlannedCall],
         agents: &Arc<dyn Agents>,
     ) -> Result<Opened, RunGone> {
-        let mut standing = self.standing().await?;
+        let mut standing = self.consent_state().await?;
         let mut opened = Opened {
             begun: Vec::new(),
             asked: Vec::new(),
@@ -143,8 +145,8 @@ impl Driver {
         }
     }
 
-    async fn standing(&self) -> Result<Standing, RunGone> {
-        let asked = self.session.send(GetStanding(self.origin.run_id));
+    async fn consent_state(&self) -> Result<ConsentState, RunGone> {
+        let asked = self.session.send(GetConsent(self.origin.run_id));
         asked.await.unwrap_or(Err(RunGone))
     }
 
@@ -152,7 +154,7 @@ impl Driver {
         &self,
         way: &Way,
         planned: &PlannedCall,
-        standing: &Standing,
+        standing: &ConsentState,
         agents: &Arc<dyn Agents>,
     ) -> Ruling {
         let call = &planned.call;
@@ -276,11 +278,14 @@ impl Driver {
         let session = self.session.clone();
         let run_id = self.origin.run_id;
         Box::pin(async move {
-            let asked = AwaitAnswer {
+            let asked = Command::AwaitAnswer {
                 run_id,
                 approval_id,
             };
-            let answer = session.send(asked).await.unwrap_or(Err(RunGone));
+            let answer = match session.send(Ask::new(asked)).await {
+                Ok(answer) => answer.map_err(RunGone::from),
+                Err(_) => Err(RunGone),
+            };
             Moved::Answered(call_id, answer)
         })
     }
@@ -298,7 +303,7 @@ impl Driver {
         let mut records = self.run_loop.on_tools_started(one);
         if answer.resolution.decision.permission() == Permission::Allow {
             self.commit(records).await?;
-            let standing = self.standing().await?;
+            let standing = self.consent_state().await?;
             return Ok(Some((asked.digest, standing.tainted_at.is_some())));
         }
         let reason = match answer.resolution.by {
@@ -336,7 +341,8 @@ impl Driver {
             self.commit(records).await?;
         }
         // A session that is gone has nothing to leave.
-        let _ = self.session.send(Park(self.origin.run_id)).await;
+        let park = Tell(Command::Park(self.origin.run_id));
+        let _ = self.session.send(park).await;
         Err(RunGone)
     }
 }

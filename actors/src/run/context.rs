@@ -14,7 +14,7 @@ use crate::domain::model_choice;
 use crate::domain::planning::AgentInfo;
 use crate::domain::run_loop::{Record, ToolUse};
 use crate::files::SessionFiles;
-use crate::llm_actor::Ticket;
+use crate::llm_actor::{Priority, Ticket};
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::error::NaviError;
 use crate::protocol::ids::{MessageId, SessionId, UserId};
@@ -164,12 +164,8 @@ impl Driver {
     }
 
     /// What the next model call stands in.
-    pub(super) fn frame(&self, way: &Way, tools: ToolUse) -> Frame {
+    pub(super) fn frame(&self, way: &Way, tool_use: ToolUse) -> Frame {
         let profiles = self.services.profiles.all();
-        let tools = match tools {
-            ToolUse::Offered => self.specs(way, &agents(&profiles)),
-            ToolUse::Withheld => Vec::new(),
-        };
         let mut notes = context::notes(&self.context.messages);
         notes.extend(self.run_loop.notes());
         let allowed = self.allowed(&way.profile);
@@ -178,10 +174,12 @@ impl Driver {
             &self.services.persona(),
             &way.choice.model,
             context::Offer {
-                tools,
+                tools: self.specs(way, &agents(&profiles)),
+                tool_use,
                 prompts: self.registry.prompts(&allowed),
                 notes,
                 context_window: self.services.context_window,
+                room: self.room,
                 think: self.services.think,
                 kind: if self.origin.is_subagent() {
                     RunKind::Subagent
@@ -205,18 +203,24 @@ impl Driver {
             return Ok(());
         };
         let policy = self.services.compression;
-        if !compression::is_due(
-            turn.context_tokens,
-            way.window,
-            f64::from(policy.threshold),
-            policy.enabled,
-        ) {
+        let threshold = f64::from(policy.threshold);
+        if compression::is_due(turn.context_tokens, way.window, threshold, policy.enabled) {
+            self.compress(way).await?;
+        }
+        Ok(())
+    }
+
+    /// Summarises what of the context is old enough. Where nothing is, or that fails, the
+    /// context is as it was.
+    pub(super) async fn compress(&mut self, way: &Way) -> Result<(), RunGone> {
+        if self.origin.is_subagent() || !self.services.compression.enabled {
             return Ok(());
         }
         let notes = self.session.send(GetNotes).await.map_err(|_| RunGone)?;
         let (ticket, stop) = (Ticket::new(), self.ends.stop.child_token());
         let ordinals = self.context.ordinals.iter().copied();
         let job = CompressionJob {
+            priority: Priority::Compression,
             session_id: self.session_id,
             user_id: self.user_id,
             run_id: self.origin.run_id,
@@ -302,9 +306,11 @@ pub(crate) fn would_send(
     let allowed = registry.names(&profile.enabled_tools);
     let offer = context::Offer {
         tools: registry.enabled(&allowed, &audience).specs,
+        tool_use: ToolUse::Offered,
         prompts: registry.prompts(&allowed),
         notes: context::notes(conversation.messages),
         context_window: services.context_window,
+        room: None,
         think: services.think,
         kind: RunKind::Session,
     };

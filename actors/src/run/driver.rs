@@ -18,6 +18,7 @@ use crate::domain::model_choice::Choice;
 use crate::domain::run_loop::{
     CallBook, CallPlan, Cut, Record, Reply, RunEnd, RunLoop, RunSummary, Step,
 };
+use crate::domain::session::{self, command::Command, transition::CheckpointState};
 use crate::protocol::command::PlainConsent;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, MessageId, Origin, SessionId, UserId};
@@ -26,7 +27,7 @@ use crate::protocol::profile::Profile;
 use crate::protocol::tool::Effect;
 use crate::services::{Services, now};
 use crate::session::SessionActor;
-use crate::session::messages::{Checkpoint, Commit, RunGone};
+use crate::session::messages::{Ask, RunGone};
 use crate::tools::registry::{PreparedCall, Registry};
 
 /// How long a run whose time is up may take to say how things stand.
@@ -61,6 +62,8 @@ pub(super) struct Driver {
     /// How many turns the last call had to do without.
     pub(super) told_left_out: usize,
     pub(super) told_cut_prompt: bool,
+    /// Where a server found our guesses low: what a prompt may come to by them.
+    pub(super) room: Option<u32>,
     pub(super) consent: PlainConsent,
     /// The most that its calls may do.
     pub(super) ceiling: Effect,
@@ -117,6 +120,7 @@ impl Driver {
             children_tokens: Arc::default(),
             told_left_out: 0,
             told_cut_prompt: false,
+            room: None,
             consent: setup.consent,
             ceiling: setup.ceiling,
             outside: false,
@@ -167,7 +171,7 @@ impl Driver {
                 Step::Plan(planner) => self.plan(&way, &planner).await?,
                 Step::CallModel { tools } => {
                     way = self.look_around(way).await?;
-                    self.call_model(&way, tools).await?;
+                    self.call_model(&mut way, tools).await?;
                 }
                 Step::RunTools(group) => self.run_tools(&way, &group).await?,
                 Step::Finish(_) => {}
@@ -179,12 +183,8 @@ impl Driver {
     /// Takes in what happened beside the run: steered messages, the todo list, another
     /// profile, tokens that children used.
     async fn look_around(&mut self, way: Way) -> Result<Way, RunGone> {
-        let checkpoint = Checkpoint(self.origin.run_id);
-        let around = self
-            .session
-            .send(checkpoint)
-            .await
-            .unwrap_or(Err(RunGone))?;
+        let checkpoint = Command::Checkpoint(self.origin.run_id);
+        let around: CheckpointState = self.ask(checkpoint).await?;
         self.last_seq = around.last_seq;
         self.run_loop
             .on_children(self.children_tokens.swap(0, Ordering::Relaxed));
@@ -207,8 +207,9 @@ impl Driver {
         match find_way(&self.services, &around.profile_id).await {
             Ok(other) => {
                 self.profile_id = around.profile_id;
-                self.run_loop.on_switch(&other.profile, other.window);
-                let mut records = notices(&self.services, &other);
+                self.room = None;
+                let mut records = self.run_loop.on_switch(&other.profile, other.window);
+                records.extend(notices(&self.services, &other));
                 records.extend(self.context.take_memory(&self.services, self.user_id).await);
                 self.commit(records).await?;
                 Ok(other)
@@ -274,19 +275,30 @@ impl Driver {
                 | Record::Ask(_)
                 | Record::Consented(_)
                 | Record::Waits(_)
+                | Record::Mark(_)
                 | Record::Called(_)
                 | Record::Plan(_)
                 | Record::ContextTokens(_)
                 | Record::Began { .. }
+                | Record::Window(_)
                 | Record::Context(_) => {}
             }
         }
-        let committed = self.session.send(Commit {
+        let record = Command::Record {
             run_id: self.origin.run_id,
             records,
-        });
-        self.last_seq = committed.await.unwrap_or(Err(RunGone))?;
+        };
+        self.last_seq = self.ask(record).await?;
         Ok(())
+    }
+
+    /// Has the session do something, and waits for its reply.
+    async fn ask<T>(&self, command: Command) -> Result<T, RunGone>
+    where
+        T: TryFrom<session::transition::Reply> + Send + 'static,
+    {
+        let asked = self.session.send(Ask::new(command)).await;
+        Ok(asked.map_err(|_| RunGone)??)
     }
 
     /// The message that it works for; a child's is its parent's.

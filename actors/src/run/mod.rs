@@ -32,14 +32,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::domain::history::{ContextState, Segment};
-use crate::domain::run_loop::RunLoop;
+use crate::domain::session::command::{Leaving, LeftRuns};
+use crate::domain::session::transition::StartPoint;
 use crate::protocol::command::PlainConsent;
 use crate::protocol::ids::{MessageId, Origin, SessionId, UserId};
-use crate::protocol::message::ToolCall;
 use crate::protocol::tool::Effect;
 use crate::services::Services;
 use crate::session::SessionActor;
-use crate::session::messages::{Leaving, LeftRuns};
 use crate::supervision::{Ending, Guard};
 
 /// What a run starts from.
@@ -80,24 +79,9 @@ pub struct Turn {
     /// Whether it may plan.
     pub plans: bool,
     pub context: ContextState,
-    pub from: From,
+    pub from: StartPoint,
     /// Where the conversation's messages are.
     pub path: Vec<Segment>,
-}
-
-/// Where a run is taken up.
-#[derive(Debug)]
-pub enum From {
-    /// At its start; with calls of the run before it that are made again first.
-    Start { again: Vec<ToolCall> },
-    /// Where its loop stood before a restart.
-    Stored(Box<RunLoop>),
-}
-
-impl Default for From {
-    fn default() -> Self {
-        Self::Start { again: Vec::new() }
-    }
 }
 
 /// A bounded task for a child.

@@ -10,12 +10,13 @@ use super::asking::QUIET;
 use super::calls::{OpenCall, outcome_of};
 use super::driver::{Driver, Way};
 use super::pace::Pace;
+use crate::domain::context::overflow::{self, Overflow};
 use crate::domain::lanes::waiting_detail;
 use crate::domain::run_loop::{Record, Reply, ToolUse};
 use crate::domain::{context, leaked_calls};
 use crate::llm::LlmError;
 use crate::llm_actor::{Lease, Priority, Ticket};
-use crate::protocol::chat::{ChatDelta, ChatRequest, Usage};
+use crate::protocol::chat::{ChatDelta, ChatRequest, FinishReason, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Event, PartKind, WaitReason};
 use crate::protocol::ids::MessageId;
@@ -29,6 +30,9 @@ const RETRIES: usize = 3;
 /// The longest pause before one that a server can ask for.
 const RETRY_AFTER_CAP: Duration = Duration::from_secs(30);
 
+/// How far the prompt is read is told at most this often.
+const PROGRESS: Duration = Duration::from_secs(2);
+
 /// What came of one attempt.
 enum Attempt {
     Whole,
@@ -37,13 +41,65 @@ enum Attempt {
     /// The run's time is up.
     TimeUp,
     Failed(NaviError),
+    /// The server takes no prompt of this length.
+    TooLong(NaviError, Overflow),
     /// It failed before it said anything, and may do better.
     Again(LlmError),
 }
 
+/// Whether a prompt that is too long may be followed by a shorter one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shorter {
+    May,
+    MayNot,
+}
+
+/// A prompt that a server found too long.
+struct TooLong {
+    told: Overflow,
+    /// What it comes to by our guess.
+    estimated: u32,
+}
+
 impl Driver {
-    /// Calls the model and has what comes of it recorded.
-    pub(super) async fn call_model(&mut self, way: &Way, tools: ToolUse) -> Result<(), RunGone> {
+    /// Calls the model and has what comes of it recorded. A server that finds the prompt too
+    /// long teaches the model's window: what is old is summarised, what does not fit even so is
+    /// left out of this call, and the model is asked again.
+    pub(super) async fn call_model(
+        &mut self,
+        way: &mut Way,
+        tools: ToolUse,
+    ) -> Result<(), RunGone> {
+        for again in [Shorter::May, Shorter::May, Shorter::MayNot] {
+            let compressed = self.room.is_some();
+            let Some(too_long) = self.ask_model(way, tools, again).await? else {
+                return Ok(());
+            };
+            let learnt = overflow::learn(too_long.told, way.window, too_long.estimated);
+            self.room = Some(learnt.room);
+            if learnt.window != way.window {
+                way.window = learnt.window;
+                way.choice.model.context_window = Some(learnt.window);
+                let (models, model) = (&self.services.models, &way.choice.model.name);
+                models.learn_window(way.choice.kind, model, learnt.window);
+                let records = self.run_loop.on_window(learnt.window);
+                self.commit(records).await?;
+            }
+            if !compressed {
+                self.compress(way).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the model once, and again where it failed before it said anything. Gives back a
+    /// prompt that was too long, where a shorter one may follow.
+    async fn ask_model(
+        &mut self,
+        way: &Way,
+        tools: ToolUse,
+        shorter: Shorter,
+    ) -> Result<Option<TooLong>, RunGone> {
         let frame = self.frame(way, tools);
         let built = frame.request(&self.context.conversation());
         self.tell_left_out(built.left_out_turns).await?;
@@ -56,14 +112,13 @@ impl Driver {
             .with_max_times(RETRIES)
             .with_jitter()
             .build();
-        loop {
+        let ended = loop {
             call.attempts += 1;
             match self.attempt(way, &request, &mut reply, &mut call).await? {
                 Attempt::Whole => {
                     match reply.usage {
                         Some(usage) => {
-                            self.tell_cut_prompt(built.estimated_tokens, usage, way)
-                                .await?;
+                            self.tell_cut_prompt(&request, usage).await?;
                         }
                         None => {
                             let said = format!("{}{}", reply.thinking, reply.text);
@@ -74,33 +129,42 @@ impl Driver {
                         }
                     }
                     self.close_call(call, CallOutcome::Done, &reply).await;
-                    return self.take_reply(way, reply).await;
+                    break self.take_reply(way, reply).await;
                 }
-                Attempt::Cut if self.is_to_be_left() => return self.park(Some(reply)).await,
+                Attempt::Cut if self.is_to_be_left() => break self.park(Some(reply)).await,
                 Attempt::Cut => {
                     // The token that cut it says which.
                     let cut = self.cut_now(false).ok_or(RunGone)?;
                     self.close_call(call, outcome_of(&cut), &reply).await;
-                    return self.end_cut(&cut, Some(reply)).await;
+                    break self.end_cut(&cut, Some(reply)).await;
                 }
                 Attempt::TimeUp => {
                     self.close_call(call, CallOutcome::TimeUp, &reply).await;
-                    return self.time_up(Some(reply)).await;
+                    break self.time_up(Some(reply)).await;
+                }
+                Attempt::TooLong(error, told) => {
+                    self.close_call(call, CallOutcome::Failed, &reply).await;
+                    if shorter == Shorter::May {
+                        let estimated = built.estimated_tokens;
+                        return Ok(Some(TooLong { told, estimated }));
+                    }
+                    break self.model_failed(reply, error).await;
                 }
                 Attempt::Failed(error) => {
                     self.close_call(call, CallOutcome::Failed, &reply).await;
-                    return self.model_failed(reply, error).await;
+                    break self.model_failed(reply, error).await;
                 }
                 Attempt::Again(error) => {
                     let Some(pause) = pauses.next() else {
                         self.close_call(call, CallOutcome::Failed, &reply).await;
                         let error = NaviError::new(error.code(), error.to_string());
-                        return self.model_failed(reply, error).await;
+                        break self.model_failed(reply, error).await;
                     };
                     self.pause_before_retry(&error, pause).await?;
                 }
             }
-        }
+        };
+        ended.map(|()| None)
     }
 
     /// Turns that did not fit into a call are told once each time that it gets worse.
@@ -117,20 +181,15 @@ impl Driver {
     }
 
     /// A backend that read clearly less than it was sent has cut the prompt in silence.
-    async fn tell_cut_prompt(
-        &mut self,
-        estimated: u32,
-        usage: Usage,
-        way: &Way,
-    ) -> Result<(), RunGone> {
+    async fn tell_cut_prompt(&mut self, sent: &ChatRequest, usage: Usage) -> Result<(), RunGone> {
         let read = usage.prompt_tokens;
-        if self.told_cut_prompt || !context::prompt_was_cut(estimated, read, way.window) {
+        if self.told_cut_prompt || !context::prompt_was_cut(&sent.messages, read) {
             return Ok(());
         }
         self.told_cut_prompt = true;
         self.notice(
             "prompt_cut",
-            format!("the model server read only {read} of about {estimated} tokens: it cut the prompt to its own window; give it a larger context window, or Navi a smaller one (OLLAMA_NUM_CTX)"),
+            format!("the model server read only {read} tokens of a longer conversation: it cut the prompt to its own window; give it a larger context window, or Navi a smaller one (OLLAMA_NUM_CTX)"),
         )
         .await
     }
@@ -165,6 +224,7 @@ impl Driver {
         self.waiting(WaitReason::Retry, detail).await?;
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
+            () = tokio::time::sleep_until(self.deadline) => {}
             () = self.ends.stop.cancelled() => {}
             () = self.ends.interrupt.cancelled() => {}
         }
@@ -184,8 +244,9 @@ impl Driver {
         .await
     }
 
-    /// Waits for a slot of the backend. None where the run was cut off meanwhile.
+    /// Waits for a slot of the backend. None where the run was cut off or its time was up first.
     async fn slot(&mut self, way: &Way) -> Result<Option<Result<Lease, NaviError>>, RunGone> {
+        let deadline = self.deadline;
         let models = self.services.models.clone();
         let priority = if self.origin.is_subagent() {
             Priority::Subagent
@@ -201,6 +262,7 @@ impl Driver {
                 biased;
                 () = self.ends.stop.cancelled() => return Ok(None),
                 () = self.ends.interrupt.cancelled() => return Ok(None),
+                () = tokio::time::sleep_until(deadline) => return Ok(None),
                 lease = &mut acquire => return Ok(Some(lease)),
                 () = async { if let Some(q) = &mut quiet { q.await } }, if quiet.is_some() => {
                     quiet = None;
@@ -222,8 +284,12 @@ impl Driver {
         if self.cut_now(false).is_some() {
             return Ok(Attempt::Cut);
         }
+        if self.is_time_up() {
+            return Ok(Attempt::TimeUp);
+        }
         let lease = match self.slot(way).await? {
-            None => return Ok(Attempt::Cut),
+            None if self.cut_now(false).is_some() => return Ok(Attempt::Cut),
+            None => return Ok(Attempt::TimeUp),
             // The backend's guard went down. It is started again at once.
             Some(Err(error)) if error.code == ErrorCode::BackendUnavailable => {
                 return Ok(Attempt::Again(LlmError::NotReady {
@@ -240,6 +306,7 @@ impl Driver {
         let mut stream = lease.call(request.clone(), self.services.limits, stop);
         let mut pace = Pace::new(self.origin, reply.message_id);
         let mut quiet = Some(Instant::now() + QUIET);
+        let mut read_so_far = None;
         let mut hides = !request.tools.is_empty();
         loop {
             let tick = pace.due();
@@ -260,7 +327,8 @@ impl Driver {
                 }
                 () = until(told_quiet) => {
                     quiet = None;
-                    self.waiting(WaitReason::Prefill, "the model reads the conversation".to_owned()).await?;
+                    let (reason, detail) = wait_told(&lease, read_so_far);
+                    self.waiting(reason, detail).await?;
                     continue;
                 }
                 item = stream.next() => item,
@@ -276,13 +344,20 @@ impl Driver {
                     let nothing_said = reply.text.is_empty()
                         && reply.thinking.is_empty()
                         && reply.calls.is_empty();
-                    return Ok(if nothing_said && error.is_retryable() {
-                        Attempt::Again(error)
-                    } else {
-                        Attempt::Failed(NaviError::new(error.code(), error.to_string()))
+                    let said_why = NaviError::new(error.code(), error.to_string());
+                    return Ok(match error {
+                        LlmError::ContextOverflow { told, .. } if nothing_said => {
+                            Attempt::TooLong(said_why, told)
+                        }
+                        error if nothing_said && error.is_retryable() => Attempt::Again(error),
+                        _ => Attempt::Failed(said_why),
                     });
                 }
-                Some(Ok(ChatDelta::Prefill { .. })) => {}
+                Some(Ok(ChatDelta::Prefill { read, total })) => {
+                    read_so_far = Some((read, total));
+                    // Where it was told already, that is told again after a while.
+                    quiet = quiet.or_else(|| Some(Instant::now() + PROGRESS));
+                }
                 Some(Ok(ChatDelta::Thinking(text))) => {
                     quiet = None;
                     call.heard();
@@ -309,7 +384,7 @@ impl Driver {
                     call.heard();
                     reply.calls.push(requested);
                 }
-                Some(Ok(ChatDelta::Done { usage, .. })) => {
+                Some(Ok(ChatDelta::Done { usage, finish })) => {
                     let allowed = self.allowed(&way.profile);
                     let is_known = |tool: &str| allowed.iter().any(|known| known == tool);
                     if hides && leaked_calls::parse(&reply.text, is_known).is_some() {
@@ -320,6 +395,7 @@ impl Driver {
                         self.end_thinking(&mut pace).await?;
                     }
                     reply.usage = usage;
+                    reply.cut = finish == FinishReason::Length;
                     return Ok(Attempt::Whole);
                 }
             }
@@ -345,6 +421,24 @@ impl Driver {
             .send(Stream(pieces))
             .await
             .unwrap_or(Err(RunGone))
+    }
+}
+
+/// What a call that says nothing waits for, by how many tokens of how many were read.
+fn wait_told(lease: &Lease, read: Option<(u32, u32)>) -> (WaitReason, String) {
+    match read {
+        Some((read, total)) => (
+            WaitReason::Prefill,
+            format!("the model has read {read} of {total} tokens of the conversation"),
+        ),
+        None if lease.is_tried() => (
+            WaitReason::Lane,
+            "the model server was asked beside others; it may answer them first".to_owned(),
+        ),
+        None => (
+            WaitReason::Prefill,
+            "the model reads the conversation".to_owned(),
+        ),
     }
 }
 

@@ -5,7 +5,7 @@ use super::calls::outcome_of;
 use super::context::agents;
 use super::driver::{Driver, Way};
 use crate::completion::{self, AskedCall, Question};
-use crate::domain::planning::{Planner, TEMPERATURE, Task};
+use crate::domain::planning::{Planner, PlanningReply, TEMPERATURE, Task};
 use crate::llm_actor::{Priority, Ticket};
 use crate::protocol::inspect::{CallKind, CallOutcome};
 use crate::services::now;
@@ -36,7 +36,7 @@ impl Driver {
             messages: planner.messages(&task),
             temperature: TEMPERATURE,
             context_window: way.window,
-            max_output_tokens: planner.max_output_tokens(),
+            max_output_tokens: planner.max_output_tokens(services.runs.plan_tokens),
             priority: Priority::Planning,
         };
         let call = AskedCall::new(CallKind::Plan, Some(self.last_seq), &question);
@@ -67,7 +67,10 @@ impl Driver {
         }
         let usage = answer.as_ref().ok().and_then(|answer| answer.usage);
         self.run_loop.on_aside(usage);
-        let reply = answer.as_ref().ok().map(|answer| answer.text.as_str());
+        let reply = answer.as_ref().ok().map(|answer| PlanningReply {
+            text: &answer.text,
+            finish: answer.finish,
+        });
         let records = self.run_loop.on_planned(reply, &task, now());
         self.commit(records).await
     }

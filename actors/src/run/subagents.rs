@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::driver::Driver;
 use super::{ChildReport, ChildTask, Ends, RunActor, RunChild, RunSetup, Work};
 use crate::domain::consent;
+use crate::domain::session::command::ChildStart;
 use crate::protocol::command::PlainConsent;
 use crate::protocol::ids::{CallId, MessageId, Origin, RunId, SessionId, UserId};
 use crate::protocol::profile::Profile;
@@ -161,13 +162,15 @@ impl Agents for Spawner {
         let _stop = ends.stop.clone().drop_guard();
         let run_id = RunId::new();
         let start = StartChild {
-            origin: Origin {
-                run_id,
-                parent_run_id: Some(self.parent.run_id),
+            start: ChildStart {
+                origin: Origin {
+                    run_id,
+                    parent_run_id: Some(self.parent.run_id),
+                },
+                call_id: call_id.clone(),
+                profile_id: profile_id.clone(),
+                task: order.task.clone(),
             },
-            call_id: call_id.clone(),
-            profile_id: profile_id.clone(),
-            task: order.task.clone(),
             stop: ends.stop.clone(),
         };
         match self.session.send(start).await {

@@ -16,9 +16,12 @@ use crate::domain::consent;
 use crate::domain::files::FileViews;
 use crate::domain::run_loop::{CallPlan, CallResult, PlannedCall};
 use crate::domain::scratchpad::ScratchpadCommand;
+use crate::domain::session::command::Command;
+use crate::domain::session::transition::Reply;
 use crate::domain::todo::TodoCommand;
 use crate::files::KeptImages;
 use crate::memory::MemoryOf;
+use crate::profiles::Profiles;
 use crate::protocol::ids::{CallId, RunId};
 use crate::protocol::memory::FactSource;
 use crate::protocol::message::ToolOutcome;
@@ -26,7 +29,7 @@ use crate::protocol::profile::Profile;
 use crate::protocol::todo::{Scratchpad, TodoItem};
 use crate::services::now;
 use crate::session::SessionActor;
-use crate::session::messages::{ChangeScratchpad, ChangeTodo, RunGone, SwitchProfile};
+use crate::session::messages::{Ask, RunGone};
 use crate::tools::registry::PreparedCall;
 use crate::tools::{
     Agents, LiveOutput, SessionState, ToolContext, ToolError, ToolResult, spawn_agent,
@@ -136,6 +139,7 @@ impl Driver {
                 session: self.session.clone(),
                 run_id: self.origin.run_id,
                 profile: Arc::clone(&way.profile),
+                profiles: Arc::clone(&self.services.profiles),
             }),
             agents: Arc::clone(agents),
             memory: Arc::new(MemoryOf {
@@ -282,35 +286,47 @@ struct SessionOf {
     session: Addr<SessionActor>,
     run_id: RunId,
     profile: Arc<Profile>,
+    profiles: Arc<Profiles>,
+}
+
+impl SessionOf {
+    async fn ask<T>(&self, command: Command) -> Result<T, ToolError>
+    where
+        T: TryFrom<Reply> + Send + 'static,
+    {
+        let asked = self.session.send(Ask::new(command)).await;
+        Ok(asked.map_err(gone)??)
+    }
 }
 
 #[async_trait]
 impl SessionState for SessionOf {
     async fn todo(&self, command: TodoCommand) -> Result<Vec<TodoItem>, ToolError> {
-        let change = ChangeTodo {
+        self.ask(Command::ChangeTodo {
             run_id: self.run_id,
             profile: Arc::clone(&self.profile),
             command,
-        };
-        self.session.send(change).await.map_err(gone)?
+        })
+        .await
     }
 
     async fn switch_profile(&self, profile_id: String) -> Result<String, ToolError> {
-        let switch = SwitchProfile {
+        let found = self.profiles.find(&profile_id);
+        let switch = Command::SwitchProfile {
             run_id: self.run_id,
-            profile_id,
+            profile: found.map_err(|error| ToolError(error.message))?,
         };
-        let profile = self.session.send(switch).await.map_err(gone)??;
+        let profile: Arc<Profile> = self.ask(switch).await?;
         Ok(profile.name.clone())
     }
 
     async fn scratchpad(&self, command: ScratchpadCommand) -> Result<Scratchpad, ToolError> {
-        let change = ChangeScratchpad {
+        self.ask(Command::ChangeScratchpad {
             run_id: self.run_id,
             profile: Arc::clone(&self.profile),
             command,
-        };
-        self.session.send(change).await.map_err(gone)?
+        })
+        .await
     }
 }
 

@@ -5,51 +5,29 @@ use std::sync::Arc;
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use tokio_util::sync::CancellationToken;
 
-use super::sequencer::Submission;
-use super::{Phase, SessionActor};
+use super::SessionActor;
 use crate::completion;
 use crate::compression::{Compress, CompressionJob, Summarised, event};
-use crate::domain::compression;
-use crate::domain::run_loop::RunEnd;
+use crate::domain::session::command::Command;
+use crate::domain::session::transition::{Compacted, Exchange};
 use crate::domain::{model_choice, title};
 use crate::llm_actor::{Priority, Ticket};
-use crate::protocol::ids::{Origin, RunId};
-use crate::protocol::message::{Message, Role};
+use crate::protocol::ids::RunId;
 use crate::services::Services;
-use crate::store::Write;
 
 impl SessionActor {
-    /// The workers after a turn. Whatever fails in them costs the turn nothing.
-    pub(super) fn after_turn(&mut self, ctx: &mut Context<Self>, run_id: RunId, end: &RunEnd) {
-        if matches!(self.phase, Phase::Closing(_)) {
-            return;
-        }
-        if matches!(end, RunEnd::Answered | RunEnd::Limited) {
-            self.find_title(ctx);
-            self.compress_if_due(ctx, run_id);
-        }
-    }
-
-    fn compress_if_due(&mut self, ctx: &mut Context<Self>, run_id: RunId) {
-        let policy = self.services.compression;
-        let tokens = self.state.summary.context_token_count;
-        if !self.state.queue.is_empty()
-            || !compression::is_due(
-                tokens,
-                self.window,
-                f64::from(policy.threshold),
-                policy.enabled,
-            )
-        {
-            // A message that waits has a run that looks at this first thing.
+    /// Has old turns of the branch that is shown summarised, unless nobody wants that any more.
+    pub(super) fn summarise(&mut self, ctx: &mut Context<Self>, summary: u64, run_id: RunId) {
+        if !self.session.wants_summary(summary) {
             return;
         }
         let stop = CancellationToken::new();
         self.compressing = Some(stop.clone().drop_guard());
         let services = Arc::clone(&self.services);
-        let (id, user_id) = (self.id, self.state.summary.user_id);
-        let (state, path) = (self.state.context().clone(), self.state.path());
-        let profile_id = self.state.summary.profile_id.clone();
+        let (id, user_id) = (self.id, self.told.summary.user_id);
+        let branch_id = self.told.branch_id;
+        let (state, path) = (self.told.context().clone(), self.told.path());
+        let profile_id = self.told.summary.profile_id.clone();
         let notes = self.notes();
         let work = async move {
             let messages = services.store.context_messages(id, &path, state.start);
@@ -65,6 +43,7 @@ impl SessionActor {
                 user_id,
                 run_id,
                 choice,
+                priority: Priority::Background,
                 state,
                 notes,
                 messages,
@@ -81,71 +60,34 @@ impl SessionActor {
             }
         };
         ctx.spawn(work.into_actor(self).map(move |summarised, actor, ctx| {
-            let idle = matches!(actor.phase, Phase::Idle);
-            if actor.compressing.take().is_none() || !idle {
-                // A run has begun meanwhile; it sees to this itself.
-                return;
-            }
-            if let Some(Summarised { compressed, call }) = summarised {
-                let event = event(&compressed);
-                let mut submission = Submission {
-                    events: vec![(Some(Origin::foreground(run_id)), event)],
-                    writes: vec![Write::Context(compressed.state), Write::ContextTokens(0)],
-                    ..Submission::default()
-                };
-                if let Some(call) = call {
-                    actor.keep_call(run_id, Box::new(call), &mut submission);
-                }
-                actor.submit_all(ctx, submission, |_, _| {});
-            }
+            let compacted = summarised.map(|Summarised { compressed, call }| {
+                Box::new(Compacted {
+                    run_id,
+                    branch_id,
+                    event: event(&compressed),
+                    context: compressed.state,
+                    call: call.map(Box::new),
+                })
+            });
+            actor.hear(ctx, Command::Summarised { summary, compacted });
         }));
     }
 
     /// A new session's title, from its first exchange. Until it is found, and where it is not,
     /// the start of the user's text stands there.
-    fn find_title(&mut self, ctx: &mut Context<Self>) {
-        let Some(exchange) = first_exchange(&self.state.run_messages) else {
-            return;
-        };
-        let stands = self.state.summary.title.clone();
-        if stands != title::from_text(&exchange.asked) {
-            return;
-        }
+    pub(super) fn find_title(&mut self, ctx: &mut Context<Self>, exchange: Exchange) {
         let services = Arc::clone(&self.services);
-        let profile_id = self.state.summary.profile_id.clone();
-        let work = async move { ask_title(&services, &profile_id, &exchange).await };
+        let profile_id = self.told.summary.profile_id.clone();
+        let work = async move {
+            let found = ask_title(&services, &profile_id, &exchange).await;
+            found.zip(Some(exchange.title))
+        };
         ctx.spawn(work.into_actor(self).map(move |found, actor, ctx| {
-            if let Some(found) = found
-                // Its user may have chosen another meanwhile.
-                && actor.state.summary.title == stands
-                && !matches!(actor.phase, Phase::Closing(_))
-            {
-                let writes = vec![Write::Title(found)];
-                actor.submit(ctx, None, Vec::new(), writes, |_, _| {});
+            if let Some((title, instead_of)) = found {
+                actor.hear(ctx, Command::TitleFound { title, instead_of });
             }
         }));
     }
-}
-
-/// What was asked and answered first.
-struct Exchange {
-    asked: String,
-    answered: String,
-}
-
-fn first_exchange(messages: &[Arc<Message>]) -> Option<Exchange> {
-    let text = |role: Role| {
-        let mut of_role = messages
-            .iter()
-            .rev()
-            .filter(move |message| message.role == role && !message.is_plan);
-        of_role.find_map(|message| message.content.clone())
-    };
-    Some(Exchange {
-        asked: text(Role::User)?,
-        // Its start says what it is about, and an answer can be megabytes.
-        answered: text(Role::Assistant)?.chars().take(1_000).collect(),
-    })
 }
 
 async fn ask_title(services: &Services, profile_id: &str, exchange: &Exchange) -> Option<String> {

@@ -1,98 +1,64 @@
 //! What a session can be asked and told.
 
-use std::sync::Arc;
+use std::marker::PhantomData;
 
 use actix::Message as ActixMessage;
-use chrono::{DateTime, Utc};
-use serde::Serialize;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
+use super::replies::NoReply;
 use super::sequencer::{Frame, Piece};
-use crate::domain::consent::Answer;
 use crate::domain::history::{self, Branch};
-use crate::domain::run_loop::Record;
-use crate::domain::scratchpad::ScratchpadCommand;
-use crate::domain::todo::TodoCommand;
-use crate::protocol::approval::{ConsentMode, Resolution};
+use crate::domain::session::ConsentState;
+use crate::domain::session::command::{ChildStart, Command};
+use crate::domain::session::stored::Span;
+use crate::domain::session::transition::{Accepted, Branched, PlainAnswer};
 use crate::protocol::chat::ChatRequest;
-use crate::protocol::command::{CallDecision, Decision, PlainInput, UserInput};
+use crate::protocol::command::{PlainInput, UserInput};
 use crate::protocol::error::NaviError;
 use crate::protocol::event::ResyncReason;
-use crate::protocol::ids::{ApprovalId, CallId, MessageId, Origin, RunId};
-use crate::protocol::message::Message;
+use crate::protocol::ids::{MessageId, RunId};
 use crate::protocol::plan::Plan;
-use crate::protocol::profile::Profile;
-use crate::protocol::session::{Compression, SessionSnapshot, SessionSummary};
+use crate::protocol::session::{Compression, SessionSnapshot};
 use crate::protocol::todo::{Scratchpad, TodoItem};
-use crate::store::{Span, Store, StoreError};
+use crate::store::{Store, StoreError};
 use crate::supervision::Ending;
-use crate::tools::ToolError;
 
-/// A message that is committed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Accepted {
-    pub message_id: MessageId,
-    /// The run that answers it.
-    pub run_id: RunId,
-    /// It waits for the run before it.
-    pub queued: bool,
-    /// It had been accepted before, under the same `client_id`.
-    pub duplicate: bool,
+/// Has the session do something. Answered with a reply of this type.
+#[derive(Debug)]
+pub struct Ask<T> {
+    pub command: Command,
+    reply: PhantomData<fn() -> T>,
 }
 
-/// The answer of a plain run (SPEC section 3).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct PlainAnswer {
-    pub run_id: RunId,
-    pub message_id: MessageId,
-    pub content: String,
-    /// False where a limit ended the run.
-    pub completed: bool,
-    pub context_tokens: u32,
+impl<T> Ask<T> {
+    #[must_use]
+    pub fn new(command: Command) -> Self {
+        Self {
+            command,
+            reply: PhantomData,
+        }
+    }
 }
+
+impl<T: 'static> ActixMessage for Ask<T> {
+    type Result = Result<T, NoReply>;
+}
+
+/// The same where nobody waits for a reply.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "()")]
+pub struct Tell(pub Command);
 
 /// Sends a message (`input` is validated already). Answered when it is committed.
 #[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<Accepted, NaviError>")]
+#[rtype(result = "Result<Accepted, NoReply>")]
 pub struct Send(pub UserInput);
 
 /// Sends a message and waits for the end of its run. Refused while another run goes.
 #[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<PlainAnswer, NaviError>")]
+#[rtype(result = "Result<PlainAnswer, NoReply>")]
 pub struct RunPlain(pub PlainInput);
-
-/// Goes on from an interrupted, limited or failed run.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<RunId, NaviError>")]
-pub struct ContinueRun;
-
-/// A person says what became of a call whose outcome a crash left unknown. The first word
-/// counts.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<(), NaviError>")]
-pub struct ResolveCall {
-    pub call_id: CallId,
-    pub decision: CallDecision,
-}
-
-/// Asks the run to stop. Says whether there was one. Its end comes as an event.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "bool")]
-pub struct StopRun;
-
-/// Takes back a message that waits.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<(), NaviError>")]
-pub struct Withdraw(pub MessageId);
-
-/// Changes a message that waits. `content` is validated already.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<(), NaviError>")]
-pub struct EditQueued {
-    pub message_id: MessageId,
-    pub content: String,
-}
 
 /// The session as it stands.
 #[derive(Debug, ActixMessage)]
@@ -154,25 +120,6 @@ impl Outline {
 #[rtype(result = "Result<ChatRequest, NaviError>")]
 pub struct GetContext;
 
-/// Changes the session's row.
-#[derive(Clone, Debug, PartialEq, Eq, ActixMessage)]
-#[rtype(result = "Result<SessionSummary, NaviError>")]
-pub enum ChangeSession {
-    Rename(String),
-    Pin(bool),
-    TogglePin,
-    /// Ends its run, marks it deleted and ends the actor.
-    Delete,
-}
-
-/// Tells every tab something, whether a run goes or not. Answered when it is committed.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "()")]
-pub struct TellNotice {
-    pub code: String,
-    pub message: String,
-}
-
 /// Joins the session's events.
 #[derive(Debug, ActixMessage)]
 #[rtype(result = "Attached")]
@@ -216,43 +163,12 @@ pub enum Start {
 /// Starts a branch of the conversation: with another text in place of a message of the user's,
 /// or with another answer to it. `content` is validated already. Refused while a run goes.
 #[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<Branched, NaviError>")]
+#[rtype(result = "Result<Branched, NoReply>")]
 pub struct StartBranch {
     /// A message of the user's that is shown.
     pub message_id: MessageId,
     /// None where it is to be answered anew.
     pub content: Option<String>,
-}
-
-/// A branch and its run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Branched {
-    pub branch_id: u32,
-    /// The run that answers on it.
-    pub run_id: RunId,
-    /// The message that it answers.
-    pub message_id: MessageId,
-}
-
-/// Shows another branch. Refused while a run goes.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<(), NaviError>")]
-pub struct ShowBranch(pub u32);
-
-/// A run is about to call its model: what happened beside it is told.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<Surroundings, RunGone>")]
-pub struct Checkpoint(pub RunId);
-
-/// What a run has to know before each model call.
-#[derive(Clone, Debug)]
-pub struct Surroundings {
-    pub todo: Vec<TodoItem>,
-    pub profile_id: String,
-    /// Messages that were steered to this run: part of the conversation from here on.
-    pub steered: Vec<Message>,
-    /// The session's last event so far.
-    pub last_seq: u64,
 }
 
 /// What the session keeps in typed form.
@@ -272,91 +188,15 @@ pub struct Notes {
 #[derive(Debug, ActixMessage)]
 #[rtype(result = "Result<(), RunGone>")]
 pub struct StartChild {
-    pub origin: Origin,
-    /// The `spawn_agent` call that it answers.
-    pub call_id: CallId,
-    pub profile_id: String,
-    pub task: String,
+    pub start: ChildStart,
     /// Cancelled to stop it.
     pub stop: CancellationToken,
 }
 
-/// Asks one child run to stop. Says whether there was one.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "bool")]
-pub struct StopChild(pub RunId);
-
-/// A tool's wish for another profile. It holds from the run's next iteration on.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<Arc<Profile>, ToolError>")]
-pub struct SwitchProfile {
-    pub run_id: RunId,
-    pub profile_id: String,
-}
-
-/// A run's records, committed together. Answered when they are, with the session's last event.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<u64, RunGone>")]
-pub struct Commit {
-    pub run_id: RunId,
-    pub records: Vec<Record>,
-}
-
 /// How the session stands to consent, before calls of a run begin.
 #[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<Standing, RunGone>")]
-pub struct GetStanding(pub RunId);
-
-/// See [`GetStanding`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    pub mode: ConsentMode,
-    /// When the session first read text from outside.
-    pub tainted_at: Option<DateTime<Utc>>,
-    /// How many requests wait for an answer.
-    pub waiting: usize,
-}
-
-/// A run waits for the answer to a request of its own, which is committed. Answered when that
-/// is.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<Answer, RunGone>")]
-pub struct AwaitAnswer {
-    pub run_id: RunId,
-    pub approval_id: ApprovalId,
-}
-
-/// A person answers a request. The first answer counts.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<Answered, NaviError>")]
-pub struct AnswerApproval {
-    pub approval_id: ApprovalId,
-    pub decision: Decision,
-    /// Forbids such calls from then on; only together with a denial.
-    pub forbids: bool,
-    /// For the model, with a denial. It is validated already.
-    pub note: Option<String>,
-}
-
-/// What became of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answered {
-    Now,
-    /// Another one was first.
-    Before(Resolution),
-    /// No run that goes asked this; the store may know it.
-    Unknown,
-}
-
-/// How much the session may do without asking, from here on.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<(), NaviError>")]
-pub struct SetMode(pub ConsentMode);
-
-/// A run that waits for a person is left as it stands, for the next start of the service.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "()")]
-pub struct Park(pub RunId);
+#[rtype(result = "Result<ConsentState, RunGone>")]
+pub struct GetConsent(pub RunId);
 
 /// Text that a run streams. Answered when it is told: one is on its way at a time.
 #[derive(Debug, ActixMessage)]
@@ -374,47 +214,4 @@ pub struct RunGone;
 pub struct RunActorEnded {
     pub run_id: RunId,
     pub ending: Ending,
-}
-
-/// A tool's command to the todo list.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<Vec<TodoItem>, ToolError>")]
-pub struct ChangeTodo {
-    pub run_id: RunId,
-    /// The run's own, which a child's may be another than the session's.
-    pub profile: Arc<Profile>,
-    pub command: TodoCommand,
-}
-
-/// A tool's command to the notes.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<Scratchpad, ToolError>")]
-pub struct ChangeScratchpad {
-    pub run_id: RunId,
-    /// The run's own.
-    pub profile: Arc<Profile>,
-    pub command: ScratchpadCommand,
-}
-
-/// The service shuts down: no new run; the one that goes ends as `leaving` says. Answered when
-/// the session has nothing left to write.
-#[derive(Debug, ActixMessage)]
-#[rtype(result = "()")]
-pub struct Close(pub Leaving);
-
-/// What becomes of runs that go when the service shuts down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leaving {
-    /// How long they may go on to their next safe point.
-    pub grace: std::time::Duration,
-    pub runs: LeftRuns,
-}
-
-/// See [`Leaving`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeftRuns {
-    /// They are interrupted, and a person can have them continued.
-    Interrupted,
-    /// They are left in the store at their safe point, and go on when the service is back.
-    Parked,
 }

@@ -1,65 +1,56 @@
 //! [`SessionActor`]: one live session.
 //!
 //! Started by the root on demand; it stops by itself when idle (everything is written
-//! already), when its session is deleted, and when the service closes. It owns the
-//! committed state, the order of the events and their broadcast, and the foreground run.
-//! It must not know sockets, SQL or providers, and decides nothing about a run. When it
+//! already), when its session is deleted, and when the service closes. It drives the session as a
+//! value ([`Session`]): takes a message, asks the value, has its changes committed and told, and
+//! does its effects. It must not know sockets, SQL or providers, and decides nothing. When it
 //! dies, the root starts it again: it is read from the store, and a run that was going
 //! becomes `interrupted`.
 
 pub mod messages;
 pub mod sequencer;
-pub mod state;
 pub mod telling;
 
 #[cfg(test)]
 mod sequencer_tests;
 
 mod after_turn;
-mod approvals;
-mod branches;
-mod children;
-mod commands;
-mod incoming;
-mod outcomes;
-mod plain;
-mod recording;
-mod recovering;
-mod replies;
+mod effects;
+mod from_people;
+mod from_runs;
+pub mod replies;
 mod tabs;
-mod turns;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{
-    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, SpawnHandle, WrapFuture,
+    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseFuture,
+    SpawnHandle, WrapFuture,
 };
-use chrono::Utc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::approvals::Approvals;
-use self::children::Children;
-use self::messages::{Leaving, PlainAnswer};
-use self::recovering::Recovery;
-use self::sequencer::{At, Frame, Submission, encode};
-use self::state::State;
-use self::telling::{Committed, Standing, Telling};
+use self::messages::{Ask, Tell};
+use self::replies::{NoReply, Replies, Waiting, reply};
+use self::sequencer::{At, Frame, encode};
+use self::telling::{Committed, StoredPosition, Telling};
+use crate::domain::session::command::Command;
+use crate::domain::session::state::State;
+use crate::domain::session::stored::LoadedSession;
+use crate::domain::session::transition::{Effect, Refused, Reply, Transition};
+use crate::domain::session::{Policy, Recovery, Session};
 use crate::journal::Append;
-use crate::protocol::command::PlainConsent;
-use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::error::ErrorCode;
 use crate::protocol::event::{Envelope, Event};
-use crate::protocol::ids::{MessageId, Origin, RunId, SessionId};
-use crate::protocol::message::Role;
-use crate::protocol::session::SessionSummary;
-use crate::run::{From, RunActor};
-use crate::services::Services;
-use crate::services::now;
-use crate::store::{Commit, LoadedSession, StoreError, Write};
+use crate::protocol::ids::{CallId, RunId, SessionId};
+use crate::protocol::tool;
+use crate::run::RunActor;
+use crate::services::{self, ResumePolicy, Services};
+use crate::store::{Commit, StoreError};
 use crate::supervision::Guard;
 
 /// How many frames a tab may be behind before it is caught up from the log.
@@ -72,40 +63,29 @@ const LOG_EVERY: Duration = Duration::from_millis(200);
 /// A session that nobody uses for this long leaves memory.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// What a submitter wants done when its submission was told.
-type Then = Box<dyn FnOnce(&mut SessionActor, &mut Context<SessionActor>)>;
-
-/// Whether the session has a run.
-#[derive(Debug)]
-enum Phase {
-    Idle,
-    Running(Foreground),
-    /// The service closes, or the session is deleted: no new run starts.
-    Closing(Option<Foreground>),
-}
-
-/// The foreground run.
+/// The foreground run's actor.
 #[derive(Debug)]
 struct Foreground {
     run_id: RunId,
-    /// The user message that it answers.
-    message_id: MessageId,
-    /// Whether it may plan.
-    plans: bool,
-    /// What becomes of calls that its user would be asked about.
-    consent: PlainConsent,
-    /// Where its actor takes it up; taken when that is started.
-    from: From,
-    model: String,
-    started_at: chrono::DateTime<Utc>,
     /// The last event before the run's first.
     before_seq: u64,
-    stop: CancellationToken,
-    /// Ends the run's work when this session goes.
+    actor: Addr<RunActor>,
+}
+
+/// How a run is stopped. Whatever works for it ends when this goes.
+#[derive(Debug)]
+struct StopToken {
+    token: CancellationToken,
     _kill: DropGuard,
-    actor: Option<Addr<RunActor>>,
-    /// Plain runs that wait for the end.
-    waiting: Vec<oneshot::Sender<Result<PlainAnswer, NaviError>>>,
+}
+
+impl From<CancellationToken> for StopToken {
+    fn from(token: CancellationToken) -> Self {
+        Self {
+            _kill: token.clone().drop_guard(),
+            token,
+        }
+    }
 }
 
 /// See the module.
@@ -113,52 +93,25 @@ pub struct SessionActor {
     services: Arc<Services>,
     id: SessionId,
     epoch: i64,
-    state: State,
-    /// The newest todo list and notes that were submitted; committed a moment later.
-    draft: Draft,
-    telling: Telling<Then>,
-    /// Parts of requests that are in the store, by their SHA-256, as far as this actor knows.
-    prompt_parts: HashSet<String>,
-    phase: Phase,
-    /// The `client_id` of each message that is being committed.
-    accepting: HashSet<String>,
-    /// How many messages are on their way into the queue: accepted, and not told yet.
-    enqueuing: usize,
-    /// The waiting messages that were handed to the run, and whose leaving the queue is not told
-    /// yet: nobody takes them back any more.
-    steered: HashSet<MessageId>,
-    /// The runs that the foreground run started, and those that they started.
-    children: Children,
-    /// What its user is asked.
-    approvals: Approvals,
+    /// Decides, on what was submitted.
+    session: Session,
+    /// What is committed and was told: what people see.
+    told: State,
+    telling: Telling<Vec<Effect>>,
+    replies: Replies,
+    /// None until its run's start is told.
+    foreground: Option<Foreground>,
+    /// Of the runs that go.
+    stops: HashMap<RunId, StopToken>,
     /// What a crash left open, to be recorded before anything else.
     recovery: Option<Recovery>,
     /// Ends the summary that is under way; none where there is none.
     compressing: Option<DropGuard>,
-    /// The window of the model that the last run used, in tokens.
-    window: u32,
     log_timer: Option<SpawnHandle>,
-    /// How it closes, once it does.
-    leaving_as: Option<Leaving>,
-    /// Who waits for this session to close.
-    leaving: Vec<oneshot::Sender<()>>,
-    /// Who waits for its deletion.
-    deleting: Vec<oneshot::Sender<SessionSummary>>,
     last_used: Instant,
     /// Cancelled when the root has given this actor up: everything that works for it ends.
     given_up: CancellationToken,
     guard: Guard,
-}
-
-#[derive(Clone, Debug)]
-struct Draft {
-    todo: Vec<crate::protocol::todo::TodoItem>,
-    scratchpad: crate::protocol::todo::Scratchpad,
-}
-
-/// Whether a user's message with files in it is written.
-fn brings_files(write: &Write) -> bool {
-    matches!(write, Write::Message(message) if message.role == Role::User && !message.files.is_empty())
 }
 
 impl SessionActor {
@@ -170,91 +123,85 @@ impl SessionActor {
         given_up: CancellationToken,
         guard: Guard,
     ) -> Self {
-        let window = services.context_window;
         let id = loaded.summary.id;
         let epoch = loaded.epoch;
-        let standing = Standing {
+        let position = StoredPosition {
             last_seq: loaded.last_seq,
             epoch,
             spans: std::mem::take(&mut loaded.spans),
         };
-        let telling = Telling::new(standing, BROADCAST, given_up.clone());
-        let recovery = Recovery::of(&loaded);
-        let state = State::from_loaded(loaded, services.consent.mode);
+        let (session, told, recovery) = Session::load(loaded, policy(&services));
         Self {
+            telling: Telling::new(position, BROADCAST, given_up.clone()),
             services,
             id,
             epoch,
-            draft: Draft {
-                todo: state.todo.clone(),
-                scratchpad: state.scratchpad.clone(),
-            },
-            state,
-            telling,
-            prompt_parts: HashSet::new(),
-            phase: Phase::Idle,
-            accepting: HashSet::new(),
-            enqueuing: 0,
-            steered: HashSet::new(),
-            children: Children::default(),
-            approvals: Approvals::default(),
+            session,
+            told,
+            replies: Replies::default(),
+            foreground: None,
+            stops: HashMap::new(),
             recovery,
             compressing: None,
-            window,
             log_timer: None,
-            leaving_as: None,
-            leaving: Vec::new(),
-            deleting: Vec::new(),
             last_used: Instant::now(),
             given_up,
             guard,
         }
     }
 
-    /// Numbers, commits and tells; `then` runs after that. The events are of the run
-    /// `run_id`, where one is meant.
-    fn submit(
+    /// Has the session do what is asked, and waits for its reply.
+    fn ask<T: TryFrom<Reply>>(
         &mut self,
         ctx: &mut Context<Self>,
-        run_id: Option<RunId>,
-        events: Vec<Event>,
-        writes: Vec<Write>,
-        then: impl FnOnce(&mut Self, &mut Context<Self>) + 'static,
-    ) {
-        let origin = run_id.map(|run_id| {
-            self.origin_of(run_id)
-                .unwrap_or_else(|| Origin::foreground(run_id))
-        });
-        let submission = Submission {
-            events: events.into_iter().map(|event| (origin, event)).collect(),
-            writes,
-            closed: Vec::new(),
-        };
-        self.submit_all(ctx, submission, then);
+        command: Command,
+    ) -> impl Future<Output = Result<T, NoReply>> + use<T> {
+        let (tx, rx) = oneshot::channel();
+        self.handle_for(ctx, command, tx);
+        reply(rx)
     }
 
-    fn submit_all(
+    fn handle_for(
         &mut self,
         ctx: &mut Context<Self>,
-        mut submission: Submission,
-        then: impl FnOnce(&mut Self, &mut Context<Self>) + 'static,
+        command: Command,
+        tx: oneshot::Sender<Result<Reply, Refused>>,
     ) {
+        let to = self.replies.open(Waiting::Reply(tx));
+        let transition = self.session.handle(command, to, services::now());
+        self.carry_out(ctx, transition);
+    }
+
+    /// The same where nobody waits for a reply.
+    fn hear(&mut self, ctx: &mut Context<Self>, command: Command) {
+        let to = self.replies.nobody();
+        let transition = self.session.handle(command, to, services::now());
+        self.carry_out(ctx, transition);
+    }
+
+    /// Shows the session to one who waits, once all that was submitted is told.
+    fn show_settled(&mut self, ctx: &mut Context<Self>, waiting: Waiting) {
+        let to = self.replies.open(waiting);
+        let then = vec![Effect::Reply(to, Ok(Reply::Done(())))];
+        self.carry_out(
+            ctx,
+            Transition {
+                then,
+                ..Transition::default()
+            },
+        );
+    }
+
+    fn carry_out(&mut self, ctx: &mut Context<Self>, transition: Transition) {
+        let Transition { now, change, then } = transition;
         self.last_used = Instant::now();
-        // Whoever sent a file in need not have written it.
-        if submission.writes.iter().any(brings_files) {
-            self.taint(&mut submission);
+        for effect in now {
+            self.perform(ctx, effect);
         }
-        self.telling.submit(submission, now(), Box::new(then));
-        self.advance(ctx);
-    }
-
-    /// Runs `then` once everything submitted so far is committed and told.
-    fn when_settled(
-        &mut self,
-        ctx: &mut Context<Self>,
-        then: impl FnOnce(&mut Self, &mut Context<Self>) + 'static,
-    ) {
-        self.submit(ctx, None, Vec::new(), Vec::new(), then);
+        if !change.is_empty() || !then.is_empty() {
+            self.telling.submit(change, services::now(), then);
+            self.advance(ctx);
+        }
     }
 
     /// Sends the backlog to the journal, unless a commit is on its way, and tells what may be told.
@@ -296,32 +243,29 @@ impl SessionActor {
         self.tell(ctx);
     }
 
-    /// Applies, broadcasts and carries on, strictly in order: what a `then` submits comes
-    /// after all that was already to be told.
+    /// Applies, broadcasts and carries on, strictly in order.
     fn tell(&mut self, ctx: &mut Context<Self>) {
         if !self.telling.begin() {
             return;
         }
         while let Some(Committed {
             frames,
-            writes,
+            change,
             then,
         }) = self.telling.next_committed()
         {
             fail::fail_point!("session::tell");
-            let before = self.state.summary.clone();
-            for write in &writes {
-                self.state.apply(write);
-            }
-            if self.state.summary != before {
-                self.services
-                    .hub
-                    .session_changed(self.state.summary.clone());
+            let before = self.told.summary.clone();
+            self.told.apply(&change);
+            if self.told.summary != before {
+                self.services.hub.session_changed(self.told.summary.clone());
             }
             for frame in frames {
                 self.telling.send(frame);
             }
-            then(self, ctx);
+            for effect in then {
+                self.perform(ctx, effect);
+            }
         }
     }
 
@@ -329,14 +273,14 @@ impl SessionActor {
     /// can be committed.
     fn tell_cut_off(&self) {
         // One that is not launched yet was told to nobody: its message is refused.
-        let Some(run) = self.foreground().filter(|run| run.actor.is_some()) else {
+        let Some(run) = &self.foreground else {
             return;
         };
         let json = encode(&Envelope {
             seq: None,
             run_id: Some(run.run_id),
             parent_run_id: None,
-            at: now(),
+            at: services::now(),
             event: Event::Error {
                 message: "the database does not take what this run does, so it was cut off; check the disk and the database: it can be continued once they work again".to_owned(),
                 recoverable: false,
@@ -350,8 +294,26 @@ impl SessionActor {
         });
     }
 
+    /// The calls under way that only read. One that cannot be looked up any more may have
+    /// changed something.
+    fn calls_that_read(&self) -> HashSet<CallId> {
+        let registry = self.services.toolbox.now();
+        let calls = self.session.calls_under_way().into_iter();
+        calls
+            .filter(|call| {
+                let named = std::slice::from_ref(&call.name);
+                let found = registry.prepare(&call.name, &call.arguments, named);
+                // A call that would be refused was.
+                found.map_or(registry.has(&call.name), |ready| {
+                    ready.effect == tool::Effect::Read
+                })
+            })
+            .map(|call| call.id.clone())
+            .collect()
+    }
+
     fn passivate_when_idle(&mut self, ctx: &mut Context<Self>) {
-        let idle = matches!(self.phase, Phase::Idle)
+        let idle = self.session.is_idle()
             && self.telling.sequencer().is_settled()
             && !self.telling.is_watched()
             && self.last_used.elapsed() >= IDLE;
@@ -362,12 +324,42 @@ impl SessionActor {
     }
 }
 
+fn policy(services: &Services) -> Policy {
+    Policy {
+        mode: services.consent.mode,
+        consent_timeout: services.consent.timeout,
+        resumes: services.resume == ResumePolicy::Reads,
+        compresses: services.compression.enabled,
+        compression_threshold: f64::from(services.compression.threshold),
+        window: services.context_window,
+    }
+}
+
+impl<T: TryFrom<Reply> + 'static> Handler<Ask<T>> for SessionActor {
+    type Result = ResponseFuture<Result<T, NoReply>>;
+
+    fn handle(&mut self, asked: Ask<T>, ctx: &mut Self::Context) -> Self::Result {
+        Box::pin(self.ask(ctx, asked.command))
+    }
+}
+
+impl Handler<Tell> for SessionActor {
+    type Result = ();
+
+    fn handle(&mut self, Tell(command): Tell, ctx: &mut Self::Context) {
+        self.hear(ctx, command);
+    }
+}
+
 impl Actor for SessionActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.run_interval(IDLE / 5, Self::passivate_when_idle);
-        self.recover(ctx);
+        let found = self.recovery.take();
+        let reads = self.calls_that_read();
+        let transition = self.session.recover(found, &reads, services::now());
+        self.carry_out(ctx, transition);
     }
 }
 
@@ -375,7 +367,7 @@ impl fmt::Debug for SessionActor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionActor")
             .field("id", &self.id)
-            .field("phase", &self.phase)
+            .field("foreground", &self.foreground)
             .finish_non_exhaustive()
     }
 }

@@ -1,34 +1,98 @@
-//! What a session answers to those who wait for it.
+//! Who waits for a session's answers.
+
+use std::collections::HashMap;
 
 use tokio::sync::oneshot;
 
+use super::messages::{Attach, Attached, Outline, RunGone};
+use crate::domain::session::transition::{Refused, Reply, ReplyTo};
 use crate::protocol::error::{ErrorCode, NaviError};
+use crate::tools::ToolError;
 
-/// Where an answer is waited for.
-pub(super) type Reply<T> = oneshot::Sender<Result<T, NaviError>>;
-
-pub(super) fn shutting_down() -> NaviError {
-    NaviError::new(
-        ErrorCode::ShuttingDown,
-        "Navi is shutting down; send it again when it is back",
-    )
+/// One who waits.
+#[derive(Debug)]
+pub(super) enum Waiting {
+    Reply(oneshot::Sender<Result<Reply, Refused>>),
+    /// For the session as it stands once all before it is told.
+    Outline(oneshot::Sender<Outline>),
+    Attached(Attach, oneshot::Sender<Attached>),
 }
 
-pub(super) fn answer<T>(reply: Option<Reply<T>>, result: Result<T, NaviError>) {
-    if let Some(reply) = reply {
-        // The one who asked may have gone.
-        let _ = reply.send(result);
+/// Those who wait. They go with the actor, and are told so by that.
+#[derive(Debug, Default)]
+pub(super) struct Replies {
+    waiting: HashMap<ReplyTo, Waiting>,
+    last: u64,
+}
+
+impl Replies {
+    /// An address at which nobody waits.
+    pub(super) fn nobody(&mut self) -> ReplyTo {
+        self.last += 1;
+        ReplyTo(self.last)
+    }
+
+    pub(super) fn open(&mut self, waiting: Waiting) -> ReplyTo {
+        let to = self.nobody();
+        self.waiting.insert(to, waiting);
+        to
+    }
+
+    pub(super) fn take(&mut self, to: ReplyTo) -> Option<Waiting> {
+        self.waiting.remove(&to)
     }
 }
 
-/// Waits for what a session promised; a session that went over a failed commit promised in vain.
-pub(super) async fn committed<T>(
-    rx: oneshot::Receiver<Result<T, NaviError>>,
-) -> Result<T, NaviError> {
-    rx.await.unwrap_or_else(|_| {
-        Err(NaviError::new(
-            ErrorCode::StoreUnavailable,
-            "this could not be stored, so nothing was done; check the disk and the database, and send it again",
-        ))
-    })
+/// Why there is no reply of the kind that was asked for.
+#[derive(Debug)]
+pub enum NoReply {
+    Refused(Refused),
+    /// The session went over a failed commit, or was given up.
+    Lost,
+}
+
+/// Waits for a reply of this kind.
+pub(super) async fn reply<T: TryFrom<Reply>>(
+    rx: oneshot::Receiver<Result<Reply, Refused>>,
+) -> Result<T, NoReply> {
+    match rx.await {
+        Ok(Ok(reply)) => T::try_from(reply).map_err(|_| NoReply::Lost),
+        Ok(Err(refused)) => Err(NoReply::Refused(refused)),
+        Err(_) => Err(NoReply::Lost),
+    }
+}
+
+impl NoReply {
+    /// What a person is told.
+    #[must_use]
+    pub fn into_error(self) -> NaviError {
+        match self {
+            Self::Refused(Refused::Error(error)) => error,
+            Self::Refused(Refused::Problem(problem)) => {
+                NaviError::new(ErrorCode::InvalidField, problem)
+            }
+            Self::Refused(Refused::RunGone) | Self::Lost => NaviError::new(
+                ErrorCode::StoreUnavailable,
+                "this could not be stored, so nothing was done; check the disk and the database, and send it again",
+            ),
+        }
+    }
+}
+
+impl From<NoReply> for RunGone {
+    fn from(_: NoReply) -> Self {
+        Self
+    }
+}
+
+impl From<NoReply> for ToolError {
+    fn from(no_reply: NoReply) -> Self {
+        match no_reply {
+            NoReply::Refused(Refused::Problem(problem)) => Self(problem),
+            NoReply::Refused(Refused::Error(error)) => Self(error.message),
+            NoReply::Refused(Refused::RunGone) | NoReply::Lost => {
+                Self("this could not be stored; nothing was changed".to_owned())
+            }
+        }
+    }
 }

@@ -12,9 +12,11 @@ use std::collections::VecDeque;
 use bytestring::ByteString;
 use chrono::{DateTime, Utc};
 
+use crate::domain::session::change::{Change, Closed};
+use crate::domain::session::stored::{MAX_SPANS, Span};
+use crate::domain::session::write::{ChunkRow, EventRow, Write};
 use crate::protocol::event::{Delta, Envelope, Event, PartKind, utf16_len};
-use crate::protocol::ids::{CallId, MessageId, Origin, PartId, RunId};
-use crate::store::{ChunkRow, EventRow, MAX_SPANS, Span, Write};
+use crate::protocol::ids::{MessageId, Origin, PartId};
 
 /// How much streamed text may wait for the log.
 const CHUNK_BYTES: usize = 4096;
@@ -99,6 +101,14 @@ impl Piece {
         }
     }
 
+    fn is_over(&self, closed: &[Closed]) -> bool {
+        closed.iter().any(|closed| match closed {
+            Closed::Message(id) => self.kind != PartKind::ToolOutput && self.message_id == *id,
+            Closed::Output(call) => self.part_id == PartId::output(call),
+            Closed::Run(run_id) => self.origin.run_id == *run_id,
+        })
+    }
+
     /// Where the piece ends, in UTF-16 code units of the part.
     #[must_use]
     pub fn end(&self) -> u64 {
@@ -132,33 +142,13 @@ pub fn encode(envelope: &Envelope) -> ByteString {
     serde_json::to_string(envelope).unwrap_or_default().into()
 }
 
-/// One step of a session's history, to be committed and told whole.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Submission {
-    pub events: Vec<(Option<Origin>, Event)>,
-    pub writes: Vec<Write>,
-    /// What is over with it, of the text that was streamed.
-    pub closed: Vec<Closed>,
-}
-
-/// Streamed text that is over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Closed {
-    /// The message that holds it is there.
-    Message(MessageId),
-    /// The result of the call is there.
-    Output(CallId),
-    /// Everything that the run had still open.
-    Run(RunId),
-}
-
 /// Something that is now committed and may be told.
 #[derive(Debug, PartialEq)]
-pub enum Told<T> {
-    /// Frames of one submission, the writes behind them, and what its submitter wanted done.
-    Submission {
+pub enum Delivery<T> {
+    /// A change, its events' frames, and what its submitter wanted done.
+    Change {
         frames: Vec<Frame>,
-        writes: Vec<Write>,
+        change: Change,
         then: T,
     },
     Delta(Frame),
@@ -166,11 +156,10 @@ pub enum Told<T> {
 
 #[derive(Debug)]
 enum Entry<T> {
-    Submission {
+    Change {
         commit: u64,
         frames: Vec<Frame>,
-        writes: Vec<Write>,
-        closed: Vec<Closed>,
+        change: Change,
         then: T,
     },
     Delta(Piece, DateTime<Utc>),
@@ -244,6 +233,24 @@ impl<T> Sequencer<T> {
         self.open.iter().map(|(piece, _)| piece)
     }
 
+    /// Parts that are still open once all that was submitted is told, whole.
+    #[must_use]
+    pub fn open_ahead(&self) -> Vec<Piece> {
+        let mut open: Vec<Piece> = self.open_parts().cloned().collect();
+        for entry in &self.waiting {
+            match entry {
+                Entry::Change { change, .. } => open.retain(|part| !part.is_over(&change.closed)),
+                Entry::Delta(piece, _) => {
+                    match open.iter_mut().find(|part| part.part_id == piece.part_id) {
+                        Some(part) => part.text.push_str(&piece.text),
+                        None => open.push(piece.clone()),
+                    }
+                }
+            }
+        }
+        open
+    }
+
     /// Parts whose text the log does not hold up to the last event that was told, whole: one
     /// who reads the log up to there is given them beside it. A part that ended without an
     /// event, as one does before the calls of its message begin, is among them until the next.
@@ -259,38 +266,33 @@ impl<T> Sequencer<T> {
             .filter(move |span| span.after < seq && seq <= span.until)
     }
 
-    /// Numbers the events and queues them with their writes: one step, committed whole.
+    /// Numbers the events and queues them with their writes, to be committed whole.
     /// Text that was streamed before them is logged with them, and that of a message with it.
-    pub fn submit(&mut self, submission: Submission, at: DateTime<Utc>, then: T) {
-        let Submission {
-            events,
-            writes,
-            closed,
-        } = submission;
-        if !events.is_empty() || !closed.is_empty() {
+    pub fn submit(&mut self, mut change: Change, at: DateTime<Utc>, then: T) {
+        if !change.events.is_empty() || !change.closed.is_empty() {
             self.log_chunks();
         }
-        let mut frames = Vec::with_capacity(events.len());
-        self.backlog.extend(writes.iter().cloned());
-        for (origin, mut event) in events {
+        let mut frames = Vec::with_capacity(change.events.len());
+        self.backlog.extend(change.writes.iter().cloned());
+        for (origin, mut event) in std::mem::take(&mut change.events) {
             if origin.is_some_and(|origin| origin.is_subagent()) {
                 event.mark_subagent();
             }
             let run_id = origin.map(|origin| origin.run_id);
             let seq = self.next_seq;
             self.next_seq += 1;
-            let kind = event.name();
-            let json = encode(&Envelope {
+            let envelope = Envelope {
                 seq: Some(seq),
                 run_id,
                 parent_run_id: origin.and_then(|origin| origin.parent_run_id),
                 at,
                 event,
-            });
+            };
+            let json = encode(&envelope);
             self.backlog.push(Write::Event(EventRow {
                 seq,
                 run_id,
-                kind: kind.to_owned(),
+                kind: envelope.event.name().to_owned(),
                 json: json.to_string(),
                 at,
             }));
@@ -298,12 +300,12 @@ impl<T> Sequencer<T> {
                 place: At::Event(seq),
                 json: (json.len() <= LARGE_BYTES).then_some(json),
             });
+            change.events.push((origin, envelope.event));
         }
-        self.waiting.push_back(Entry::Submission {
+        self.waiting.push_back(Entry::Change {
             commit: self.next_commit,
             frames,
-            writes,
-            closed,
+            change,
             then,
         });
     }
@@ -368,7 +370,7 @@ impl<T> Sequencer<T> {
     }
 
     /// The next that may be told without any further commit.
-    pub fn next_told(&mut self) -> Option<Told<T>> {
+    pub fn next_told(&mut self) -> Option<Delivery<T>> {
         let durable = if self.in_flight {
             self.next_commit - 1
         } else {
@@ -377,14 +379,13 @@ impl<T> Sequencer<T> {
         let nothing_to_write = self.backlog.is_empty() && !self.in_flight;
         match self.waiting.pop_front()? {
             Entry::Delta(piece, at) => Some(self.tell_piece(piece, at)),
-            Entry::Submission {
+            Entry::Change {
                 commit,
                 frames,
-                writes,
-                closed,
+                change,
                 then,
             } if commit < durable || nothing_to_write => {
-                let ended = self.close_parts(&closed);
+                let ended = self.close_parts(&change.closed);
                 match frames.last().map(|frame| &frame.place) {
                     Some(At::Event(seq)) => {
                         self.told_seq = *seq;
@@ -393,20 +394,20 @@ impl<T> Sequencer<T> {
                     }
                     Some(At::Part { .. } | At::Nowhere) | None => self.ended.extend(ended),
                 }
-                Some(Told::Submission {
+                Some(Delivery::Change {
                     frames,
-                    writes,
+                    change,
                     then,
                 })
             }
-            later @ Entry::Submission { .. } => {
+            later @ Entry::Change { .. } => {
                 self.waiting.push_front(later);
                 None
             }
         }
     }
 
-    fn tell_piece(&mut self, piece: Piece, at: DateTime<Utc>) -> Told<T> {
+    fn tell_piece(&mut self, piece: Piece, at: DateTime<Utc>) -> Delivery<T> {
         match self
             .open
             .iter_mut()
@@ -415,18 +416,12 @@ impl<T> Sequencer<T> {
             Some((open, _)) => open.text.push_str(&piece.text),
             None => self.open.push((piece.clone(), self.told_seq)),
         }
-        Told::Delta(piece.frame(at))
+        Delivery::Delta(piece.frame(at))
     }
 
     /// Takes what is over out of the open parts.
     fn close_parts(&mut self, closed: &[Closed]) -> Vec<Piece> {
-        let is_over = |(part, _): &mut (Piece, u64)| {
-            closed.iter().any(|closed| match closed {
-                Closed::Message(id) => part.kind != PartKind::ToolOutput && part.message_id == *id,
-                Closed::Output(call) => part.part_id == PartId::output(call),
-                Closed::Run(run_id) => part.origin.run_id == *run_id,
-            })
-        };
+        let is_over = |(part, _): &mut (Piece, u64)| part.is_over(closed);
         let over: Vec<(Piece, u64)> = self.open.extract_if(.., is_over).collect();
         let until = self.told_seq;
         let spans = over

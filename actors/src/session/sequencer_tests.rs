@@ -1,14 +1,17 @@
 //! Whatever is submitted and however commits come in: one order, no gap, nothing told early.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 
-use super::sequencer::{At, Closed, Frame, Piece, Sequencer, Submission, Told};
+use super::sequencer::{At, Delivery, Frame, Piece, Sequencer};
+use crate::domain::session::change::{Change, Closed};
+use crate::domain::session::write::Write;
 use crate::protocol::event::{Event, PartKind, utf16_len};
 use crate::protocol::ids::{MessageId, Origin, PartId, RunId};
 use crate::protocol::message::Message;
-use crate::store::Write;
 
 fn at() -> DateTime<Utc> {
     DateTime::UNIX_EPOCH
@@ -38,23 +41,23 @@ fn delta_of(frame: &Frame) -> String {
 }
 
 fn submit(sequencer: &mut Sequencer<u32>, events: usize, then: u32) {
-    let submission = Submission {
+    let change = Change {
         events: (0..events)
             .map(|_| (None, Event::StreamStopped {}))
             .collect(),
         writes: vec![Write::Pinned(true)],
         closed: Vec::new(),
     };
-    sequencer.submit(submission, at(), then);
+    sequencer.submit(change, at(), then);
 }
 
 /// The commit on its way is done: what is told then.
-fn committed(sequencer: &mut Sequencer<u32>) -> Vec<Told<u32>> {
+fn committed(sequencer: &mut Sequencer<u32>) -> Vec<Delivery<u32>> {
     sequencer.committed();
     told(sequencer)
 }
 
-fn told(sequencer: &mut Sequencer<u32>) -> Vec<Told<u32>> {
+fn told(sequencer: &mut Sequencer<u32>) -> Vec<Delivery<u32>> {
     std::iter::from_fn(|| sequencer.next_told()).collect()
 }
 
@@ -70,7 +73,7 @@ fn an_event_is_told_only_once_it_is_committed() {
         "it is on its way, not there"
     );
     let told = committed(&mut sequencer);
-    let Told::Submission {
+    let Delivery::Change {
         frames, then: 1, ..
     } = &told[0]
     else {
@@ -92,7 +95,7 @@ fn text_waits_for_what_was_submitted_before_it_and_for_nothing_else() {
     sequencer.next_commit().unwrap();
     let told = committed(&mut sequencer);
     assert!(
-        matches!(told[..], [Told::Submission { .. }, Told::Delta(_)]),
+        matches!(told[..], [Delivery::Change { .. }, Delivery::Delta(_)]),
         "{told:?}"
     );
     // A chunk on its way to the log holds nothing up.
@@ -128,12 +131,12 @@ fn a_part_is_open_until_its_message_is_told() {
     told(&mut sequencer);
     assert_eq!(sequencer.open_parts().count(), 1);
     let whole = Message::assistant(message, RunId::new(), at());
-    let submission = Submission {
+    let change = Change {
         events: vec![(None, Event::StreamStopped {})],
         closed: vec![Closed::Message(whole.id)],
-        writes: vec![Write::Message(whole)],
+        writes: vec![Write::Message(Arc::new(whole))],
     };
-    sequencer.submit(submission, at(), 1);
+    sequencer.submit(change, at(), 1);
     sequencer.next_commit().unwrap();
     assert_eq!(
         sequencer.open_parts().next().unwrap().text,
@@ -152,12 +155,12 @@ fn a_part_that_ends_without_an_event_is_given_to_new_tabs_until_the_next_event()
     sequencer.delta(piece(message, 0, "I look it up."), at());
     told(&mut sequencer);
     let whole = Message::assistant(message, RunId::new(), at());
-    let submission = Submission {
+    let change = Change {
         closed: vec![Closed::Message(whole.id)],
-        writes: vec![Write::Message(whole)],
-        ..Submission::default()
+        writes: vec![Write::Message(Arc::new(whole))],
+        ..Change::default()
     };
-    sequencer.submit(submission, at(), 1);
+    sequencer.submit(change, at(), 1);
     let writes = sequencer.next_commit().unwrap();
     assert!(matches!(&writes[0], Write::Chunk(chunk) if chunk.after_seq == 3));
     committed(&mut sequencer);
@@ -247,7 +250,7 @@ proptest! {
             }
             while let Some(item) = sequencer.next_told() {
                 match item {
-                    Told::Submission { frames, then, .. } => {
+                    Delivery::Change { frames, then, .. } => {
                         for frame in &frames {
                             prop_assert!(seq(frame) <= seqs_committed, "told before it was committed");
                             seqs_told = seq(frame);
@@ -255,7 +258,7 @@ proptest! {
                         prop_assert_eq!(sequencer.told_seq(), seqs_told, "it says what was told");
                         told.push(format!("#{then}"));
                     }
-                    Told::Delta(frame) => told.push(delta_of(&frame)),
+                    Delivery::Delta(frame) => told.push(delta_of(&frame)),
                 }
             }
         }
@@ -290,10 +293,10 @@ fn a_part_that_ends_after_a_later_event_is_known_to_go_across_it() {
     sequencer.next_commit().unwrap();
     committed(&mut sequencer);
     assert_eq!(sequencer.across(4).count(), 0, "it is open");
-    let closing = Submission {
+    let closing = Change {
         events: vec![(None, Event::StreamStopped {})],
         closed: vec![Closed::Message(message)],
-        ..Submission::default()
+        ..Change::default()
     };
     sequencer.submit(closing, at(), 2);
     sequencer.next_commit().unwrap();

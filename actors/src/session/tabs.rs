@@ -6,9 +6,11 @@ use actix::{Context, Handler, ResponseFuture};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
+use super::SessionActor;
 use super::messages::{Attach, Attached, GetContext, GetNotes, GetSnapshot, Notes, Outline, Start};
-use super::{Phase, SessionActor};
-use crate::domain::context::Conversation;
+use super::replies::Waiting;
+use crate::domain::context::{self, Conversation};
+use crate::domain::model_choice;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::error::NaviError;
 use crate::protocol::session::{ActiveRun, SessionSnapshot};
@@ -16,40 +18,56 @@ use crate::root::store_error;
 use crate::run;
 
 impl SessionActor {
-    fn outline(&self) -> Outline {
+    pub(super) fn outline(&self) -> Outline {
+        let told = &self.told;
         let session = SessionSnapshot {
-            summary: self.state.summary.clone(),
+            summary: told.summary.clone(),
             messages: Vec::new(),
-            todo: self.state.todo.clone(),
-            plan: self.state.plan.clone(),
+            todo: told.todo.clone(),
+            plan: told.plan.clone(),
             compression: None,
             forks: Vec::new(),
-            queue: self.state.queue.iter().cloned().collect(),
-            run: self.foreground().map(|run| ActiveRun {
+            queue: told.queue.iter().cloned().collect(),
+            run: told.running().map(|run| ActiveRun {
                 run_id: run.run_id,
                 message_id: run.message_id,
                 model: run.model.clone(),
                 started_at: run.started_at,
+                waiting: told.waiting.clone(),
             }),
-            mode: self.state.mode,
-            approvals: self.state.approvals.clone(),
-            unknown_calls: self.state.unknown_calls(),
-            can_continue: matches!(self.phase, Phase::Idle) && self.state.can_continue(),
-            max_context_tokens: self.window,
+            mode: told.mode,
+            approvals: told.approvals.iter().map(|it| it.pending.clone()).collect(),
+            unknown_calls: told.unknown_calls(),
+            can_continue: !self.session.is_closing() && told.can_continue(),
+            reason: told.last_run.as_ref().and_then(|run| run.reason.clone()),
+            max_context_tokens: self.window(),
             last_seq: self.telling.sequencer().told_seq(),
             epoch: self.epoch,
         };
         Outline {
             session,
-            message_count: self.state.message_count,
-            branches: self.state.branches.clone(),
-            branch_id: self.state.branch_id,
+            message_count: told.message_count,
+            branches: told.branches.clone(),
+            branch_id: told.branch_id,
         }
     }
 
+    /// The window of the model that ran last; before that, of the one that would.
+    fn window(&self) -> u32 {
+        self.session.window().unwrap_or_else(|| {
+            let services = &self.services;
+            let profile = services.profiles.of_session(&self.told.summary.profile_id);
+            let wanted = model_choice::wanted(&profile.profile);
+            model_choice::choose(&services.models.statuses(), wanted)
+                .map_or(services.context_window, |choice| {
+                    context::window(&choice.model, services.context_window)
+                })
+        })
+    }
+
     /// What was told until now, and the receiver of what comes.
-    fn attached(&self, attach: &Attach) -> Attached {
-        let run_from = self.foreground().map(|run| run.before_seq);
+    pub(super) fn attached(&self, attach: &Attach) -> Attached {
+        let run_from = self.foreground.as_ref().map(|run| run.before_seq);
         self.telling.attach(attach, run_from, || self.outline())
     }
 }
@@ -67,10 +85,7 @@ impl Handler<Attach> for SessionActor {
             return Box::pin(std::future::ready(now));
         }
         let (tx, rx) = oneshot::channel();
-        self.when_settled(ctx, move |actor, _| {
-            // The one who asked may have gone.
-            let _ = tx.send(actor.attached(&attach));
-        });
+        self.show_settled(ctx, Waiting::Attached(attach, tx));
         Box::pin(rx.map(|settled| settled.unwrap_or(now)))
     }
 }
@@ -81,10 +96,7 @@ impl Handler<GetSnapshot> for SessionActor {
     /// Waits for what was submitted before, so that one who sent a message and asks finds it.
     fn handle(&mut self, _: GetSnapshot, ctx: &mut Context<Self>) -> Self::Result {
         let (tx, rx) = oneshot::channel();
-        self.when_settled(ctx, |actor, _| {
-            // The one who asked may have gone.
-            let _ = tx.send(actor.outline());
-        });
+        self.show_settled(ctx, Waiting::Outline(tx));
         let now = self.outline();
         Box::pin(rx.map(|settled| settled.unwrap_or(now)))
     }
@@ -95,11 +107,11 @@ impl Handler<GetContext> for SessionActor {
 
     fn handle(&mut self, _: GetContext, _: &mut Context<Self>) -> Self::Result {
         let services = Arc::clone(&self.services);
-        let profile_id = self.state.summary.profile_id.clone();
-        let mut context = self.state.context().clone();
+        let profile_id = self.told.summary.profile_id.clone();
+        let mut context = self.told.context().clone();
         let store = self.services.store.clone();
-        let (id, path) = (self.id, self.state.path());
-        let user = self.state.summary.user_id;
+        let (id, path) = (self.id, self.told.path());
+        let user = self.told.summary.user_id;
         Box::pin(async move {
             if context.memory.is_none() {
                 // The first run takes it in.
@@ -133,9 +145,9 @@ impl Handler<GetNotes> for SessionActor {
 impl SessionActor {
     pub(super) fn notes(&self) -> Notes {
         Notes {
-            plan: self.state.plan.clone(),
-            todo: self.draft.todo.clone(),
-            scratchpad: self.draft.scratchpad.clone(),
+            plan: self.session.ahead().plan.clone(),
+            todo: self.session.ahead().todo.clone(),
+            scratchpad: self.session.ahead().scratchpad.clone(),
         }
     }
 }

@@ -10,22 +10,24 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::messages::{Attach, Attached, Outline, Start};
-use super::sequencer::{Frame, Piece, Sequencer, Submission, Told};
+use super::sequencer::{Delivery, Frame, Piece, Sequencer};
+use crate::domain::session::change::Change;
+use crate::domain::session::stored::Span;
+use crate::domain::session::write::Write;
 use crate::protocol::event::ResyncReason;
-use crate::store::{Span, Write};
 
-/// What was committed and is to be told: the one who tells applies the writes, then has the
+/// What was committed and is to be told: the one who tells applies the change, then has the
 /// frames sent ([`Telling::send`]), then does what the submitter wanted.
 #[derive(Debug)]
 pub struct Committed<T> {
     pub frames: Vec<Frame>,
-    pub writes: Vec<Write>,
+    pub change: Change,
     pub then: T,
 }
 
 /// Where a session stands that was read from the store.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct StoredPosition {
     /// Its last committed event.
     pub last_seq: u64,
     pub epoch: i64,
@@ -47,8 +49,8 @@ impl<T> Telling<T> {
     /// For a session that continues as `stored`. A tab that is more than `capacity` frames behind
     /// is caught up from the log. `given_up` is told to tabs with which nothing more is shared.
     #[must_use]
-    pub fn new(stored: Standing, capacity: usize, given_up: CancellationToken) -> Self {
-        let Standing {
+    pub fn new(stored: StoredPosition, capacity: usize, given_up: CancellationToken) -> Self {
+        let StoredPosition {
             last_seq,
             epoch,
             spans,
@@ -69,8 +71,8 @@ impl<T> Telling<T> {
     }
 
     /// As [`Sequencer::submit`].
-    pub fn submit(&mut self, submission: Submission, at: DateTime<Utc>, then: T) {
-        self.sequencer.submit(submission, at, then);
+    pub fn submit(&mut self, change: Change, at: DateTime<Utc>, then: T) {
+        self.sequencer.submit(change, at, then);
     }
 
     /// As [`Sequencer::delta`].
@@ -104,15 +106,15 @@ impl<T> Telling<T> {
     pub fn next_committed(&mut self) -> Option<Committed<T>> {
         loop {
             match self.sequencer.next_told() {
-                Some(Told::Delta(frame)) => self.send(frame),
-                Some(Told::Submission {
+                Some(Delivery::Delta(frame)) => self.send(frame),
+                Some(Delivery::Change {
                     frames,
-                    writes,
+                    change,
                     then,
                 }) => {
                     return Some(Committed {
                         frames,
-                        writes,
+                        change,
                         then,
                     });
                 }

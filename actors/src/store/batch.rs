@@ -48,7 +48,7 @@ pub(super) struct Batch {
     events: Vec<event::ActiveModel>,
     chunks: Vec<chunk::ActiveModel>,
     messages: Vec<message::ActiveModel>,
-    branches: Vec<(SessionId, BranchChange, FirstPlace)>,
+    branches: Vec<(SessionId, BranchChange)>,
     runs: Vec<run::ActiveModel>,
     run_changes: Vec<(SessionId, RunChange)>,
     queue: Vec<(SessionId, QueueChange)>,
@@ -82,7 +82,7 @@ impl Batch {
             commit
                 .branches
                 .iter()
-                .map(|change| (session_id, change.clone(), first)),
+                .map(|change| (session_id, change.clone())),
         );
         self.runs.extend(commit.runs.iter().cloned());
         self.run_changes.extend(
@@ -123,8 +123,8 @@ impl Batch {
         .to_owned();
         insert(transaction, self.chunks, Some(same_piece)).await?;
         insert(transaction, self.messages, None).await?;
-        for (session_id, change, first) in self.branches {
-            write_branch_change(transaction, session_id, change, first).await?;
+        for (session_id, change) in self.branches {
+            write_branch_change(transaction, session_id, change).await?;
         }
         insert(transaction, self.runs, None).await?;
         for (session_id, change) in self.run_changes {
@@ -183,7 +183,6 @@ async fn write_branch_change(
     transaction: &DatabaseTransaction,
     session_id: SessionId,
     change: BranchChange,
-    first: FirstPlace,
 ) -> Result<(), WriteError> {
     match change {
         BranchChange::Add(row) => insert(transaction, vec![*row], None).await,
@@ -196,14 +195,13 @@ async fn write_branch_change(
             })
         }
         BranchChange::Context(id, context) => {
-            let id = id.map_or(first.branch_id, i64::from);
             let changed = branch::Entity::update_many()
                 .set(branch::ActiveModel {
                     context: ActiveValue::Set(context),
                     ..Default::default()
                 })
                 .filter(branch::Column::SessionId.eq(session_id.0))
-                .filter(branch::Column::Id.eq(id))
+                .filter(branch::Column::Id.eq(i64::from(id)))
                 .exec(transaction)
                 .await?;
             found(changed.rows_affected, || format!("there is no branch {id}"))

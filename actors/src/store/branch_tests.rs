@@ -1,11 +1,13 @@
 //! Which messages stand on which branch.
 
+use std::sync::Arc;
+
 use std::collections::BTreeMap;
 
 use super::testing::{TestDb, Writer, at, on_both, user_message};
-use super::types::Write;
 use super::{Store, StoreError};
 use crate::domain::history::{Branch, ContextState, Place, fork, path};
+use crate::domain::session::write::Write;
 use crate::protocol::command::CallDecision;
 use crate::protocol::ids::{CallId, MessageId, SessionId};
 
@@ -28,7 +30,7 @@ fn branch(id: u32, parent_id: u32, fork_ordinal: u64) -> Branch {
 }
 
 fn says(text: &str) -> Write {
-    Write::Message(user_message(text))
+    Write::Message(Arc::new(user_message(text)))
 }
 
 async fn texts(store: &Store, id: SessionId, branch_id: u32) -> Vec<(u64, String)> {
@@ -156,6 +158,10 @@ async fn a_context_belongs_to_its_branch(db: TestDb) {
         memory: Some("likes tea\0".to_owned()),
         decisions: BTreeMap::from([(CallId("c\0".to_owned()), CallDecision::Done)]),
     };
+    let context = |branch_id, context: &ContextState| Write::Context {
+        branch_id,
+        context: context.clone(),
+    };
     let (old, new) = (compressed(2, "old"), compressed(5, "new"));
     let forked = Branch {
         context: old.clone(),
@@ -164,10 +170,10 @@ async fn a_context_belongs_to_its_branch(db: TestDb) {
     let last = compressed(6, "last");
     writer
         .write(vec![
-            Write::Context(compressed(1, "first")),
-            Write::Context(old.clone()),
+            context(0, &compressed(1, "first")),
+            context(0, &old),
             Write::Fork(forked),
-            Write::Context(new.clone()),
+            context(1, &new),
         ])
         .await
         .unwrap();
@@ -177,15 +183,12 @@ async fn a_context_belongs_to_its_branch(db: TestDb) {
     };
     assert_eq!(contexts().await, [old.clone(), new]);
     writer
-        .write(vec![Write::Context(last.clone()), Write::ShowBranch(0)])
+        .write(vec![context(1, &last), Write::ShowBranch(0)])
         .await
         .unwrap();
     assert_eq!(contexts().await, [old, last.clone()]);
     let whole = ContextState::default();
-    writer
-        .write(vec![Write::Context(whole.clone())])
-        .await
-        .unwrap();
+    writer.write(vec![context(0, &whole)]).await.unwrap();
     assert_eq!(contexts().await, [whole, last]);
 }
 

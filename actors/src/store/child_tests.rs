@@ -1,10 +1,13 @@
 //! Subagents' runs: what a crash leaves of them, and their part of the log.
 
+use std::sync::Arc;
+
 use sea_orm::{ConnectionTrait, Statement};
 
 use super::testing::{Part, TestDb, Writer, ended, event, on_both, run, user_message};
-use super::types::{ChunkRow, EventRow, LogCursor, LogItem, PageLimits, RunRow, Write};
+use super::types::{LogCursor, LogItem, PageLimits};
 use super::{Store, StoreError};
+use crate::domain::session::write::{ChunkRow, EventRow, RunRow, Write};
 use crate::protocol::event::PartKind;
 use crate::protocol::ids::{CallId, MessageId, PartId, RunId, SessionId};
 use crate::protocol::message::Message;
@@ -118,9 +121,9 @@ async fn a_run_that_goes_on_comes_with_what_it_answers(db: TestDb) {
     let late = said(&second);
     writer
         .write(vec![
-            Write::Message(asked.clone()),
+            Write::Message(Arc::new(asked.clone())),
             Write::RunStarted(first.clone()),
-            Write::Message(early.clone()),
+            Write::Message(Arc::new(early.clone())),
             ended(&first, RunState::Limited),
         ])
         .await
@@ -130,7 +133,7 @@ async fn a_run_that_goes_on_comes_with_what_it_answers(db: TestDb) {
     writer
         .write(vec![
             Write::RunStarted(second.clone()),
-            Write::Message(late.clone()),
+            Write::Message(Arc::new(late.clone())),
         ])
         .await
         .unwrap();

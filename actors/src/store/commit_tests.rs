@@ -1,8 +1,11 @@
 //! What a group of commits does to each of them.
 
+use std::sync::Arc;
+
 use super::testing::{Part, TestDb, Writer, at, ended, event, on_both, run, user_message};
-use super::types::{LogRange, PageLimits, Write};
+use super::types::{LogRange, PageLimits};
 use super::{KnownMessage, LogItem, StoreError};
+use crate::domain::session::write::Write;
 use crate::protocol::command::SendMode;
 use crate::protocol::file::AttachedFile;
 use crate::protocol::ids::{CallId, FileId, MessageId, OwnerId, RunId, SessionId};
@@ -105,10 +108,10 @@ async fn everything_comes_back(db: TestDb) {
     writer
         .write(vec![
             first,
-            Write::Message(user.clone()),
+            Write::Message(Arc::new(user.clone())),
             Write::RunStarted(run.clone()),
-            Write::Message(assistant.clone()),
-            Write::Message(result.clone()),
+            Write::Message(Arc::new(assistant.clone())),
+            Write::Message(Arc::new(result.clone())),
             Write::Enqueue(queued.clone()),
             Write::EditQueued {
                 message_id: queued.message_id,
@@ -178,7 +181,7 @@ async fn another_owner_is_fenced(db: TestDb) {
 
     let late = vec![
         Write::Event(event(2)),
-        Write::Message(user_message("late")),
+        Write::Message(Arc::new(user_message("late"))),
         Write::Title("late".to_owned()),
     ];
     assert_eq!(old.write(late.clone()).await, Err(StoreError::Fenced));
@@ -207,10 +210,10 @@ async fn one_bad_commit_does_not_cost_the_others(db: TestDb) {
         ..a.clone()
     };
     let group = vec![
-        a.commit(vec![a.event(), Write::Message(user_message("a"))]),
-        b.commit(vec![b.event(), Write::Message(user_message("b"))]),
+        a.commit(vec![a.event(), Write::Message(Arc::new(user_message("a")))]),
+        b.commit(vec![b.event(), Write::Message(Arc::new(user_message("b")))]),
         unknown.commit(vec![Write::Pinned(true)]),
-        c.commit(vec![c.event(), Write::Message(user_message("c"))]),
+        c.commit(vec![c.event(), Write::Message(Arc::new(user_message("c")))]),
     ];
     assert_eq!(
         store.commit_group(group).await,
@@ -243,7 +246,7 @@ async fn seq_goes_on_from_the_last(db: TestDb) {
     writer.write(events(&[4])).await.unwrap();
     for bad in [&[4_u64, 5][..], &[6], &[3, 4, 5]] {
         let mut writes: Vec<Write> = events(bad);
-        writes.push(Write::Message(user_message("no")));
+        writes.push(Write::Message(Arc::new(user_message("no"))));
         let fate = writer.write(writes).await;
         assert!(
             matches!(fate, Err(StoreError::Corrupt(_))),
@@ -276,7 +279,7 @@ async fn the_same_commit_twice_is_once(db: TestDb) {
     let mut part = Part::text(&run(), MessageId::new());
     let writes = vec![
         writer.event(),
-        Write::Message(user_message("once")),
+        Write::Message(Arc::new(user_message("once"))),
         Write::Chunk(part.piece(1, "once")),
     ];
     writer.write(writes.clone()).await.unwrap();
@@ -316,14 +319,16 @@ async fn a_broken_rule_costs_its_own_commit(db: TestDb) {
         client_id: Some("same".to_owned()),
         ..user_message("first")
     };
-    a.write(vec![Write::Message(twice.clone())]).await.unwrap();
+    a.write(vec![Write::Message(Arc::new(twice.clone()))])
+        .await
+        .unwrap();
     let second = Message {
         id: MessageId::new(),
         ..twice
     };
     let group = vec![
-        b.commit(vec![b.event(), Write::Message(user_message("b"))]),
-        a.commit(vec![a.event(), Write::Message(second)]),
+        b.commit(vec![b.event(), Write::Message(Arc::new(user_message("b")))]),
+        a.commit(vec![a.event(), Write::Message(Arc::new(second))]),
         b.commit(vec![b.event()]),
     ];
     let fates = store.commit_group(group).await;
@@ -364,7 +369,7 @@ async fn a_failing_database_writes_nothing(db: TestDb) {
     store.write.execute_unprepared(&broken).await.unwrap();
     let group = vec![
         a.commit(vec![a.event()]),
-        b.commit(vec![b.event(), Write::Message(user_message("b"))]),
+        b.commit(vec![b.event(), Write::Message(Arc::new(user_message("b")))]),
     ];
     let fates = store.commit_group(group.clone()).await;
     assert!(
@@ -439,7 +444,7 @@ async fn a_client_id_is_found_in_queue_and_conversation(db: TestDb) {
     writer
         .write(vec![
             Write::Dequeue(queued.message_id),
-            Write::Message(message.clone()),
+            Write::Message(Arc::new(message.clone())),
         ])
         .await
         .unwrap();
@@ -460,7 +465,7 @@ async fn any_text_survives(db: TestDb) {
         .write(vec![
             event,
             Write::Title(text.to_owned()),
-            Write::Message(user_message(text)),
+            Write::Message(Arc::new(user_message(text))),
             Write::RunStarted(run),
             Write::Chunk(part.piece(1, text)),
             Write::Todo(vec![TodoItem {
@@ -488,7 +493,11 @@ async fn two_commits_of_a_session_share_a_group(db: TestDb) {
         .chunks(150)
         .map(|texts| {
             let mut writes = vec![writer.event()];
-            writes.extend(texts.iter().map(|t| Write::Message(user_message(t))));
+            writes.extend(
+                texts
+                    .iter()
+                    .map(|t| Write::Message(Arc::new(user_message(t)))),
+            );
             writer.commit(writes)
         })
         .collect();

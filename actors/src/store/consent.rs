@@ -10,10 +10,10 @@ use sea_orm::{
 use uuid::Uuid;
 
 use super::entities::{approval, consent_entry, consent_rule};
-use super::types::{ConsentRow, NewRule};
 use super::values::{DbText, db_time, from_json, name_of, named, to_json};
 use super::{Store, StoreError};
 use crate::domain::consent::Asking;
+use crate::domain::session::write::{ConsentRow, NewRule};
 use crate::protocol::approval::{
     ConsentEntry, ConsentRule, DecidedBy, PendingApproval, Resolution,
 };

@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 
 use super::StoreError;
 use super::testing::{TestDb, Writer, at, on_both, run};
-use super::types::{ConsentRow, NewRule, Write};
 use crate::domain::consent::Asking;
+use crate::domain::session::write::{ConsentRow, NewRule, Write};
 use crate::protocol::approval::{
     ApprovalRequest, ConsentEntry, ConsentMode, ConsentRule, DecidedBy, Detail, DetailKind,
     PendingApproval, Permission, PermittedBy, Resolution,

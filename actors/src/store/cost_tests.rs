@@ -6,8 +6,9 @@ use sea_orm::{ConnectionTrait, DbBackend, Statement, TransactionTrait};
 
 use super::Store;
 use super::testing::{Part, TestDb, Writer, ended, on_both, run, user_message};
-use super::types::{LoadedSession, RunRow, Write};
 use crate::domain::history::{Segment, path};
+use crate::domain::session::stored::LoadedSession;
+use crate::domain::session::write::{RunRow, Write};
 use crate::protocol::ids::{MessageId, OwnerId, RunId};
 use crate::protocol::message::Message;
 use crate::protocol::session::RunState;
@@ -43,7 +44,7 @@ async fn a_commit_costs_the_same_after_ten_thousand_messages(db: TestDb) {
         let seq = large.load().await.last_seq;
         let mut writes = Vec::new();
         for n in 1..=1_000 {
-            writes.push(Write::Message(user_message("hello")));
+            writes.push(Write::Message(Arc::new(user_message("hello"))));
             writes.push(large.event());
             writes.push(Write::Chunk(part.piece(seq + n, "hello")));
         }
@@ -58,7 +59,7 @@ async fn a_commit_costs_the_same_after_ten_thousand_messages(db: TestDb) {
         let mut part = Part::text(&run, MessageId::new());
         let writes = vec![
             writer.event(),
-            Write::Message(message),
+            Write::Message(Arc::new(message)),
             Write::RunStarted(run.clone()),
             Write::Chunk(part.piece(last_seq + 1, "a word")),
             ended(&run, RunState::Completed),
@@ -88,11 +89,11 @@ fn turn(writer: &Writer, run: &RunRow, last_seq: u64, state: RunState) -> Vec<Wr
     let mut part = Part::text(run, answer.id);
     let mut writes = vec![
         writer.event(),
-        Write::Message(asked),
+        Write::Message(Arc::new(asked)),
         Write::RunStarted(run.clone()),
         Write::RunStarted(child.clone()),
         Write::Chunk(part.piece(last_seq + 1, "a word")),
-        Write::Message(answer),
+        Write::Message(Arc::new(answer)),
         writer.event(),
     ];
     if state != RunState::Running {

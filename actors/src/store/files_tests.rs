@@ -115,7 +115,7 @@ async fn what_was_read_outlives_the_file_but_not_its_deletion(db: TestDb) {
 }
 
 async fn a_purged_session_takes_its_files_along(db: TestDb) {
-    use crate::store::Write;
+    use crate::domain::session::write::Write;
     let store = db.open().await;
     let writer = Writer::new(&store).await;
     let file = new_file("uploads/a", 1);

@@ -18,10 +18,11 @@ use super::rows::{
     summary_from_row,
 };
 use super::run_log::with_descendants;
-use super::types::{ChildCall, ChunkRow, LoadedSession, MAX_SPANS, Span};
 use super::values::{DbText, from_db, from_json, name_of, named};
 use super::{Store, StoreError};
 use crate::domain::history::Branch;
+use crate::domain::session::stored::{ChildCall, LoadedSession, MAX_SPANS, Span};
+use crate::domain::session::write::ChunkRow;
 use crate::protocol::event::PartKind;
 use crate::protocol::ids::{CallId, MessageId, OwnerId, PartId, RunId, SessionId};
 use crate::protocol::message::Message;

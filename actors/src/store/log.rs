@@ -9,9 +9,10 @@ use uuid::Uuid;
 use super::entities::{chunk, event};
 use super::rows::{chunk_from_row, event_from_row};
 use super::sessions::require_session;
-use super::types::{ChunkRow, EventRow, LogCursor, LogItem, LogPage, LogRange, PageLimits};
+use super::types::{LogCursor, LogItem, LogPage, LogRange, PageLimits};
 use super::values::{DbText, from_db, to_db};
 use super::{Store, StoreError};
+use crate::domain::session::write::{ChunkRow, EventRow};
 use crate::protocol::event::utf16_len;
 use crate::protocol::ids::SessionId;
 

@@ -1,8 +1,9 @@
 //! Reading the log in pages gives the log, whatever the pages.
 
 use super::testing::{Part, TestDb, Writer, at, event, on_both, run};
-use super::types::{ChunkRow, LogCursor, LogItem, LogRange, PageLimits, RunRow, Write};
+use super::types::{LogCursor, LogItem, LogRange, PageLimits};
 use super::{Store, StoreError};
+use crate::domain::session::write::{ChunkRow, RunRow, Write};
 use crate::protocol::event::{PartKind, utf16_len};
 use crate::protocol::ids::{CallId, MessageId, PartId, SessionId};
 

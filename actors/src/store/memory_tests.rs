@@ -1,12 +1,15 @@
 //! What is remembered, and how far sessions were read for it.
 
+use std::sync::Arc;
+
 use super::memory::SavedFact;
 use super::memory_reading::{Finished, Reading, UnreadSession};
 use super::testing::{TestDb, Writer, at, on_both, user_message};
-use super::types::{UserRole, Write};
+use super::types::UserRole;
 use super::{Store, StoreError};
 use crate::domain::memory::extraction::Speaker;
 use crate::domain::memory::{FactName, MAX_HISTORY, NewFact};
+use crate::domain::session::write::Write;
 use crate::protocol::ids::{CallId, MessageId, RunId, SessionId, UserId};
 use crate::protocol::memory::FactSource;
 use crate::protocol::message::{Message, ToolCall, ToolOutcome};
@@ -156,7 +159,7 @@ async fn forgetting_everything_takes_what_was_said_as_read(db: TestDb) {
     let store = db.open().await;
     let user = user(&store).await;
     let session = Writer::new(&store).await;
-    let say = || vec![Write::Message(user_message("I live in Kyiv"))];
+    let say = || vec![Write::Message(Arc::new(user_message("I live in Kyiv")))];
     session.write(say()).await.unwrap();
     store
         .save_fact(user, fact("home", "Kyiv", 1))
@@ -199,7 +202,9 @@ async fn facts_and_their_mark_are_one_transaction(db: TestDb) {
     let user = user(&store).await;
     let session = Writer::new(&store).await;
     session
-        .write(vec![Write::Message(user_message("I live in Kyiv"))])
+        .write(vec![Write::Message(Arc::new(user_message(
+            "I live in Kyiv",
+        )))])
         .await
         .unwrap();
     let unread = store.unread_sessions(user, at(0), 10).await.unwrap();
@@ -248,7 +253,7 @@ async fn idle_sessions_with_unread_turns_are_found(db: TestDb) {
     let mut ids = Vec::new();
     for seconds in [30, 10, 20] {
         let session = Writer::new(&store).await;
-        let message = Write::Message(user_message("hello"));
+        let message = Write::Message(Arc::new(user_message("hello")));
         session
             .write(vec![message, Write::Active(at(seconds))])
             .await
@@ -273,7 +278,7 @@ async fn a_session_that_fails_three_times_is_left_until_it_changes(db: TestDb) {
     let store = db.open().await;
     let user = user(&store).await;
     let session = Writer::new(&store).await;
-    let say = || vec![Write::Message(user_message("hello"))];
+    let say = || vec![Write::Message(Arc::new(user_message("hello")))];
     session.write(say()).await.unwrap();
     let is_due = async || {
         let unread = store.unread_sessions(user, at(0), 10).await.unwrap();
@@ -316,7 +321,10 @@ async fn what_was_said_is_read_in_bounded_pieces_and_without_tools(db: TestDb) {
         last,
         user_message("thanks"),
     ];
-    let writes = messages.into_iter().map(Write::Message).collect();
+    let writes = messages
+        .into_iter()
+        .map(|message| Write::Message(Arc::new(message)))
+        .collect();
     session.write(writes).await.unwrap();
 
     let first = store.unread_messages(session.id, 0, 100).await.unwrap();

@@ -1,5 +1,7 @@
 //! Databases of earlier releases, brought up to date and taken back.
 
+use std::sync::Arc;
+
 use navi_migrations::Migrator;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend};
 use sea_orm_migration::prelude::*;
@@ -8,8 +10,9 @@ use uuid::Uuid;
 use super::Store;
 use super::open_tests::schema;
 use super::testing::{TestDb, on_both, user_message};
-use super::types::{Commit, Write};
+use super::types::Commit;
 use crate::domain::history::{Branch, ContextState};
+use crate::domain::session::write::Write;
 use crate::protocol::command::SendMode;
 use crate::protocol::ids::{OwnerId, SessionId};
 
@@ -97,8 +100,11 @@ async fn a_database_of_the_first_release_comes_up_to_date(db: TestDb) {
         owner,
         epoch: loaded.epoch,
         writes: vec![
-            Write::Context(context),
-            Write::Message(user_message("a third")),
+            Write::Context {
+                branch_id: 0,
+                context,
+            },
+            Write::Message(Arc::new(user_message("a third"))),
         ],
     };
     assert_eq!(store.commit_group(vec![commit]).await, [Ok(())]);

@@ -40,9 +40,8 @@ pub use open::{Location, StoreConfig};
 pub use search::MAX_HITS;
 pub use tool_pins::ToolPin;
 pub use types::{
-    ApiToken, ChildCall, ChunkRow, Commit, ConsentRow, EventRow, LoadedSession, LogCursor, LogItem,
-    LogPage, LogRange, MAX_SPANS, NewRule, NewSession, PageLimits, RunRow, SecretHash, Span,
-    StoredCall, StoredRun, User, UserRole, WebLogin, Write,
+    ApiToken, Commit, LogCursor, LogItem, LogPage, LogRange, NewSession, PageLimits, SecretHash,
+    StoredCall, User, UserRole, WebLogin,
 };
 pub use upkeep::AppliedMigration;
 

@@ -6,10 +6,10 @@ use sea_orm::{EntityTrait, PaginatorTrait};
 
 use super::entities::{model_call, prompt_part, session};
 use super::testing::{TestDb, Writer, at, ended, on_both, run, user_message};
-use super::types::{RunRow, Write};
 use crate::domain::context::{CallOptions, Conversation, Frame};
 use crate::domain::history::{Branch, ContextState};
 use crate::domain::model_calls::{MAX_OWN_BYTES, ModelCall, Recipe};
+use crate::domain::session::write::{RunRow, Write};
 use crate::protocol::chat::Usage;
 use crate::protocol::ids::{MessageId, RunId, UserId};
 use crate::protocol::inspect::{CallKind, CallOutcome, CallReply};
@@ -36,6 +36,7 @@ fn frame(system: &str) -> Frame {
             think: false,
             window: 4096,
             sees_images: true,
+            room: None,
         },
     }
 }
@@ -98,7 +99,7 @@ async fn calls_come_back_in_their_order_with_their_replies(db: TestDb) {
         Write::RunStarted(child.clone()),
         made(&run, asked),
         made(&run, call("You are Navi.", Some(said.id), Vec::new())),
-        Write::Message(said),
+        Write::Message(Arc::new(said)),
         // It was cut off before it said anything.
         made(
             &run,
@@ -217,7 +218,7 @@ async fn messages_up_to_one_follow_its_branch(db: TestDb) {
     let writer = Writer::new(&store).await;
     let messages = ["a", "b", "c", "d", "e"].map(user_message);
     let ids = messages.clone().map(|message| message.id);
-    let [a, b, c, d, e] = messages.map(Write::Message);
+    let [a, b, c, d, e] = messages.map(|message| Write::Message(Arc::new(message)));
     let fork = Branch {
         id: 1,
         parent_id: Some(0),

@@ -1,6 +1,8 @@
 //! A commit as rows, before the database is asked anything. What is wrong with a commit by
 //! itself is found here.
 
+use std::sync::Arc;
+
 use chrono::Utc;
 use sea_orm::ActiveValue;
 use sea_orm::sea_query::{Expr, IntoIden};
@@ -16,9 +18,10 @@ use super::model_calls::{call_to_row, part_to_row};
 use super::rows::{
     branch_to_row, chunk_to_row, event_to_row, message_to_row, queued_to_row, run_to_row,
 };
-use super::types::{Commit, Write};
+use super::types::Commit;
 use super::values::{DbText, db_time, name_of, to_db, to_json};
 use crate::domain::history::Branch;
+use crate::domain::session::write::Write;
 use crate::protocol::ids::{ApprovalId, MessageId, OwnerId, RunId, SessionId};
 
 /// A commit that makes sense by itself.
@@ -71,8 +74,7 @@ pub(super) enum BranchChange {
     Add(Box<branch::ActiveModel>),
     /// It is to be there.
     Show(u32),
-    /// None is the branch that was shown before this commit.
-    Context(Option<u32>, String),
+    Context(u32, String),
 }
 
 #[derive(Clone, Debug)]
@@ -164,8 +166,11 @@ impl Prepared {
                 self.chunks.push(chunk_to_row(session_id, row)?);
             }
             Write::Message(message) => {
-                self.messages
-                    .push(message_to_row(session_id, message, self.shows)?);
+                self.messages.push(message_to_row(
+                    session_id,
+                    Arc::unwrap_or_clone(message),
+                    self.shows,
+                )?);
             }
             Write::RunStarted(row) => {
                 if row.parent_run_id.is_none() {
@@ -229,8 +234,8 @@ impl Prepared {
                 let json = plan.as_ref().map(to_json).transpose()?;
                 self.set(session::Column::Plan, json);
             }
-            Write::Context(context) => {
-                let change = BranchChange::Context(self.shows, to_json(&context)?);
+            Write::Context { branch_id, context } => {
+                let change = BranchChange::Context(branch_id, to_json(&context)?);
                 self.branches.push(change);
             }
             Write::Fork(branch) => self.fork(&branch)?,

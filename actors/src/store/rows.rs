@@ -7,12 +7,14 @@ use uuid::Uuid;
 
 use super::StoreError;
 use super::entities::{branch, chunk, event, message, queued_message, run, user};
-use super::types::{ChunkRow, EventRow, RunRow, StoredRun, User};
+use super::types::User;
 use super::values::{
     DbText, db_time, from_db, from_json, list_from_json, list_to_json, name_of, named, to_db,
     to_json,
 };
 use crate::domain::history::Branch;
+use crate::domain::session::stored::StoredRun;
+use crate::domain::session::write::{ChunkRow, EventRow, RunRow};
 use crate::protocol::ids::{CallId, MessageId, PartId, RunId, SessionId, UserId};
 use crate::protocol::message::Message;
 use crate::protocol::session::{QueuedMessage, RunState, SessionState, SessionSummary};

@@ -1,11 +1,14 @@
 //! What a search finds, and what it must not.
 
+use std::sync::Arc;
+
 use sea_orm::{ConnectionTrait, Statement};
 
 use super::testing::{TestDb, Writer, at, on_both, user_message};
-use super::types::{NewSession, UserRole, Write};
+use super::types::{NewSession, UserRole};
 use super::{MAX_HITS, Store};
 use crate::domain::history::{Branch, ContextState};
+use crate::domain::session::write::Write;
 use crate::protocol::ids::{MessageId, OwnerId, RunId, SessionId, UserId};
 use crate::protocol::message::{Message, Role, ToolCall, ToolOutcome};
 use crate::protocol::search::{Mark, SearchHit};
@@ -73,7 +76,7 @@ async fn words_are_found_in_every_language(db: TestDb) {
     ];
     let writes = (1..)
         .zip(texts)
-        .map(|(n, text)| Write::Message(says(text, n)));
+        .map(|(n, text)| Write::Message(Arc::new(says(text, n))));
     writer.write(writes.collect()).await.unwrap();
     for (query, expected) in [
         ("їжак", Some(0)),
@@ -136,12 +139,12 @@ async fn what_was_said_and_titles_are_found(db: TestDb) {
         .write(vec![
             Write::Title("Fruit".to_owned()),
             Write::Active(at(1)),
-            Write::Message(asked.clone()),
-            Write::Message(tool),
-            Write::Message(answer.clone()),
-            Write::Message(silent),
+            Write::Message(Arc::new(asked.clone())),
+            Write::Message(Arc::new(tool)),
+            Write::Message(Arc::new(answer.clone())),
+            Write::Message(Arc::new(silent)),
             Write::Fork(beside),
-            Write::Message(anew.clone()),
+            Write::Message(Arc::new(anew.clone())),
             Write::ShowBranch(0),
             Write::Title("Apple pie".to_owned()),
             Write::Active(at(9)),
@@ -182,7 +185,10 @@ async fn any_query_is_valid(db: TestDb) {
     let store = db.open().await;
     let writer = of_local_user(&store).await;
     let text = "NOT near AND or title body \0 हिन्दी ไทย 中文";
-    let said = vec![Write::Title(text.to_owned()), Write::Message(says(text, 1))];
+    let said = vec![
+        Write::Title(text.to_owned()),
+        Write::Message(Arc::new(says(text, 1))),
+    ];
     writer.write(said).await.unwrap();
     for query in [
         "",
@@ -255,7 +261,7 @@ async fn others_and_deleted_sessions_are_not_found(db: TestDb) {
     );
     for writer in [&mine, &theirs] {
         let title = Write::Title("secret".to_owned());
-        let said = Write::Message(says("a secret", 1));
+        let said = Write::Message(Arc::new(says("a secret", 1)));
         writer.write(vec![title, said]).await.unwrap();
     }
     let sessions = async |user_id| -> Vec<SessionId> {
@@ -297,7 +303,7 @@ async fn pages_follow_each_other(db: TestDb) {
             Write::Title(format!("apple {session}")),
             Write::Active(at(100 + session)),
         ];
-        writes.extend((0..30).map(|n| Write::Message(says("apple", session * 30 + n))));
+        writes.extend((0..30).map(|n| Write::Message(Arc::new(says("apple", session * 30 + n)))));
         writer.write(writes).await.unwrap();
     }
     let page = async |limit, offset| store.search(user_id, "apple", limit, offset).await.unwrap();
@@ -332,7 +338,7 @@ async fn a_long_message_is_found_by_its_beginning(db: TestDb) {
     let mut text = "beginning ".to_owned();
     text.extend((0..400_000).map(|n| format!("{n:x}ї ")));
     text.push_str("ending");
-    let said = vec![Write::Message(says(&text, 1))];
+    let said = vec![Write::Message(Arc::new(says(&text, 1)))];
     writer.write(said).await.unwrap();
     assert_eq!(find(&store, "beginning").await.len(), 1);
     assert_eq!(find(&store, "ending").await, []);

@@ -1,8 +1,11 @@
 //! Which sessions there are, and what their actor finds.
 
+use std::sync::Arc;
+
 use super::StoreError;
 use super::testing::{Part, TestDb, Writer, at, ended, on_both, run, user_message};
-use super::types::{NewSession, RunRow, UserRole, Write};
+use super::types::{NewSession, UserRole};
+use crate::domain::session::write::{RunRow, Write};
 use crate::protocol::event::PartKind;
 use crate::protocol::ids::{CallId, MessageId, OwnerId, PartId, RunId, SessionId, UserId};
 use crate::protocol::message::{Message, ToolCall, ToolOutcome};
@@ -77,7 +80,7 @@ async fn a_deleted_session_can_be_restored_until_it_is_purged(db: TestDb) {
     let mut part = Part::text(&run, MessageId::new());
     let writes = vec![
         writer.event(),
-        Write::Message(user_message("hi")),
+        Write::Message(Arc::new(user_message("hi"))),
         Write::RunStarted(run),
         Write::Chunk(part.piece(1, "he")),
     ];
@@ -168,10 +171,10 @@ async fn unfinished_parts_are_what_no_message_holds(db: TestDb) {
             Write::RunStarted(run.clone()),
             writer.event(),
             Write::Chunk(held.piece(2, "I look")),
-            Write::Message(asking.clone()),
+            Write::Message(Arc::new(asking.clone())),
             Write::Chunk(out_held.piece(2, "out")),
             Write::Chunk(out_open.piece(2, "li")),
-            Write::Message(result),
+            Write::Message(Arc::new(result)),
             writer.event(),
             Write::Chunk(thinking.piece(3, "so ")),
             Write::Chunk(out_open.piece(3, "ne")),
@@ -252,7 +255,7 @@ async fn parts_of_the_newest_run_are_known_to_go_across_events(db: TestDb) {
             writer.event(),
             Write::Chunk(of_child.piece(3, "child")),
             Write::Chunk(ends.piece(3, "two")),
-            Write::Message(answer),
+            Write::Message(Arc::new(answer)),
             writer.event(),
             Write::Chunk(goes_on.piece(4, "Wö")),
             writer.event(),
@@ -316,7 +319,7 @@ async fn two_handles_write_at_once(db: TestDb) {
         for n in 0..50 {
             let group = writers.iter().map(|writer| {
                 let message = user_message(&format!("message {n}"));
-                writer.commit(vec![writer.event(), Write::Message(message)])
+                writer.commit(vec![writer.event(), Write::Message(Arc::new(message))])
             });
             let fates = store.commit_group(group.collect()).await;
             assert_eq!(fates, [Ok(()), Ok(())]);
@@ -336,7 +339,7 @@ async fn a_session_that_is_seized_fences_its_own_owner(db: TestDb) {
     let hangs = Writer::new(&store).await;
     let seized = store.seize_session(hangs.id, &hangs.owner).await.unwrap();
     assert_eq!(seized.epoch, hangs.epoch + 1);
-    let late = vec![Write::Message(user_message("late"))];
+    let late = vec![Write::Message(Arc::new(user_message("late")))];
     assert_eq!(hangs.write(late).await, Err(StoreError::Fenced));
     let kept = store.take_session(hangs.id, &hangs.owner).await.unwrap();
     assert_eq!(kept, seized, "it is only moved on where it is seized");

@@ -11,10 +11,11 @@ use uuid::Uuid;
 
 use super::entities::{approval, branch, run, session};
 use super::rows::{SummaryRow, branch_to_row, summary_from_row};
-use super::types::{LoadedSession, NewSession};
+use super::types::NewSession;
 use super::values::{db_time, name_of, to_json};
 use super::{Store, StoreError};
 use crate::domain::history::{Branch, ROOT_BRANCH};
+use crate::domain::session::stored::LoadedSession;
 use crate::protocol::ids::{OwnerId, SessionId, UserId};
 use crate::protocol::session::{RunState, SessionState, SessionSummary};
 use crate::protocol::todo::Scratchpad;

@@ -15,8 +15,10 @@ use sea_orm::{ConnectionTrait, Database};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::types::{ChunkRow, Commit, EventRow, LoadedSession, NewSession, RunRow, Write};
+use super::types::{Commit, NewSession};
 use super::{Location, Store, StoreConfig, StoreError};
+use crate::domain::session::stored::LoadedSession;
+use crate::domain::session::write::{ChunkRow, EventRow, RunRow, Write};
 use crate::protocol::event::{PartKind, utf16_len};
 use crate::protocol::ids::{MessageId, OwnerId, PartId, RunId, SessionId};
 use crate::protocol::message::Message;

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
 use super::ToolError;
+use super::actions::{ActionFields, name_action};
 use super::output::{shortened, visible};
 
 /// As much of a wrong value as an error shows.
@@ -19,8 +20,13 @@ const SHOWN_BYTES: usize = 80;
 const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
 
 /// The arguments as an object that fits the schema, or what is wrong with them.
-pub(super) fn fit(schema: &Value, arguments: &Value) -> Result<Value, String> {
-    let object = object(schema, arguments)?;
+pub(super) fn fit(
+    schema: &Value,
+    actions: &[ActionFields],
+    arguments: &Value,
+) -> Result<Value, String> {
+    let mut object = object(schema, arguments)?;
+    name_action(actions, &mut object);
     check(schema, &object, "")?;
     Ok(object)
 }

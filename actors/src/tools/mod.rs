@@ -23,6 +23,7 @@ pub mod view_image;
 pub mod web_fetch;
 pub mod web_search;
 
+mod actions;
 mod arguments;
 mod extension_schema;
 mod schema;
@@ -38,6 +39,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use self::actions::ActionFields;
 use crate::domain::memory::FactName;
 use crate::domain::planning::AgentInfo;
 use crate::domain::scratchpad::ScratchpadCommand;
@@ -79,6 +81,12 @@ pub trait Tool: Send + Sync + Debug + 'static {
     /// looks at. None where that check is enough.
     fn validator(&self) -> Option<&jsonschema::Validator> {
         None
+    }
+
+    /// What each value of its `action` takes; empty where it has no such argument. A call that
+    /// leaves the action out, and can mean only one, is that one.
+    fn actions(&self) -> &[ActionFields] {
+        &[]
     }
 
     /// What this very call does. `spec().effect` is the most that any call does.

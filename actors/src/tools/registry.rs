@@ -229,7 +229,7 @@ impl Registry {
         let tool = self.find(name, allowed)?;
         let schema = &tool.spec().parameters;
         let fitted = match tool.validator() {
-            None => fit(schema, arguments),
+            None => fit(schema, tool.actions(), arguments),
             Some(validator) => fit_by(schema, arguments, |args| {
                 extension_schema::check(validator, args)
             }),

@@ -168,3 +168,91 @@ fn errors_tell_the_model_how_to_do_better() {
     assert!(errors.iter().all(|error| error.len() < 500));
     insta::assert_snapshot!(errors.join("\n"));
 }
+
+#[test]
+fn a_call_without_its_action_is_the_only_one_that_it_can_be() {
+    let registry = Registry::builtin(&everything());
+    let action_of = |tool: &str, args: Value| {
+        let prepared = registry.prepare(tool, &args, &names(&[tool]));
+        prepared.map(|call| call.args["action"].as_str().map(str::to_owned))
+    };
+    let taken = [
+        ("terminal", json!({"command": "ls -la"}), "run"),
+        ("terminal", json!("{\"command\": \"make\"}"), "run"),
+        (
+            "terminal",
+            json!({"command": "make", "action": null, "id": null}),
+            "run",
+        ),
+        (
+            "terminal",
+            json!({"action": "", "command": "make", "background": "true"}),
+            "run",
+        ),
+        ("filesystem", json!({"path": "a", "content": "b"}), "write"),
+        (
+            "filesystem",
+            json!({"path": "a", "old_text": "b", "new_text": "c"}),
+            "edit",
+        ),
+        ("filesystem", json!({"path": "a", "to": "b"}), "move"),
+        ("filesystem", json!({"path": "a", "start_line": 3}), "read"),
+        ("todo", json!({"texts": ["read", "write"]}), "add"),
+        ("todo", json!({"ids": [1], "status": "done"}), "mark"),
+        (
+            "home_assistant",
+            json!({"service": "light.turn_on", "entity_id": "light.hall"}),
+            "call_service",
+        ),
+    ];
+    for (tool, args, action) in taken {
+        let found = action_of(tool, args.clone());
+        assert_eq!(found.unwrap().as_deref(), Some(action), "{tool} {args}");
+    }
+    let asked = [
+        ("terminal", json!({})),
+        ("terminal", json!({"id": 1})),
+        ("terminal", json!({"command": "ls", "id": 1})),
+        // It may be read, listed or deleted.
+        ("filesystem", json!({"path": "a"})),
+        ("filesystem", json!({"content": "b"})),
+        ("filesystem", json!({"pattern": "*.md"})),
+        ("scratchpad", json!({"section": "drafts", "text": "x"})),
+        ("todo", json!({"ids": [1]})),
+        ("home_assistant", json!({"entity_id": "light.hall"})),
+    ];
+    for (tool, args) in asked {
+        let error = action_of(tool, args.clone()).unwrap_err();
+        assert!(
+            error.0.contains("missing: `action`"),
+            "{tool} {args}: {error}"
+        );
+    }
+}
+
+#[test]
+fn what_actions_take_is_what_the_schema_has() {
+    for tool in Registry::builtin(&everything()).tools.values() {
+        let properties = tool.spec().parameters["properties"].clone();
+        let declared: Vec<&str> = tool.actions().iter().map(|of| of.action).collect();
+        let known = properties["action"]["enum"].as_array();
+        let known: Vec<&str> = known
+            .into_iter()
+            .flatten()
+            .flat_map(Value::as_str)
+            .collect();
+        assert_eq!(declared, known, "{}", tool.spec().name);
+        if declared.is_empty() {
+            continue;
+        }
+        let fields = tool.actions().iter();
+        let mut fields: BTreeSet<&str> = fields
+            .flat_map(|of| of.required.iter().chain(of.optional))
+            .copied()
+            .collect();
+        fields.insert("action");
+        let properties = properties.as_object().unwrap();
+        let properties: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
+        assert_eq!(fields, properties, "{}", tool.spec().name);
+    }
+}

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::actions::ActionFields;
 use super::arguments::read;
 use super::output::human_size;
 use super::schema::schema_of;
@@ -39,6 +40,13 @@ enum Action {
     Append,
     Clear,
 }
+
+const ACTIONS: [ActionFields; 4] = [
+    ActionFields::new("read", &[], &["section"]),
+    ActionFields::new("write", &["section", "text"], &[]),
+    ActionFields::new("append", &["section", "text"], &[]),
+    ActionFields::new("clear", &["section"], &[]),
+];
 
 /// The tool.
 #[derive(Debug)]
@@ -79,6 +87,10 @@ impl Tool for ScratchpadTool {
         spec.parameters["properties"]["section"]["enum"] =
             json!(allowed_sections(&profile.scratchpad_sections));
         spec
+    }
+
+    fn actions(&self) -> &[ActionFields] {
+        &ACTIONS
     }
 
     fn effect(&self, args: &Value) -> Effect {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::actions::ActionFields;
 use super::arguments::read;
 use super::output::counted;
 use super::schema::schema_of;
@@ -50,6 +51,12 @@ enum Action {
     Mark,
 }
 
+const ACTIONS: [ActionFields; 3] = [
+    ActionFields::new("list", &[], &[]),
+    ActionFields::new("add", &["texts"], &[]),
+    ActionFields::new("mark", &["ids", "status"], &["validation", "note"]),
+];
+
 /// The tool.
 #[derive(Debug)]
 pub struct TodoTool {
@@ -79,6 +86,10 @@ impl TodoTool {
 impl Tool for TodoTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn actions(&self) -> &[ActionFields] {
+        &ACTIONS
     }
 
     fn effect(&self, args: &Value) -> Effect {

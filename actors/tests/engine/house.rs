@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use navi_actors::domain::hangs::Patience;
+use navi_actors::domain::slots::{Capacity, Parallel};
 use navi_actors::engine::{Engine, EngineConfig};
 use navi_actors::feed::Feed;
 use navi_actors::files::FileLimits;
@@ -92,10 +93,6 @@ impl Backend for ScriptedBackend {
         "scripted".into()
     }
 
-    fn slots(&self) -> usize {
-        1
-    }
-
     async fn probe(&self) -> Probe {
         Probe {
             state: BackendState::Ready,
@@ -105,6 +102,7 @@ impl Backend for ScriptedBackend {
                 ..ModelInfo::default()
             }],
             default_model: Some("scripted".into()),
+            capacity: Some(Capacity::Told(1)),
         }
     }
 
@@ -113,6 +111,11 @@ impl Backend for ScriptedBackend {
         let steps = script.steps(&request);
         script.requests.lock().unwrap().push(request.clone());
         check_history(&request.messages);
+        // Of a long prompt no less than it has words: a server that read less has cut it.
+        let prompt_tokens = match words(&request) {
+            0..500 => 10,
+            words => words,
+        };
         let (tx, mut rx) = mpsc::channel(1);
         tokio::spawn(async move {
             let mut whole = OnDrop(Arc::clone(&script), false);
@@ -149,7 +152,7 @@ impl Backend for ScriptedBackend {
             let done = ChatDelta::Done {
                 finish: FinishReason::Stop,
                 usage: Some(Usage {
-                    prompt_tokens: 10,
+                    prompt_tokens,
                     completion_tokens: 5,
                 }),
             };
@@ -179,6 +182,11 @@ impl Scripted {
             None => self.whole.lock().unwrap().pop_front().unwrap_or_default(),
         }
     }
+}
+
+fn words(request: &ChatRequest) -> u32 {
+    let text = serde_json::to_string(&request.messages).unwrap();
+    u32::try_from(text.split_whitespace().count()).unwrap()
 }
 
 /// Whether this asks for a session's title.
@@ -435,6 +443,7 @@ impl House {
         let engine = Engine::start(EngineConfig {
             store,
             backends: vec![Arc::new(ScriptedBackend(Arc::clone(&model)))],
+            parallel: Parallel::Auto,
             fetcher: None,
             files: FileLimits::default(),
             profiles: ProfileSet {
@@ -615,7 +624,7 @@ pub(crate) fn profile(id: &str) -> Profile {
         .map(str::to_owned)
         .to_vec(),
         subagent_tools: Vec::new(),
-        llm_backend: "ollama".into(),
+        llm_backend: None,
         model: None,
         temperature: 0.0,
         max_iterations: 4,

@@ -1,6 +1,7 @@
 //! SPEC section 5: the tool loop, row by row, seen in one trace each.
 
-use navi_actors::protocol::chat::{ChatMessage, ChatRequest};
+use navi_actors::domain::context::Notes;
+use navi_actors::protocol::chat::ChatRequest;
 use navi_actors::protocol::command::{SendMode, UserInput};
 use navi_actors::protocol::ids::SessionId;
 use navi_actors::protocol::message::{MessageState, Role};
@@ -18,17 +19,10 @@ async fn begin(house: &House) -> (SessionId, Tab) {
     (session, tab)
 }
 
-/// The transient notes of a request: the system messages at its end.
+/// The transient notes of a request.
 fn notes(request: &ChatRequest) -> String {
-    let texts = request
-        .messages
-        .iter()
-        .rev()
-        .map_while(|message| match message {
-            ChatMessage::System { content } => Some(content.as_str()),
-            _ => None,
-        });
-    texts.collect::<Vec<_>>().join("\n")
+    let notes = Notes::take(&mut request.messages.clone());
+    notes.map_or_else(String::new, |notes| notes.text().to_owned())
 }
 
 fn results(frames: &[Value]) -> Vec<&str> {
@@ -282,7 +276,8 @@ fn at_the_limit_the_model_says_how_things_stand_without_tools() {
 #[test]
 fn a_run_whose_time_is_up_says_how_things_stand_and_can_be_continued() {
     let mut setup = Setup::default();
-    setup.runs.time = std::time::Duration::from_millis(300);
+    // The call has to begin within it, on any machine.
+    setup.runs.time = std::time::Duration::from_secs(2);
     with_setup(setup, |house| async move {
         let (session, mut tab) = begin(&house).await;
         house.script([Say::Call("sleep", json!({}))]);

@@ -37,12 +37,25 @@ fn a_direct_request_has_one_call_and_no_plan() {
         let mut tab = house.tab(session, None).await;
         house.answer(ANALYSE, says("DIRECT"));
         house.script(says("four"));
-        house.say(session, "2+2?").await;
+        house.say(session, "how much is two and two?").await;
         let frames = tab.until("stream_end").await;
         assert!(!kinds(&frames).contains(&"plan_ready".to_owned()));
         let planning = &house.requests()[0];
         assert!(!planning.streamed && !planning.think && planning.tools.is_empty());
         assert!((planning.temperature - 0.3).abs() < 1e-6);
+    });
+}
+
+#[test]
+fn what_can_only_be_simple_is_answered_without_a_question_of_planning() {
+    with_setup(planner(), |house| async move {
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script(says("seven"));
+        house.say(session, "3+4?").await;
+        tab.until("stream_end").await;
+        let asked = house.requests();
+        assert!(asked[0].streamed, "{:?}", asked[0].messages);
     });
 }
 

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use navi_actors::domain::context::Notes;
 use navi_actors::protocol::chat::{ChatMessage, ChatRequest};
 use navi_actors::protocol::command::{SendMode, UserInput};
 use navi_actors::protocol::ids::SessionId;
@@ -36,25 +37,16 @@ fn setup() -> Setup {
 
 /// A request's messages as bytes, one after the other, without the notes at its end.
 fn lasting(request: &ChatRequest) -> String {
-    let is_note = |message: &&ChatMessage| matches!(message, ChatMessage::System { .. });
-    let notes = request.messages.iter().rev().take_while(is_note).count();
-    let lasting = &request.messages[..request.messages.len() - notes];
-    let bytes = lasting
+    let mut messages = request.messages.clone();
+    Notes::take(&mut messages);
+    let bytes = messages
         .iter()
         .map(|message| serde_json::to_string(message).unwrap() + "\n");
     bytes.collect()
 }
 
-fn notes(request: &ChatRequest) -> Vec<&str> {
-    let notes = request
-        .messages
-        .iter()
-        .rev()
-        .map_while(|message| match message {
-            ChatMessage::System { content } => Some(content.as_str()),
-            _ => None,
-        });
-    notes.collect()
+fn notes(request: &ChatRequest) -> Option<Notes> {
+    Notes::take(&mut request.messages.clone())
 }
 
 fn tools(request: &ChatRequest) -> String {
@@ -166,7 +158,8 @@ fn consecutive_requests_of_a_run_share_their_prefix() {
             own.windows(2)
                 .all(|pair| notes(&pair[0]) != notes(&pair[1]))
         );
-        assert!(own.iter().any(|request| notes(request).len() > 1));
+        let several = |request| notes(request).is_some_and(|it| it.text().contains("\n\n["));
+        assert!(own.iter().any(several));
         // What was thought is not sent back.
         assert!(!lasting(&own[4]).contains("first the file"));
 

@@ -2,10 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use navi_actors::llm::LlmError;
 use navi_actors::protocol::message::MessageState;
+use navi_actors::services::RunLimits;
 use serde_json::json;
 
-use crate::house::{House, Say, appears, in_system, kinds, with_house, write_call};
+use crate::house::{
+    House, Say, Setup, appears, in_system, kinds, with_house, with_setup, write_call,
+};
 
 async fn stop_takes_effect(house: &House, session: navi_actors::protocol::ids::SessionId) {
     let mut tab = house.tab(session, None).await;
@@ -124,5 +128,72 @@ fn a_shutdown_interrupts_and_the_next_start_goes_on() {
             kinds(&frames),
             ["stream_start", "stream_delta", "stream_end"]
         );
+    });
+}
+
+#[test]
+fn a_pause_before_a_retry_ends_when_the_runs_time_is_up() {
+    let runs = RunLimits {
+        time: Duration::from_secs(1),
+        ..RunLimits::default()
+    };
+    let setup = Setup {
+        runs,
+        ..Setup::default()
+    };
+    with_setup(setup, |house| async move {
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([Say::Fail(LlmError::Busy {
+            status: 429,
+            message: "come again".into(),
+            // It is given half a minute.
+            retry_after: Some(Duration::from_secs(3600)),
+        })]);
+        house.script([Say::Text("so far, nothing".into())]);
+        let asked = Instant::now();
+        house.say(session, "hi").await;
+        let frames = tab.until("stream_end").await;
+        assert!(asked.elapsed() < Duration::from_secs(20), "{frames:#?}");
+        let end = frames.last().unwrap();
+        assert_eq!(end["content"], "so far, nothing");
+        assert_eq!(end["completed"], false);
+    });
+}
+
+#[test]
+fn a_subagents_time_goes_by_while_it_waits_for_the_model() {
+    let runs = RunLimits {
+        child_time: Duration::from_secs(3),
+        ..RunLimits::default()
+    };
+    let setup = Setup {
+        runs,
+        ..Setup::default()
+    };
+    with_setup(setup, |house| async move {
+        let (parent, other) = (house.session().await, house.session().await);
+        let mut first = house.tab(parent, None).await;
+        let mut second = house.tab(other, None).await;
+        let spawn = Say::Call("spawn_agent", json!({"task": "wait in line"}));
+        house.script([Say::Text("Well,".into()), Say::Hold, spawn]);
+        house.say(parent, "hi").await;
+        first.until("stream_delta").await;
+        // The other one is next, and keeps the model.
+        house.script([Say::Text("Hm".into()), Say::Silence]);
+        house.say(other, "me too").await;
+        second.until("run_waiting").await;
+        house.release();
+        first.until("subagent_started").await;
+        // It waits, and when its time is up it waits once more, to say how things stand.
+        for _ in 0..2 {
+            let waiting = first.until("run_waiting").await.pop().unwrap();
+            assert_eq!(waiting["reason"], "lane", "{waiting}");
+            assert_eq!(waiting["is_subagent"], true, "{waiting}");
+        }
+        for session in [parent, other] {
+            assert!(house.engine.stop(house.user, session).await.unwrap());
+        }
+        first.until("stream_stopped").await;
     });
 }

@@ -3,14 +3,15 @@
 use std::collections::VecDeque;
 
 use chrono::{DateTime, Utc};
+use navi_actors::domain::session::change::{Change, Closed};
+use navi_actors::domain::session::write::Write;
 use navi_actors::protocol::approval::ConsentMode;
 use navi_actors::protocol::event::{Event, PartKind};
 use navi_actors::protocol::ids::{MessageId, Origin, PartId, RunId, SessionId, UserId};
 use navi_actors::protocol::session::{SessionSnapshot, SessionState, SessionSummary};
 use navi_actors::session::messages::{Attach, Attached, Outline, Start};
-use navi_actors::session::sequencer::{At, Closed, Piece, Submission};
-use navi_actors::session::telling::{Committed, Standing, Telling};
-use navi_actors::store::Write;
+use navi_actors::session::sequencer::{At, Piece};
+use navi_actors::session::telling::{Committed, StoredPosition, Telling};
 use shuttle::future::yield_now;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -73,7 +74,7 @@ struct Session {
 }
 
 /// Starts a session that was just taken.
-pub(crate) fn start(taken: Standing, journal: mpsc::UnboundedSender<Order>) -> Address {
+pub(crate) fn start(taken: StoredPosition, journal: mpsc::UnboundedSender<Order>) -> Address {
     let (to, mut mailbox) = mpsc::unbounded_channel();
     let given_up = CancellationToken::new();
     let address = Address {
@@ -143,17 +144,17 @@ impl Session {
             message: over.map_or_else(String::new, |id| PartId::text(id).to_string()),
             is_subagent: false,
         };
-        let submission = Submission {
+        let change = Change {
             events: vec![(None, event)],
             writes: vec![Write::Pinned(true)],
             closed: over.map(Closed::Message).into_iter().collect(),
         };
-        self.telling.submit(submission, at(), then);
+        self.telling.submit(change, at(), then);
         self.advance().await;
     }
 
     async fn when_settled(&mut self, then: Then) {
-        self.telling.submit(Submission::default(), at(), then);
+        self.telling.submit(Change::default(), at(), then);
         self.advance().await;
     }
 
@@ -234,6 +235,7 @@ impl Session {
                 mode: ConsentMode::Edits,
                 approvals: Vec::new(),
                 can_continue: false,
+                reason: None,
                 max_context_tokens: 0,
                 last_seq: self.standing(),
                 epoch: self.epoch,

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use navi_actors::domain::session::stored::Span;
+use navi_actors::domain::session::write::{EventRow, Write};
 use navi_actors::protocol::ids::PartId;
-use navi_actors::session::telling::Standing;
-use navi_actors::store::{
-    EventRow, LogCursor, LogItem, LogPage, LogRange, PageLimits, Span, Write,
-};
+use navi_actors::session::telling::StoredPosition;
+use navi_actors::store::{LogCursor, LogItem, LogPage, LogRange, PageLimits};
 
 /// Shared by all; no lock is held where a schedule may change.
 #[derive(Clone, Debug, Default)]
@@ -47,10 +47,10 @@ impl Log {
 impl Shelf {
     /// What a session starts from. `seize` moves the epoch on: what the one before it may
     /// still write is refused.
-    pub(crate) fn take(&self, seize: bool) -> Standing {
+    pub(crate) fn take(&self, seize: bool) -> StoredPosition {
         let mut log = self.0.lock().unwrap();
         log.epoch += i64::from(seize);
-        Standing {
+        StoredPosition {
             last_seq: log.last_seq,
             epoch: log.epoch,
             spans: log.spans(),

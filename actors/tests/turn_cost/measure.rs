@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use navi_actors::domain::history::ContextState;
+use navi_actors::domain::session::write::{ChunkRow, EventRow, RunRow, Write};
 use navi_actors::protocol::event::PartKind;
 use navi_actors::protocol::ids::{MessageId, OwnerId, PartId, RunId, SessionId, UserId};
 use navi_actors::protocol::message::Message;
 use navi_actors::protocol::session::RunState;
-use navi_actors::store::{
-    ChunkRow, Commit, EventRow, Location, NewSession, RunRow, Store, StoreConfig, Write,
-};
+use navi_actors::store::{Commit, Location, NewSession, Store, StoreConfig};
 use serde_json::json;
 
 use crate::house::{House, Say, Setup, Tab, in_system, write_call};
@@ -159,13 +158,17 @@ async fn fill(dir: &Path, messages: u64) -> SessionId {
     }
     let mut summary = Message::user(MessageId::new(), RunId::new(), WORDS.repeat(5), Utc::now());
     summary.is_summary = true;
-    writes.push(Write::Context(ContextState {
+    let context = ContextState {
         start: messages - KEPT,
         summary: Some(summary),
         plan: None,
         memory: Some(String::new()),
         ..ContextState::default()
-    }));
+    };
+    writes.push(Write::Context {
+        branch_id: 0,
+        context,
+    });
     filler.commit(writes).await;
     store.close().await.unwrap();
     filler.id
@@ -228,7 +231,7 @@ impl Filler {
         };
         writes.extend([
             event(1, "message_accepted"),
-            Write::Message(asked),
+            Write::Message(Arc::new(asked)),
             Write::RunStarted(row),
             event(2, "stream_start"),
             Write::Chunk(ChunkRow {
@@ -241,7 +244,7 @@ impl Filler {
                 text: WORDS.repeat(4),
                 parent_run_id: None,
             }),
-            Write::Message(answer),
+            Write::Message(Arc::new(answer)),
             event(3, "stream_end"),
             Write::RunEnded {
                 run_id,

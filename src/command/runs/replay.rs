@@ -100,7 +100,11 @@ async fn replay(
     let closed = CancellationToken::new();
     // The backends' guards end with this.
     let _close = closed.clone().drop_guard();
-    let models = Models::start(backends::build(settings)?.all, &closed);
+    let models = Models::start(
+        backends::build(settings)?.all,
+        settings.model.parallel,
+        &closed,
+    );
     let choice = replaying::find_model(&models, &args.model).await?;
     let Some(mut replay) = from.and_then(|from| Replay::new(recorded, from, choice.model.clone()))
     else {

@@ -11,11 +11,11 @@ use actix_web_actors::ws::{self, CloseCode, CloseReason, ProtocolError, Websocke
 use bytestring::ByteString;
 use chrono::Utc;
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::domain::session::transition::Accepted;
 use navi_actors::protocol::command::{ClientFrame, SendMode};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::{SessionId, UserId};
-use navi_actors::session::messages::Accepted;
 
 use super::Place;
 use super::assemble::{Assembled, Assembly};

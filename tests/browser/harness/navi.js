@@ -44,7 +44,7 @@ export async function startNavi(settings, { models } = {}) {
   async function start() {
     program = startProgram(required('NAVI_BIN'), {
       cwd: dataDir,
-      env: { STARTER_MODEL: 'off', ...settings, NAVI_BIND: `127.0.0.1:${port}`, NAVI_DATA_DIR: dataDir },
+      env: { STARTER_MODEL: 'off', LLM_PARALLEL: '1', ...settings, NAVI_BIND: `127.0.0.1:${port}`, NAVI_DATA_DIR: dataDir },
     });
     const match = await program.line(LINK);
     link = match[1];

@@ -60,6 +60,10 @@ pub(crate) struct Config {
     pub(crate) context_window: u32,
     /// What the models' chat template takes.
     pub(crate) template: Template,
+    /// Whose OpenAI's side says that its models are: `llamacpp`, `vllm`.
+    pub(crate) owned_by: Option<String>,
+    /// How many calls at once llama.cpp's `/props` says that it takes.
+    pub(crate) slots: Option<u32>,
 }
 
 impl Default for Config {
@@ -73,6 +77,8 @@ impl Default for Config {
             capabilities: capabilities.map(str::to_owned).to_vec(),
             context_window: 65_536,
             template: Template::Any,
+            owned_by: None,
+            slots: None,
         }
     }
 }

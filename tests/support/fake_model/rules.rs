@@ -23,17 +23,26 @@ use serde_json::Value;
 
 use super::script::{Step, is_streamed, offers_tools};
 
+/// How the notes of a run begin.
+const NOTE: &str = "[navi-note-";
+
 const MARKDOWN: &str = "# Title\n\nSome **bold** text, `code` and a [link](https://example.com/).\n\n- one\n- two\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n```rust\nfn main() {}\n```\n\nThe end.";
 
 pub(super) fn last_user_text(body: &Value) -> String {
     let messages = messages(body);
-    let user = messages.iter().rfind(|message| role(message) == "user");
-    user.map(text_of).unwrap_or_default()
+    let user = messages.iter().rfind(is_of_user);
+    user.map(without_notes).unwrap_or_default()
+}
+
+/// Whether somebody said it, and not only Navi her notes.
+fn is_of_user(message: &&&Value) -> bool {
+    let text = text_of(message);
+    role(message) == "user" && !text.starts_with(NOTE)
 }
 
 pub(super) fn reply_to(body: &Value) -> Vec<Step> {
     let messages = messages(body);
-    let asked_at = messages.iter().rposition(|message| role(message) == "user");
+    let asked_at = messages.iter().rposition(|message| is_of_user(&message));
     let asked = last_user_text(body);
     if !is_streamed(body) && !offers_tools(body) {
         let plans = messages.iter().any(|it| text_of(it).contains("DIRECT"));
@@ -47,7 +56,7 @@ pub(super) fn reply_to(body: &Value) -> Vec<Step> {
     let results: Vec<String> = since
         .iter()
         .filter(|message| role(message) == "tool")
-        .map(text_of)
+        .map(without_notes)
         .collect();
     if !results.is_empty() {
         return words(&format!("The tool said: {}", results.join("; ")));
@@ -104,7 +113,7 @@ pub(super) fn reply_to(body: &Value) -> Vec<Step> {
 /// How many tool results stand after the last user message.
 pub(super) fn results_since_the_user(messages: &[&Value]) -> usize {
     let after = messages.iter().rev();
-    let after = after.take_while(|message| role(message) != "user");
+    let after = after.take_while(|message| !is_of_user(message));
     after.filter(|message| role(message) == "tool").count()
 }
 
@@ -140,6 +149,14 @@ pub(super) fn role<'a>(message: &'a &Value) -> &'a str {
 }
 
 /// The text of a message, also of one in parts.
+/// A message's own text, before the notes of its run.
+fn without_notes(message: &&Value) -> String {
+    let mut text = text_of(message);
+    let own = text.find(&format!("\n\n{NOTE}")).unwrap_or(text.len());
+    text.truncate(own);
+    text
+}
+
 pub(super) fn text_of(message: &&Value) -> String {
     match message.get("content") {
         Some(Value::String(text)) => text.clone(),

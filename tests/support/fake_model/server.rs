@@ -127,7 +127,7 @@ async fn answer(
 ) -> io::Result<Connection> {
     let config = shared.lock().config.clone();
     let path = request.path.as_str();
-    let protocol = if path.starts_with("/v1/") {
+    let protocol = if path.starts_with("/v1/") || path == "/props" {
         Protocol::OpenAi
     } else {
         Protocol::Ollama
@@ -162,6 +162,9 @@ async fn answer(
         ("GET", "/api/version") => (200, json!({"version": "0.0.0-fake"}).to_string()),
         ("GET", "/api/tags") => (200, tags(&config).to_string()),
         ("POST", "/api/show") => (200, show(&config).to_string()),
+        ("GET", "/props") if config.slots.is_some() => {
+            (200, json!({"total_slots": config.slots}).to_string())
+        }
         ("GET", "/v1/models") => (200, openai_models(&config).to_string()),
         _ => (404, "404 page not found".to_owned()),
     };
@@ -273,7 +276,14 @@ fn openai_models(config: &Config) -> Value {
     let models: Vec<Value> = config
         .models
         .iter()
-        .map(|name| json!({"id": name, "object": "model", "max_model_len": config.context_window}))
+        .map(|name| {
+            json!({
+                "id": name,
+                "object": "model",
+                "owned_by": config.owned_by,
+                "max_model_len": config.context_window,
+            })
+        })
         .collect();
     json!({ "object": "list", "data": models })
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Conversation;
+use super::notes::{Notes, disarmed};
 use crate::domain::cut::cut_middle;
 use crate::domain::files::{self, FileViews};
 use crate::domain::outside;
@@ -41,7 +42,7 @@ pub struct Assembled {
     pub(super) turns: Vec<Vec<ChatMessage>>,
     /// The newest plan where it stands in one of the turns: which, and its message.
     pub(super) plan: Option<(usize, ChatMessage)>,
-    pub(super) notes: Vec<ChatMessage>,
+    pub(super) notes: Option<Notes>,
 }
 
 impl Assembled {
@@ -49,11 +50,11 @@ impl Assembled {
     #[must_use]
     pub fn into_messages(self) -> Vec<ChatMessage> {
         let turns = self.turns.into_iter().flatten();
-        self.head
-            .into_iter()
-            .chain(turns)
-            .chain(self.notes)
-            .collect()
+        let mut messages: Vec<_> = self.head.into_iter().chain(turns).collect();
+        if let Some(notes) = self.notes {
+            notes.put(&mut messages);
+        }
+        messages
     }
 
     /// What a model gets that sees no images: that there were some.
@@ -116,12 +117,12 @@ pub fn assemble(
 ) -> Assembled {
     let mut assembled = Assembled::default();
     if !system.is_empty() {
-        assembled.head.push(system_note(system.to_owned()));
+        assembled.head.push(system_message(system.to_owned()));
     }
     let memory = conversation.memory.map_or("", str::trim);
     if !memory.is_empty() {
-        let content = format!("{MEMORY_HEADING}\n\n{memory}");
-        assembled.head.push(system_note(content));
+        let content = format!("{MEMORY_HEADING}\n\n{}", disarmed(memory));
+        assembled.head.push(system_message(content));
     }
     let none = FileViews::new();
     let said = Said {
@@ -140,12 +141,13 @@ pub fn assemble(
         });
     }
     add_turns(&mut assembled, messages, said);
-    assembled.notes = notes.iter().cloned().map(system_note).collect();
     let last = assembled.turns.last().and_then(|turn| turn.last());
     let last = last.or(assembled.head.last());
-    if notes.is_empty() && matches!(last, Some(ChatMessage::Assistant { .. })) {
-        assembled.notes.push(system_note(GO_ON.to_owned()));
-    }
+    assembled.notes = if notes.is_empty() && matches!(last, Some(ChatMessage::Assistant { .. })) {
+        Notes::new(conversation, &[GO_ON.to_owned()])
+    } else {
+        Notes::new(conversation, notes)
+    };
     assembled
 }
 
@@ -216,7 +218,7 @@ impl Said<'_> {
             } else {
                 content
             };
-            told.push(result(call, content));
+            told.push(result(call, disarmed(&content).into_owned()));
         }
         if !images.is_empty() {
             told.push(ChatMessage::User {
@@ -241,8 +243,9 @@ impl Said<'_> {
             Role::User => {
                 let of_files =
                     files::images(message, self.files).map(|(_, image)| image.to_string());
+                let content = files::with_files(&content, message, self.files, self.limit);
                 Some(ChatMessage::User {
-                    content: files::with_files(&content, message, self.files, self.limit),
+                    content: disarmed(&content).into_owned(),
                     images: message.images.iter().cloned().chain(of_files).collect(),
                 })
             }
@@ -271,6 +274,6 @@ fn result(call: &ToolCall, content: String) -> ChatMessage {
     }
 }
 
-fn system_note(content: String) -> ChatMessage {
+fn system_message(content: String) -> ChatMessage {
     ChatMessage::System { content }
 }

@@ -1,6 +1,7 @@
 //! A call that would overflow its window goes without its oldest turns (SPEC section 8).
 
 use super::assembly::Assembled;
+use super::notes::Notes;
 use super::tokens::{estimate_tokens, message_tokens};
 use crate::domain::cut::clip;
 use crate::domain::outside;
@@ -35,7 +36,7 @@ pub fn fit(mut assembled: Assembled, window: u32, reserve: u32) -> Fitted {
         window.saturating_sub(reserve)
     };
     let mut tokens = estimate_tokens(&assembled.head)
-        .saturating_add(estimate_tokens(&assembled.notes))
+        .saturating_add(assembled.notes.as_ref().map_or(0, Notes::tokens))
         .saturating_add(
             assembled
                 .turns
@@ -51,11 +52,12 @@ pub fn fit(mut assembled: Assembled, window: u32, reserve: u32) -> Fitted {
         }
         shortened_results += usize::from(shorten(message, &mut tokens));
     }
+    let messages = assembled.into_messages();
     Fitted {
-        messages: assembled.into_messages(),
+        estimated_tokens: estimate_tokens(&messages),
+        messages,
         left_out_turns,
         shortened_results,
-        estimated_tokens: tokens,
     }
 }
 

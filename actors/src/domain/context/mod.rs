@@ -2,13 +2,18 @@
 //!
 //! In this order: one system message; what is remembered about the user; the summary of what
 //! was compressed; the plan, where its own message was compressed; the messages that stand word
-//! for word; the run's transient notes. All but the notes is the same, byte for byte, in every
-//! call of a conversation that only grows at its end: a local backend keeps what it has read.
+//! for word, and in the last of them the run's transient notes. All but the notes is the same,
+//! byte for byte, in every call of a conversation that only grows at its end: a local backend
+//! keeps what it has read.
 
 mod assembly;
 mod fit;
+mod notes;
+pub mod overflow;
+pub mod prompt;
 mod tokens;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -23,9 +28,11 @@ use crate::protocol::tool::ToolSpec;
 use super::files::FileViews;
 use super::guards::budget;
 use super::history::ContextState;
+use super::run_loop::ToolUse;
 
 pub use assembly::{Assembled, assemble, hide_images};
 pub use fit::{Fitted, fit};
+pub use notes::Notes;
 pub use tokens::{estimate_tokens, prompt_was_cut, text_tokens, tool_tokens};
 
 /// A tool's result may be this long in any window, in bytes.
@@ -83,15 +90,18 @@ pub enum RunKind {
 /// What a call offers beside the conversation.
 #[derive(Clone, Debug, Default)]
 pub struct Offer {
-    /// Empty where the model may not call tools.
+    /// All that the run has: the system message speaks of them, and of no others.
     pub tools: Vec<ToolSpec>,
-    /// What tools add to the system message, whether they may be called in this very call or
-    /// not: it is the same in every call of a run.
+    /// Whether they may be called in this very call.
+    pub tool_use: ToolUse,
+    /// What tools add to the system message, which is the same in every call of a run.
     pub prompts: String,
-    /// The run's transient notes; they stand last and are not stored.
+    /// The run's transient notes; they stand at the end of the last message, and are not stored.
     pub notes: Vec<String>,
     /// The window to ask for, in tokens.
     pub context_window: u32,
+    /// See [`CallOptions::room`].
+    pub room: Option<u32>,
     pub think: bool,
     pub kind: RunKind,
 }
@@ -104,7 +114,7 @@ pub struct Built {
     pub left_out_turns: usize,
     /// Results of the newest turn that are shorter in this call than in others.
     pub shortened_results: usize,
-    /// A guess at the whole prompt, tools included, for [`prompt_was_cut`].
+    /// A guess at the whole prompt, tools included.
     pub estimated_tokens: u32,
 }
 
@@ -131,22 +141,32 @@ pub struct CallOptions {
     pub window: u32,
     /// Whether the model is shown images.
     pub sees_images: bool,
+    /// Where a server found our guesses low: what prompt and answer may come to by them, in
+    /// place of the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<u32>,
 }
 
 /// What a call of this profile's and this model's stands in.
 #[must_use]
 pub fn frame(profile: &Profile, persona: &str, model: &ModelInfo, offer: Offer) -> Frame {
-    let system = system_message(
-        persona,
+    let offered = if model.tools == Some(false) {
+        Vec::new()
+    } else {
+        offer.tools
+    };
+    let names = profile.enabled_tools.iter().chain(&profile.subagent_tools);
+    let names: HashSet<&str> = names.map(String::as_str).collect();
+    let prompt = prompt::for_tools(
         prompt_of(profile, offer.kind),
-        &added(profile, &offer),
+        |name| names.contains(name),
+        |name| offered.iter().any(|tool| tool.name == name),
     );
     Frame {
-        system,
-        tools: if model.tools == Some(false) {
-            Vec::new()
-        } else {
-            offer.tools
+        system: system_message(persona, &prompt, &added(profile, &offer.prompts)),
+        tools: match offer.tool_use {
+            ToolUse::Offered => offered,
+            ToolUse::Withheld => Vec::new(),
         },
         notes: offer.notes,
         options: CallOptions {
@@ -155,6 +175,7 @@ pub fn frame(profile: &Profile, persona: &str, model: &ModelInfo, offer: Offer) 
             think: offer.think && profile.flags.think_enabled && model.thinking != Some(false),
             window: window(model, offer.context_window),
             sees_images: model.vision != Some(false),
+            room: offer.room,
         },
     }
 }
@@ -171,7 +192,8 @@ impl Frame {
         }
         let tool_tokens = tool_tokens(&self.tools);
         let reserve = tool_tokens.saturating_add(answer_room(options.window));
-        let fitted = fit(assembled, options.window, reserve);
+        let room = options.room.unwrap_or(options.window);
+        let fitted = fit(assembled, room, reserve);
         Built {
             request: ChatRequest {
                 messages: fitted.messages,
@@ -192,12 +214,12 @@ impl Frame {
 
 /// What stands in the system message after the profile's prompt. The same in every call of a
 /// session, as long as its profile is.
-fn added(profile: &Profile, offer: &Offer) -> String {
+fn added(profile: &Profile, prompts: &str) -> String {
     let budget = profile
         .flags
         .iteration_budget_enabled
         .then(|| budget::whole(profile.max_iterations));
-    let prompts = (!offer.prompts.is_empty()).then(|| offer.prompts.clone());
+    let prompts = (!prompts.is_empty()).then(|| prompts.to_owned());
     let parts: Vec<String> = budget.into_iter().chain(prompts).collect();
     parts.join("\n\n")
 }

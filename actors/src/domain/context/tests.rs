@@ -15,7 +15,7 @@ use crate::domain::files::FileView;
 use crate::domain::talk::{anything, asked, planned, result, said, user};
 use crate::protocol::chat::ChatMessage;
 use crate::protocol::file::AttachedFile;
-use crate::protocol::ids::{CallId, FileId};
+use crate::protocol::ids::{CallId, FileId, MessageId};
 use crate::protocol::profile::ProfileFlags;
 use crate::protocol::tool::Effect;
 
@@ -60,7 +60,7 @@ pub(super) fn profile() -> Profile {
         subagent_system_prompt: String::new(),
         enabled_tools: Vec::new(),
         subagent_tools: Vec::new(),
-        llm_backend: "ollama".to_owned(),
+        llm_backend: None,
         model: None,
         temperature: 0.7,
         max_iterations: 50,
@@ -81,9 +81,11 @@ pub(super) fn offer(kind: RunKind) -> Offer {
             effect: Effect::Write,
             time_limit_ms: 1,
         }],
+        tool_use: ToolUse::Offered,
         prompts: String::new(),
         notes: vec!["2 of 50 iterations are left.".to_owned()],
         context_window: 8192,
+        room: None,
         think: true,
         kind,
     }
@@ -105,12 +107,7 @@ pub(super) fn contents(messages: &[ChatMessage]) -> Vec<&str> {
 pub(super) fn acceptable(messages: &[ChatMessage]) -> Result<(), String> {
     let is_system = |message: &&ChatMessage| matches!(message, ChatMessage::System { .. });
     let leading = messages.iter().take_while(is_system).count();
-    let trailing = messages[leading..]
-        .iter()
-        .rev()
-        .take_while(is_system)
-        .count();
-    let talk = &messages[leading..messages.len() - trailing];
+    let talk = &messages[leading..];
     if matches!(talk.first(), Some(first) if !matches!(first, ChatMessage::User { .. })) {
         return Err("it doesn't begin with the user".to_owned());
     }
@@ -157,7 +154,7 @@ pub(super) fn acceptable(messages: &[ChatMessage]) -> Result<(), String> {
 /// All of a call but its notes.
 fn prefix(conversation: &Conversation<'_>) -> Vec<String> {
     let mut assembled = assemble("You are Navi.", conversation, 4096, &[]);
-    assembled.notes.clear();
+    assembled.notes = None;
     let messages = assembled.into_messages().into_iter();
     messages
         .map(|message| serde_json::to_string(&message).expect("it is plain data"))
@@ -172,6 +169,8 @@ fn row_1_to_4_stand_in_their_order() {
     picture.images = vec!["iVBORw0KGgo=".to_owned()];
     let mut stray = said(2, "never stored, never sent");
     stray.role = Role::System;
+    let mut thanks = user(3, "thanks");
+    thanks.id = MessageId(uuid::Uuid::from_u128(9));
     let messages = arcs([
         picture,
         stray,
@@ -179,7 +178,7 @@ fn row_1_to_4_stand_in_their_order() {
         result(2, "a", "one"),
         result(2, "b", "two"),
         said(2, "here it is"),
-        user(3, "thanks"),
+        thanks,
     ]);
     let conversation = Conversation {
         memory: Some("Her name is Olha.\n"),
@@ -535,7 +534,8 @@ proptest! {
         });
         if let Some(newest) = newest {
             let text = newest.content.as_deref().unwrap_or_default();
-            prop_assert!(contents(&fitted.messages).contains(&text));
+            let texts = contents(&fitted.messages);
+            prop_assert!(texts.iter().any(|sent| sent.starts_with(text)));
         }
     }
 }

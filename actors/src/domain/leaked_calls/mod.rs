@@ -10,10 +10,13 @@
 mod cursor;
 mod json;
 mod python;
+mod unread;
 
 use serde_json::{Map, Value};
 
 use crate::protocol::chat::RequestedCall;
+pub use unread::ends_in_call;
+
 use cursor::{Cursor, Read, Stop, starts_name};
 
 /// Text of this length is no call any more, but an answer that someone waits to see.

@@ -165,15 +165,6 @@ impl Recipe {
         }
     }
 
-    /// How many notes stand at the request's end.
-    #[must_use]
-    pub fn notes(&self) -> usize {
-        match self {
-            Self::Conversation { framed, .. } | Self::Own { framed } => framed.notes.len(),
-            Self::Question { .. } => 0,
-        }
-    }
-
     /// The request. None where a part is missing, or is not what the recipe takes it for.
     #[must_use]
     pub fn request(&self, with: &Ingredients) -> Option<ChatRequest> {

@@ -5,14 +5,17 @@
 //! until that gives no further question. What goes wrong costs the plan, never the run: a
 //! driver whose call failed goes on as after [`Planned::NoPlan`].
 
+mod direct;
 mod executor;
 mod parse;
 mod prompts;
+mod steps;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::steps::ToolSteps;
 use crate::domain::shorten;
-use crate::protocol::chat::ChatMessage;
+use crate::protocol::chat::{ChatMessage, FinishReason};
 use crate::protocol::message::Role;
 use crate::protocol::plan::PlanStep;
 use crate::protocol::profile::ProfileFlags;
@@ -23,6 +26,9 @@ pub const MAX_STEPS: usize = 30;
 
 /// The temperature of all planning calls.
 pub const TEMPERATURE: f32 = 0.3;
+
+/// As few as it has: what takes one step needs no plan.
+const MIN_STEPS: usize = 2;
 
 /// As much of an analysis, or of a review, as later phases are given.
 const MAX_CARRIED_CHARS: usize = 4_000;
@@ -61,6 +67,13 @@ pub enum Planner {
     },
 }
 
+/// What the model answered to a question of planning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanningReply<'a> {
+    pub text: &'a str,
+    pub finish: FinishReason,
+}
+
 /// What a reply leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Planned {
@@ -79,8 +92,15 @@ pub struct PlannedSteps {
     /// As the model wrote it, but for what is ours: the numbers of the steps, executors that do
     /// not exist (`SELF` instead), and no step beyond [`MAX_STEPS`].
     pub text: String,
-    /// At least one; numbered from 1.
+    /// At least two; numbered from 1.
     pub steps: Vec<PlanStep>,
+}
+
+/// Whether a request is so simple that no model needs to be asked about a plan: a sum, a greeting,
+/// thanks, a yes or a no.
+#[must_use]
+pub fn is_direct(request: &str) -> bool {
+    direct::is_trivial(request)
 }
 
 impl Default for Planner {
@@ -127,20 +147,31 @@ impl Planner {
         messages
     }
 
-    /// A limit on the answer, in tokens. Twice what English needs: other scripts take more.
+    /// A limit on the answer, in tokens, where a plan may have `plan_tokens`. What is asked for
+    /// before it is a few lines.
     #[must_use]
-    pub fn max_output_tokens(&self) -> u32 {
+    pub fn max_output_tokens(&self, plan_tokens: u32) -> u32 {
         match self {
-            Self::Analyse => 600,
-            Self::Review { .. } => 800,
-            Self::Write { .. } => 2_000,
+            Self::Analyse => plan_tokens / 4,
+            Self::Review { .. } => plan_tokens / 3,
+            Self::Write { .. } => plan_tokens,
         }
     }
 
     /// Reads the model's reply. `task` is the one that [`Self::messages`] was given.
     #[must_use]
-    pub fn on_reply(self, reply: &str, flags: &ProfileFlags, task: &Task<'_>) -> Planned {
-        let reply = parse::cleaned(reply);
+    pub fn on_reply(
+        self,
+        reply: PlanningReply<'_>,
+        flags: &ProfileFlags,
+        task: &Task<'_>,
+    ) -> Planned {
+        // A model that ran into its limit did the task instead of sorting or planning it. What
+        // comes of asking it on is as long again, and no better.
+        if reply.finish == FinishReason::Length {
+            return Planned::NoPlan;
+        }
+        let reply = parse::cleaned(reply.text);
         match self {
             Self::Analyse if reply.is_empty() => Planned::NoPlan,
             Self::Analyse if parse::is_direct(&reply) => Planned::Direct,

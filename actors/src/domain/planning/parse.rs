@@ -1,7 +1,7 @@
 //! What the model replied to planning.
 
 use super::executor::{Untagged, untag};
-use super::{MAX_STEPS, PlannedSteps, Task};
+use super::{MAX_STEPS, MIN_STEPS, PlannedSteps, Task};
 use crate::domain::shorten;
 use crate::domain::todo::MAX_TEXT_CHARS;
 use crate::protocol::plan::{Executor, PlanStep};
@@ -88,7 +88,7 @@ pub(super) fn analysis(reply: &str) -> (String, bool) {
     (kept.join("\n").trim().to_owned(), reflect)
 }
 
-/// The plan, or none where there is no numbered step.
+/// The plan, or none where there are not several numbered steps.
 pub(super) fn plan(reply: &str, task: &Task<'_>) -> Option<PlannedSteps> {
     let mut steps: Vec<PlanStep> = Vec::new();
     let mut lines: Vec<String> = Vec::new();
@@ -148,7 +148,7 @@ pub(super) fn plan(reply: &str, task: &Task<'_>) -> Option<PlannedSteps> {
             milestone: milestone.clone(),
         });
     }
-    (!steps.is_empty()).then(|| PlannedSteps {
+    (steps.len() >= MIN_STEPS).then(|| PlannedSteps {
         text: lines.join("\n").trim().to_owned(),
         steps,
     })

@@ -56,7 +56,14 @@ fn reply(planner: Planner, reply: &str, phase2: bool) -> Planned {
         planning_phase2_enabled: phase2,
         ..ProfileFlags::default()
     };
-    with_task(|task| planner.on_reply(reply, &flags, task))
+    with_task(|task| planner.on_reply(whole(reply), &flags, task))
+}
+
+fn whole(text: &str) -> PlanningReply<'_> {
+    PlanningReply {
+        text,
+        finish: FinishReason::Stop,
+    }
 }
 
 fn write(analysis: &str, review: Option<&str>) -> Planner {
@@ -73,10 +80,11 @@ fn plan(text: &str) -> PlannedSteps {
     }
 }
 
-/// Steps as `number executor text`.
+/// Steps as `number executor text`, of a plan that goes on by another step after them.
 fn steps(text: &str) -> Vec<String> {
-    plan(text)
-        .steps
+    let steps = plan(&format!("{text}\n99. Say so | SELF")).steps;
+    let (_, steps) = steps.split_last().unwrap();
+    steps
         .iter()
         .map(|step| {
             let who = match &step.executor {
@@ -222,6 +230,93 @@ fn phase_3_a_reply_without_numbered_steps_is_no_plan() {
 }
 
 #[test]
+fn phase_3_a_plan_of_one_step_is_no_plan() {
+    for text in [
+        "1. Answer the question | SELF",
+        "MILESTONE: Answer\n1. Add 3 and 4 | TOOL: terminal",
+        "1. Answer\n2. TOOL: filesystem",
+    ] {
+        assert_eq!(
+            reply(write("", None), text, false),
+            Planned::NoPlan,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_question_of_planning_that_ran_into_its_limit_ends_it() {
+    let numbers: String = (1..=300).map(|n| format!("{n}. {n}\n")).collect();
+    for planner in [
+        Planner::new(),
+        Planner::Review {
+            analysis: "a".to_owned(),
+        },
+        write("a", None),
+    ] {
+        assert!(planner.max_output_tokens(1_200) <= 1_200);
+        let cut = PlanningReply {
+            text: &numbers,
+            finish: FinishReason::Length,
+        };
+        let planned = with_task(|task| planner.on_reply(cut, &ProfileFlags::default(), task));
+        assert_eq!(planned, Planned::NoPlan);
+    }
+    assert!(Planner::new().max_output_tokens(1_200) <= 300);
+}
+
+#[test]
+fn what_can_only_be_simple_is_direct_without_a_model() {
+    for text in [
+        "3+4?",
+        "3 + 4 = ?",
+        "17*23",
+        "what is (12.5 - 3) / 2?",
+        "and 5 * 5?",
+        "Скільки буде 7×8?",
+        "Сколько будет 100 - 1",
+        "Hi!",
+        "Hello, Navi 🙂",
+        "good morning there",
+        "Thanks! Good night",
+        "ok, thank you very much",
+        "Yes, please.",
+        "No",
+        "Привіт, Наві!",
+        "Щиро дякую, на добраніч",
+        "так",
+        "Ні, дякую",
+        "Здравствуйте!",
+        "Да, спасибо",
+        "нет",
+    ] {
+        assert!(is_direct(text), "{text}");
+    }
+    for text in [
+        "",
+        "?",
+        "7",
+        "Navi",
+        "please",
+        "there",
+        "2026-11-23",
+        "+380 44 123 45 67",
+        "1.5.2",
+        "yes, and write three reports",
+        "no, delete both files instead",
+        "hello.txt and bye.txt: compare them",
+        "write 3+4 into a file",
+        "Thanks, now compare my two reports",
+        "Дякую, тепер порівняй звіти",
+        "так само зроби з іншими",
+        "3+4 and then search the web for the result",
+        "hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi hi",
+    ] {
+        assert!(!is_direct(text), "{text}");
+    }
+}
+
+#[test]
 fn phase_3_a_step_that_names_an_unknown_tool_or_profile_becomes_self() {
     let planned = plan(
         "1. Bake | TOOL: oven\n2) Ask round (AGENT: nobody)\n  3. Read | TOOL: filesystem\n4. Think\n5. Stir\n   TOOL: spoon",
@@ -341,15 +436,19 @@ fn phase_3_a_plan_ends_after_thirty_steps() {
     assert_eq!(planned.steps.len(), MAX_STEPS);
     assert!(planned.text.ends_with("\n30. step 30"));
 
-    let long = plan(&format!("1. {}", "слово ".repeat(500)));
+    let long = plan(&format!("1. {}\n2. end", "слово ".repeat(500)));
     assert_eq!(long.steps[0].text.chars().count(), MAX_TEXT_CHARS);
 }
 
 #[test]
 fn phase_3_reasoning_and_fences_are_no_part_of_the_plan() {
-    let planned = plan("<think>1. wrong\n</think>\n```markdown\n1. right\n```\n<think>more");
-    assert_eq!(planned.text, "1. right");
-    assert_eq!(plan("1. wrong</think>1. right").text, "1. right");
+    let planned =
+        plan("<think>1. wrong\n</think>\n```markdown\n1. right\n2. end\n```\n<think>more");
+    assert_eq!(planned.text, "1. right\n2. end");
+    assert_eq!(
+        plan("1. wrong</think>1. right\n2. end").text,
+        "1. right\n2. end"
+    );
 }
 
 #[test]
@@ -425,7 +524,7 @@ fn the_prompts_are_bounded() {
     };
     let huge = "x".repeat(100_000);
     let flags = ProfileFlags::default();
-    let Planned::Ask(next) = Planner::new().on_reply(&huge, &flags, &task) else {
+    let Planned::Ask(next) = Planner::new().on_reply(whole(&huge), &flags, &task) else {
         panic!()
     };
     let chars: usize = next
@@ -466,7 +565,7 @@ proptest! {
         let text = parts.concat();
         let _ = reply(Planner::new(), &text, true);
         if let Planned::Plan(planned) = reply(write("", None), &text, false) {
-            prop_assert!((1..=MAX_STEPS).contains(&planned.steps.len()));
+            prop_assert!((MIN_STEPS..=MAX_STEPS).contains(&planned.steps.len()));
             for (step, number) in planned.steps.iter().zip(1u32..) {
                 prop_assert_eq!(step.number, number);
                 prop_assert!(!step.text.trim().is_empty());

@@ -11,7 +11,7 @@ mod tests;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::domain::context::{hide_images, window};
+use crate::domain::context::{Notes, hide_images, window};
 use crate::domain::leaked_calls;
 use crate::protocol::chat::{ChatMessage, ChatRequest, RequestedCall, Usage};
 use crate::protocol::ids::CallId;
@@ -27,8 +27,6 @@ const MAX_OWN_CALLS: u32 = 30;
 pub struct RecordedCall {
     pub n: u32,
     pub request: ChatRequest,
-    /// How many transient notes stand at the request's end.
-    pub notes: usize,
     /// Whether the request is what was sent, to the byte.
     pub exact: bool,
     pub reply: CallReply,
@@ -81,7 +79,8 @@ pub enum ReplayEnd {
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    recorded: Vec<RecordedCall>,
+    /// Each with its request's notes, which are no part of the conversation, taken out of it.
+    recorded: Vec<(RecordedCall, Option<Notes>)>,
     /// The recorded call that is asked for now, as long as `own` is none.
     at: usize,
     results: Vec<RecordedResult>,
@@ -95,7 +94,7 @@ pub struct Replay {
 #[derive(Clone, Debug)]
 struct OwnWay {
     request: ChatRequest,
-    notes: usize,
+    notes: Option<Notes>,
     calls: u32,
 }
 
@@ -112,6 +111,11 @@ impl Replay {
     #[must_use]
     pub fn new(recorded: Vec<RecordedCall>, from: usize, model: ModelInfo) -> Option<Self> {
         recorded.get(from)?;
+        let recorded = recorded.into_iter().map(|mut then| {
+            let notes = Notes::take(&mut then.request.messages);
+            (then, notes)
+        });
+        let recorded: Vec<_> = recorded.collect();
         Some(Self {
             results: results_of(&recorded),
             recorded,
@@ -125,11 +129,13 @@ impl Replay {
     /// What the model is asked next.
     #[must_use]
     pub fn request(&self) -> ChatRequest {
-        let mut request = match (&self.own, self.recorded.get(self.at)) {
-            (Some(own), _) => own.request.clone(),
-            (None, Some(recorded)) => self.in_own_words(&recorded.request),
-            // `at` never goes beyond the last.
-            (None, None) => return self.recorded[0].request.clone(),
+        let (mut request, notes) = match &self.own {
+            Some(own) => (own.request.clone(), &own.notes),
+            None => {
+                // It never goes beyond the last.
+                let (then, notes) = &self.recorded[self.at];
+                (self.in_own_words(&then.request), notes)
+            }
         };
         let model = &self.model;
         request.model.clone_from(&model.name);
@@ -140,6 +146,9 @@ impl Replay {
         }
         if model.vision == Some(false) {
             hide_images(&mut request.messages);
+        }
+        if let Some(notes) = notes {
+            notes.put(&mut request.messages);
         }
         request
     }
@@ -176,7 +185,7 @@ impl Replay {
         }
         let recorded = match self.own {
             Some(_) => None,
-            None => self.recorded.get(self.at),
+            None => self.recorded.get(self.at).map(|(then, _)| then),
         };
         let same_calls = recorded.map(|then| is_same(&said.tool_calls, &then.reply.tool_calls));
         let step = ReplayStep {
@@ -220,7 +229,7 @@ impl Replay {
         }
         if as_then && self.at + 1 < self.recorded.len() {
             let then = self.recorded.get(self.at);
-            let first = then.and_then(|then| then.reply.tool_calls.first());
+            let first = then.and_then(|(then, _)| then.reply.tool_calls.first());
             let first = first.map(|call| call.id.clone());
             self.words.extend(first.map(|id| (id, said.content)));
             self.at += 1;
@@ -229,21 +238,18 @@ impl Replay {
         let (mut request, notes, made) = match self.own.take() {
             Some(own) => (own.request, own.notes, own.calls),
             None => {
-                let then = self.recorded.get(self.at)?;
-                (self.in_own_words(&then.request), then.notes, 0)
+                let (then, notes) = self.recorded.get(self.at)?;
+                (self.in_own_words(&then.request), notes.clone(), 0)
             }
         };
         if made >= MAX_OWN_CALLS {
             return Some(ReplayEnd::Limit);
         }
-        let end = request.messages.len().saturating_sub(notes);
-        let kept = request.messages.split_off(end);
         request.messages.push(ChatMessage::Assistant {
             content: said.content,
             tool_calls: calls,
         });
         request.messages.extend(results);
-        request.messages.extend(kept);
         self.own = Some(OwnWay {
             request,
             notes,
@@ -270,13 +276,13 @@ impl Replay {
 }
 
 /// The results of the run's calls, from the first request after each.
-fn results_of(recorded: &[RecordedCall]) -> Vec<RecordedResult> {
+fn results_of(recorded: &[(RecordedCall, Option<Notes>)]) -> Vec<RecordedResult> {
     let mut results = Vec::new();
-    for (index, then) in recorded.iter().enumerate() {
+    for (index, (then, _)) in recorded.iter().enumerate() {
         for call in &then.reply.tool_calls {
             let later = recorded[index + 1..].iter();
             let content = later
-                .flat_map(|next| &next.request.messages)
+                .flat_map(|(next, _)| &next.request.messages)
                 .find_map(|message| match message {
                     ChatMessage::Tool {
                         call_id, content, ..

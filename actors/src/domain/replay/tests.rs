@@ -7,6 +7,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::domain::context::Conversation;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 fn tool(name: &str) -> ToolSpec {
@@ -66,7 +67,6 @@ fn recorded(
             max_output_tokens: None,
             streamed: true,
         },
-        notes: 1,
         exact: true,
         reply: CallReply {
             content: Some(content.to_owned()),
@@ -76,6 +76,12 @@ fn recorded(
     }
 }
 
+/// Puts a note where a call's notes stand.
+fn put(messages: &mut Vec<ChatMessage>, note: &str) {
+    let notes = Notes::new(&Conversation::default(), &[note.to_owned()]);
+    notes.unwrap().put(messages);
+}
+
 /// Two looks, then an answer.
 fn run() -> Vec<RecordedCall> {
     let (a, b) = (call("a", "a.txt"), call("b", "b.txt"));
@@ -83,7 +89,7 @@ fn run() -> Vec<RecordedCall> {
     let with = |more: Vec<ChatMessage>, note: &str| {
         let mut messages = head.clone();
         messages.extend(more);
-        messages.push(system(note));
+        put(&mut messages, note);
         messages
     };
     let first = vec![assistant("I look.", vec![a.clone()]), result("a", "apples")];
@@ -152,21 +158,20 @@ fn one_that_goes_another_way_gets_what_was_found_then() {
     assert_eq!((step.same_calls, end), (Some(false), None));
     let messages = replay.request().messages;
     let calls = vec![call("b", "b.txt"), call("a", "a.txt")];
-    assert_eq!(
-        messages[2..],
-        [
-            assistant("Both.", calls),
-            result("b", "pears"),
-            result("a", "apples"),
-            // The notes still stand last.
-            system("[budget] 3"),
-        ]
-    );
+    let mut expected = vec![
+        assistant("Both.", calls),
+        result("b", "pears"),
+        result("a", "apples"),
+    ];
+    // The notes still stand last.
+    put(&mut expected, "[budget] 3");
+    assert_eq!(messages[2..], expected);
     // Again: under an id of its own.
     let (step, end) = replay.on_reply(says("", &["b.txt"]));
     assert_eq!((step.n, step.recorded, end), (None, None, None));
-    let messages = replay.request().messages;
-    assert_eq!(messages[6], result("b_2", "pears"));
+    let mut messages = replay.request().messages;
+    Notes::take(&mut messages);
+    assert_eq!(messages[6..], [result("b_2", "pears")]);
     let (_, end) = replay.on_reply(says("So it is.", &[]));
     assert_eq!(end, Some(ReplayEnd::Answered));
 }
@@ -174,7 +179,7 @@ fn one_that_goes_another_way_gets_what_was_found_then() {
 #[test]
 fn a_call_that_was_never_made_ends_it() {
     let mut replay = Replay::new(run(), 1, other()).unwrap();
-    assert_eq!(replay.request().messages.len(), 5);
+    assert_eq!(replay.request().messages.len(), 4);
     let (step, end) = replay.on_reply(says("", &["c.txt"]));
     assert_eq!((step.n, step.same_calls), (Some(2), Some(false)));
     let arguments = json!({"path": "c.txt"});

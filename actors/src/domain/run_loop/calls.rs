@@ -5,18 +5,10 @@ use std::collections::{HashSet, VecDeque};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::steps::{
-    CallPlan, CallResult, Cut, NOT_FINISHED, NOT_RUN, OUTCOME_UNKNOWN, PlannedCall, Record,
-};
-use crate::protocol::event::Event;
+use super::call_end::{Unfinished, call_started, end_call};
+use super::steps::{CallPlan, CallResult, PlannedCall, Record};
 use crate::protocol::ids::{ApprovalId, CallId, MessageId, Origin};
-use crate::protocol::message::{Message, ToolOutcome};
 use crate::protocol::tool::Effect;
-
-/// What a call is told that the run's time limit ended.
-const TIME_UP: &str =
-    "ended: the time limit of this task ran out while it ran; it may have taken effect in part";
-const TIME_UP_BEFORE: &str = "not run: the time limit of this task ran out before it began";
 
 /// Calls of the last reply, in order; those that are answered have left.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -53,12 +45,6 @@ pub struct Since<'a> {
     pub begun: &'a HashSet<CallId>,
     /// The requests that still wait.
     pub waiting: &'a HashSet<ApprovalId>,
-}
-
-/// Why calls are closed before they ended.
-pub(super) enum Closing<'a> {
-    Cut(&'a Cut),
-    TimeUp,
 }
 
 impl OpenCalls {
@@ -109,7 +95,8 @@ impl OpenCalls {
     }
 
     /// Takes in what was recorded after the loop was stored. What had begun and has no result
-    /// went down with the process; what was answered and had not begun is asked anew.
+    /// went down with the process; a result that was kept until those before it are there stays;
+    /// what was answered and had not begun is asked anew.
     pub(super) fn resume(
         &mut self,
         since: &Since<'_>,
@@ -123,7 +110,11 @@ impl OpenCalls {
             entry
                 .asked
                 .take_if(|asked| !since.waiting.contains(&asked.approval_id));
-            entry.result = entry.started.then(|| lost(&entry.planned));
+            if entry.started && entry.result.is_none() {
+                let lost =
+                    CallResult::unfinished(Unfinished::Down, true, only_reads(&entry.planned));
+                entry.result = Some(lost);
+            }
         }
         self.flush(origin, now)
     }
@@ -185,7 +176,9 @@ impl OpenCalls {
     fn flush(&mut self, origin: Origin, now: DateTime<Utc>) -> Vec<Record> {
         let mut records = Vec::new();
         while let Some(entry) = self.0.pop_front_if(|entry| entry.result.is_some()) {
-            answer(origin, entry, now, &mut records);
+            if let Some(result) = entry.result {
+                end_call(origin, entry.planned.call, result, now, &mut records);
+            }
         }
         records
     }
@@ -193,50 +186,22 @@ impl OpenCalls {
     /// Gives every call that is left its result.
     pub(super) fn close(
         &mut self,
-        closing: &Closing<'_>,
+        why: Unfinished,
         origin: Origin,
         now: DateTime<Utc>,
         records: &mut Vec<Record>,
     ) {
-        for mut entry in std::mem::take(&mut self.0) {
-            let (outcome, text) = match (closing, entry.started) {
-                (Closing::Cut(Cut::Stopped), true) => (
-                    ToolOutcome::Stopped,
-                    "stopped by the user while it ran; it may have taken effect in part",
-                ),
-                (Closing::Cut(Cut::Stopped), false) => {
-                    (ToolOutcome::Stopped, "stopped by the user before it began")
-                }
-                (Closing::Cut(Cut::Interrupted { .. }), true) => {
-                    cut_off(only_reads(&entry.planned))
-                }
-                (Closing::Cut(Cut::Interrupted { .. }), false) => (ToolOutcome::Failed, NOT_RUN),
-                (Closing::TimeUp, true) => (ToolOutcome::Failed, TIME_UP),
-                (Closing::TimeUp, false) => (ToolOutcome::Failed, TIME_UP_BEFORE),
-            };
+        for entry in std::mem::take(&mut self.0) {
             if !entry.started {
                 // So that every `tool_call` that a client sees has its `tool_started`.
                 records.push(started(&entry, origin));
             }
-            entry.result.get_or_insert_with(|| CallResult {
-                outcome,
-                text: text.to_owned(),
-                outside: false,
-                files: Vec::new(),
-                duration_ms: 0,
-            });
-            answer(origin, entry, now, records);
+            let begun = entry.started;
+            let result = entry
+                .result
+                .unwrap_or_else(|| CallResult::unfinished(why, begun, only_reads(&entry.planned)));
+            end_call(origin, entry.planned.call, result, now, records);
         }
-    }
-}
-
-/// What becomes of a call that was under way when the process went down.
-#[must_use]
-pub fn cut_off(only_reads: bool) -> (ToolOutcome, &'static str) {
-    if only_reads {
-        (ToolOutcome::Interrupted, NOT_FINISHED)
-    } else {
-        (ToolOutcome::OutcomeUnknown, OUTCOME_UNKNOWN)
     }
 }
 
@@ -247,57 +212,6 @@ fn only_reads(planned: &PlannedCall) -> bool {
     }
 }
 
-/// The result of a call that was under way when the process went down.
-fn lost(planned: &PlannedCall) -> CallResult {
-    let (outcome, text) = cut_off(only_reads(planned));
-    CallResult {
-        outcome,
-        text: text.to_owned(),
-        outside: false,
-        files: Vec::new(),
-        duration_ms: 0,
-    }
-}
-
 fn started(entry: &OpenCall, origin: Origin) -> Record {
-    let call = &entry.planned.call;
-    Record::Event(Event::ToolStarted {
-        tool: call.name.clone(),
-        args: call.arguments.clone(),
-        is_subagent: origin.is_subagent(),
-        call_id: call.id.clone(),
-        message_id: entry.message_id,
-    })
-}
-
-fn answer(origin: Origin, entry: OpenCall, now: DateTime<Utc>, records: &mut Vec<Record>) {
-    let Some(result) = entry.result else {
-        return;
-    };
-    let call = entry.planned.call;
-    let mut message = Message::tool_result(
-        origin.run_id,
-        &call,
-        result.outcome,
-        result.text.clone(),
-        now,
-    );
-    message.duration_ms = Some(result.duration_ms);
-    message.outside = result.outside;
-    if result.outside {
-        records.push(Record::Tainted);
-    }
-    message.files.clone_from(&result.files);
-    records.push(Record::Message(message));
-    records.push(Record::Event(Event::ToolCall {
-        tool: call.name,
-        args: call.arguments,
-        result: result.text,
-        success: result.outcome == ToolOutcome::Success,
-        outcome: result.outcome,
-        is_subagent: origin.is_subagent(),
-        call_id: call.id,
-        duration_ms: result.duration_ms,
-        files: result.files,
-    }));
+    Record::Event(call_started(&entry.planned.call, entry.message_id, origin))
 }

@@ -2,11 +2,11 @@
 
 use chrono::{DateTime, Utc};
 
-use super::calls::Closing;
+use super::call_end::Unfinished;
 use super::{Cut, Phase, Record, Reply, RunEnd, RunLoop, RunSummary, ToolUse};
 use crate::protocol::error::NaviError;
 use crate::protocol::event::Event;
-use crate::protocol::ids::MessageId;
+use crate::protocol::ids::{MessageId, Origin};
 use crate::protocol::message::MessageState;
 
 /// What ends a run whose model did not even say that.
@@ -38,7 +38,7 @@ impl RunLoop {
                 self.phase = Phase::Model(ToolUse::Withheld);
             }
             Phase::Tools(open) => {
-                open.close(&Closing::TimeUp, self.origin, now, &mut records);
+                open.close(Unfinished::TimeUp, self.origin, now, &mut records);
                 self.phase = Phase::Model(ToolUse::Withheld);
             }
             Phase::Model(ToolUse::Withheld) => {
@@ -66,7 +66,11 @@ impl RunLoop {
         let text = partial.as_ref().map(|partial| partial.text.clone());
         let mut records = partial.map_or_else(Vec::new, |p| self.keep_partial(p, state, now));
         if let Phase::Tools(open) = &mut self.phase {
-            open.close(&Closing::Cut(cut), self.origin, now, &mut records);
+            let why = match cut {
+                Cut::Stopped => Unfinished::Stopped,
+                Cut::Interrupted { .. } => Unfinished::Down,
+            };
+            open.close(why, self.origin, now, &mut records);
         }
         let (event, end) = match cut {
             Cut::Stopped => (Event::StreamStopped {}, RunEnd::Stopped),
@@ -100,7 +104,11 @@ impl RunLoop {
             max_context_tokens: self.window,
             completed: end == RunEnd::Answered,
         };
-        let state = MessageState::Complete;
+        let state = if reply.cut {
+            MessageState::Failed
+        } else {
+            MessageState::Complete
+        };
         let message = reply.into_message(self.origin.run_id, state, now);
         records.push(Record::Message(message));
         self.end(end, event, text, records);
@@ -133,6 +141,23 @@ impl RunLoop {
         }));
         self.phase = Phase::Ended(end);
     }
+}
+
+/// What is recorded of a run that ended before its loop began: it failed with this error, or
+/// was stopped.
+#[must_use]
+pub fn ended_unbegun(origin: Origin, error: Option<NaviError>) -> Vec<Record> {
+    let event = error.as_ref().map_or(Event::StreamStopped {}, failed);
+    let summary = RunSummary {
+        end: error.map_or(RunEnd::Stopped, RunEnd::Failed),
+        text: String::new(),
+        iterations: 0,
+        prompt_tokens: 0,
+        completion_tokens: 0,
+        leaked_calls: 0,
+    };
+    let event = (!origin.is_subagent()).then_some(Record::Event(event));
+    event.into_iter().chain([Record::Ended(summary)]).collect()
 }
 
 /// The event of a run that failed.

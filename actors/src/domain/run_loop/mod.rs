@@ -4,16 +4,20 @@
 //! the `on_…` methods. Each gives back what must be recorded, in order, in one commit. The
 //! loop never waits and never decides by a clock; the driver never decides.
 
+mod call_end;
 mod calls;
 mod ending;
 mod reply;
 mod steps;
+mod unfinished;
 
-pub use calls::{Asked, Since, cut_off};
-pub use ending::failed;
+pub(in crate::domain) use call_end::end_call;
+pub use call_end::{NOT_FINISHED, NOT_RUN, OUTCOME_UNKNOWN, Unfinished, call_ended, call_started};
+pub use calls::{Asked, Since};
+pub use ending::{ended_unbegun, failed};
 pub use steps::{
-    CallBook, CallPlan, CallResult, Cut, NOT_FINISHED, NOT_RUN, OUTCOME_UNKNOWN, PlannedCall,
-    Record, Reply, RunEnd, RunSummary, Step, ToolUse,
+    CallBook, CallPlan, CallResult, Cut, PlannedCall, Record, Reply, RunEnd, RunSummary, Step,
+    ToolUse,
 };
 
 use chrono::{DateTime, Utc};
@@ -22,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use self::calls::OpenCalls;
 use super::consent::Asking;
 use super::guards::{Guards, Iteration, Progress};
-use super::planning::{Planned, Planner, Task};
+use super::planning::{self, Planned, Planner, PlanningReply, Task, ToolSteps};
 use crate::protocol::chat::Usage;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, MessageId, Origin};
@@ -32,10 +36,13 @@ use crate::protocol::profile::{Profile, ProfileFlags};
 use crate::protocol::todo::TodoItem;
 
 /// What the model is told once, right after its plan.
-const CARRY_OUT: &str = "[plan] Carry out the plan above now, one step after the other. Mark each step in the todo list as you begin and end it.";
+const CARRY_OUT: &str = "[plan] Carry out the plan above now, one step after the other. Steps with TOOL are marked in the todo list as you call it; mark the others as you begin and end them.";
 
 /// What it is told when it may only say how things stand.
 const LIMIT: &str = "[limit] The limit of this task is reached. Say briefly what is done and what is not; call no tools.";
+
+/// What it is told where its answer was none.
+const UNFINISHED: &str = "[unfinished] You said what you would do, or wrote a call as text, and called no tool: nothing was done. Call the tool now, or tell the user what stands in the way.";
 
 /// What a run starts from.
 #[derive(Clone, Debug)]
@@ -68,8 +75,11 @@ pub struct RunLoop {
     completion_tokens: u64,
     children_tokens: u64,
     leaked_calls: u32,
-    /// The model said nothing and was asked once more.
+    /// The model said nothing, or nothing that ends a turn, and was asked once more.
     asked_again: bool,
+    /// What it said last was the beginning of work that it did not do.
+    #[serde(default)]
+    unfinished: bool,
     /// A plan was made and the model has not answered since.
     fresh_plan: bool,
     goal: String,
@@ -78,6 +88,9 @@ pub struct RunLoop {
     called: Vec<ToolCall>,
     /// The todo list as it was last seen.
     todo: Vec<TodoItem>,
+    /// The steps of the plan that calls carry out.
+    #[serde(default)]
+    steps: ToolSteps,
     phase: Phase,
     /// It was left in the store at a safe point, to go on when the service is back.
     #[serde(default)]
@@ -97,6 +110,11 @@ impl RunLoop {
     /// A loop at its start.
     #[must_use]
     pub fn new(start: RunStart<'_>) -> Self {
+        let phase = if start.plans && !planning::is_direct(&start.goal) {
+            Phase::Planning(Planner::new())
+        } else {
+            Phase::Model(ToolUse::Offered)
+        };
         Self {
             origin: start.origin,
             flags: start.profile.flags.clone(),
@@ -110,16 +128,14 @@ impl RunLoop {
             children_tokens: 0,
             leaked_calls: 0,
             asked_again: false,
+            unfinished: false,
             fresh_plan: false,
             goal: start.goal,
             guards: Guards::default(),
             called: Vec::new(),
             todo: Vec::new(),
-            phase: if start.plans {
-                Phase::Planning(Planner::new())
-            } else {
-                Phase::Model(ToolUse::Offered)
-            },
+            steps: ToolSteps::default(),
+            phase,
             parked: false,
         }
     }
@@ -157,7 +173,7 @@ impl RunLoop {
     /// plan and never the run.
     pub fn on_planned(
         &mut self,
-        reply: Option<&str>,
+        reply: Option<PlanningReply<'_>>,
         task: &Task<'_>,
         now: DateTime<Utc>,
     ) -> Vec<Record> {
@@ -195,6 +211,7 @@ impl RunLoop {
         ];
         if !self.origin.is_subagent() {
             // The list and the plan are the session's: a child changes nothing of them.
+            self.steps = ToolSteps::of(&steps.steps);
             records.push(Record::Plan(Plan {
                 run_id: self.origin.run_id,
                 message_id,
@@ -224,14 +241,23 @@ impl RunLoop {
             };
             self.guards.on_iteration(&iteration, &self.flags);
         }
+        self.steps.on_todo(todo);
         self.todo = todo.to_vec();
     }
 
     /// Another profile holds from the next iteration on.
-    pub fn on_switch(&mut self, profile: &Profile, window: u32) {
+    pub fn on_switch(&mut self, profile: &Profile, window: u32) -> Vec<Record> {
         self.flags = profile.flags.clone();
         self.max_iterations = profile.max_iterations.max(1);
-        self.window = window;
+        self.on_window(window)
+    }
+
+    /// The model's window is another one than was thought.
+    pub fn on_window(&mut self, window: u32) -> Vec<Record> {
+        if std::mem::replace(&mut self.window, window) == window {
+            return Vec::new();
+        }
+        vec![Record::Window(window)]
     }
 
     /// Child runs used tokens of this run's.
@@ -258,6 +284,9 @@ impl RunLoop {
         if self.fresh_plan {
             notes.push(CARRY_OUT.to_owned());
         }
+        if self.unfinished {
+            notes.push(UNFINISHED.to_owned());
+        }
         let progress = Progress {
             iterations: self.iterations,
             max_iterations: self.max_iterations,
@@ -269,10 +298,17 @@ impl RunLoop {
     /// These calls begin. To be recorded before they do: that is what makes a crash
     /// between a call's effect and its result visible afterwards.
     pub fn on_tools_started(&mut self, group: &[PlannedCall]) -> Vec<Record> {
-        match &mut self.phase {
-            Phase::Tools(open) => open.start(group, self.origin),
-            Phase::Planning(_) | Phase::Model(_) | Phase::Ended(_) => Vec::new(),
+        let Phase::Tools(open) = &mut self.phase else {
+            return Vec::new();
+        };
+        let mut records = open.start(group, self.origin);
+        for planned in group {
+            // A call that is refused carries nothing out.
+            if let CallPlan::Run { .. } = planned.plan {
+                records.extend(self.steps.begin(&planned.call).map(Record::Mark));
+            }
         }
+        records
     }
 
     /// A person is asked about a call. It begins when they allow it.
@@ -391,7 +427,9 @@ impl RunLoop {
         let Phase::Tools(open) = &mut self.phase else {
             return Vec::new();
         };
-        let records = open.end(call_id, result, self.origin, now);
+        let mark = self.steps.end(call_id, result.outcome, &result.text);
+        let mut records = open.end(call_id, result, self.origin, now);
+        records.extend(mark.map(Record::Mark));
         if open.is_empty() {
             self.phase = Phase::Model(self.offer());
         }

@@ -4,12 +4,16 @@ use chrono::{DateTime, Utc};
 
 use super::calls::OpenCalls;
 use super::ending::LIMIT_TEXT;
+use super::unfinished::is_unfinished;
 use super::{CallBook, CallPlan, Phase, PlannedCall, Record, Reply, RunEnd, RunLoop, ToolUse};
 use crate::domain::leaked_calls;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, MessageId};
 use crate::protocol::message::{MessageState, ToolCall};
+
+/// What is told of an answer without its end.
+const REPLY_CUT: &str = "the model reached its limit of tokens in the middle of this answer; continue, and it goes on from there";
 
 impl RunLoop {
     /// The model answered. `book` looks each requested call up.
@@ -24,6 +28,7 @@ impl RunLoop {
         };
         self.iterations += 1;
         self.fresh_plan = false;
+        self.unfinished = false;
         let mut records = self.count(&reply);
         match tools {
             // It was asked to say how things stand; calls made all the same are not run.
@@ -31,13 +36,23 @@ impl RunLoop {
             ToolUse::Offered => self.take_leaked(&mut reply, book),
         }
         if reply.says_nothing() {
-            return self.on_silence(tools, records, now);
+            return self.on_silence(tools, reply.cut, records, now);
         }
         if reply.calls.is_empty() {
+            if tools == ToolUse::Offered && is_unfinished(&reply.text, |tool| book.is_known(tool)) {
+                return self.on_unfinished(reply, records, now);
+            }
             let end = match tools {
-                ToolUse::Offered => RunEnd::Answered,
-                ToolUse::Withheld => RunEnd::Limited,
+                ToolUse::Offered if !reply.cut => RunEnd::Answered,
+                ToolUse::Offered | ToolUse::Withheld => RunEnd::Limited,
             };
+            if reply.cut {
+                records.push(Record::Event(Event::Notice {
+                    code: "reply_cut".to_owned(),
+                    message: REPLY_CUT.to_owned(),
+                    is_subagent: self.origin.is_subagent(),
+                }));
+            }
             self.conclude(reply, end, now, &mut records);
             return records;
         }
@@ -60,6 +75,7 @@ impl RunLoop {
     fn on_silence(
         &mut self,
         tools: ToolUse,
+        cut: bool,
         mut records: Vec<Record>,
         now: DateTime<Utc>,
     ) -> Vec<Record> {
@@ -72,13 +88,36 @@ impl RunLoop {
             self.conclude(reply, RunEnd::Limited, now, &mut records);
             return records;
         }
-        self.fail(
-            NaviError::new(
-                ErrorCode::EmptyReply,
-                "the model answered nothing, twice; try again, or choose another model",
-            ),
-            &mut records,
-        );
+        let problem = if cut {
+            "the model used up its tokens before it said anything, twice; give it a larger window (OLLAMA_NUM_CTX), or turn reasoning off"
+        } else {
+            "the model answered nothing, twice; try again, or choose another model"
+        };
+        self.fail(NaviError::new(ErrorCode::EmptyReply, problem), &mut records);
+        records
+    }
+
+    /// What was said stands in the conversation, and the model is asked to go on, once. Where it
+    /// only says so again, the user is told that nothing was done.
+    fn on_unfinished(
+        &mut self,
+        reply: Reply,
+        mut records: Vec<Record>,
+        now: DateTime<Utc>,
+    ) -> Vec<Record> {
+        if !std::mem::replace(&mut self.asked_again, true) {
+            let message = reply.into_message(self.origin.run_id, MessageState::Complete, now);
+            records.push(Record::Message(message));
+            self.unfinished = true;
+            self.phase = Phase::Model(self.offer());
+            return records;
+        }
+        records.push(Record::Event(Event::Notice {
+            code: "unfinished_answer".to_owned(),
+            message: "the model said what it would do and called no tool: nothing was done; say \"continue\", or choose another model".to_owned(),
+            is_subagent: self.origin.is_subagent(),
+        }));
+        self.conclude(reply, RunEnd::Answered, now, &mut records);
         records
     }
 

@@ -7,6 +7,7 @@ use crate::domain::consent::Asking;
 use crate::domain::history::ContextState;
 use crate::domain::model_calls::ModelCall;
 use crate::domain::planning::Planner;
+use crate::domain::todo::StepMark;
 use crate::protocol::approval::ConsentEntry;
 use crate::protocol::chat::{RequestedCall, Usage};
 use crate::protocol::error::NaviError;
@@ -32,8 +33,9 @@ pub enum Step {
 }
 
 /// Whether the model may call tools this time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToolUse {
+    #[default]
     Offered,
     Withheld,
 }
@@ -83,15 +85,6 @@ pub enum Cut {
     /// By a shutdown.
     Interrupted { reason: String },
 }
-
-/// What the model and the user are told of a call that was under way when Navi went down.
-pub const OUTCOME_UNKNOWN: &str = "outcome unknown: Navi went down while this ran; it may or may not have taken effect, so check before doing it again";
-
-/// What they are told of one that had not begun.
-pub const NOT_RUN: &str = "not run: Navi went down before this began";
-
-/// What they are told of one that only read, and did not end.
-pub const NOT_FINISHED: &str = "not finished: Navi went down while this ran; it changes nothing, so call it again if you need it";
 
 /// Looks calls up where tools are known.
 pub trait CallBook {
@@ -152,6 +145,9 @@ pub struct Reply {
     pub thinking: String,
     pub calls: Vec<RequestedCall>,
     pub usage: Option<Usage>,
+    /// Its limit of tokens, or the window's end, cut it off.
+    #[serde(default)]
+    pub cut: bool,
 }
 
 impl Reply {
@@ -164,6 +160,7 @@ impl Reply {
             thinking: String::new(),
             calls: Vec::new(),
             usage: None,
+            cut: false,
         }
     }
 
@@ -192,13 +189,20 @@ pub enum Record {
     Message(Message),
     /// The session's plan; its steps become the todo list.
     Plan(Plan),
+    /// A call begins or ends that carries out a step of the plan: the todo list says so.
+    Mark(StepMark),
     /// The last prompt size that is known.
     ContextTokens(u32),
     /// The run got its backend and its model, and begins.
     Began {
         backend: String,
         model: String,
+        /// The model's, in tokens.
+        window: u32,
     },
+    /// The window is another one from here on: of another profile's model, or as a server told
+    /// of its own. In tokens.
+    Window(u32),
     /// How the context differs from the messages from here on.
     Context(ContextState),
     /// A person is asked about a call.

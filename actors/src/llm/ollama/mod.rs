@@ -1,7 +1,7 @@
 //! Ollama by its own API (`docs/api.md` of the Ollama project): it alone takes `num_ctx`.
 
 mod models;
-mod request;
+pub(super) mod request;
 mod stream;
 
 use std::fmt;
@@ -12,6 +12,7 @@ use reqwest::header::HeaderMap;
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
+use crate::domain::slots::Capacity;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::status::{BackendKind, BackendState};
 
@@ -36,9 +37,6 @@ pub struct OllamaConfig {
     pub default_model: String,
     /// How long Ollama keeps a model in memory after a call, in its own notation (`10m`).
     pub keep_alive: String,
-    /// Calls at once. Ollama runs one a model unless told otherwise, and a call that waits
-    /// inside it would count as a silent one here.
-    pub slots: usize,
 }
 
 impl OllamaConfig {
@@ -48,7 +46,6 @@ impl OllamaConfig {
             host: host.into(),
             default_model: default_model.into(),
             keep_alive: "10m".to_owned(),
-            slots: 1,
         }
     }
 }
@@ -138,6 +135,7 @@ impl OllamaBackend {
             version: None,
             models: Vec::new(),
             default_model: None,
+            capacity: None,
         }
     }
 }
@@ -152,10 +150,6 @@ impl Backend for OllamaBackend {
         http::shown(&self.base)
     }
 
-    fn slots(&self) -> usize {
-        self.config.slots
-    }
-
     async fn probe(&self) -> Probe {
         let version = match self.get("api/version", VERSION_TIMEOUT).await {
             Ok(answer) => answer
@@ -167,8 +161,8 @@ impl Backend for OllamaBackend {
         if let Err(error) = self.catalog.refresh(&self.client, &self.base).await {
             return self.down(&error);
         }
-        let models = self.catalog.models();
-        let default_model = models::default_model(&models, &self.config.default_model);
+        let mut models = self.catalog.models();
+        let default_model = models::default_model(&mut models, &self.config.default_model);
         let state = if models.is_empty() {
             BackendState::Down {
                 problem: "Ollama has no model that can chat".to_owned(),
@@ -182,6 +176,8 @@ impl Backend for OllamaBackend {
             version,
             models,
             default_model,
+            // OLLAMA_NUM_PARALLEL is told to nobody.
+            capacity: Some(Capacity::Unknown),
         }
     }
 
@@ -203,7 +199,6 @@ impl fmt::Debug for OllamaBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OllamaBackend")
             .field("address", &self.address())
-            .field("slots", &self.config.slots)
             .finish_non_exhaustive()
     }
 }

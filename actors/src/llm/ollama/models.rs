@@ -167,6 +167,7 @@ impl Catalog {
                 .and_then(|shown| shown.context_window)
                 .or(tag.context_window),
             demo: false,
+            stands_for: None,
         })
     }
 }
@@ -178,13 +179,17 @@ fn same_model(left: &str, right: &str) -> bool {
 }
 
 /// The configured model where the server has it, or else its newest one, with tools if any has.
-pub(super) fn default_model(models: &[ModelInfo], configured: &str) -> Option<String> {
-    models
+pub(super) fn default_model(models: &mut [ModelInfo], configured: &str) -> Option<String> {
+    let listed = models
         .iter()
-        .find(|model| same_model(&model.name, configured))
-        .or_else(|| models.iter().find(|model| model.tools == Some(true)))
-        .or_else(|| models.first())
-        .map(|model| model.name.clone())
+        .find(|model| same_model(&model.name, configured));
+    if let Some(listed) = listed {
+        return Some(listed.name.clone());
+    }
+    let other = models.iter().position(|model| model.tools == Some(true));
+    let other = models.get_mut(other.unwrap_or(0))?;
+    other.stands_for = Some(configured.to_owned());
+    Some(other.name.clone())
 }
 
 fn read_tags(answer: &Value) -> Result<Vec<Tag>, LlmError> {

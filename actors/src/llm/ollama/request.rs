@@ -7,14 +7,14 @@ use crate::protocol::chat::{ChatMessage, ChatRequest};
 
 /// What the request says about reasoning. Left unsaid, a model that can think does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Think {
+pub(in crate::llm) enum Think {
     On,
     Off,
     Unsaid,
 }
 
 /// The same request always becomes the same bytes: the backend's prefix cache lives on it.
-pub(super) fn body(request: &ChatRequest, think: Think, keep_alive: &str) -> Value {
+pub(in crate::llm) fn body(request: &ChatRequest, think: Think, keep_alive: &str) -> Value {
     let mut options = Map::new();
     options.insert("num_ctx".to_owned(), request.context_window.into());
     options.insert("temperature".to_owned(), decimal(request.temperature));
@@ -25,6 +25,10 @@ pub(super) fn body(request: &ChatRequest, think: Think, keep_alive: &str) -> Val
         "model": request.model,
         "messages": request.messages.iter().map(message).collect::<Vec<_>>(),
         "stream": request.streamed,
+        // What does not fit is to be refused: to make room, Ollama would drop whole messages from
+        // the front, the question among them, and tell nobody.
+        "truncate": false,
+        "shift": false,
         "keep_alive": keep_alive,
         "options": options,
     });

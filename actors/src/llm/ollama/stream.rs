@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::llm::LlmError;
 use crate::llm::decode::Decoder;
 use crate::llm::frames::Frame;
-use crate::llm::http_error::{is_overflow, message_in_value};
+use crate::llm::http_error::{is_overflow, message_in_value, overflow_of};
 use crate::llm::reply::{Reply, call_arguments, count_of, usage_of};
 use crate::protocol::chat::{FinishReason, RequestedCall};
 
@@ -30,7 +30,8 @@ impl Decoder for OllamaDecoder {
         if let Some(error) = line.get("error").filter(|error| !error.is_null()) {
             let message = message_in_value(error);
             return Err(if is_overflow(&message) {
-                LlmError::ContextOverflow { message }
+                let told = overflow_of(&error.to_string());
+                LlmError::ContextOverflow { message, told }
             } else {
                 LlmError::MidStream { message }
             });

@@ -37,7 +37,6 @@ impl FoundOpenAi {
                 base_url: (*place).to_owned(),
                 api_key: None,
                 default_model: None,
-                slots: None,
             })
         });
         Ok(Self {
@@ -61,10 +60,6 @@ impl Backend for FoundOpenAi {
         self.place().map_or_else(String::new, Backend::address)
     }
 
-    fn slots(&self) -> usize {
-        1
-    }
-
     async fn probe(&self) -> Probe {
         let probes = join_all(self.places.iter().map(Backend::probe)).await;
         let ready = |probe: &Probe| probe.state == BackendState::Ready && !probe.models.is_empty();
@@ -84,6 +79,7 @@ impl Backend for FoundOpenAi {
             version: None,
             models: Vec::new(),
             default_model: None,
+            capacity: None,
         }
     }
 

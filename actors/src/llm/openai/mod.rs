@@ -7,8 +7,10 @@ mod models;
 mod request;
 mod stream;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,6 +18,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde_json::{Map, Value};
 
+use crate::domain::slots::Capacity;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::status::{BackendKind, BackendState};
 
@@ -32,6 +35,9 @@ pub use self::found::FoundOpenAi;
 
 const MODELS_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// The most refusals of fields that are kept.
+const MAX_REFUSED: usize = 1000;
+
 /// Where an OpenAI-compatible server is and how it is used.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OpenAiConfig {
@@ -41,8 +47,6 @@ pub struct OpenAiConfig {
     pub api_key: Option<String>,
     /// `OPENAI_DEFAULT_MODEL`; the server's first model where absent.
     pub default_model: Option<String>,
-    /// Calls at once; where absent, one for a server on this machine and four for others.
-    pub slots: Option<usize>,
 }
 
 impl fmt::Debug for OpenAiConfig {
@@ -51,7 +55,6 @@ impl fmt::Debug for OpenAiConfig {
             .field("base_url", &self.base_url)
             .field("api_key", &self.api_key.as_ref().map(|_| "(hidden)"))
             .field("default_model", &self.default_model)
-            .field("slots", &self.slots)
             .finish()
     }
 }
@@ -65,6 +68,8 @@ pub struct OpenAiBackend {
     /// The [`Flavour`] as of the last probe.
     flavour: AtomicU8,
     roles: RoleMemory,
+    /// What a model refused and is not sent again.
+    refused: Mutex<HashSet<(String, &'static str)>>,
 }
 
 impl OpenAiBackend {
@@ -99,6 +104,7 @@ impl OpenAiBackend {
             client,
             flavour: AtomicU8::new(Flavour::Plain as u8),
             roles: RoleMemory::default(),
+            refused: Mutex::default(),
         })
     }
 
@@ -125,6 +131,7 @@ impl OpenAiBackend {
     async fn ask_simply(&self, request: &ChatRequest) -> Result<Response, LlmError> {
         let flavour = Flavour::from_u8(self.flavour.load(Ordering::Relaxed));
         let mut body = request::body(request, flavour, &self.base);
+        body.retain(|field, _| !self.refuses(&request.model, field));
         loop {
             match self.ask(&request.model, &body).await {
                 // Servers differ in what they know. Each round takes a field away, or begins
@@ -136,6 +143,7 @@ impl OpenAiBackend {
                             "the model server refuses a field; asking without it"
                         );
                         body.remove(field);
+                        self.remember(&request.model, field);
                     } else if request::wants_streams(&body, &message) {
                         tracing::debug!("the model server only streams; asking for a stream");
                         body.insert("stream".to_owned(), true.into());
@@ -145,6 +153,19 @@ impl OpenAiBackend {
                 }
                 outcome => return outcome,
             }
+        }
+    }
+
+    fn refuses(&self, model: &str, field: &str) -> bool {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refused = refused.iter();
+        refused.any(|(of, known)| of == model && *known == field)
+    }
+
+    fn remember(&self, model: &str, field: &'static str) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() < MAX_REFUSED {
+            refused.insert((model.to_owned(), field));
         }
     }
 
@@ -186,6 +207,32 @@ impl OpenAiBackend {
             version: None,
             models: Vec::new(),
             default_model: self.config.default_model.clone(),
+            capacity: None,
+        }
+    }
+
+    /// How many calls it takes at once. llama.cpp says so; a service for many people refuses
+    /// what is too much; of others on one's own network nobody knows.
+    async fn capacity(&self, flavour: Flavour) -> Option<Capacity> {
+        match flavour {
+            Flavour::LlamaCpp => {
+                let mut url = self.base.clone();
+                // Beside the API, not under its version.
+                let root = self.base.path().trim_end_matches('/');
+                let root = root.rsplit_once('/').map_or("", |(root, _)| root);
+                url.set_path(&format!("{root}/props"));
+                let ask = Ask {
+                    request: self.client.get(url.clone()),
+                    url: &url,
+                    model: "",
+                };
+                let told = ask.json(MODELS_TIMEOUT).await.ok()?;
+                let slots = usize::try_from(told.get("total_slots")?.as_u64()?).ok()?;
+                Some(Capacity::Told(slots))
+            }
+            Flavour::Vllm => Some(Capacity::Many),
+            Flavour::Plain if http::is_own_network(&self.base) => Some(Capacity::Unknown),
+            Flavour::Plain => Some(Capacity::Many),
         }
     }
 }
@@ -198,11 +245,6 @@ impl Backend for OpenAiBackend {
 
     fn address(&self) -> String {
         http::shown(&self.base)
-    }
-
-    fn slots(&self) -> usize {
-        let usual = if http::is_loopback(&self.base) { 1 } else { 4 };
-        self.config.slots.unwrap_or(usual)
     }
 
     async fn probe(&self) -> Probe {
@@ -220,7 +262,10 @@ impl Backend for OpenAiBackend {
             }
             // Some hosted servers list no models; with a model configured that is no fault.
             Err(LlmError::Rejected { status: 404, .. }) if self.config.default_model.is_some() => {
-                return self.probed(BackendState::Ready);
+                return Probe {
+                    capacity: self.capacity(Flavour::Plain).await,
+                    ..self.probed(BackendState::Ready)
+                };
             }
             Err(error) => return self.down(&self.without_key(error)),
         };
@@ -248,6 +293,7 @@ impl Backend for OpenAiBackend {
             version: None,
             models: list.models,
             default_model,
+            capacity: self.capacity(list.flavour).await,
         }
     }
 

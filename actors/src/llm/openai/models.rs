@@ -15,7 +15,7 @@ pub(super) enum Flavour {
     Plain,
     /// Takes template arguments and reports how far it has read the prompt.
     LlamaCpp,
-    /// Takes template arguments.
+    /// Takes template arguments, and as many calls as come. SGLang is of its kind.
     Vllm,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn read(answer: &Value) -> Option<ModelList> {
         .find_map(|model| model.get("owned_by").and_then(Value::as_str));
     let flavour = match owner {
         Some("llamacpp") => Flavour::LlamaCpp,
-        Some("vllm") => Flavour::Vllm,
+        Some("vllm" | "sglang") => Flavour::Vllm,
         _ => Flavour::Plain,
     };
     // llama.cpp tells what a model can do in a second list, made for Ollama's clients.
@@ -117,6 +117,7 @@ fn model_info(name: &str, model: &Value, detail: Option<&Value>) -> ModelInfo {
         thinking: has(&["thinking", "reasoning"]),
         context_window,
         demo: false,
+        stands_for: None,
     }
 }
 

@@ -11,9 +11,10 @@ use crate::protocol::chat::{ChatMessage, ChatRequest};
 use super::models::Flavour;
 
 /// Fields that only make an answer better: a server that refuses one is asked without it.
-const DISPENSABLE: [&str; 4] = [
+const DISPENSABLE: [&str; 5] = [
     "stream_options",
     "temperature",
+    "reasoning_effort",
     "chat_template_kwargs",
     "return_progress",
 ];
@@ -56,9 +57,33 @@ pub(super) fn body(request: &ChatRequest, flavour: Flavour, base: &Url) -> Map<S
         Flavour::Vllm => {
             body.insert("chat_template_kwargs".to_owned(), thinking(request.think));
         }
-        Flavour::Plain => {}
+        Flavour::Plain => {
+            if let Some(effort) = reasoning_effort(&request.model, request.think) {
+                body.insert("reasoning_effort".to_owned(), effort.into());
+            }
+        }
     }
     body
+}
+
+/// How much a model that reasons is to do so; none for one that is not known to
+/// (platform.openai.com/docs/guides/reasoning). What a model knows as its least differs.
+fn reasoning_effort(model: &str, think: bool) -> Option<&'static str> {
+    // Gateways put the maker's name before it.
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let least = if name.starts_with("gpt-5.") {
+        "none"
+    } else if name.starts_with("gpt-5") {
+        "minimal"
+    } else if ["o1", "o3", "o4", "gpt-oss"]
+        .iter()
+        .any(|family| name.starts_with(family))
+    {
+        "low"
+    } else {
+        return None;
+    };
+    (!name.contains("-chat")).then_some(if think { "medium" } else { least })
 }
 
 /// The field that a refusal names, if the request can do without it.
@@ -180,6 +205,22 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
 
     use super::*;
+
+    #[test]
+    fn a_model_that_reasons_is_told_how_much() {
+        for (model, on, off) in [
+            ("gpt-5.1", Some("medium"), Some("none")),
+            ("openai/gpt-5-mini", Some("medium"), Some("minimal")),
+            ("o3", Some("medium"), Some("low")),
+            ("gpt-oss:20b", Some("medium"), Some("low")),
+            ("gpt-5-chat-latest", None, None),
+            ("gpt-4o", None, None),
+            ("olmo", None, None),
+        ] {
+            assert_eq!(reasoning_effort(model, true), on, "{model}");
+            assert_eq!(reasoning_effort(model, false), off, "{model}");
+        }
+    }
 
     #[test]
     fn an_image_is_known_by_its_first_bytes() {

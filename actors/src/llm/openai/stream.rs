@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::llm::LlmError;
 use crate::llm::decode::Decoder;
 use crate::llm::frames::Frame;
-use crate::llm::http_error::{is_overflow, message_in_value, message_of};
+use crate::llm::http_error::{is_overflow, message_in_value, message_of, overflow_of};
 use crate::llm::reply::{Reply, count_of, usage_of};
 use crate::protocol::chat::{FinishReason, Usage};
 
@@ -172,7 +172,10 @@ fn check_error(chunk: &Value, reply: &Reply) -> Result<(), LlmError> {
 
 fn stream_error(message: String, code: Option<u32>, reply: &Reply) -> LlmError {
     match code {
-        _ if is_overflow(&message) => LlmError::ContextOverflow { message },
+        _ if is_overflow(&message) => LlmError::ContextOverflow {
+            told: overflow_of(&message),
+            message,
+        },
         // Gateways answer 200 before they know whether anyone can take the call.
         Some(status @ (429 | 503 | 529)) if !reply.has_begun() => LlmError::Busy {
             status: status as u16,

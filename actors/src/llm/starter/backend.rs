@@ -16,6 +16,7 @@ use super::fetch::{FetchError, FetchState, Fetcher};
 use super::inspect::Inspector;
 use super::models::{STARTER_MODELS, StarterModel};
 use super::resources::{available_memory, readable};
+use crate::domain::slots::Capacity;
 use crate::llm::{Backend, ChatStream, LlmError, Probe};
 use crate::protocol::chat::{ChatDelta, ChatRequest};
 use crate::protocol::status::{BackendKind, BackendState, FetchableModel, ModelInfo};
@@ -215,6 +216,7 @@ fn info(model: &StarterModel) -> ModelInfo {
         thinking: Some(false),
         context_window: Some(model.context_window.min(most)),
         demo: model.demo,
+        stands_for: None,
     }
 }
 
@@ -226,10 +228,6 @@ impl Backend for StarterBackend {
 
     fn address(&self) -> String {
         "in process".to_owned()
-    }
-
-    fn slots(&self) -> usize {
-        1
     }
 
     async fn probe(&self) -> Probe {
@@ -251,6 +249,7 @@ impl Backend for StarterBackend {
                         thinking: Some(false),
                         context_window: Some(window),
                         demo: false,
+                        stands_for: None,
                     });
                     BackendState::Ready
                 }
@@ -265,6 +264,7 @@ impl Backend for StarterBackend {
             version: None,
             models,
             default_model: choice.name(),
+            capacity: Some(Capacity::Told(1)),
         }
     }
 

@@ -14,6 +14,7 @@ use super::reply::Reply;
 use super::sampler::{Sampler, Sampling};
 use super::template::ChatTemplate;
 use super::tokenizer::Tokenizer;
+use super::tool_schema::CALL_BEGINS;
 use crate::protocol::chat::{ChatDelta, ChatRequest, FinishReason, Usage};
 
 /// The window is never larger than this, whatever the model was made for: what a processor
@@ -72,11 +73,9 @@ impl ChatModel {
             Ok(asked) if asked > 0 => asked.min(self.decoder.window()),
             _ => self.decoder.window(),
         };
-        let mut prompt = prompt::tokens(request, &self.template, &self.tokenizer)?;
+        let prompt = prompt::tokens(request, &self.template, &self.tokenizer)?;
         let prompt_tokens = prompt.len();
         let mut answer = self.begin_answer(request, seed)?;
-        let forced = answer.start(&self.tokenizer);
-        prompt.extend(forced);
         if prompt.len() + MIN_ANSWER > window {
             return Err(ModelError::Overflow {
                 tokens: prompt_tokens,
@@ -171,17 +170,15 @@ impl ChatModel {
         };
         let sampling = Sampling {
             temperature: request.temperature,
-            // JSON repeats its quotes and braces by nature.
-            repeat_penalty: if grammar.is_some() {
-                1.0
-            } else {
-                self.repeat_penalty
-            },
+            repeat_penalty: self.repeat_penalty,
         };
+        let mut special = self.tokenizer.special().iter();
+        let mark = special.find(|token| token.text == CALL_BEGINS);
         Ok(Answer {
             sampler: Sampler::new(sampling, seed),
             detokenizer: Detokenizer::default(),
-            grammar,
+            tools: grammar,
+            mark: mark.map(|token| token.id),
             text: String::new(),
             tokens: 0,
         })
@@ -205,41 +202,37 @@ impl Model for ChatModel {
 struct Answer {
     sampler: Sampler,
     detokenizer: Detokenizer,
-    /// With tools: what holds the reply to them, and what reads it.
-    grammar: Option<(ReplyGrammar, Reply)>,
+    /// With tools: what holds a call to them, and what reads the reply.
+    tools: Option<(ReplyGrammar, Reply)>,
+    /// The token that a call begins with, where the vocabulary has one for that.
+    mark: Option<u32>,
     /// Text that the user has not been sent yet.
     text: String,
     tokens: usize,
 }
 
 impl Answer {
-    /// The tokens that every reply under this grammar begins with.
-    fn start(&mut self, tokenizer: &Tokenizer) -> Vec<u32> {
-        let forced = match &mut self.grammar {
-            Some((grammar, _)) => grammar.forced(),
-            None => Vec::new(),
-        };
-        for id in &forced {
-            self.say(*id, tokenizer);
-        }
-        forced
-    }
-
-    /// Chooses the next token and adds those that the grammar then forces; none where the
-    /// model ends its answer.
+    /// Chooses the next token and adds those that must follow; none where the model ends its
+    /// answer. Text is free, as the model was taught to write it; a call is held to the tools.
     fn choose(
         &mut self,
         logits: &mut [f32],
         tokenizer: &Tokenizer,
     ) -> Result<Option<Vec<u32>>, ModelError> {
         let nothing = || ModelError::Compute("no token can be chosen".to_owned());
-        let Some((grammar, _)) = &mut self.grammar else {
+        let calling = self
+            .tools
+            .as_mut()
+            .filter(|(_, reply)| reply.call().is_some());
+        let Some((grammar, _)) = calling else {
             let id = self.sampler.choose(logits, None).ok_or_else(nothing)?;
             if tokenizer.is_stop(id) {
                 return Ok(None);
             }
             self.say(id, tokenizer);
-            return Ok(Some(vec![id]));
+            let mut next = vec![id];
+            next.extend(self.begin_call(tokenizer)?);
+            return Ok(Some(next));
         };
         let mask = grammar.allowed()?;
         let id = self
@@ -255,41 +248,72 @@ impl Answer {
         Ok(Some(next))
     }
 
+    /// Where the last token ended the mark of a call: the tokens that every call begins with.
+    fn begin_call(&mut self, tokenizer: &Tokenizer) -> Result<Vec<u32>, ModelError> {
+        let Some((grammar, reply)) = &mut self.tools else {
+            return Ok(Vec::new());
+        };
+        let Some(written) = reply.call() else {
+            return Ok(Vec::new());
+        };
+        let mut forced = if written.is_empty() {
+            tokenizer.encode_text("\n")?
+        } else {
+            Vec::new()
+        };
+        // Where the mark is no token of its own, its last one may hold more.
+        for id in tokenizer.encode_text(written.trim_start())? {
+            if grammar.accept(id).is_err() {
+                self.text.push_str(&reply.read_as_text());
+                return Ok(Vec::new());
+            }
+        }
+        forced.extend(grammar.forced());
+        // JSON repeats its quotes and braces by nature.
+        self.sampler.allow_repeats();
+        for id in &forced {
+            self.say(*id, tokenizer);
+        }
+        Ok(forced)
+    }
+
     fn say(&mut self, id: u32, tokenizer: &Tokenizer) {
         self.tokens += 1;
         self.sampler.said(id);
         let written = self.detokenizer.push(tokenizer.bytes(id));
-        let text = match &mut self.grammar {
-            Some((_, reply)) => reply.push(&written),
-            None => written,
+        let Some((_, reply)) = &mut self.tools else {
+            self.text.push_str(&written);
+            return;
         };
-        self.text.push_str(&text);
+        // As a control token the mark has no bytes.
+        let is_mark = self.mark == Some(id) && !written.ends_with(CALL_BEGINS);
+        self.text.push_str(&reply.push(&written));
+        if is_mark {
+            self.text.push_str(&reply.push(CALL_BEGINS));
+        }
     }
 
     fn take_text(&mut self) -> Option<String> {
         (!self.text.is_empty()).then(|| std::mem::take(&mut self.text))
     }
 
+    /// Whether a call is whole: it ends the answer, and its result begins the next.
     fn is_complete(&self) -> bool {
-        self.grammar
+        self.tools
             .as_ref()
-            .is_some_and(|(grammar, _)| grammar.is_complete())
+            .is_some_and(|(grammar, reply)| reply.call().is_some() && grammar.is_complete())
     }
 
     /// What is left to send when the model has ended.
     fn finish(mut self) -> Vec<ChatDelta> {
         let rest = self.detokenizer.finish();
-        let mut deltas = Vec::new();
-        match &self.grammar {
-            None => self.text.push_str(rest),
-            Some(_) if rest.is_empty() => {}
-            Some(_) => tracing::debug!("the model's last character was cut off"),
-        }
-        if let Some(text) = self.take_text() {
-            deltas.push(ChatDelta::Text(text));
-        }
-        deltas.extend(self.grammar.and_then(|(_, reply)| reply.finish()));
-        deltas
+        let Some((_, mut reply)) = self.tools.take() else {
+            self.text.push_str(rest);
+            return self.take_text().map(ChatDelta::Text).into_iter().collect();
+        };
+        self.text.push_str(&reply.push(rest));
+        let text = self.take_text().map(ChatDelta::Text);
+        text.into_iter().chain(reply.finish()).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What can go wrong between a model's file and its answer.
 
+use crate::domain::context::overflow::Overflow;
 use crate::llm::LlmError;
 
 /// Why the model in this process could not do its work.
@@ -43,7 +44,13 @@ impl From<ModelError> for LlmError {
                 problem,
                 remedy: "close other programs, or use the smaller model (STARTER_MODEL=smollm2-135m)".to_owned(),
             },
-            ModelError::Overflow { .. } => Self::ContextOverflow { message: problem },
+            ModelError::Overflow { tokens, window } => Self::ContextOverflow {
+                message: problem,
+                told: Overflow {
+                    window: u32::try_from(window).ok(),
+                    prompt: u32::try_from(tokens).ok(),
+                },
+            },
             ModelError::Prompt(_) | ModelError::Grammar(_) => Self::Rejected {
                 status: 400,
                 message: problem,

@@ -1,4 +1,4 @@
-//! Holds a reply to the tools' schemas: says which tokens may come next, and which must.
+//! Holds a call to the tools' schemas: says which tokens may come next, and which must.
 
 use std::fmt;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use super::error::ModelError;
 use super::shield::{shielded, unused_char};
 use super::template::{ChatTemplate, TemplateMessage};
 use super::tokenizer::Tokenizer;
-use super::tool_schema::{explain, written_call, written_reply};
+use super::tool_schema::{explain, marked_call, marked_result, written_call};
 use crate::protocol::chat::{ChatMessage, ChatRequest};
 
 /// The tokens of a whole request, up to where the answer begins.
@@ -14,23 +14,24 @@ pub(super) fn tokens(
     template: &ChatTemplate,
     tokenizer: &Tokenizer,
 ) -> Result<Vec<u32>, ModelError> {
-    let mut messages = messages(request);
-    let texts: Vec<&str> = messages
+    let texts = messages(request, &|text: &str| text.to_owned());
+    let texts: Vec<&str> = texts
         .iter()
         .map(|message| message.content.as_str())
         .collect();
     let shield = unused_char(&texts)
         .ok_or_else(|| ModelError::Prompt("it uses every private character".to_owned()))?;
-    for message in &mut messages {
-        message.content = shielded(&message.content, tokenizer.special(), shield);
-    }
+    let messages = messages(request, &|text: &str| {
+        shielded(text, tokenizer.special(), shield)
+    });
     let rendered = template.render(&messages)?;
     tokenizer.encode_prompt(&rendered, shield)
 }
 
-/// Lays the request out for the template. With tools on offer the assistant's past words stand
-/// as the calls that they would be now.
-fn messages(request: &ChatRequest) -> Vec<TemplateMessage> {
+/// Lays the request out for the template. With tools on offer past calls and results stand
+/// between the marks that the model was taught. Everybody's words go through `quote`, the marks
+/// do not.
+fn messages(request: &ChatRequest, quote: &dyn Fn(&str) -> String) -> Vec<TemplateMessage> {
     let with_tools = !request.tools.is_empty();
     let mut laid_out: Vec<TemplateMessage> = Vec::new();
     let mut add = |role: &'static str, content: String| match laid_out.last_mut() {
@@ -48,23 +49,28 @@ fn messages(request: &ChatRequest) -> Vec<TemplateMessage> {
     let (system, conversation) = request.messages.split_at(leading);
     for message in system {
         if let ChatMessage::System { content } = message {
-            add("system", content.clone());
+            add("system", quote(content));
         }
     }
     if with_tools {
-        add("system", explain(&request.tools));
+        add("system", explain(&request.tools, quote));
     }
     for message in conversation {
         match message {
             // Templates know a system message at the start alone.
-            ChatMessage::System { content } => add("user", format!("(Note: {content})")),
+            ChatMessage::System { content } => {
+                add("user", format!("(Note: {})", quote(content)));
+            }
             ChatMessage::User { content, images } if images.is_empty() => {
-                add("user", content.clone());
+                add("user", quote(content));
             }
             ChatMessage::User { content, .. } => {
                 add(
                     "user",
-                    format!("{content}\n(Images came along that you cannot see.)"),
+                    format!(
+                        "{}\n(Images came along that you cannot see.)",
+                        quote(content)
+                    ),
                 );
             }
             ChatMessage::Assistant {
@@ -73,20 +79,26 @@ fn messages(request: &ChatRequest) -> Vec<TemplateMessage> {
             } => {
                 let mut said: Vec<String> = Vec::new();
                 if !content.is_empty() {
-                    said.push(if with_tools {
-                        written_reply(content)
-                    } else {
-                        content.clone()
-                    });
+                    said.push(quote(content));
                 }
-                let calls = tool_calls.iter();
-                said.extend(calls.map(|call| written_call(&call.name, &call.arguments)));
+                said.extend(tool_calls.iter().map(|call| {
+                    let call = quote(&written_call(&call.name, &call.arguments));
+                    if with_tools { marked_call(&call) } else { call }
+                }));
                 if !said.is_empty() {
                     add("assistant", said.join("\n"));
                 }
             }
             ChatMessage::Tool { name, content, .. } => {
-                add("user", format!("Result of {name}:\n{content}"));
+                let content = quote(content);
+                add(
+                    "user",
+                    if with_tools {
+                        marked_result(&content)
+                    } else {
+                        format!("Result of {}:\n{content}", quote(name))
+                    },
+                );
             }
         }
     }
@@ -149,7 +161,7 @@ mod tests {
 
     #[test]
     fn messages_take_turns_and_notes_stand_last() {
-        let laid_out = messages(&request(false));
+        let laid_out = messages(&request(false), &str::to_owned);
         let shown: Vec<(&str, &str)> = laid_out
             .iter()
             .map(|message| (message.role, message.content.as_str()))
@@ -169,17 +181,21 @@ mod tests {
     }
 
     #[test]
-    fn with_tools_past_answers_stand_as_the_calls_they_would_be_now() {
-        let laid_out = messages(&request(true));
+    fn with_tools_past_calls_and_results_stand_between_the_marks_that_models_know() {
+        let laid_out = messages(&request(true), &|text| text.replace('o', "0"));
         assert!(
             laid_out[0]
                 .content
-                .starts_with("Persona\n\nMemory\n\n# How you act\n")
+                .starts_with("Pers0na\n\nMem0ry\n\n# Tools\n")
+        );
+        assert_eq!(
+            laid_out[2].content,
+            "Let me l00k.\n<tool_call>\n{\"name\": \"t0d0\", \"arguments\": {\"list\": true}}\n</tool_call>"
         );
         assert!(
-            laid_out[2].content.starts_with(
-                "{\"name\": \"reply\", \"arguments\": {\"text\": \"Let me look.\"}}\n"
-            )
+            laid_out[3]
+                .content
+                .starts_with("<tool_response>\nn0ne\n</tool_response>\n\n(Note: ")
         );
     }
 }

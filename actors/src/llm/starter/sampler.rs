@@ -75,6 +75,11 @@ impl Sampler {
         self.said.push(id);
     }
 
+    /// What comes now may repeat what was said.
+    pub(super) fn allow_repeats(&mut self) {
+        self.sampling.repeat_penalty = 1.0;
+    }
+
     /// Whether the answer only repeats itself by now.
     pub(super) fn is_stuck(&self) -> bool {
         (1..=LONGEST_CYCLE).any(|length| {

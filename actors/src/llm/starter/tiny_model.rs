@@ -23,7 +23,7 @@ pub(super) const INNER: usize = 96;
 pub(super) const LAYERS: usize = 2;
 pub(super) const WINDOW: usize = 2048;
 
-/// The 256 bytes, three merges, three control tokens; the matrices have two rows to spare.
+/// The 256 bytes, three merges, four control tokens; the matrices have a row to spare.
 pub(super) const VOCABULARY: usize = 264;
 pub(super) const END_OF_TEXT: u32 = 259;
 pub(super) const IM_START: u32 = 260;
@@ -111,6 +111,7 @@ fn metadata(architecture: &str) -> Vec<(String, Value)> {
             "<|endoftext|>",
             "<|im_start|>",
             "<|im_end|>",
+            "<tool_call>",
         ]
         .map(str::to_owned),
     );

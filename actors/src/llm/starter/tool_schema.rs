@@ -1,11 +1,16 @@
-//! What the model is told of its tools, and the one JSON schema that its reply must meet.
+//! What the model is told of its tools, and the JSON schema that a call must meet.
+//!
+//! It is told in the words of the Hermes format, byte for byte, which the small models that call
+//! tools well were taught (Qwen2.5's chat template has them, SmolLM2's and Hermes' nearly so). A
+//! model that begins as it was taught says by itself whether it calls or answers.
 
 use serde_json::{Map, Value, json};
 
 use crate::protocol::tool::ToolSpec;
 
-/// The pseudo-tool by which a model that must answer with a call says something.
-pub(super) const REPLY: &str = "reply";
+/// What a call begins with. Everything before it is text for the user.
+pub(super) const CALL_BEGINS: &str = "<tool_call>";
+const CALL_ENDS: &str = "</tool_call>";
 
 /// How llguidance writes the JSON: as models write it, on one line, so that what separates
 /// values is forced and costs no model pass.
@@ -13,41 +18,54 @@ const ITEM_SEPARATOR: &str = ", ";
 const KEY_SEPARATOR: &str = ": ";
 
 /// The part of the system prompt that explains the tools. The same tools give the same bytes,
-/// so that the prompt's prefix stays.
-pub(super) fn explain(tools: &[ToolSpec]) -> String {
+/// so that the prompt's prefix stays. What tools say of themselves goes through `quote`: the
+/// marks are ours alone.
+pub(super) fn explain(tools: &[ToolSpec], quote: impl Fn(&str) -> String) -> String {
     let mut text = String::from(
-        "# How you act\n\
-        You act by answering with exactly one JSON object that calls one tool:\n\
-        {\"name\": <tool>, \"arguments\": {…}}\n\
-        The result comes back to you, and you go on, one call at a time. Call tools only when \
-        the request needs them. When you have what the user wants, or need to ask, or only \
-        chat, call `reply`; its text is what the user reads.\n\
-        Tools:\n",
+        "# Tools\n\n\
+        You may call one or more functions to assist with the user query.\n\n\
+        You are provided with function signatures within <tools></tools> XML tags:\n\
+        <tools>",
     );
-    for tool in offered(tools) {
-        let line = json!({
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": plain(&tool.parameters),
+    for tool in tools {
+        let signature = json!({
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": plain(&tool.parameters),
+            },
         });
-        text.push_str(&line.to_string());
         text.push('\n');
+        text.push_str(&quote(&spaced(&signature)));
     }
-    let reply = json!({
-        "name": REPLY,
-        "description": "Say something to the user, in Markdown. This ends your turn.",
-        "parameters": reply_parameters(),
-    });
-    text.push_str(&reply.to_string());
+    text.push_str(
+        "\n</tools>\n\n\
+        For each function call, return a json object with function name and arguments within \
+        <tool_call></tool_call> XML tags:\n\
+        <tool_call>\n\
+        {\"name\": <function-name>, \"arguments\": <args-json-object>}\n\
+        </tool_call>",
+    );
     text
+}
+
+/// An earlier call as the model wrote it.
+pub(super) fn marked_call(call: &str) -> String {
+    format!("{CALL_BEGINS}\n{call}\n{CALL_ENDS}")
+}
+
+/// A call's result as the model was taught to read it.
+pub(super) fn marked_result(result: &str) -> String {
+    format!("<tool_response>\n{result}\n</tool_response>")
 }
 
 /// The schema of one call of any of the tools. `loose` names those whose own schema cannot be
 /// made into a grammar: their arguments may be any object.
 pub(super) fn call_schema(tools: &[ToolSpec], loose: &[&str]) -> Value {
     let mut definitions = Map::new();
-    let mut calls = vec![call_of(REPLY, &reply_parameters())];
-    for tool in offered(tools) {
+    let mut calls = Vec::with_capacity(tools.len());
+    for tool in tools {
         let parameters = if loose.contains(&tool.name.as_str()) {
             json!({"type": "object"})
         } else {
@@ -75,25 +93,6 @@ pub(super) fn written_call(name: &str, arguments: &Value) -> String {
         Value::from(name),
         spaced(arguments)
     )
-}
-
-/// An answer to the user as the grammar lets the model write it.
-pub(super) fn written_reply(text: &str) -> String {
-    written_call(REPLY, &json!({ "text": text }))
-}
-
-/// A tool that bears the pseudo-tool's name cannot be told from it and is left out.
-fn offered(tools: &[ToolSpec]) -> impl Iterator<Item = &ToolSpec> {
-    tools.iter().filter(|tool| tool.name != REPLY)
-}
-
-fn reply_parameters() -> Value {
-    json!({
-        "type": "object",
-        "properties": {"text": {"type": "string", "minLength": 1}},
-        "required": ["text"],
-        "additionalProperties": false,
-    })
 }
 
 fn call_of(name: &str, parameters: &Value) -> Value {
@@ -243,7 +242,7 @@ mod tests {
             "$defs": {"Step": {"anyOf": [{"$ref": "#/$defs/Step"}, {"type": "null"}]}},
         }));
         let schema = call_schema(&[tool], &[]);
-        let arguments = &schema["anyOf"][1]["properties"]["arguments"];
+        let arguments = &schema["anyOf"][0]["properties"]["arguments"];
         assert_eq!(
             *arguments,
             json!({
@@ -259,14 +258,18 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_may_not_pass_for_the_reply() {
-        let mut impostor = tool(json!({"type": "object"}));
-        impostor.name = REPLY.to_owned();
-        let schema = call_schema(std::slice::from_ref(&impostor), &[]);
-        assert_eq!(schema["anyOf"].as_array().map(Vec::len), Some(1));
+    fn tools_are_explained_in_the_words_that_models_were_taught() {
+        let tool = tool(json!({"type": "object", "title": "T", "properties": {}}));
+        let text = explain(&[tool], |words| words.replace("Keeps", "Kept"));
         assert_eq!(
-            explain(&[impostor]).matches("\"name\":\"reply\"").count(),
-            1
+            text,
+            "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n\
+            You are provided with function signatures within <tools></tools> XML tags:\n<tools>\n\
+            {\"type\": \"function\", \"function\": {\"name\": \"to-do\", \"description\": \"Kept steps.\", \
+            \"parameters\": {\"type\": \"object\", \"properties\": {}}}}\n</tools>\n\n\
+            For each function call, return a json object with function name and arguments within \
+            <tool_call></tool_call> XML tags:\n<tool_call>\n\
+            {\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>"
         );
     }
 
@@ -275,10 +278,6 @@ mod tests {
         assert_eq!(
             written_call("todo", &json!({"a": [1, "x"], "b": {}})),
             r#"{"name": "todo", "arguments": {"a": [1, "x"], "b": {}}}"#
-        );
-        assert_eq!(
-            written_reply("say \"hi\"\n"),
-            r#"{"name": "reply", "arguments": {"text": "say \"hi\"\n"}}"#
         );
     }
 }

@@ -45,6 +45,7 @@ use self::place::{Reach, Spot};
 use self::read::Range;
 use self::root::Limits;
 use self::search_content::Query;
+use super::actions::ActionFields;
 use super::schema::schema_of;
 use super::{
     Proposal, Tool, ToolContext, ToolError, ToolOutput, ToolResult, arguments, spill, ssh,
@@ -113,6 +114,21 @@ enum Action {
     Delete,
 }
 
+const ACTIONS: [ActionFields; 8] = [
+    ActionFields::new("list", &[], &["path", "depth"]),
+    ActionFields::new(
+        "read",
+        &["path"],
+        &["start_line", "line_count", "line_numbers"],
+    ),
+    ActionFields::new("write", &["path", "content"], &[]),
+    ActionFields::new("edit", &["path", "old_text", "new_text"], &["replace_all"]),
+    ActionFields::new("search_names", &["pattern"], &["path"]),
+    ActionFields::new("search_content", &["pattern"], &["path", "literal"]),
+    ActionFields::new("move", &["path", "to"], &[]),
+    ActionFields::new("delete", &["path"], &[]),
+];
+
 /// The tool.
 #[derive(Debug)]
 pub struct Filesystem {
@@ -173,6 +189,10 @@ impl Filesystem {
 impl Tool for Filesystem {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn actions(&self) -> &[ActionFields] {
+        &ACTIONS
     }
 
     fn effect(&self, args: &Value) -> Effect {

@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use self::api::Api;
 use self::ask::{Call, EntityId, history_hours};
+use super::actions::ActionFields;
 use super::net::key::ApiKey;
 use super::schema::schema_of;
 use super::spill::bounded_for;
@@ -71,6 +72,13 @@ enum Action {
     CallService,
     History,
 }
+
+const ACTIONS: [ActionFields; 4] = [
+    ActionFields::new("states", &[], &["entity_id", "domain", "search"]),
+    ActionFields::new("services", &[], &["domain"]),
+    ActionFields::new("call_service", &["service"], &["entity_id", "data"]),
+    ActionFields::new("history", &["entity_id"], &["hours"]),
+];
 
 /// The tool.
 #[derive(Debug)]
@@ -134,6 +142,10 @@ impl Tool for HomeAssistant {
 
     fn unavailable(&self) -> Option<&str> {
         self.api.is_none().then_some(NOT_SET_UP)
+    }
+
+    fn actions(&self) -> &[ActionFields] {
+        &ACTIONS
     }
 
     fn effect(&self, args: &Value) -> Effect {

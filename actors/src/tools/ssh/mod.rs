@@ -33,6 +33,7 @@ use self::order::{Order, SshArgs, Work};
 use self::pool::{Lease, Pool, PoolLimits};
 use self::transfer::RemotePath;
 use self::trust::Trust;
+use super::actions::ActionFields;
 use super::output::{RESULT_LIMIT_BYTES, cut_middle, human_size, shortened};
 use super::schema::schema_of;
 use super::{
@@ -259,6 +260,10 @@ impl Tool for Ssh {
 
     fn unavailable(&self) -> Option<&str> {
         self.hosts.is_empty().then_some(NOT_SET_UP)
+    }
+
+    fn actions(&self) -> &[ActionFields] {
+        &order::ACTIONS
     }
 
     fn effect(&self, args: &Value) -> Effect {

@@ -10,6 +10,7 @@ use super::files::LocalPath;
 use super::hosts::{Host, Hosts};
 use super::transfer::RemotePath;
 use crate::tools::ToolError;
+use crate::tools::actions::ActionFields;
 
 const RUN_SECONDS: u64 = 60;
 const TRANSFER_SECONDS: u64 = 600;
@@ -47,6 +48,13 @@ enum Action {
     Download,
     ListHosts,
 }
+
+pub(super) const ACTIONS: [ActionFields; 4] = [
+    ActionFields::new("run", &["host", "command"], &["timeout_seconds"]),
+    ActionFields::new("upload", &["host", "path", "to"], &["timeout_seconds"]),
+    ActionFields::new("download", &["host", "path", "from"], &["timeout_seconds"]),
+    ActionFields::new("list_hosts", &[], &[]),
+];
 
 /// A call with everything that it needs.
 #[derive(Debug)]

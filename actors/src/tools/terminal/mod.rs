@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 pub use self::allowed::Allowed;
 use self::run::kept;
 use self::shell::Shells;
+use super::actions::ActionFields;
 use super::arguments;
 use super::sandbox::{Fence, Sandbox, SandboxConfig};
 use super::schema::schema_of;
@@ -92,6 +93,17 @@ enum Action {
     List,
 }
 
+const ACTIONS: [ActionFields; 4] = [
+    ActionFields::new(
+        "run",
+        &["command"],
+        &["directory", "timeout_seconds", "background"],
+    ),
+    ActionFields::new("look", &["id"], &[]),
+    ActionFields::new("end", &["id"], &[]),
+    ActionFields::new("list", &[], &[]),
+];
+
 /// The tool. Commands that run in the background live here, a bounded number for each session.
 #[derive(Debug)]
 pub struct Terminal {
@@ -142,6 +154,10 @@ impl Terminal {
 impl Tool for Terminal {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn actions(&self) -> &[ActionFields] {
+        &ACTIONS
     }
 
     fn effect(&self, args: &Value) -> Effect {

@@ -1,21 +1,27 @@
-//! A session as it is committed: what clients see, and what commits change.
+//! A session as its changes make it: submitted, or committed and told. Both are this value, made
+//! by the same [`State::apply`], the second one a few changes behind the first.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 
+use super::change::Change;
+use super::stored::LoadedSession;
+use super::write::Write;
+use crate::domain::consent::Asking;
 use crate::domain::history::{self, Branch, ContextState, Segment};
 use crate::domain::recovery;
-use crate::protocol::approval::{ConsentMode, PendingApproval};
-use crate::protocol::ids::{CallId, MessageId, RunId};
+use crate::protocol::approval::ConsentMode;
+use crate::protocol::event::Event;
+use crate::protocol::ids::{CallId, MessageId, Origin, RunId};
 use crate::protocol::message::Message;
 use crate::protocol::plan::Plan;
 use crate::protocol::session::{
-    QueuedMessage, RunState, SessionState as ListState, SessionSummary, UnknownCall,
+    QueuedMessage, RunState, RunWait, SessionState as ListState, SessionSummary, UnknownCall,
 };
 use crate::protocol::todo::{Scratchpad, TodoItem};
-use crate::store::{LoadedSession, Write};
 
 /// How many accepted `client_id`s a session remembers. The store knows the others.
 const CLIENT_IDS: usize = 256;
@@ -38,16 +44,40 @@ pub struct LastRun {
     pub state: RunState,
     /// The branch that was shown when it began.
     pub branch_id: u32,
+    /// Empty until it is known.
+    pub model: String,
+    pub started_at: DateTime<Utc>,
+    /// Why it failed or was interrupted.
+    pub reason: Option<String>,
 }
 
-/// The session's committed state. Changed by [`State::apply`] alone.
-#[derive(Clone, Debug)]
+/// A child run that goes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Child {
+    pub origin: Origin,
+    /// The call that it answers.
+    pub call_id: CallId,
+    /// Its own calls that have begun and have no result.
+    pub open_calls: Vec<ChildCallState>,
+}
+
+/// A call of a child's that is under way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChildCallState {
+    pub call_id: CallId,
+    pub tool: String,
+    pub args: Value,
+}
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq)]
 pub struct State {
     pub summary: SessionSummary,
     /// How many messages there are on all branches: the next one's ordinal. They themselves
     /// stay in the store: a session costs the same memory however long its conversation is.
     pub message_count: u64,
-    /// Those of the newest foreground run. Its children's are in the log alone.
+    /// Those of the newest foreground run, as long as there is something to go on from. Its
+    /// children's are in the log alone.
     pub run_messages: Vec<Arc<Message>>,
     pub branches: Vec<Branch>,
     /// The branch that is shown.
@@ -58,21 +88,26 @@ pub struct State {
     pub todo: Vec<TodoItem>,
     pub scratchpad: Scratchpad,
     pub last_run: Option<LastRun>,
+    /// What the foreground run waits for, as far as its events tell.
+    pub waiting: Option<RunWait>,
     /// How much it may do without asking.
     pub mode: ConsentMode,
     /// When it first read text from outside.
     pub tainted_at: Option<DateTime<Utc>>,
     /// What nobody has answered yet, oldest first.
-    pub approvals: Vec<PendingApproval>,
-    /// Calls of the running run whose start was committed and which have no result.
+    pub approvals: Vec<Asking>,
+    /// Calls of the running run that have begun and have no result.
     pub started_calls: HashSet<CallId>,
+    /// The runs that the foreground run started, and those that they started.
+    pub children: BTreeMap<RunId, Child>,
+    pub last_seq: u64,
     /// The newest [`CLIENT_IDS`] that were accepted, oldest first.
-    accepted: VecDeque<Accepted>,
+    accepted: VecDeque<AcceptedId>,
 }
 
 /// What was accepted under a `client_id`.
-#[derive(Clone, Debug)]
-struct Accepted {
+#[derive(Clone, Debug, PartialEq)]
+struct AcceptedId {
     client_id: String,
     message_id: MessageId,
     run_id: RunId,
@@ -92,6 +127,29 @@ impl State {
             .map(|queued| (queued.client_id.clone(), queued.message_id, queued.run_id));
         let known: Vec<_> = sent.chain(waiting).collect();
         let last_run_id = loaded.last_run.as_ref().map(|run| run.row.run_id);
+        let mut children: BTreeMap<RunId, Child> = BTreeMap::new();
+        for row in loaded.running_children {
+            let Some(call_id) = row.call_id else { continue };
+            let origin = Origin {
+                run_id: row.run_id,
+                parent_run_id: row.parent_run_id,
+            };
+            let child = Child {
+                origin,
+                call_id,
+                open_calls: Vec::new(),
+            };
+            children.insert(row.run_id, child);
+        }
+        for call in loaded.child_calls {
+            if let Some(child) = children.get_mut(&call.run_id) {
+                child.open_calls.push(ChildCallState {
+                    call_id: call.call_id,
+                    tool: call.tool,
+                    args: call.args,
+                });
+            }
+        }
         let mut state = Self {
             summary: loaded.summary,
             message_count: loaded.message_count,
@@ -112,17 +170,22 @@ impl State {
                 message_id: run.row.message_id,
                 state: run.state,
                 branch_id: loaded.last_run_branch,
+                model: run.row.model,
+                started_at: run.row.started_at,
+                reason: run.reason,
             }),
+            waiting: None,
             mode: loaded.mode.unwrap_or(mode),
             tainted_at: loaded.tainted_at,
-            approvals: loaded
-                .approvals
-                .into_iter()
-                .map(|asking| asking.pending)
-                .collect(),
+            approvals: loaded.approvals,
             started_calls: loaded.started_calls.into_iter().collect(),
+            children,
+            last_seq: loaded.last_seq,
             accepted: VecDeque::new(),
         };
+        if !state.keeps_run_messages() {
+            state.run_messages.clear();
+        }
         for (client_id, message_id, run_id) in known {
             state.remember(client_id.as_ref(), message_id, run_id);
         }
@@ -138,6 +201,22 @@ impl State {
             .iter()
             .find(|known| known.client_id == client_id)
             .map(|known| (known.message_id, known.run_id))
+    }
+
+    /// The foreground run, while it goes.
+    #[must_use]
+    pub fn running(&self) -> Option<&LastRun> {
+        let run = self.last_run.as_ref();
+        run.filter(|run| run.state == RunState::Running)
+    }
+
+    /// The place of a run that goes: the foreground run, or a child.
+    #[must_use]
+    pub fn origin_of(&self, run_id: RunId) -> Option<Origin> {
+        let foreground = self.running().filter(|run| run.run_id == run_id);
+        foreground
+            .map(|run| Origin::foreground(run.run_id))
+            .or_else(|| self.children.get(&run_id).map(|child| child.origin))
     }
 
     /// The stretches that make up the conversation as it is shown.
@@ -175,13 +254,76 @@ impl State {
         recovery::unknown_calls(&self.run_messages, &self.context().decisions)
     }
 
-    /// Takes in a write that is committed.
-    pub fn apply(&mut self, write: &Write) {
+    /// Takes in a change.
+    pub fn apply(&mut self, change: &Change) {
+        for write in &change.writes {
+            self.apply_write(write);
+        }
+        for (origin, event) in &change.events {
+            self.apply_event(*origin, event);
+        }
+    }
+
+    /// Takes in an event. What it changes, no write does: so the order between the two is of no
+    /// account.
+    pub(super) fn apply_event(&mut self, origin: Option<Origin>, event: &Event) {
+        self.last_seq += 1;
+        let child = origin.filter(|origin| origin.is_subagent());
+        if origin.is_some() && child.is_none() {
+            self.note_waiting(event);
+        }
+        match event {
+            Event::ToolStarted {
+                call_id,
+                tool,
+                args,
+                ..
+            } => match child {
+                None => {
+                    self.started_calls.insert(call_id.clone());
+                }
+                Some(origin) => {
+                    if let Some(child) = self.children.get_mut(&origin.run_id) {
+                        child.open_calls.push(ChildCallState {
+                            call_id: call_id.clone(),
+                            tool: tool.clone(),
+                            args: args.clone(),
+                        });
+                    }
+                }
+            },
+            Event::ToolCall { call_id, .. } => match child {
+                None => {
+                    self.started_calls.remove(call_id);
+                }
+                Some(origin) => {
+                    if let Some(child) = self.children.get_mut(&origin.run_id) {
+                        child.open_calls.retain(|open| open.call_id != *call_id);
+                    }
+                }
+            },
+            _ => {}
+        }
+    }
+
+    /// What a run waits for is over with whatever it tells next.
+    fn note_waiting(&mut self, event: &Event) {
+        match event {
+            Event::RunWaiting { reason, detail, .. } => {
+                self.waiting = Some(RunWait {
+                    reason: *reason,
+                    detail: detail.clone(),
+                });
+            }
+            // People tell these, in its name.
+            Event::MessageAccepted { .. } | Event::QueueChanged { .. } | Event::Notice { .. } => {}
+            _ => self.waiting = None,
+        }
+    }
+
+    pub(super) fn apply_write(&mut self, write: &Write) {
         match write {
             Write::Message(message) => {
-                if let Some(call) = &message.tool_call_id {
-                    self.started_calls.remove(call);
-                }
                 self.remember(message.client_id.as_ref(), message.id, message.run_id);
                 self.message_count += 1;
                 if self
@@ -192,22 +334,52 @@ impl State {
                     // The first of a new run: its `RunStarted` follows in the same commit.
                     self.run_messages.clear();
                 }
-                self.run_messages.push(Arc::new(message.clone()));
+                self.run_messages.push(Arc::clone(message));
             }
-            Write::RunStarted(row) if row.parent_run_id.is_none() => {
-                self.started_calls.clear();
-                self.run_messages
-                    .retain(|message| message.run_id == row.run_id);
-                self.last_run = Some(LastRun {
-                    run_id: row.run_id,
-                    message_id: row.message_id,
-                    state: RunState::Running,
-                    branch_id: self.branch_id,
-                });
+            Write::RunStarted(row) => match row.parent_run_id {
+                None => {
+                    self.run_messages
+                        .retain(|message| message.run_id == row.run_id);
+                    self.last_run = Some(LastRun {
+                        run_id: row.run_id,
+                        message_id: row.message_id,
+                        state: RunState::Running,
+                        branch_id: self.branch_id,
+                        model: row.model.clone(),
+                        started_at: row.started_at,
+                        reason: None,
+                    });
+                }
+                Some(parent) => {
+                    let child = row.call_id.clone().map(|call_id| Child {
+                        origin: Origin {
+                            run_id: row.run_id,
+                            parent_run_id: Some(parent),
+                        },
+                        call_id,
+                        open_calls: Vec::new(),
+                    });
+                    self.children.extend(child.map(|child| (row.run_id, child)));
+                }
+            },
+            Write::RunModel { run_id, model, .. } => {
+                if let Some(run) = self.last_run.as_mut().filter(|run| run.run_id == *run_id) {
+                    run.model.clone_from(model);
+                }
             }
-            Write::RunEnded { run_id, state, .. } => {
+            Write::RunEnded {
+                run_id,
+                state,
+                reason,
+                ..
+            } => {
+                self.children.remove(run_id);
                 if let Some(run) = self.last_run.as_mut().filter(|run| run.run_id == *run_id) {
                     run.state = *state;
+                    run.reason.clone_from(reason);
+                    if !self.keeps_run_messages() {
+                        self.run_messages.clear();
+                    }
                 }
             }
             Write::Enqueue(queued) => {
@@ -235,12 +407,9 @@ impl State {
             Write::Scratchpad(notes) => self.scratchpad.clone_from(notes),
             Write::Active(at) => self.summary.last_active = *at,
             Write::Plan(plan) => self.plan.clone_from(plan),
-            Write::Context(context) => {
-                if let Some(branch) = self
-                    .branches
-                    .iter_mut()
-                    .find(|branch| branch.id == self.branch_id)
-                {
+            Write::Context { branch_id, context } => {
+                let mut branches = self.branches.iter_mut();
+                if let Some(branch) = branches.find(|branch| branch.id == *branch_id) {
                     branch.context.clone_from(context);
                 }
             }
@@ -253,17 +422,17 @@ impl State {
             Write::Tainted(at) => {
                 self.tainted_at.get_or_insert(*at);
             }
-            Write::ApprovalRequested(asking) => self.approvals.push(asking.pending.clone()),
+            Write::ApprovalRequested(asking) => self.approvals.push(asking.clone()),
             Write::ApprovalResolved { approval_id, .. } => self
                 .approvals
-                .retain(|pending| pending.approval_id != *approval_id),
-            // A child's.
-            Write::RunStarted(_) => {}
+                .retain(|asking| asking.pending.approval_id != *approval_id),
             Write::RunLoop { .. }
             | Write::ModelCall { .. }
             | Write::ConsentRule(_)
-            | Write::Consented(_) => {}
-            Write::Event(_) | Write::Chunk(_) | Write::RunModel { .. } | Write::Deleted(_) => {}
+            | Write::Consented(_)
+            | Write::Event(_)
+            | Write::Chunk(_)
+            | Write::Deleted(_) => {}
         }
         self.summary.state = self.list_state();
         self.summary.asks = u32::try_from(self.approvals.len()).unwrap_or(u32::MAX);
@@ -277,11 +446,21 @@ impl State {
         if self.accepted.len() == CLIENT_IDS {
             self.accepted.pop_front();
         }
-        self.accepted.push_back(Accepted {
+        self.accepted.push_back(AcceptedId {
             client_id: client_id.clone(),
             message_id,
             run_id,
         });
+    }
+
+    /// Whether the last run's messages are of use yet: to itself, or to one that goes on from it.
+    fn keeps_run_messages(&self) -> bool {
+        self.last_run.as_ref().is_none_or(|run| match run.state {
+            RunState::Running | RunState::Interrupted | RunState::Limited | RunState::Failed => {
+                true
+            }
+            RunState::Completed | RunState::Stopped => false,
+        })
     }
 
     fn list_state(&self) -> ListState {

@@ -1,16 +1,7 @@
 //! The fake model server itself: what it lets pass, what it tells off, and how it is driven
 //! from other languages. What it streams is tested by the backends that read it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test says so by failing"
-)]
-
-#[path = "support/fake_model/mod.rs"]
-mod fake_model;
-
-use fake_model::{FakeModel, Reply, Step, Template};
+use crate::fake_model::{self, FakeModel, Reply, Step, Template};
 use reqwest::Client;
 use serde_json::{Value, json};
 

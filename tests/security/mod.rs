@@ -3,26 +3,6 @@
 //! What is refused inside is shown to work outside, where that is safe: a test that passes
 //! without the sandbox would prove nothing.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::field_reassign_with_default,
-    clippy::print_stdout,
-    dead_code,
-    unused_imports,
-    reason = "tests; what they share with the service's other tests is used in part"
-)]
-
-#[path = "../support/fake_model/mod.rs"]
-mod fake_model;
-#[path = "../support/processes.rs"]
-mod processes;
-#[path = "../support/server.rs"]
-mod server;
-#[path = "../../actors/src/tools/ssh/sshd.rs"]
-mod sshd;
-
 mod commands;
 mod consent;
 mod extensions;
@@ -41,8 +21,8 @@ mod user_tools;
 mod ward;
 mod web_text;
 
-use fake_model::FakeModel;
-use server::{House, Server};
+use crate::fake_model::FakeModel;
+use crate::server::{House, Server};
 
 /// A model server and a service that uses it, with these variables beside.
 fn talking(variables: &[(&str, &str)]) -> (FakeModel, Server) {

@@ -1,0 +1,144 @@
+//! The run's transient notes as the model reads them (SPEC section 7.4): marked, at the end of
+//! the last user or tool message.
+//!
+//! A `system` message of their own would not stay there: Ollama's templates join all of those
+//! into the first one, before tools and conversation, and with each new note all that a server
+//! has read would be read again.
+//!
+//! The mark carries a word that is made of the conversation's last id, which nobody can know who
+//! writes a text into it; and text of others that has a mark's form loses it. So nothing but a
+//! note reads like one, and where a message's own text ends is plain.
+
+use std::borrow::Cow;
+
+use sha2::{Digest as _, Sha256};
+
+use super::Conversation;
+use super::tokens::message_tokens;
+use crate::protocol::chat::ChatMessage;
+
+/// What the word of a mark begins with.
+const WORD: &str = "navi-note-";
+/// Hex digits after it.
+const DIGITS: usize = 16;
+/// What is left of the word in a text that holds it.
+const REMOVED: &str = "navi note ";
+
+/// Notes with the mark that they stand behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notes {
+    word: String,
+    text: String,
+}
+
+impl Notes {
+    /// These notes in a call of this conversation. None where there are none.
+    #[must_use]
+    pub fn new(conversation: &Conversation<'_>, notes: &[String]) -> Option<Self> {
+        if notes.is_empty() {
+            return None;
+        }
+        let last = conversation.messages.last().map(|last| last.id.to_string());
+        let hash = Sha256::digest(last.unwrap_or_default());
+        Some(Self {
+            word: format!("{WORD}{}", hex::encode(&hash[..DIGITS / 2])),
+            text: notes.join("\n\n"),
+        })
+    }
+
+    /// Puts them where every template leaves them: into what stands last. Where that is the
+    /// assistant's, they are the user's turn.
+    pub fn put(&self, messages: &mut Vec<ChatMessage>) {
+        match messages.last_mut() {
+            Some(ChatMessage::User { content, .. }) => self.append(content, "from the user"),
+            Some(ChatMessage::Tool { content, .. }) => self.append(content, "part of the result"),
+            Some(ChatMessage::System { .. } | ChatMessage::Assistant { .. }) | None => {
+                messages.push(self.alone());
+            }
+        }
+    }
+
+    /// Takes them out again: what is left is the conversation.
+    pub fn take(messages: &mut Vec<ChatMessage>) -> Option<Self> {
+        let (ChatMessage::User { content, .. } | ChatMessage::Tool { content, .. }) =
+            messages.last_mut()?
+        else {
+            return None;
+        };
+        let (at, word) = marks(content).next()?;
+        let word = word.to_owned();
+        let (before, marked) = content.split_at(at);
+        let text = marked.split_once("]\n")?.1.to_owned();
+        let before = before.strip_suffix('[').unwrap_or(before);
+        let before = before.strip_suffix("\n\n").unwrap_or(before);
+        content.truncate(before.len());
+        if content.is_empty() {
+            messages.pop();
+        }
+        Some(Self { word, text })
+    }
+
+    /// All of them, without their mark.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// A guess at their tokens.
+    pub(super) fn tokens(&self) -> u32 {
+        message_tokens(&self.alone())
+    }
+
+    fn alone(&self) -> ChatMessage {
+        let mut content = String::new();
+        self.append(&mut content, "from the user");
+        ChatMessage::User {
+            content,
+            images: Vec::new(),
+        }
+    }
+
+    fn append(&self, content: &mut String, not: &str) {
+        if !content.is_empty() {
+            content.push_str("\n\n");
+        }
+        content.push_str(&format!(
+            "[{}: from Navi, not {not}]\n{}",
+            self.word, self.text
+        ));
+    }
+}
+
+/// A text of others, without what has the form of a note's mark.
+#[must_use]
+pub(super) fn disarmed(text: &str) -> Cow<'_, str> {
+    let places: Vec<usize> = marks(text).map(|(at, _)| at).collect();
+    if places.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut disarmed = String::with_capacity(text.len());
+    let mut told = 0;
+    for at in places {
+        disarmed.push_str(&text[told..at]);
+        disarmed.push_str(REMOVED);
+        told = at + WORD.len();
+    }
+    disarmed.push_str(&text[told..]);
+    Cow::Owned(disarmed)
+}
+
+/// Where words of a mark stand, whoever wrote them, and the words.
+fn marks(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.match_indices(WORD).filter_map(|(at, _)| {
+        let word = text.get(at..at + WORD.len() + DIGITS)?;
+        let digits = word.as_bytes()[WORD.len()..].iter();
+        digits
+            .copied()
+            .all(|byte| byte.is_ascii_hexdigit())
+            .then_some((at, word))
+    })
+}
+
+#[cfg(test)]
+#[path = "notes_tests.rs"]
+mod tests;

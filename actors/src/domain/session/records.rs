@@ -1,0 +1,235 @@
+//! What a run hands to its session: records to commit, and what its tools change.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use super::Session;
+use super::change::Closed;
+use super::transition::{Effect, Refused, Reply, ReplyTo};
+use super::write::{ConsentRow, Write};
+use crate::domain::model_calls::ModelCall;
+use crate::domain::run_loop::{Record, RunEnd, RunSummary};
+use crate::domain::scratchpad::{self, ScratchpadCommand};
+use crate::domain::todo::{self, TodoCommand};
+use crate::protocol::event::Event;
+use crate::protocol::ids::{Origin, RunId};
+use crate::protocol::message::Message;
+use crate::protocol::profile::Profile;
+use crate::protocol::todo::TodoItem;
+
+impl Session {
+    /// Records of a run, in one step.
+    pub(super) fn record_all(
+        &mut self,
+        run_id: RunId,
+        records: Vec<Record>,
+        to: ReplyTo,
+        now: DateTime<Utc>,
+    ) -> Result<(), Refused> {
+        let origin = self.origin_of(run_id)?;
+        for record in records {
+            self.record(origin, record, now);
+        }
+        let last_seq = self.ahead.last_seq;
+        self.reply(to, Reply::Recorded(last_seq));
+        self.next(now);
+        Ok(())
+    }
+
+    /// One record. A child's events are the session's; its conversation, its plan and its loop
+    /// are not.
+    pub(super) fn record(&mut self, origin: Origin, record: Record, now: DateTime<Utc>) {
+        let run_id = origin.run_id;
+        let is_child = origin.is_subagent();
+        match record {
+            Record::Event(event) => {
+                if let Event::ToolCall { call_id, .. } = &event {
+                    // Whatever of the call was still open is closed before its result is told.
+                    self.close_approvals_of_call(call_id, now);
+                    self.close_child_of_call(call_id, now);
+                }
+                self.tell(Some(origin), event);
+            }
+            Record::Message(message) => {
+                self.out.change.closed.push(closed_by(&message));
+                if !is_child {
+                    self.write(Write::Message(Arc::new(message)));
+                }
+            }
+            Record::Began {
+                backend,
+                model,
+                window,
+            } => {
+                if !is_child {
+                    self.window = Some(window);
+                }
+                let answered = self.ahead.running().map(|run| run.message_id);
+                self.write(Write::RunModel {
+                    run_id,
+                    backend,
+                    model: model.clone(),
+                });
+                if let Some(message_id) = answered.filter(|_| !is_child) {
+                    let event = Event::StreamStart {
+                        message_id,
+                        model,
+                        profile_id: self.ahead.summary.profile_id.clone(),
+                    };
+                    self.tell(Some(origin), event);
+                }
+            }
+            Record::Ask(asking) => {
+                let id = asking.pending.approval_id;
+                self.write(Write::ApprovalRequested(*asking));
+                let after = self.policy.consent_timeout;
+                self.out.then.push(Effect::ExpireLater(id, after));
+            }
+            Record::Consented(entry) => {
+                let user_id = self.ahead.summary.user_id;
+                self.write(Write::Consented(ConsentRow { user_id, entry }));
+            }
+            // What a child read, its parent is told of.
+            Record::Tainted if self.ahead.tainted_at.is_none() => self.write(Write::Tainted(now)),
+            Record::Tainted => {}
+            Record::Called(call) => self.keep_call(run_id, call),
+            Record::Ended(summary) if is_child => {
+                let completed = summary.end == RunEnd::Answered;
+                self.end_child(run_id, completed, ended(run_id, &summary, now), now);
+            }
+            Record::Ended(summary) => self.end_run(run_id, &summary, now),
+            Record::Plan(_)
+            | Record::Mark(_)
+            | Record::Window(_)
+            | Record::ContextTokens(_)
+            | Record::Context(_)
+            | Record::Waits(_)
+                if is_child => {}
+            Record::Plan(plan) => {
+                self.set_todo(origin, todo::of_plan(&plan.steps));
+                self.write(Write::Plan(Some(plan)));
+            }
+            Record::Mark(mark) => {
+                let items = todo::marked(&self.ahead.todo, &mark);
+                if items != self.ahead.todo {
+                    self.set_todo(origin, items);
+                }
+            }
+            Record::Window(window) => self.window = Some(window),
+            Record::ContextTokens(tokens) => self.write(Write::ContextTokens(tokens)),
+            Record::Context(context) => {
+                let branch_id = self.ahead.branch_id;
+                self.write(Write::Context { branch_id, context });
+            }
+            Record::Waits(json) => self.write(Write::RunLoop { run_id, json }),
+        }
+    }
+
+    /// A model call came to its end. What its request has in common with others is written once.
+    pub(super) fn keep_call(&mut self, run_id: RunId, mut call: Box<ModelCall>) {
+        call.after_seq.get_or_insert(self.ahead.last_seq);
+        let known = &mut self.prompt_parts;
+        if known.len() >= super::PROMPT_PARTS {
+            known.clear();
+        }
+        call.prompt
+            .parts
+            .retain(|part| known.insert(part.sha256.clone()));
+        self.write(Write::ModelCall { run_id, call });
+    }
+
+    fn set_todo(&mut self, origin: Origin, items: Vec<TodoItem>) {
+        self.write(Write::Todo(items.clone()));
+        let event = Event::TodoUpdated {
+            items,
+            is_subagent: false,
+        };
+        self.tell(Some(origin), event);
+    }
+
+    pub(super) fn change_todo(
+        &mut self,
+        run_id: RunId,
+        profile: &Profile,
+        command: TodoCommand,
+        to: ReplyTo,
+    ) -> Result<(), Refused> {
+        let origin = self.origin_of(run_id)?;
+        let step_validation = profile.flags.step_validation_enabled;
+        let items =
+            todo::apply(&self.ahead.todo, command, step_validation).map_err(Refused::Problem)?;
+        if items != self.ahead.todo {
+            self.set_todo(origin, items.clone());
+        }
+        self.reply(to, Reply::Todo(items));
+        Ok(())
+    }
+
+    pub(super) fn change_scratchpad(
+        &mut self,
+        run_id: RunId,
+        profile: &Profile,
+        command: ScratchpadCommand,
+        to: ReplyTo,
+    ) -> Result<(), Refused> {
+        self.origin_of(run_id)?;
+        let sections = &profile.scratchpad_sections;
+        let notes = scratchpad::apply(&self.ahead.scratchpad, command, sections)
+            .map_err(Refused::Problem)?;
+        if notes != self.ahead.scratchpad {
+            self.write(Write::Scratchpad(notes.clone()));
+        }
+        self.reply(to, Reply::Scratchpad(notes));
+        Ok(())
+    }
+
+    /// A tool's wish for another profile. It holds from the run's next iteration on.
+    pub(super) fn switch_profile(
+        &mut self,
+        run_id: RunId,
+        profile: Arc<Profile>,
+        to: ReplyTo,
+    ) -> Result<(), Refused> {
+        if self.running_id() != Some(run_id) {
+            return Err(Refused::Problem(
+                "only the conversation itself can change its profile".to_owned(),
+            ));
+        }
+        if self.ahead.summary.profile_id == profile.id {
+            let name = &profile.name;
+            return Err(Refused::Problem(format!(
+                "you are {name} already; go on with the task"
+            )));
+        }
+        self.write(Write::Profile(profile.id.clone()));
+        let event = Event::ProfileSwitched {
+            profile_id: profile.id.clone(),
+            profile_name: profile.name.clone(),
+        };
+        self.tell(Some(Origin::foreground(run_id)), event);
+        self.reply(to, Reply::Profile(profile));
+        Ok(())
+    }
+}
+
+/// The streamed text that a message puts an end to.
+fn closed_by(message: &Message) -> Closed {
+    match &message.tool_call_id {
+        Some(call_id) => Closed::Output(call_id.clone()),
+        None => Closed::Message(message.id),
+    }
+}
+
+pub(super) fn ended(run_id: RunId, summary: &RunSummary, at: DateTime<Utc>) -> Write {
+    Write::RunEnded {
+        run_id,
+        state: summary.end.state(),
+        reason: summary.end.reason(),
+        iterations: summary.iterations,
+        prompt_tokens: summary.prompt_tokens,
+        completion_tokens: summary.completion_tokens,
+        leaked_calls: summary.leaked_calls,
+        at,
+    }
+}

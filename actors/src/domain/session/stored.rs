@@ -1,0 +1,97 @@
+//! A session as it is read from the store.
+
+use chrono::{DateTime, Utc};
+
+use super::write::{ChunkRow, RunRow};
+use crate::domain::consent::Asking;
+use crate::domain::history::Branch;
+use crate::protocol::approval::ConsentMode;
+use crate::protocol::ids::{CallId, PartId, RunId};
+use crate::protocol::message::Message;
+use crate::protocol::plan::Plan;
+use crate::protocol::session::{QueuedMessage, RunState, SessionSummary};
+use crate::protocol::todo::{Scratchpad, TodoItem};
+
+/// A part that ended, where events were told between its beginning and its end. Who has
+/// everything up to one of them, as a snapshot does, may lack what was streamed before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub part_id: PartId,
+    /// The last event that was told before it began.
+    pub after: u64,
+    /// The last event that was told before it ended.
+    pub until: u64,
+}
+
+/// How many parts are known to span events. A client reads a snapshot and joins within
+/// moments, and few parts end in that time.
+pub const MAX_SPANS: usize = 64;
+
+/// A run as the store has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRun {
+    pub row: RunRow,
+    pub state: RunState,
+    pub reason: Option<String>,
+    /// Its loop as it stood when a person was last asked.
+    pub loop_state: Option<String>,
+}
+
+/// Everything that a session's actor starts from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadedSession {
+    pub summary: SessionSummary,
+    /// Those of the newest foreground run, in order, after the message that it answers
+    /// where that is an older run's. The rest stays in the store.
+    pub messages: Vec<Message>,
+    /// How many messages there are on all branches: the next one's ordinal.
+    pub message_count: u64,
+    /// At least the root branch.
+    pub branches: Vec<Branch>,
+    /// The branch that is shown.
+    pub branch_id: u32,
+    pub plan: Option<Plan>,
+    /// Child runs that the store still has as running.
+    pub running_children: Vec<RunRow>,
+    /// In order of arrival.
+    pub queue: Vec<QueuedMessage>,
+    pub todo: Vec<TodoItem>,
+    pub scratchpad: Scratchpad,
+    pub last_seq: u64,
+    pub epoch: i64,
+    /// The newest run, whatever its state.
+    pub last_run: Option<StoredRun>,
+    /// How many runs that answered the same message were interrupted.
+    pub interruptions: u32,
+    /// The branch that its messages stand on; the root where it has none.
+    pub last_run_branch: u32,
+    /// Of the runs that are still marked `running`: their streamed text that no message
+    /// holds, joined per part, in order of arrival. `after_seq` is that of the part's last
+    /// piece. A child stores no messages, so all of its text is here, with its
+    /// `parent_run_id`.
+    pub unfinished_parts: Vec<ChunkRow>,
+    /// The last parts that the newest run and those under it streamed, oldest first. Where a
+    /// part ended is not stored: `until` is the last event before which it can have.
+    pub spans: Vec<Span>,
+    /// Of the newest run, where it is still marked `running`: the calls whose start was told.
+    pub started_calls: Vec<CallId>,
+    /// Of `running_children`, the calls that were told to begin and not to end.
+    pub child_calls: Vec<ChildCall>,
+    /// None where it was never set.
+    pub mode: Option<ConsentMode>,
+    /// When the session first read text from outside.
+    pub tainted_at: Option<DateTime<Utc>>,
+    /// What nobody has answered yet, oldest first.
+    pub approvals: Vec<Asking>,
+    /// Where `approvals` has any: the first event of the newest run.
+    pub run_first_seq: Option<u64>,
+}
+
+/// A call of a child run, as its events tell it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChildCall {
+    pub run_id: RunId,
+    pub call_id: CallId,
+    pub tool: String,
+    pub args: serde_json::Value,
+}

@@ -1,0 +1,302 @@
+//! What people do at once, before anything of it is told.
+
+use std::collections::HashSet;
+
+use super::runs::profile;
+use super::store::Stored;
+use super::world::{NOW, policy};
+use crate::domain::history::ContextState;
+use crate::domain::run_loop::{Record, RunEnd, RunSummary, failed};
+use crate::domain::session::Session;
+use crate::domain::session::command::{Command, Incoming};
+use crate::domain::session::state::State;
+use crate::domain::session::transition::{
+    Accepted, Compacted, Effect, Refused, Reply, ReplyTo, Transition,
+};
+use crate::domain::session::write::Write;
+use crate::domain::todo::TodoCommand;
+use crate::protocol::approval::ConsentMode;
+use crate::protocol::command::{SendMode, UserInput};
+use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::event::{Event, WaitReason};
+use crate::protocol::ids::{MessageId, RunId};
+use crate::protocol::message::{Message, ToolCall};
+
+/// A session of which nothing is told: what is submitted piles up.
+struct Desk {
+    session: Session,
+    told: State,
+    submitted: Vec<Transition>,
+    asked: u64,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let (session, told, _) = Session::load(Stored::new().load(), policy());
+        Self {
+            session,
+            told,
+            submitted: Vec::new(),
+            asked: 0,
+        }
+    }
+
+    /// Does a command, and gives back what it is answered: now, or once it is told.
+    fn ask(&mut self, command: Command) -> Result<Reply, Refused> {
+        self.asked += 1;
+        let to = ReplyTo(self.asked);
+        let transition = self.session.handle(command, to, NOW);
+        let mut effects = transition.now.iter().chain(&transition.then);
+        let reply = effects.find_map(|effect| match effect {
+            Effect::Reply(whom, reply) if *whom == to => Some(reply.clone()),
+            _ => None,
+        });
+        self.submitted.push(transition);
+        reply.unwrap_or(Ok(Reply::Done(())))
+    }
+
+    fn send(&mut self, content: &str, mode: SendMode) -> Accepted {
+        let incoming = Incoming {
+            input: UserInput {
+                content: content.to_owned(),
+                images: Vec::new(),
+                files: Vec::new(),
+                attached: Vec::new(),
+                client_id: Some(content.to_owned()),
+                mode,
+            },
+            plain: None,
+            stored: None,
+        };
+        match self.ask(Command::Send(Box::new(incoming))) {
+            Ok(Reply::Accepted(accepted)) => accepted,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn record(&mut self, run_id: RunId, records: Vec<Record>) {
+        self.ask(Command::Record { run_id, records }).unwrap();
+    }
+
+    fn ends(&mut self, run_id: RunId, end: RunEnd) {
+        let summary = RunSummary {
+            end,
+            text: String::new(),
+            iterations: 1,
+            prompt_tokens: 0,
+            completion_tokens: 0,
+            leaked_calls: 0,
+        };
+        self.record(run_id, vec![Record::Ended(summary)]);
+    }
+
+    fn writes(&self) -> impl Iterator<Item = &Write> {
+        self.submitted
+            .iter()
+            .flat_map(|transition| &transition.change.writes)
+    }
+
+    /// All of it is told.
+    fn settle(&mut self) -> &State {
+        for transition in self.submitted.drain(..) {
+            self.told.apply(&transition.change);
+        }
+        assert_eq!(self.told, *self.session.ahead());
+        &self.told
+    }
+}
+
+fn code(refused: Result<Reply, Refused>) -> ErrorCode {
+    match refused {
+        Err(Refused::Error(error)) => error.code,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_message_is_withdrawn_once_and_not_edited_after() {
+    let mut desk = Desk::new();
+    desk.send("first", SendMode::Queue);
+    let waiting = desk.send("second", SendMode::Queue).message_id;
+    assert_eq!(desk.ask(Command::Withdraw(waiting)), Ok(Reply::Done(())));
+    assert_eq!(
+        code(desk.ask(Command::Withdraw(waiting))),
+        ErrorCode::MessageNotFound
+    );
+    let edit = Command::EditQueued {
+        message_id: waiting,
+        content: "other".to_owned(),
+    };
+    assert_eq!(code(desk.ask(edit)), ErrorCode::MessageNotFound);
+    let dequeued = desk
+        .writes()
+        .filter(|write| matches!(write, Write::Dequeue(_)));
+    assert_eq!(dequeued.count(), 1);
+}
+
+#[test]
+fn a_message_that_was_handed_to_the_run_is_not_withdrawn() {
+    let mut desk = Desk::new();
+    let first = desk.send("first", SendMode::Queue);
+    let steered = desk.send("also", SendMode::Steer).message_id;
+    desk.ask(Command::Checkpoint(first.run_id)).unwrap();
+    assert_eq!(
+        code(desk.ask(Command::Withdraw(steered))),
+        ErrorCode::MessageNotFound
+    );
+}
+
+#[test]
+fn an_edit_before_the_runs_end_is_what_the_next_run_answers() {
+    let mut desk = Desk::new();
+    let first = desk.send("first", SendMode::Queue);
+    let waiting = desk.send("second", SendMode::Queue).message_id;
+    let edit = Command::EditQueued {
+        message_id: waiting,
+        content: "other words".to_owned(),
+    };
+    desk.ask(edit).unwrap();
+    desk.ends(first.run_id, RunEnd::Answered);
+    let said = desk.writes().find_map(|write| match write {
+        Write::Message(message) if message.id == waiting => message.content.clone(),
+        _ => None,
+    });
+    assert_eq!(said.as_deref(), Some("other words"));
+}
+
+#[test]
+fn a_mode_that_is_set_back_is_set_back() {
+    let mut desk = Desk::new();
+    let before = desk.session.ahead().mode;
+    desk.ask(Command::SetMode(ConsentMode::Auto)).unwrap();
+    desk.ask(Command::SetMode(before)).unwrap();
+    assert_eq!(desk.settle().mode, before);
+}
+
+#[test]
+fn two_toggles_of_a_pin_have_two_answers() {
+    let mut desk = Desk::new();
+    let pinned = [(); 2].map(|()| match desk.ask(Command::TogglePin) {
+        Ok(Reply::Summary(summary)) => summary.pinned,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(pinned, [true, false]);
+}
+
+#[test]
+fn a_message_sent_twice_before_it_is_told_is_one() {
+    let mut desk = Desk::new();
+    let first = desk.send("first", SendMode::Queue);
+    let again = desk.send("first", SendMode::Queue);
+    assert!(again.duplicate && again.message_id == first.message_id);
+    assert_eq!(desk.settle().message_count, 1);
+}
+
+#[test]
+fn a_summary_of_a_branch_that_is_not_shown_any_more_is_dropped() {
+    let mut desk = Desk::new();
+    let first = desk.send("first", SendMode::Queue);
+    desk.record(first.run_id, vec![Record::ContextTokens(99)]);
+    desk.ends(first.run_id, RunEnd::Answered);
+    let mut effects = desk
+        .submitted
+        .iter()
+        .flat_map(|transition| &transition.then);
+    let summary = effects.find_map(|effect| match effect {
+        Effect::Summarise { summary, .. } => Some(*summary),
+        _ => None,
+    });
+    let summary = summary.unwrap();
+    assert!(desk.session.wants_summary(summary));
+    desk.ask(Command::ShowBranch(0)).unwrap();
+    assert!(!desk.session.wants_summary(summary));
+    let compacted = Compacted {
+        run_id: first.run_id,
+        branch_id: 0,
+        context: ContextState::default(),
+        event: Event::StreamStopped {},
+        call: None,
+    };
+    let command = Command::Summarised {
+        summary,
+        compacted: Some(Box::new(compacted)),
+    };
+    desk.ask(command).unwrap();
+    assert!(
+        !desk
+            .writes()
+            .any(|write| matches!(write, Write::Context { .. }))
+    );
+}
+
+#[test]
+fn what_a_panic_left_unclear_can_be_said_at_once() {
+    let mut desk = Desk::new();
+    let run_id = desk.send("first", SendMode::Queue).run_id;
+    let call = ToolCall {
+        id: crate::protocol::ids::CallId::new(),
+        name: "write".to_owned(),
+        arguments: serde_json::json!({}),
+    };
+    let mut message = Message::assistant(MessageId::new(), run_id, NOW);
+    message.tool_calls = vec![call.clone()];
+    let started = Event::ToolStarted {
+        tool: call.name.clone(),
+        args: call.arguments.clone(),
+        is_subagent: false,
+        call_id: call.id.clone(),
+        message_id: message.id,
+    };
+    desk.record(
+        run_id,
+        vec![Record::Message(message), Record::Event(started)],
+    );
+    let died = Command::RunDied {
+        run_id,
+        unfinished: Vec::new(),
+        reads: HashSet::new(),
+    };
+    desk.ask(died).unwrap();
+    let unknown = desk.settle().unknown_calls();
+    assert_eq!(unknown.len(), 1);
+    assert_eq!(unknown[0].call_id, call.id);
+}
+
+#[test]
+fn two_changes_of_the_list_are_both_kept() {
+    let mut desk = Desk::new();
+    let run_id = desk.send("first", SendMode::Queue).run_id;
+    for step in ["one", "two"] {
+        let command = Command::ChangeTodo {
+            run_id,
+            profile: std::sync::Arc::new(profile()),
+            command: TodoCommand::Add {
+                texts: vec![step.to_owned()],
+            },
+        };
+        desk.ask(command).unwrap();
+    }
+    assert_eq!(desk.settle().todo.len(), 2);
+}
+
+#[test]
+fn a_reload_knows_what_a_run_waits_for_and_why_it_failed() {
+    let mut desk = Desk::new();
+    let run_id = desk.send("first", SendMode::Queue).run_id;
+    let waits = Event::RunWaiting {
+        reason: WaitReason::Lane,
+        detail: "another call goes".to_owned(),
+        is_subagent: false,
+    };
+    desk.record(run_id, vec![Record::Event(waits)]);
+    let waiting = desk.settle().waiting.clone().unwrap();
+    assert_eq!(waiting.detail, "another call goes");
+    let error = NaviError::new(ErrorCode::RunFailed, "the model fell silent");
+    let failed = Record::Event(failed(&error));
+    desk.record(run_id, vec![failed]);
+    desk.ends(run_id, RunEnd::Failed(error));
+    let told = desk.settle();
+    assert_eq!(told.waiting, None);
+    let reason = told.last_run.as_ref().and_then(|run| run.reason.as_deref());
+    assert_eq!(reason, Some("the model fell silent"));
+}

@@ -1,0 +1,90 @@
+//! What a backend's guard is asked and told.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use actix::Message;
+use tokio_util::sync::CancellationToken;
+
+use super::{Lease, Priority};
+use crate::domain::breaker::Health;
+use crate::domain::first_chunk::{Prompt, Timing};
+use crate::domain::lanes::QueueView;
+use crate::protocol::error::NaviError;
+
+/// One request for a slot, for as long as it waits and holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(pub(super) u64);
+
+impl Ticket {
+    /// A ticket that nobody else in this process has.
+    #[must_use]
+    pub fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Default for Ticket {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Asks for a slot. Answered when there is one; asking no longer gives it up.
+#[derive(Debug, Message)]
+#[rtype(result = "Result<Lease, NaviError>")]
+pub struct Acquire {
+    pub priority: Priority,
+    pub ticket: Ticket,
+}
+
+/// Asks how the queue looks from the place of one that waits. None where it does not wait.
+#[derive(Debug, Message)]
+#[rtype(result = "Option<QueueView>")]
+pub struct GetQueue(pub Ticket);
+
+/// Asks the backend now how it is, and answers when it has said so.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct ProbeNow;
+
+/// A slot came back.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Release {
+    pub(super) ticket: Ticket,
+    pub(super) trial: bool,
+}
+
+/// A call began.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct CallBegan {
+    pub(super) model: String,
+    pub(super) prompt: Prompt,
+    pub(super) ticket: Ticket,
+    pub(super) trial: bool,
+    pub(super) streamed: bool,
+    /// Once this is cancelled the slot should come back.
+    pub(super) stop: CancellationToken,
+}
+
+/// The first chunk of a stream came.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct CallTalks(pub(super) Ticket);
+
+/// A call came to its end, by itself.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct CallEnded {
+    pub(super) ticket: Ticket,
+    pub(super) model: String,
+    pub(super) health: Health,
+    /// The server has more to do than it can.
+    pub(super) busy: bool,
+    /// The error in words, where it was one.
+    pub(super) problem: Option<String>,
+    pub(super) trial: bool,
+    pub(super) timing: Option<Timing>,
+}

@@ -1,0 +1,127 @@
+//! Messages and branches, of which only the store knows a part: that is looked up first.
+
+use actix::{ActorFutureExt, AsyncContext, Context, Handler, ResponseFuture, WrapFuture};
+use tokio::sync::oneshot;
+
+use super::SessionActor;
+use super::messages::{RunPlain, Send, StartBranch};
+use super::replies::{NoReply, reply};
+use crate::domain::history::Segment;
+use crate::domain::session::command::{BranchStart, Command, Incoming};
+use crate::domain::session::transition::{Accepted, Branched, PlainAnswer, Refused, Reply};
+use crate::protocol::command::{PlainConsent, UserInput};
+use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::ids::SessionId;
+use crate::root::store_error;
+use crate::store::{KnownMessage, Store, StoreError};
+
+impl SessionActor {
+    /// Takes a message in, with what the store knows under its `client_id`, where the session
+    /// does not.
+    fn take_message<T: TryFrom<Reply> + 'static>(
+        &mut self,
+        ctx: &mut Context<Self>,
+        input: UserInput,
+        plain: Option<PlainConsent>,
+    ) -> ResponseFuture<Result<T, NoReply>> {
+        let command = move |input, stored| {
+            Command::Send(Box::new(Incoming {
+                input,
+                plain,
+                stored,
+            }))
+        };
+        let unknown = input
+            .client_id
+            .clone()
+            .filter(|client_id| self.session.ahead().accepted(client_id).is_none());
+        let Some(client_id) = unknown else {
+            return Box::pin(self.ask(ctx, command(input, None)));
+        };
+        let (tx, rx) = oneshot::channel();
+        let (store, id) = (self.services.store.clone(), self.id);
+        ctx.spawn(
+            async move { store.message_by_client_id(id, &client_id).await }
+                .into_actor(self)
+                .map(move |known, actor, ctx| match known {
+                    Ok(known) => {
+                        let known = known.map(|known| match known {
+                            KnownMessage::Sent(message) => (message.id, message.run_id),
+                            KnownMessage::Queued(queued) => (queued.message_id, queued.run_id),
+                        });
+                        actor.handle_for(ctx, command(input, known), tx);
+                    }
+                    // The one who asked may have gone.
+                    Err(error) => drop(tx.send(Err(store_error(&error).into()))),
+                }),
+        );
+        Box::pin(reply(rx))
+    }
+}
+
+impl Handler<Send> for SessionActor {
+    type Result = ResponseFuture<Result<Accepted, NoReply>>;
+
+    fn handle(&mut self, Send(input): Send, ctx: &mut Self::Context) -> Self::Result {
+        fail::fail_point!("session::send");
+        self.take_message(ctx, input, None)
+    }
+}
+
+impl Handler<RunPlain> for SessionActor {
+    type Result = ResponseFuture<Result<PlainAnswer, NoReply>>;
+
+    fn handle(&mut self, RunPlain(input): RunPlain, ctx: &mut Self::Context) -> Self::Result {
+        self.take_message(ctx, input.message, Some(input.consent))
+    }
+}
+
+impl Handler<StartBranch> for SessionActor {
+    type Result = ResponseFuture<Result<Branched, NoReply>>;
+
+    fn handle(&mut self, start: StartBranch, ctx: &mut Self::Context) -> Self::Result {
+        let (tx, rx) = oneshot::channel();
+        let (store, id) = (self.services.store.clone(), self.id);
+        let path = self.session.ahead().path();
+        ctx.spawn(
+            find(store, id, path, start).into_actor(self).map(
+                move |found, actor, ctx| match found {
+                    Ok(start) => actor.handle_for(ctx, Command::StartBranch(Box::new(start)), tx),
+                    // The one who asked may have gone.
+                    Err(refused) => drop(tx.send(Err(refused))),
+                },
+            ),
+        );
+        Box::pin(reply(rx))
+    }
+}
+
+async fn find(
+    store: Store,
+    id: SessionId,
+    path: Vec<Segment>,
+    start: StartBranch,
+) -> Result<BranchStart, Refused> {
+    let StartBranch {
+        message_id,
+        content,
+    } = start;
+    let failed = |error: StoreError| Refused::from(store_error(&error));
+    let found = store.message_ordinal(id, message_id).await;
+    let (ordinal, branch_id, message) = found.map_err(failed)?.ok_or_else(|| {
+        NaviError::new(
+            ErrorCode::MessageNotFound,
+            "there is no such message in this session",
+        )
+    })?;
+    let at = BranchStart::forks_at(ordinal, content.is_some());
+    let before = store.message_before(id, &path, at).await.map_err(failed)?;
+    Ok(BranchStart {
+        ordinal,
+        branch_id,
+        message,
+        path,
+        before,
+        content,
+    })
+}
