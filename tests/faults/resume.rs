@@ -410,3 +410,28 @@ async fn upgrades_that_are_asked_for_all_the_time_end_nothing() {
     assert_eq!(tab.next_of("stream_end").await["content"], "still here");
     model.assert_clean();
 }
+
+/// The run goes on with a commit of its own: a tab that comes before that is told is shown it
+/// from its start all the same.
+#[tokio::test]
+async fn a_tab_that_comes_before_a_waiting_run_goes_on_sees_it_from_its_start() {
+    let model = FakeModel::start();
+    model.script([writes()[0].clone()]);
+    let url = model.url();
+    let house = House::new(&[("OLLAMA_HOST", &url), ("NAVI_CONSENT_MODE", "ask")]);
+    let server = house.start();
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "write"}))
+        .await;
+    let asked = tab.next_of("approval_requested").await;
+    drop(server);
+    let server = house.start_with(&[("FAILPOINTS", "journal::write=1*sleep(1000)")]);
+    let mut tab = server.tab(&session, None).await;
+    assert_eq!(tab.next_of("approval_requested").await, asked);
+    tab.send(&json!({"type": "approve", "approval_id": asked["approval_id"], "decision": "deny"}))
+        .await;
+    assert_eq!(tab.next_of("tool_call").await["success"], false);
+    tab.next_of("stream_end").await;
+    model.assert_clean();
+}

@@ -75,13 +75,14 @@ impl SessionActor {
 impl Handler<Attach> for SessionActor {
     type Result = ResponseFuture<Attached>;
 
-    /// All of it is of one turn of the actor. Where that is a snapshot, it waits for what was
-    /// submitted before: a session that was just read closes the run that it found open, and
-    /// the event that tells of this does not tell what the run had said.
+    /// All of it is of one turn of the actor. Where that is not simply what came after a cursor,
+    /// it waits for what was submitted before: a session that was just read closes the run that
+    /// it found open, whose end does not tell what it had said, or lets it go on, and a tab
+    /// without a cursor begins with the run that goes.
     fn handle(&mut self, attach: Attach, ctx: &mut Context<Self>) -> Self::Result {
         self.last_used = tokio::time::Instant::now();
         let now = self.attached(&attach);
-        if matches!(now.start, Start::Log { .. }) {
+        if attach.after.is_some() && matches!(now.start, Start::Log { .. }) {
             return Box::pin(std::future::ready(now));
         }
         let (tx, rx) = oneshot::channel();
