@@ -31,7 +31,7 @@ mod upkeep;
 mod users;
 mod values;
 
-pub use conversation::{Answer, KnownMessage};
+pub use conversation::{KnownMessage, RunOutcome};
 pub use error::{OpenError, StoreError};
 pub use files::{ExpiredFile, FileQuota, NewFile, StoredFile, StoredText};
 pub use memory::{Memory, NamedFormerFact, SavedFact, StoredSummary};
@@ -99,13 +99,11 @@ impl Store {
     /// default takes it at the first write, and then fails instead of waiting where
     /// another writer was faster.
     async fn begin_write(&self) -> Result<DatabaseTransaction, DbErr> {
-        let transaction = self
-            .write
-            .begin_with_options(TransactionOptions {
-                sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
-                ..TransactionOptions::default()
-            })
-            .await?;
+        let options = TransactionOptions {
+            sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
+            ..TransactionOptions::default()
+        };
+        let transaction = begin(&self.write, options).await?;
         if let Some(file) = &self.file {
             file.check().await?;
         }
@@ -117,13 +115,26 @@ impl Store {
     async fn begin_read(&self) -> Result<DatabaseTransaction, DbErr> {
         let isolation_level = (self.read.get_database_backend() == DbBackend::Postgres)
             .then_some(IsolationLevel::RepeatableRead);
-        self.read
-            .begin_with_options(TransactionOptions {
-                isolation_level,
-                ..TransactionOptions::default()
-            })
-            .await
+        let options = TransactionOptions {
+            isolation_level,
+            ..TransactionOptions::default()
+        };
+        begin(&self.read, options).await
     }
+}
+
+/// Begins a transaction, and does not leave that half done where nobody waits for it any more:
+/// sqlx takes a `BEGIN` that is on its way for none, and gives the connection with an open
+/// transaction to the next who asks for one. The pool's limits on time end it.
+async fn begin(
+    connection: &DatabaseConnection,
+    options: TransactionOptions,
+) -> Result<DatabaseTransaction, DbErr> {
+    let connection = connection.clone();
+    let begun = tokio::spawn(async move { connection.begin_with_options(options).await });
+    begun
+        .await
+        .unwrap_or_else(|error| Err(DbErr::Custom(error.to_string())))
 }
 
 #[cfg(test)]
