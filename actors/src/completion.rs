@@ -55,7 +55,7 @@ impl Question {
 
 /// The whole answer, without any reasoning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct Completion {
     pub text: String,
     pub finish: FinishReason,
     pub usage: Option<Usage>,
@@ -64,7 +64,8 @@ pub struct Answer {
 /// Asks once: no tools, no reasoning, not streamed.
 ///
 /// # Errors
-/// What the backend said; `backend_busy` where no slot came free, or background work made way
+/// What the backend said, whose window is known from then on where it said that this was too
+/// long for it; `backend_busy` where no slot came free, or background work made way
 /// for a person who waits (it may be asked again later); `run_failed` where `stop` was
 /// cancelled first.
 pub async fn ask(
@@ -72,7 +73,7 @@ pub async fn ask(
     limits: StreamLimits,
     question: Question,
     stop: CancellationToken,
-) -> Result<Answer, NaviError> {
+) -> Result<Completion, NaviError> {
     ask_as(Ticket::new(), models, limits, question, stop).await
 }
 
@@ -86,7 +87,7 @@ pub async fn ask_as(
     limits: StreamLimits,
     question: Question,
     stop: CancellationToken,
-) -> Result<Answer, NaviError> {
+) -> Result<Completion, NaviError> {
     let acquire = models.acquire_as(ticket, question.choice.kind, question.priority);
     let lease = tokio::select! {
         biased;
@@ -95,7 +96,9 @@ pub async fn ask_as(
             NaviError::new(ErrorCode::BackendBusy, "the model had no time for this; try again later")
         })??,
     };
-    let mut stream = lease.call(question.request(), limits, stop);
+    let request = question.request();
+    let window = request.context_window;
+    let mut stream = lease.call(request, limits, stop);
     let mut text = String::new();
     loop {
         let delta = tokio::select! {
@@ -106,10 +109,18 @@ pub async fn ask_as(
         let Some(delta) = delta else {
             return Err(stopped());
         };
-        match delta.map_err(|error: LlmError| NaviError::new(error.code(), error.to_string()))? {
+        let delta = delta.map_err(|error| {
+            if let LlmError::ContextOverflow { told, .. } = &error
+                && let Some(told) = told.window.filter(|told| *told < window)
+            {
+                models.learn_window(question.choice.kind, &question.choice.model.name, told);
+            }
+            NaviError::new(error.code(), error.to_string())
+        })?;
+        match delta {
             ChatDelta::Text(piece) => text.push_str(&piece),
             ChatDelta::Done { finish, usage } => {
-                return Ok(Answer {
+                return Ok(Completion {
                     text,
                     finish,
                     usage,
@@ -159,7 +170,7 @@ impl AskedCall {
 
     /// It was answered, or ended otherwise. None where it cannot be kept, which is logged.
     #[must_use]
-    pub fn ended(self, ended: Result<&Answer, CallOutcome>) -> Option<ModelCall> {
+    pub fn ended(self, ended: Result<&Completion, CallOutcome>) -> Option<ModelCall> {
         let prompt = match Recipe::of_question(&self.request) {
             Ok(prompt) => prompt,
             Err(error) => {

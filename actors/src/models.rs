@@ -94,8 +94,9 @@ impl Models {
     /// A server told the window of one of its models.
     pub fn learn_window(&self, kind: BackendKind, model: &str, window: u32) {
         let mut known = self.1.lock();
-        if known.len() < MAX_WINDOWS {
-            known.insert((kind, model.to_owned()), window);
+        let key = (kind, model.to_owned());
+        if known.len() < MAX_WINDOWS || known.contains_key(&key) {
+            known.insert(key, window);
         }
     }
 

@@ -74,6 +74,20 @@ async fn a_server_that_finds_a_prompt_too_long_teaches_its_window() {
 }
 
 #[tokio::test]
+async fn a_title_that_is_too_long_teaches_the_window_too() {
+    let (model, server) = talking();
+    let mut tab = tab(&server).await;
+    model.script(too_long(16_384, 70_000).with_tools(false));
+    say(&mut tab, "hello").await;
+    tab.next_of("stream_end").await;
+    server.says("no title").await;
+    say(&mut tab, "and now?").await;
+    let end = tab.next_of("stream_end").await;
+    assert_eq!(end["max_context_tokens"], 16_384);
+    model.assert_clean();
+}
+
+#[tokio::test]
 async fn the_meter_and_the_compression_go_by_the_models_own_window() {
     let model = FakeModel::start();
     model.configure(Config {
