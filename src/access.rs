@@ -37,12 +37,12 @@ const STORE_LIMIT: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Principal {
     pub(crate) user: UserId,
-    pub(crate) way: Way,
+    pub(crate) method: AuthMethod,
 }
 
 /// How they came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum AuthMethod {
     /// A browser, which sends its cookie whoever made it ask: `Origin` must be checked.
     Cookie {
         /// The login was prolonged: the cookie should be sent again.
@@ -102,7 +102,7 @@ impl Access {
             return match self.token_owner(bearer).await? {
                 Some(user) => Ok(Principal {
                     user,
-                    way: Way::Token,
+                    method: AuthMethod::Token,
                 }),
                 None => Err(self.denied("the token is not known; make one with `navi token add`")),
             };
@@ -232,7 +232,7 @@ impl Access {
             .await?;
         Ok(login.map(|(user, renewed)| Principal {
             user,
-            way: Way::Cookie { renewed },
+            method: AuthMethod::Cookie { renewed },
         }))
     }
 

@@ -15,7 +15,7 @@ const TRIES: u32 = 3;
 
 /// A folder as it stood when its watch was set: another one may come to its path.
 #[derive(Debug, PartialEq)]
-struct Place {
+struct WatchedFolder {
     path: PathBuf,
     device: u64,
     inode: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Watches {
     /// A folder, or a file.
     targets: Arc<[PathBuf]>,
     changed: Arc<Notify>,
-    armed: Option<(Vec<Place>, RecommendedWatcher)>,
+    armed: Option<(Vec<WatchedFolder>, RecommendedWatcher)>,
     /// That watches cannot be had was told.
     told: bool,
 }
@@ -73,8 +73,8 @@ impl Watches {
         }
     }
 
-    fn places(&self) -> Vec<Place> {
-        let mut places: Vec<Place> = Vec::new();
+    fn places(&self) -> Vec<WatchedFolder> {
+        let mut places: Vec<WatchedFolder> = Vec::new();
         for target in self.targets.iter() {
             let Some(place) = target.ancestors().find_map(|path| folder(path).ok()) else {
                 continue;
@@ -86,7 +86,7 @@ impl Watches {
         places
     }
 
-    fn watch(&self, places: &[Place]) -> notify::Result<RecommendedWatcher> {
+    fn watch(&self, places: &[WatchedFolder]) -> notify::Result<RecommendedWatcher> {
         let (targets, changed) = (Arc::clone(&self.targets), Arc::clone(&self.changed));
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             // After an error nobody knows what was missed.
@@ -101,12 +101,12 @@ impl Watches {
     }
 }
 
-fn folder(path: &Path) -> io::Result<Place> {
+fn folder(path: &Path) -> io::Result<WatchedFolder> {
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
     }
-    Ok(Place {
+    Ok(WatchedFolder {
         path: path.to_owned(),
         device: metadata.dev(),
         inode: metadata.ino(),

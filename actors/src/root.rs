@@ -112,7 +112,7 @@ struct Live {
 
 /// An arbiter of sessions, as the watchdog knows it.
 #[derive(Debug)]
-struct Quarters {
+struct SessionArbiter {
     thread: ThreadId,
     arbiter: Arbiter,
 }
@@ -121,7 +121,7 @@ struct Quarters {
 pub struct SystemRoot {
     services: Arc<Services>,
     runtime: Arc<Runtime>,
-    quarters: Vec<Quarters>,
+    arbiters: Vec<SessionArbiter>,
     watchdog: Watchdog,
     /// The watchdog until it is started.
     sleeping: Option<Sleeping>,
@@ -165,7 +165,7 @@ impl SystemRoot {
         Self {
             services,
             runtime,
-            quarters: Vec::new(),
+            arbiters: Vec::new(),
             watchdog,
             sleeping: Some(sleeping),
             live: HashMap::new(),
@@ -181,11 +181,11 @@ impl SystemRoot {
         }
     }
 
-    fn new_quarters(&self) -> Quarters {
+    fn new_arbiter(&self) -> SessionArbiter {
         let runtime = Arc::clone(&self.runtime);
         let arbiter = Arbiter::with_tokio_rt(move || runtime);
         let asked = Asked::Arbiter(arbiter.handle());
-        Quarters {
+        SessionArbiter {
             thread: self.watchdog.watch(Role::Sessions, asked),
             arbiter,
         }
@@ -233,11 +233,11 @@ impl SystemRoot {
         });
         let mut hasher = DefaultHasher::new();
         session.hash(&mut hasher);
-        let at = hasher.finish() % self.quarters.len().max(1) as u64;
-        let quarters = usize::try_from(at)
+        let at = hasher.finish() % self.arbiters.len().max(1) as u64;
+        let arbiter = usize::try_from(at)
             .ok()
-            .and_then(|at| self.quarters.get(at));
-        let Some(quarters) = quarters else {
+            .and_then(|at| self.arbiters.get(at));
+        let Some(arbiter) = arbiter else {
             return Err(NaviError::new(
                 ErrorCode::Internal,
                 "there is no place for a session",
@@ -246,7 +246,7 @@ impl SystemRoot {
         let services = Arc::clone(&self.services);
         let given_up = CancellationToken::new();
         let token = given_up.clone();
-        let addr = SessionActor::start_in_arbiter(&quarters.arbiter.handle(), move |_| {
+        let addr = SessionActor::start_in_arbiter(&arbiter.arbiter.handle(), move |_| {
             SessionActor::new(services, loaded, token, guard)
         });
         let found = LiveSession { addr, given_up };
@@ -256,7 +256,7 @@ impl SystemRoot {
                 user,
                 session: found.clone(),
                 start,
-                thread: quarters.thread,
+                thread: arbiter.thread,
             },
         );
         Ok(found)
@@ -363,8 +363,8 @@ impl Actor for SystemRoot {
     fn started(&mut self, ctx: &mut Self::Context) {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         // With a single one, a session that hangs would keep every other one waiting.
-        self.quarters = (0..cores.max(LEAST_ARBITERS))
-            .map(|_| self.new_quarters())
+        self.arbiters = (0..cores.max(LEAST_ARBITERS))
+            .map(|_| self.new_arbiter())
             .collect();
         let services = Asked::Arbiter(Arbiter::current());
         self.watchdog.watch(Role::Service("services"), services);
@@ -415,12 +415,12 @@ impl Handler<ReplaceArbiter> for SystemRoot {
     type Result = ();
 
     fn handle(&mut self, replace: ReplaceArbiter, ctx: &mut Self::Context) {
-        let hangs = self.quarters.iter().position(|it| it.thread == replace.id);
+        let hangs = self.arbiters.iter().position(|it| it.thread == replace.id);
         let Some(at) = hangs.filter(|_| !self.closing) else {
             return;
         };
-        let fresh = self.new_quarters();
-        let old = std::mem::replace(&mut self.quarters[at], fresh);
+        let fresh = self.new_arbiter();
+        let old = std::mem::replace(&mut self.arbiters[at], fresh);
         // Where the thread ever comes back, this ends all that lives on it.
         old.arbiter.stop();
         let theirs = self
@@ -496,8 +496,8 @@ impl Handler<StopRoot> for SystemRoot {
     fn handle(&mut self, _: StopRoot, ctx: &mut Self::Context) {
         self.guard.mark_clean();
         self.watchdog.end();
-        for quarters in &self.quarters {
-            quarters.arbiter.stop();
+        for arbiter in &self.arbiters {
+            arbiter.arbiter.stop();
         }
         ctx.stop();
     }

@@ -18,7 +18,7 @@ use super::App;
 use super::error::ApiError;
 use super::origin::{Trust, check_fetch_site, check_host, check_origin};
 use super::page::content_security_policy;
-use crate::access::{Credentials, LOGIN_LIFETIME, Principal, Way};
+use crate::access::{AuthMethod, Credentials, LOGIN_LIFETIME, Principal};
 
 /// The first gate: answers only under our own name, and tells browsers to be strict.
 pub(crate) async fn front(
@@ -64,12 +64,12 @@ pub(crate) async fn require_login(
         Ok(principal) => principal,
         Err(error) => return Ok(refuse(request, &ApiError(error))),
     };
-    if let Err(error) = check_page(&request, principal.way) {
+    if let Err(error) = check_page(&request, principal.method) {
         return Ok(refuse(request, &error));
     }
     request.extensions_mut().insert(principal);
     let mut response = next.call(request).await?.map_into_boxed_body();
-    if let (Way::Cookie { renewed: true }, Some(secret)) = (principal.way, cookie) {
+    if let (AuthMethod::Cookie { renewed: true }, Some(secret)) = (principal.method, cookie) {
         set_login_cookie(&mut response, &app, &secret);
     }
     Ok(response)
@@ -129,11 +129,11 @@ fn bearer(request: &ServiceRequest) -> Option<&str> {
         .then_some(token.trim())
 }
 
-fn check_page(request: &ServiceRequest, way: Way) -> Result<(), ApiError> {
+fn check_page(request: &ServiceRequest, method: AuthMethod) -> Result<(), ApiError> {
     let headers = request.headers();
-    let trust = match way {
-        Way::Cookie { .. } => Trust::Cookie,
-        Way::Token => Trust::Token,
+    let trust = match method {
+        AuthMethod::Cookie { .. } => Trust::Cookie,
+        AuthMethod::Token => Trust::Token,
     };
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     if !reads || headers.contains_key(header::UPGRADE) {

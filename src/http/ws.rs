@@ -41,7 +41,7 @@ struct Cursor {
 
 /// What a tab asks for.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Subscription {
     session: navi_actors::protocol::ids::SessionId,
     after: Option<u64>,
     epoch: Option<i64>,
@@ -84,7 +84,7 @@ async fn list(
         .map_err(|error| not_an_upgrade(&error))
 }
 
-fn place(path: &str, query: &str) -> Result<Place, NaviError> {
+fn place(path: &str, query: &str) -> Result<Subscription, NaviError> {
     let wrong = |field: &str| {
         NaviError::new(
             ErrorCode::InvalidField,
@@ -95,7 +95,7 @@ fn place(path: &str, query: &str) -> Result<Place, NaviError> {
     let Cursor { after, epoch } = web::Query::<Cursor>::from_query(query)
         .map_err(|_| wrong("after"))?
         .into_inner();
-    Ok(Place {
+    Ok(Subscription {
         session,
         after: number(after).map_err(|()| wrong("after"))?,
         epoch: number(epoch).map_err(|()| wrong("epoch"))?,

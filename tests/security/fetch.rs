@@ -16,7 +16,7 @@ use navi_actors::tools::web_fetch::{Limits, WebFetch};
 use navi_actors::tools::{Tool as _, ToolResult};
 use serde_json::json;
 
-use super::site::{Answer, Site, answer, page, redirect};
+use super::site::{Site, SiteReply, answer, page, redirect};
 use super::tool_context::context;
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -379,14 +379,14 @@ async fn an_endless_body() {
     let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n".to_vec();
     let piece = vec![b'a'; 64 * 1024];
     let site = Site::start(LOOPBACK, move |_| {
-        Answer::Endless(head.clone(), piece.clone(), Duration::ZERO)
+        SiteReply::Endless(head.clone(), piece.clone(), Duration::ZERO)
     })
     .await;
     let error = refused(&granted("127.0.0.1"), &site.url("/")).await;
     assert!(error.contains("larger than 1.0 MiB"), "{error}");
 
     let told = Site::start(LOOPBACK, |_| {
-        Answer::Bytes(
+        SiteReply::Bytes(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 99999999999\r\n\r\n"
                 .to_vec(),
         )
@@ -401,7 +401,7 @@ async fn endless_headers() {
     let head = b"HTTP/1.1 200 OK\r\n".to_vec();
     let site = Site::start(LOOPBACK, move |_| {
         let header = format!("X-A: {}\r\n", "a".repeat(4000)).into_bytes();
-        Answer::Endless(head.clone(), header, Duration::ZERO)
+        SiteReply::Endless(head.clone(), header, Duration::ZERO)
     })
     .await;
     let begun = Instant::now();
@@ -413,10 +413,10 @@ async fn endless_headers() {
 async fn a_slow_body_and_a_silent_server() {
     let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n".to_vec();
     let slow = Site::start(LOOPBACK, move |_| {
-        Answer::Endless(head.clone(), b"a".to_vec(), Duration::from_millis(100))
+        SiteReply::Endless(head.clone(), b"a".to_vec(), Duration::from_millis(100))
     })
     .await;
-    let silent = Site::start(LOOPBACK, |_| Answer::Silence).await;
+    let silent = Site::start(LOOPBACK, |_| SiteReply::Silence).await;
     for site in [&slow, &silent] {
         let begun = Instant::now();
         let error = refused(&granted("127.0.0.1"), &site.url("/")).await;

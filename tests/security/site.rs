@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 /// What a site does once it has read a request's head.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
+pub(crate) enum SiteReply {
     /// These bytes, then the end.
     Bytes(Vec<u8>),
     /// A head, then this again and again, with a pause between.
@@ -33,14 +33,14 @@ impl Site {
     /// Answers by the request's head.
     pub(crate) async fn start(
         ip: IpAddr,
-        answer: impl Fn(&str) -> Answer + Send + Sync + 'static,
+        answer: impl Fn(&str) -> SiteReply + Send + Sync + 'static,
     ) -> Self {
         Self::start_on(SocketAddr::new(ip, 0), answer).await
     }
 
     pub(crate) async fn start_on(
         at: SocketAddr,
-        answer: impl Fn(&str) -> Answer + Send + Sync + 'static,
+        answer: impl Fn(&str) -> SiteReply + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind(at).await.expect("a free port");
         let address = listener.local_addr().expect("its address");
@@ -81,7 +81,7 @@ impl Drop for Site {
 async fn serve(
     mut stream: TcpStream,
     kept: &Mutex<Vec<String>>,
-    answer: &(dyn Fn(&str) -> Answer + Send + Sync),
+    answer: &(dyn Fn(&str) -> SiteReply + Send + Sync),
 ) -> std::io::Result<()> {
     let mut head = Vec::new();
     while !head.windows(4).any(|window| window == b"\r\n\r\n") {
@@ -94,18 +94,18 @@ async fn serve(
     let head = String::from_utf8_lossy(&head).into_owned();
     kept.lock().unwrap().push(head.clone());
     match answer(&head) {
-        Answer::Bytes(bytes) => {
+        SiteReply::Bytes(bytes) => {
             stream.write_all(&bytes).await?;
             stream.shutdown().await?;
         }
-        Answer::Endless(head, piece, pause) => {
+        SiteReply::Endless(head, piece, pause) => {
             stream.write_all(&head).await?;
             loop {
                 stream.write_all(&piece).await?;
                 tokio::time::sleep(pause).await;
             }
         }
-        Answer::Silence => {
+        SiteReply::Silence => {
             let mut rest = Vec::new();
             stream.read_to_end(&mut rest).await?;
         }
@@ -114,20 +114,20 @@ async fn serve(
 }
 
 /// A whole answer: its status line's end, its headers, its body.
-pub(crate) fn answer(status: &str, headers: &[&str], body: &[u8]) -> Answer {
+pub(crate) fn answer(status: &str, headers: &[&str], body: &[u8]) -> SiteReply {
     let mut bytes = format!("HTTP/1.1 {status}\r\nConnection: close\r\n").into_bytes();
     for header in headers {
         bytes.extend_from_slice(format!("{header}\r\n").as_bytes());
     }
     bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
     bytes.extend_from_slice(body);
-    Answer::Bytes(bytes)
+    SiteReply::Bytes(bytes)
 }
 
-pub(crate) fn page(body: &str) -> Answer {
+pub(crate) fn page(body: &str) -> SiteReply {
     answer("200 OK", &["Content-Type: text/html"], body.as_bytes())
 }
 
-pub(crate) fn redirect(to: &str) -> Answer {
+pub(crate) fn redirect(to: &str) -> SiteReply {
     answer("302 Found", &[&format!("Location: {to}")], b"")
 }

@@ -20,7 +20,7 @@ const MAX_ANSWER_BYTES: u64 = 6 * MAX_TEXT_BYTES as u64 + 64 * 1024;
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Answer(Result<String, DocumentError>);
+struct Parsed(Result<String, DocumentError>);
 
 /// From here on documents are parsed in a process of their own, started from this program,
 /// which has to hand over to [`serve`]. Holds for the whole process; only the first call counts.
@@ -42,7 +42,7 @@ pub fn serve(media_type: &str, input: impl Read, mut output: impl Write) -> io::
     input
         .take(MAX_DOCUMENT_BYTES as u64 + 1)
         .read_to_end(&mut bytes)?;
-    let answer = Answer(if bytes.len() > MAX_DOCUMENT_BYTES {
+    let answer = Parsed(if bytes.len() > MAX_DOCUMENT_BYTES {
         Err(DocumentError::TooLarge)
     } else {
         read_here(&bytes, media_type)
@@ -116,6 +116,6 @@ fn parse(said: &[u8]) -> Option<Result<String, DocumentError>> {
     let at = said
         .windows(MARK.len())
         .rposition(|window| window == MARK)?;
-    let answer: Answer = serde_json::from_slice(&said[at + MARK.len()..]).ok()?;
+    let answer: Parsed = serde_json::from_slice(&said[at + MARK.len()..]).ok()?;
     Some(answer.0)
 }

@@ -40,19 +40,19 @@ const MAX_UNPACKED_BYTES: u64 = 512 * 1024 * 1024;
 /// How many images and documents are read at once, whoever asks: each may take all that one may.
 const AT_ONCE: usize = 2;
 
-static PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
+static PERMITS: Semaphore = Semaphore::const_new(AT_ONCE);
 
 /// A place among those that are read at once.
 #[derive(Debug)]
-pub struct Place {
+pub struct ParsePermit {
     _permit: Option<SemaphorePermit<'static>>,
 }
 
 /// Waits for a place. Taken before an image's bytes are, these are not held meanwhile.
-pub async fn place() -> Place {
-    Place {
+pub async fn place() -> ParsePermit {
+    ParsePermit {
         // Never closed.
-        _permit: PLACES.acquire().await.ok(),
+        _permit: PERMITS.acquire().await.ok(),
     }
 }
 
@@ -110,7 +110,7 @@ pub async fn image(bytes: Vec<u8>) -> Result<PreparedImage, ImageError> {
     place().await.image(bytes).await
 }
 
-impl Place {
+impl ParsePermit {
     /// As [`image()`], by one who has its place already.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ fn tidy(text: &str) -> String {
 }
 
 async fn blocking(
-    place: Place,
+    place: ParsePermit,
     work: impl FnOnce() -> Result<String, DocumentError> + Send + 'static,
 ) -> Result<String, DocumentError> {
     let work = move || {

@@ -97,7 +97,7 @@ impl ContextState {
 
 /// Where a message stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct MessagePosition {
     pub branch: u32,
     pub ordinal: u64,
 }
@@ -143,7 +143,7 @@ pub fn path(branches: &[Branch], shown: u32) -> Vec<Segment> {
 pub fn fork(
     branches: &[Branch],
     shown: u32,
-    before: Option<Place>,
+    before: Option<MessagePosition>,
     ordinal: u64,
 ) -> Option<Branch> {
     if branches.len() >= MAX_BRANCHES {

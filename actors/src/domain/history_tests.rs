@@ -45,7 +45,7 @@ fn a_path_goes_back_to_the_root() {
 #[test]
 fn a_fork_stands_where_the_message_before_it_does() {
     let tree = tree();
-    let after = |branch, ordinal| Some(Place { branch, ordinal });
+    let after = |branch, ordinal| Some(MessagePosition { branch, ordinal });
     // The first message of branch 1 said anew: it forks from where 1 forked from.
     assert_eq!(fork(&tree, 1, after(0, 4), 10), Some(branch(5, 0, 5)));
     assert_eq!(fork(&tree, 3, after(1, 11), 16), Some(branch(5, 1, 12)));
@@ -71,7 +71,7 @@ fn a_fork_inside_the_compressed_part_sees_every_word_again() {
     };
     let mut tree = tree();
     tree[1].context = context.clone();
-    let after = |branch, ordinal| Some(Place { branch, ordinal });
+    let after = |branch, ordinal| Some(MessagePosition { branch, ordinal });
     for (before, ordinal, kept) in [
         (after(1, 11), 12, true),
         // All of what the summary replaces stands before the fork, though 5 is below 10.

@@ -10,8 +10,8 @@ use serde_json::json;
 use super::consent::Asking;
 use super::planning::{PlanningReply, Task};
 use super::run_loop::{
-    CallBook, CallPlan, CallResult, Cut, PlannedCall, Record, Reply, RunEnd, RunLoop, RunStart,
-    Since, Step, ToolUse,
+    CallBook, CallPlan, CallResult, Cut, ModelReply, PlannedCall, Record, RunEnd, RunLoop,
+    RunStart, Since, Step, ToolUse,
 };
 use crate::protocol::approval::{ApprovalRequest, PendingApproval};
 use crate::protocol::chat::{FinishReason, RequestedCall, Usage};
@@ -57,8 +57,8 @@ fn start(max_iterations: u32) -> RunLoop {
     start_with(&profile(max_iterations))
 }
 
-fn says(text: &str, calls: &[&str]) -> Reply {
-    Reply {
+fn says(text: &str, calls: &[&str]) -> ModelReply {
+    ModelReply {
         text: text.into(),
         calls: calls
             .iter()
@@ -71,7 +71,7 @@ fn says(text: &str, calls: &[&str]) -> Reply {
             prompt_tokens: 7,
             completion_tokens: 3,
         }),
-        ..Reply::empty(MessageId::new())
+        ..ModelReply::empty(MessageId::new())
     }
 }
 

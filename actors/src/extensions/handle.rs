@@ -6,8 +6,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Allow, ExtensionPlaces, ExtensionsActor, ExtensionsView, Forbid, Rescan, RestartPolicy,
-    RestartServer, Slot, Surroundings, Trust, Workshop, keep_alive, user,
+    Allow, Dependencies, ExtensionPlaces, ExtensionsActor, ExtensionsView, Forbid, Rescan,
+    RestartPolicy, RestartServer, Slot, Trust, Workshop, keep_alive, user,
 };
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::UserId;
@@ -36,7 +36,7 @@ impl Extensions {
     ) -> Self {
         let (tell, view) = watch::channel(Arc::default());
         let actor = places.map(|places| {
-            let around = Surroundings {
+            let around = Dependencies {
                 workshop: Workshop {
                     trust: Trust::default(),
                     copies: user::Copies::new(places.copies_dir.clone()),

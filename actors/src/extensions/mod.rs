@@ -51,7 +51,7 @@ pub struct ExtensionPlaces {
 
 /// What the actor works with, through its restarts.
 #[derive(Clone, Debug)]
-struct Surroundings {
+struct Dependencies {
     places: ExtensionPlaces,
     store: Store,
     /// Without anything from outside.
@@ -122,7 +122,7 @@ struct Found {
 /// See the module.
 #[derive(Debug)]
 struct ExtensionsActor {
-    around: Surroundings,
+    around: Dependencies,
     scanner: Scanner,
     scan: Scan,
     skills: SkillScan,
@@ -135,7 +135,7 @@ struct ExtensionsActor {
 }
 
 impl ExtensionsActor {
-    fn new(around: Surroundings, guard: Guard) -> Self {
+    fn new(around: Dependencies, guard: Guard) -> Self {
         Self {
             scanner: Scanner::new(around.places.tools_dir.clone()),
             scan: Scan::default(),

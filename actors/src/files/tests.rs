@@ -18,13 +18,13 @@ use crate::protocol::message::Message;
 use crate::store::{Location, NewSession, StoreConfig};
 use crate::tools::ToolImage;
 
-struct Place {
+struct Fixture {
     dir: TempDir,
     files: SessionFiles,
     session: SessionId,
 }
 
-impl Place {
+impl Fixture {
     async fn new(limits: FileLimits) -> Self {
         let dir = TempDir::new().unwrap();
         let location = Location::Sqlite(dir.path().join("navi.db"));
@@ -122,7 +122,7 @@ fn picture() -> Vec<u8> {
 
 #[tokio::test]
 async fn a_file_comes_in_is_used_and_goes() {
-    let place = Place::new(FileLimits::default()).await;
+    let place = Fixture::new(FileLimits::default()).await;
     let (files, session) = (&place.files, place.session);
     let sent = place
         .upload(&[("../звіт.md", b"# Title\n"), ("photo.png", &picture())])
@@ -187,7 +187,7 @@ async fn an_upload_that_is_refused_or_cut_off_leaves_nothing() {
         session_bytes: 2 << 20,
         ..FileLimits::default()
     };
-    let place = Place::new(limits).await;
+    let place = Fixture::new(limits).await;
     let code = async |files: &[(&str, &[u8])]| {
         let refused = place.upload(files).await.unwrap_err();
         assert_eq!(place.shelved(), Vec::<String>::new(), "{refused}");
@@ -240,7 +240,7 @@ async fn an_upload_that_is_refused_or_cut_off_leaves_nothing() {
 #[tokio::test]
 async fn what_is_past_its_time_goes_and_what_is_used_stays() {
     let keep = Duration::from_millis(200);
-    let place = Place::new(FileLimits {
+    let place = Fixture::new(FileLimits {
         keep,
         ..FileLimits::default()
     })
@@ -283,7 +283,7 @@ async fn what_is_past_its_time_goes_and_what_is_used_stays() {
 
 #[tokio::test]
 async fn what_a_crash_left_is_cleared_away() {
-    let place = Place::new(FileLimits::default()).await;
+    let place = Fixture::new(FileLimits::default()).await;
     let sent = place.upload(&[("a.txt", b"a")]).await.unwrap();
     let shelf = &place.files.shelf;
     let draft = shelf.incoming().await.unwrap();
@@ -312,7 +312,7 @@ async fn what_a_crash_left_is_cleared_away() {
 async fn what_a_deleted_session_left_is_removed_though_it_was_closed() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-    let place = Place::new(FileLimits::default()).await;
+    let place = Fixture::new(FileLimits::default()).await;
     let sessions = place.dir.path().join("sessions");
     let trash = sessions.join(crate::engine::TRASH);
     let gone = SessionId::new();
@@ -340,7 +340,7 @@ async fn what_a_deleted_session_left_is_removed_though_it_was_closed() {
 
 #[tokio::test]
 async fn another_sessions_file_is_nobodys() {
-    let place = Place::new(FileLimits::default()).await;
+    let place = Fixture::new(FileLimits::default()).await;
     let other = place.another_session().await;
     let sent = place.upload(&[("photo.png", &picture())]).await.unwrap();
     let id = sent[0].file.file_id;
@@ -364,7 +364,7 @@ async fn another_sessions_file_is_nobodys() {
 #[tokio::test]
 async fn a_link_in_the_workspace_leads_no_copy_out() {
     use std::os::unix::fs::symlink;
-    let place = Place::new(FileLimits::default()).await;
+    let place = Fixture::new(FileLimits::default()).await;
     let outside = place.dir.path().join("outside");
     std::fs::create_dir_all(&outside).unwrap();
     std::fs::create_dir_all(place.workspace()).unwrap();
@@ -399,7 +399,7 @@ async fn a_link_in_the_workspace_leads_no_copy_out() {
 
 #[tokio::test]
 async fn images_of_tools_are_made_our_own_and_bounded() {
-    let place = Place::new(FileLimits::default()).await;
+    let place = Fixture::new(FileLimits::default()).await;
     let image = |bytes: Vec<u8>| ToolImage {
         media_type: "image/png".to_owned(),
         bytes,

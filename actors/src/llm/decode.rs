@@ -7,8 +7,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::protocol::chat::ChatDelta;
 
-use super::frames::{Frame, FrameStream};
-use super::reply::Reply;
+use super::frames::{Payload, PayloadStream};
+use super::reply::DeltaQueue;
 use super::{ChatStream, LlmError};
 
 /// How long to wait for the counts after the answer itself is complete. Some servers leave
@@ -17,10 +17,10 @@ const AFTERMATH: Duration = Duration::from_secs(5);
 
 /// Reads one protocol's frames into a reply.
 pub(super) trait Decoder: Send + 'static {
-    fn frame(&mut self, frame: &Frame, reply: &mut Reply) -> Result<(), LlmError>;
+    fn frame(&mut self, frame: &Payload, reply: &mut DeltaQueue) -> Result<(), LlmError>;
 
     /// The body is over. Finishes the reply, or says that it ended early.
-    fn end(&mut self, reply: &mut Reply) -> Result<(), LlmError>;
+    fn end(&mut self, reply: &mut DeltaQueue) -> Result<(), LlmError>;
 
     /// Whether the answer is complete and only counts may follow.
     fn is_complete(&self) -> bool;
@@ -28,20 +28,20 @@ pub(super) trait Decoder: Send + 'static {
 
 struct Decoding<D> {
     /// None as soon as nothing more is wanted: that closes the connection.
-    frames: Option<FrameStream>,
+    frames: Option<PayloadStream>,
     decoder: D,
-    reply: Reply,
+    reply: DeltaQueue,
     failure: Option<LlmError>,
     /// When the wait for the counts is over.
     deadline: Option<Instant>,
 }
 
 /// The stream that a backend returns: the reply's deltas, then `Done` or one error.
-pub(super) fn decoded<D: Decoder>(frames: FrameStream, decoder: D) -> ChatStream {
+pub(super) fn decoded<D: Decoder>(frames: PayloadStream, decoder: D) -> ChatStream {
     let decoding = Decoding {
         frames: Some(frames),
         decoder,
-        reply: Reply::default(),
+        reply: DeltaQueue::default(),
         failure: None,
         deadline: None,
     };
@@ -79,7 +79,7 @@ impl<D: Decoder> Decoding<D> {
     }
 
     /// None when the stream had ended before; `Some(None)` when it ends now.
-    async fn next_frame(&mut self) -> Option<Option<Result<Frame, LlmError>>> {
+    async fn next_frame(&mut self) -> Option<Option<Result<Payload, LlmError>>> {
         let frames = self.frames.as_mut()?;
         if !self.decoder.is_complete() {
             return Some(frames.next().await);

@@ -28,11 +28,11 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 pub(super) type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, LlmError>> + Send>>;
 
 /// A response's body as whole frames.
-pub(super) type FrameStream = Pin<Box<dyn Stream<Item = Result<Frame, LlmError>> + Send>>;
+pub(super) type PayloadStream = Pin<Box<dyn Stream<Item = Result<Payload, LlmError>> + Send>>;
 
 /// One thing that the server said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Frame {
+pub(super) enum Payload {
     Data(String),
     /// The server named it an error (`event: error`), whatever stands in it.
     Error(String),
@@ -40,7 +40,7 @@ pub(super) enum Frame {
 
 /// Frames of an answer: events, JSON documents a line each, or one document over any number
 /// of lines. A document is no longer than `max_document_bytes`.
-pub(super) fn answer(mut bytes: ByteStream, max_document_bytes: usize) -> FrameStream {
+pub(super) fn answer(mut bytes: ByteStream, max_document_bytes: usize) -> PayloadStream {
     let choose = async move {
         let mut head = Vec::new();
         loop {
@@ -58,7 +58,7 @@ pub(super) fn answer(mut bytes: ByteStream, max_document_bytes: usize) -> FrameS
             match bytes.next().await {
                 Some(Ok(chunk)) => head.extend_from_slice(&chunk),
                 Some(Err(error)) => return failed(error),
-                None => return Box::pin(stream::empty()) as FrameStream,
+                None => return Box::pin(stream::empty()) as PayloadStream,
             }
         }
     };
@@ -66,7 +66,7 @@ pub(super) fn answer(mut bytes: ByteStream, max_document_bytes: usize) -> FrameS
 }
 
 /// Frames of JSON documents: `application/x-ndjson`, or a whole answer.
-fn documents(bytes: ByteStream, max_bytes: usize) -> FrameStream {
+fn documents(bytes: ByteStream, max_bytes: usize) -> PayloadStream {
     let limit = LineLimit {
         bytes: max_bytes,
         error: LlmError::ReplyTooLong {
@@ -102,7 +102,7 @@ struct DocumentReader {
 }
 
 impl DocumentReader {
-    async fn next(&mut self) -> Option<Result<Frame, LlmError>> {
+    async fn next(&mut self) -> Option<Result<Payload, LlmError>> {
         loop {
             if matches!(self.layout, Layout::Ended) {
                 return None;
@@ -145,7 +145,7 @@ impl DocumentReader {
                     return Some(document(text));
                 }
                 Layout::OneALine if line.whole || is_json(text) => {
-                    return Some(Ok(Frame::Data(text.to_owned())));
+                    return Some(Ok(Payload::Data(text.to_owned())));
                 }
                 // The end of the body cut it off.
                 Layout::OneALine | Layout::Ended => {}
@@ -154,17 +154,17 @@ impl DocumentReader {
     }
 }
 
-fn document(text: &str) -> Result<Frame, LlmError> {
+fn document(text: &str) -> Result<Payload, LlmError> {
     let text = text.trim();
     if is_cut_off(text) {
         return Err(LlmError::EndedEarly);
     }
-    Ok(Frame::Data(text.to_owned()))
+    Ok(Payload::Data(text.to_owned()))
 }
 
 /// Frames of `text/event-stream`. Comments and empty events are no frames. An event that
 /// the end of the body leaves without its blank line still counts: some servers omit it.
-fn sse(bytes: ByteStream) -> FrameStream {
+fn sse(bytes: ByteStream) -> PayloadStream {
     let mut event_bytes = 0;
     let limit = LineLimit {
         bytes: MAX_FRAME_BYTES,
@@ -194,8 +194,8 @@ fn sse(bytes: ByteStream) -> FrameStream {
         .chain(stream::iter([Ok("\n".to_owned())]));
     Box::pin(
         EventStream::new(Box::pin(whole_lines)).map(|event| match event {
-            Ok(event) if event.event == "error" => Ok(Frame::Error(event.data)),
-            Ok(event) => Ok(Frame::Data(event.data)),
+            Ok(event) if event.event == "error" => Ok(Payload::Error(event.data)),
+            Ok(event) => Ok(Payload::Data(event.data)),
             Err(EventStreamError::Transport(error)) => Err(error),
             Err(EventStreamError::Utf8(_) | EventStreamError::Parser(_)) => {
                 Err(LlmError::Malformed {
@@ -206,7 +206,7 @@ fn sse(bytes: ByteStream) -> FrameStream {
     )
 }
 
-fn failed(error: LlmError) -> FrameStream {
+fn failed(error: LlmError) -> PayloadStream {
     Box::pin(stream::iter([Err(error)]))
 }
 

@@ -9,7 +9,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
         .block_on(future)
 }
 
-type Outcome = Result<Frame, LlmError>;
+type Outcome = Result<Payload, LlmError>;
 
 /// The longest document that these tests take.
 const LIMIT: usize = 1000;
@@ -23,7 +23,7 @@ fn frames(pieces: &[&[u8]]) -> Vec<Outcome> {
 }
 
 fn data(text: &str) -> Outcome {
-    Ok(Frame::Data(text.to_owned()))
+    Ok(Payload::Data(text.to_owned()))
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn events_are_read_by_the_specification() {
         ),
         (
             b"event: error\ndata: boom\n\n",
-            &[Ok(Frame::Error("boom".to_owned()))],
+            &[Ok(Payload::Error("boom".to_owned()))],
         ),
         (b"\xef\xbb\xbfdata: x\n\n", &[data("x")]),
         (b"data: x\r\rdata: y\r\n\r\n", &[data("x"), data("y")]),

@@ -41,7 +41,7 @@ impl Pulse {
 
 /// A model call and its stream as one, within limits. See [`guarded`].
 pub struct Guarded<F> {
-    phase: Phase<F>,
+    phase: CallState<F>,
     limits: StreamLimits,
     answering: bool,
     /// Whether `timer` runs: it starts when there is nothing to read.
@@ -52,7 +52,7 @@ pub struct Guarded<F> {
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-enum Phase<F> {
+enum CallState<F> {
     /// Waiting for the response to begin. Many servers send no header before the first token.
     Calling(Pin<Box<F>>),
     Streaming(ChatStream),
@@ -73,7 +73,7 @@ where
     F: Future<Output = Result<ChatStream, LlmError>> + Send,
 {
     Guarded {
-        phase: Phase::Calling(Box::pin(call)),
+        phase: CallState::Calling(Box::pin(call)),
         limits,
         answering: false,
         waiting: true,
@@ -135,33 +135,33 @@ where
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         // Every field that must stay in place is boxed.
         let this = Pin::into_inner(self);
-        if matches!(this.phase, Phase::Ended) {
+        if matches!(this.phase, CallState::Ended) {
             return Poll::Ready(None);
         }
         if this.stopped.as_mut().poll(context).is_ready() {
-            this.phase = Phase::Ended;
+            this.phase = CallState::Ended;
             return Poll::Ready(None);
         }
-        if let Phase::Calling(call) = &mut this.phase
+        if let CallState::Calling(call) = &mut this.phase
             && let Poll::Ready(outcome) = call.as_mut().poll(context)
         {
             match outcome {
-                Ok(stream) => this.phase = Phase::Streaming(stream),
+                Ok(stream) => this.phase = CallState::Streaming(stream),
                 Err(error) => {
-                    this.phase = Phase::Ended;
+                    this.phase = CallState::Ended;
                     return Poll::Ready(Some(Err(error)));
                 }
             }
         }
-        if let Phase::Streaming(stream) = &mut this.phase
+        if let CallState::Streaming(stream) = &mut this.phase
             && let Poll::Ready(item) = stream.as_mut().poll_next(context)
         {
             match &item {
-                Some(Ok(ChatDelta::Done { .. }) | Err(_)) => this.phase = Phase::Ended,
+                Some(Ok(ChatDelta::Done { .. }) | Err(_)) => this.phase = CallState::Ended,
                 Some(Ok(delta)) => this.heard(delta),
                 None => {
                     // A backend must not end so, and a silent end must never pass for an answer.
-                    this.phase = Phase::Ended;
+                    this.phase = CallState::Ended;
                     return Poll::Ready(Some(Err(LlmError::EndedEarly)));
                 }
             }
@@ -176,7 +176,7 @@ where
                 this.timer.as_mut().reset(until);
                 continue;
             }
-            this.phase = Phase::Ended;
+            this.phase = CallState::Ended;
             return Poll::Ready(Some(Err(this.timeout())));
         }
         Poll::Pending
@@ -188,7 +188,7 @@ impl<F> fmt::Debug for Guarded<F> {
         f.debug_struct("Guarded")
             .field("limits", &self.limits)
             .field("answering", &self.answering)
-            .field("ended", &matches!(self.phase, Phase::Ended))
+            .field("ended", &matches!(self.phase, CallState::Ended))
             .finish_non_exhaustive()
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::ollama::request::{Think, body as ollama_body};
 use super::roles::Roles;
-use crate::domain::context::{CallOptions, Conversation, Frame, Notes};
+use crate::domain::context::{CallOptions, CallSetup, Conversation, Notes};
 use crate::domain::talk::{asked, call, planned, result, said, user};
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::message::Message;
@@ -98,7 +98,7 @@ fn requests() -> Vec<ChatRequest> {
     .into();
     let asks = [1, 2, 5, 7, 8, 10].into_iter().enumerate();
     asks.map(|(at, end)| {
-        let frame = Frame {
+        let frame = CallSetup {
             system: "You are Navi.".to_owned(),
             tools: vec![ToolSpec {
                 name: call("a").name,

@@ -17,7 +17,7 @@ pub(super) const MAX_CALLS: usize = 128;
 
 /// What decoders write to and the stream reads from.
 #[derive(Debug, Default)]
-pub(super) struct Reply {
+pub(super) struct DeltaQueue {
     tags: ThinkTags,
     bytes: usize,
     calls: usize,
@@ -25,7 +25,7 @@ pub(super) struct Reply {
     ready: VecDeque<ChatDelta>,
 }
 
-impl Reply {
+impl DeltaQueue {
     pub(super) fn text(&mut self, text: &str) -> Result<(), LlmError> {
         self.count(text.len())?;
         let pieces = self.tags.push(text);
@@ -41,7 +41,7 @@ impl Reply {
         Ok(())
     }
 
-    /// Counts arguments that arrive in pieces; [`Reply::call`] does not count them again.
+    /// Counts arguments that arrive in pieces; [`DeltaQueue::call`] does not count them again.
     pub(super) fn count(&mut self, bytes: usize) -> Result<(), LlmError> {
         self.bytes += bytes;
         if self.bytes > MAX_REPLY_BYTES {
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn an_endless_reply_is_cut_off() {
-        let mut reply = Reply::default();
+        let mut reply = DeltaQueue::default();
         let piece = "x".repeat(1024 * 1024);
         for _ in 0..8 {
             assert_eq!(reply.text(&piece), Ok(()));
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn endless_calls_are_refused() {
-        let mut reply = Reply::default();
+        let mut reply = DeltaQueue::default();
         let call = RequestedCall {
             name: "todo".to_owned(),
             arguments: call_arguments(""),

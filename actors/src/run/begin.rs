@@ -3,7 +3,7 @@
 use actix::Addr;
 
 use super::context::RunContext;
-use super::driver::{Driver, Way};
+use super::driver::{Driver, RunConfig};
 use super::{ChildReport, RunActor, RunSetup, Work};
 use crate::domain::context;
 use crate::domain::model_choice;
@@ -26,9 +26,9 @@ pub(super) async fn drive(mut setup: RunSetup, own: Addr<RunActor>) {
         begun = begin(&setup) => Some(begun),
     };
     let error = match begun {
-        Some(Ok((way, context))) => {
-            let (driver, records) = driver(setup, own, &way, context);
-            return driver.drive(way, records).await;
+        Some(Ok((config, context))) => {
+            let (driver, records) = driver(setup, own, &config, context);
+            return driver.drive(config, records).await;
         }
         Some(Err(error)) => {
             tracing::warn!(code = ?error.code, %error, "run cannot begin");
@@ -63,21 +63,24 @@ pub(super) async fn drive(mut setup: RunSetup, own: Addr<RunActor>) {
 }
 
 /// Reads the conversation and finds the run's profile and model.
-async fn begin(setup: &RunSetup) -> Result<(Way, RunContext), NaviError> {
-    let way = find_way(&setup.services, &setup.profile_id).await?;
+async fn begin(setup: &RunSetup) -> Result<(RunConfig, RunContext), NaviError> {
+    let config = find_config(&setup.services, &setup.profile_id).await?;
     let context = RunContext::read(setup).await?;
-    Ok((way, context))
+    Ok((config, context))
 }
 
 /// The profile and the model that a run goes on with.
-pub(super) async fn find_way(services: &Services, profile_id: &str) -> Result<Way, NaviError> {
+pub(super) async fn find_config(
+    services: &Services,
+    profile_id: &str,
+) -> Result<RunConfig, NaviError> {
     let found = services.profiles.of_session(profile_id);
     let notice = found.notice();
     let profile = found.profile;
     let wanted = model_choice::wanted(&profile);
     let choice = services.models.choose(wanted).await?;
     let window = context::window(&choice.model, services.context_window);
-    Ok(Way {
+    Ok(RunConfig {
         profile,
         notice,
         choice,
@@ -88,7 +91,7 @@ pub(super) async fn find_way(services: &Services, profile_id: &str) -> Result<Wa
 fn driver(
     mut setup: RunSetup,
     own: Addr<RunActor>,
-    way: &Way,
+    config: &RunConfig,
     context: RunContext,
 ) -> (Driver, Vec<Record>) {
     let from = match &mut setup.work {
@@ -97,57 +100,57 @@ fn driver(
     };
     let again = match from {
         StartPoint::Stored(run_loop) => {
-            tracing::info!(profile = way.profile.id, "run goes on after a restart");
+            tracing::info!(profile = config.profile.id, "run goes on after a restart");
             let mut driver = Driver::new(setup, own, *run_loop, context);
-            driver.prepare_again(way);
-            driver.run_loop.on_window(way.window);
-            return (driver, vec![Record::Window(way.window)]);
+            driver.prepare_again(config);
+            driver.run_loop.on_window(config.window);
+            return (driver, vec![Record::Window(config.window)]);
         }
         StartPoint::Start { again } => again,
     };
     let (goal, wants_plan, context_tokens) = match &setup.work {
         Work::Turn(turn) => (
             goal(&context),
-            turn.plans && way.profile.flags.planning_enabled,
+            turn.plans && config.profile.flags.planning_enabled,
             turn.context_tokens,
         ),
         Work::Child(child) => (
             child.task.clone(),
-            way.profile.flags.subagent_planning_enabled,
+            config.profile.flags.subagent_planning_enabled,
             0,
         ),
     };
     let run_loop = RunLoop::new(RunStart {
         origin: setup.origin,
-        profile: &way.profile,
+        profile: &config.profile,
         goal,
         // A toy cannot plan, and would only make its user wait.
-        plans: wants_plan && !way.choice.model.demo,
+        plans: wants_plan && !config.choice.model.demo,
         max_tokens: setup.max_tokens,
         context_tokens,
-        window: way.window,
+        window: config.window,
     });
     let mut records = vec![Record::Began {
-        backend: way.choice.kind.as_str().to_owned(),
-        model: way.choice.model.name.clone(),
-        window: way.window,
+        backend: config.choice.kind.as_str().to_owned(),
+        model: config.choice.model.name.clone(),
+        window: config.window,
     }];
-    records.extend(notices(&setup.services, way));
+    records.extend(notices(&setup.services, config));
     tracing::info!(
-        backend = way.choice.kind.as_str(),
-        model = way.choice.model.name,
-        profile = way.profile.id,
+        backend = config.choice.kind.as_str(),
+        model = config.choice.model.name,
+        profile = config.profile.id,
         "run begins"
     );
     let mut driver = Driver::new(setup, own, run_loop, context);
-    records.extend(driver.repeat(way, &again));
+    records.extend(driver.repeat(config, &again));
     (driver, records)
 }
 
 /// What is told of the way: that the session's profile is gone, and, once, which models and
 /// which backend are that should answer.
-pub(super) fn notices(services: &Services, way: &Way) -> Vec<Record> {
-    let (model, backend) = (&way.choice.model.name, way.choice.kind.as_str());
+pub(super) fn notices(services: &Services, config: &RunConfig) -> Vec<Record> {
+    let (model, backend) = (&config.choice.model.name, config.choice.kind.as_str());
     let told = |code: &str, message: String| Event::Notice {
         code: code.to_owned(),
         message,
@@ -155,8 +158,8 @@ pub(super) fn notices(services: &Services, way: &Way) -> Vec<Record> {
     };
     let untold =
         |model: &Option<String>| model.clone().filter(|model| services.tells_missing(model));
-    let own = untold(&way.choice.instead_of);
-    let default = untold(&way.choice.model.stands_for);
+    let own = untold(&config.choice.instead_of);
+    let default = untold(&config.choice.model.stands_for);
     let missing = match (own, default) {
         (None, None) => None,
         (Some(own), None) => Some(format!("the profile's model {own} is not there")),
@@ -171,14 +174,14 @@ pub(super) fn notices(services: &Services, way: &Way) -> Vec<Record> {
             format!("{missing}; {model} answers instead"),
         )
     });
-    let fell_back = way.choice.fell_back_from.and_then(|kind| {
+    let fell_back = config.choice.fell_back_from.and_then(|kind| {
         let asked = kind.as_str();
         let first = services.tells_missing(&format!("backend {asked}"));
         first.then(|| told("backend_missing", format!(
             "the profile's backend {asked} cannot answer now (LLM_BACKEND decides which are there); {model} of {backend} answers instead"
         )))
     });
-    let events = way
+    let events = config
         .notice
         .clone()
         .into_iter()

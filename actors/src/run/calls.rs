@@ -7,10 +7,10 @@ use chrono::{DateTime, Utc};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::driver::{Driver, Way};
-use crate::domain::context::Frame;
+use super::driver::{Driver, RunConfig};
+use crate::domain::context::CallSetup;
 use crate::domain::model_calls::{ModelCall, Prompt, Recipe};
-use crate::domain::run_loop::{Cut, Record, Reply};
+use crate::domain::run_loop::{Cut, ModelReply, Record};
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::inspect::{CallKind, CallOutcome, CallReply};
 use crate::protocol::message::Message;
@@ -18,7 +18,7 @@ use crate::services::now;
 
 /// A call on its way.
 #[derive(Debug)]
-pub(super) struct OpenCall {
+pub(super) struct CallInFlight {
     after_seq: u64,
     started_at: DateTime<Utc>,
     began: Instant,
@@ -31,7 +31,7 @@ pub(super) struct OpenCall {
     prompt: JoinHandle<serde_json::Result<Prompt>>,
 }
 
-impl OpenCall {
+impl CallInFlight {
     /// The model said something.
     pub(super) fn heard(&mut self) {
         self.first.get_or_insert_with(Instant::now);
@@ -40,7 +40,12 @@ impl OpenCall {
 
 impl Driver {
     /// A call with this request begins.
-    pub(super) fn open_call(&mut self, way: &Way, frame: Frame, request: &ChatRequest) -> OpenCall {
+    pub(super) fn open_call(
+        &mut self,
+        config: &RunConfig,
+        frame: CallSetup,
+        request: &ChatRequest,
+    ) -> CallInFlight {
         let request = request.clone();
         let (own, prompt) = if self.origin.is_subagent() {
             let messages = &self.context.messages;
@@ -54,21 +59,26 @@ impl Driver {
             let make = move || Recipe::of_conversation(frame, &context, last, &request);
             (Vec::new(), tokio::task::spawn_blocking(make))
         };
-        OpenCall {
+        CallInFlight {
             after_seq: self.last_seq,
             started_at: now(),
             began: Instant::now(),
             first: None,
             attempts: 0,
-            backend: way.choice.kind.as_str(),
-            model: way.choice.model.name.clone(),
+            backend: config.choice.kind.as_str(),
+            model: config.choice.model.name.clone(),
             own,
             prompt,
         }
     }
 
     /// The call came to its end: it goes with the next commit, which is the reply's.
-    pub(super) async fn close_call(&mut self, call: OpenCall, outcome: CallOutcome, reply: &Reply) {
+    pub(super) async fn close_call(
+        &mut self,
+        call: CallInFlight,
+        outcome: CallOutcome,
+        reply: &ModelReply,
+    ) {
         let since = |at: Instant| millis(at.duration_since(call.began));
         let duration_ms = since(Instant::now());
         let prompt = match call.prompt.await {

@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Work;
-use super::driver::{Driver, Way};
+use super::driver::{Driver, RunConfig};
 use super::live_output;
 use crate::domain::consent::{self, Answer, Asking, Question, Rule, Verdict};
 use crate::domain::cut::cut_middle;
 use crate::domain::files::FileViews;
-use crate::domain::run_loop::{CallPlan, CallResult, PlannedCall, Record, Reply};
+use crate::domain::run_loop::{CallPlan, CallResult, ModelReply, PlannedCall, Record};
 use crate::domain::session::ConsentState;
 use crate::domain::session::command::Command;
 use crate::protocol::approval::{
@@ -40,12 +40,12 @@ const DETAIL_BYTES: usize = 16 * 1024;
 const DETAILS: usize = 12;
 
 /// What happens to the calls of a group, one after the other.
-pub(super) enum Moved {
+pub(super) enum CallProgress {
     Ended(CallId, CallResult, FileViews),
     Answered(CallId, Result<Answer, RunGone>),
 }
 
-pub(super) type Moving = Pin<Box<dyn Future<Output = Moved> + Send>>;
+pub(super) type CallFuture = Pin<Box<dyn Future<Output = CallProgress> + Send>>;
 
 /// A group whose calls have begun, or wait for a person, or have their result already.
 pub(super) struct Opened {
@@ -71,15 +71,15 @@ impl Driver {
     /// Decides on each call of a group, and has that committed: which begin, which wait.
     pub(super) async fn open_group(
         &mut self,
-        way: &Way,
+        config: &RunConfig,
         group: &[PlannedCall],
         agents: &Arc<dyn Agents>,
     ) -> Result<Opened, RunGone> {
-        let mut standing = self.consent_state().await?;
+        let mut consent = self.consent_state().await?;
         let mut opened = Opened {
             begun: Vec::new(),
             asked: Vec::new(),
-            untrusted: standing.tainted_at.is_some(),
+            untrusted: consent.tainted_at.is_some(),
         };
         let mut records = Vec::new();
         let mut waits_for = None;
@@ -94,7 +94,7 @@ impl Driver {
                 // Nothing of this group has begun: the caller sees the same and ends the run.
                 () = self.ends.stop.cancelled() => break,
                 () = self.ends.interrupt.cancelled() => break,
-                ruling = self.rule_on(way, planned, &standing, agents) => ruling,
+                ruling = self.rule_on(config, planned, &consent, agents) => ruling,
             };
             let one = std::slice::from_ref(planned);
             match ruling {
@@ -104,7 +104,7 @@ impl Driver {
                     opened.begun.push(planned.clone());
                 }
                 Ruling::Ask(asking) => {
-                    standing.waiting += 1;
+                    consent.waiting += 1;
                     waits_for = Some(asking.pending.request.summary.clone());
                     opened
                         .asked
@@ -152,9 +152,9 @@ impl Driver {
 
     async fn rule_on(
         &self,
-        way: &Way,
+        config: &RunConfig,
         planned: &PlannedCall,
-        standing: &ConsentState,
+        consent: &ConsentState,
         agents: &Arc<dyn Agents>,
     ) -> Ruling {
         let call = &planned.call;
@@ -169,9 +169,9 @@ impl Driver {
             return Ruling::Run(None);
         }
         let context = self.tool_context(
-            way,
+            config,
             &call.id,
-            standing.tainted_at.is_some(),
+            consent.tainted_at.is_some(),
             agents,
             live_output::unseen(),
         );
@@ -191,9 +191,9 @@ impl Driver {
         let question = Question {
             tool: &call.name,
             effect,
-            mode: standing.mode,
+            mode: consent.mode,
             consent: self.consent,
-            tainted_at: standing.tainted_at,
+            tainted_at: consent.tainted_at,
             rule,
         };
         let verdict = consent::decide(&question);
@@ -222,7 +222,7 @@ impl Driver {
                 format!("{summary}: {message}"),
                 Some(entry(Permission::Deny, by)),
             ),
-            (Verdict::Ask { .. }, Ok(_)) if standing.waiting >= consent::MAX_WAITING => {
+            (Verdict::Ask { .. }, Ok(_)) if consent.waiting >= consent::MAX_WAITING => {
                 let denied = entry(Permission::Deny, PermittedBy::Mode);
                 Ruling::Refuse(consent::TOO_MANY.to_owned(), Some(denied))
             }
@@ -274,7 +274,7 @@ impl Driver {
     }
 
     /// Waits for a person's answer, or for what comes instead of it.
-    pub(super) fn answering(&self, (call_id, approval_id): (CallId, ApprovalId)) -> Moving {
+    pub(super) fn answering(&self, (call_id, approval_id): (CallId, ApprovalId)) -> CallFuture {
         let session = self.session.clone();
         let run_id = self.origin.run_id;
         Box::pin(async move {
@@ -286,7 +286,7 @@ impl Driver {
                 Ok(answer) => answer.map_err(RunGone::from),
                 Err(_) => Err(RunGone),
             };
-            Moved::Answered(call_id, answer)
+            CallProgress::Answered(call_id, answer)
         })
     }
 
@@ -303,8 +303,8 @@ impl Driver {
         let mut records = self.run_loop.on_tools_started(one);
         if answer.resolution.decision.permission() == Permission::Allow {
             self.commit(records).await?;
-            let standing = self.consent_state().await?;
-            return Ok(Some((asked.digest, standing.tainted_at.is_some())));
+            let consent = self.consent_state().await?;
+            return Ok(Some((asked.digest, consent.tainted_at.is_some())));
         }
         let reason = match answer.resolution.by {
             DecidedBy::User | DecidedBy::Stop => {
@@ -334,7 +334,7 @@ impl Driver {
 
     /// The service shuts down and this run goes on in the next one: it is left in the store as
     /// it stands, with what the model had said of a reply that was cut off.
-    pub(super) async fn park(&mut self, partial: Option<Reply>) -> Result<(), RunGone> {
+    pub(super) async fn park(&mut self, partial: Option<ModelReply>) -> Result<(), RunGone> {
         if self.ends.park.is_cancelled() {
             let mut records = self.run_loop.park(partial, now());
             records.extend(self.waits());

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::asking::Wait;
-use super::driver::{Driver, Way};
+use super::driver::{Driver, RunConfig};
 use super::{RunSetup, Work};
 use crate::compression::{Compress, CompressionJob, Summarised, event};
 use crate::domain::compression;
-use crate::domain::context::{self, Conversation, Frame, RunKind};
+use crate::domain::context::{self, CallSetup, Conversation, RunKind};
 use crate::domain::files::{FileViews, in_passing};
 use crate::domain::history::ContextState;
 use crate::domain::model_choice;
@@ -154,27 +154,27 @@ impl RunContext {
 
 impl Driver {
     /// The tools as the model is told of them.
-    pub(super) fn specs(&self, way: &Way, agents: &[AgentInfo<'_>]) -> Vec<ToolSpec> {
+    pub(super) fn specs(&self, config: &RunConfig, agents: &[AgentInfo<'_>]) -> Vec<ToolSpec> {
         let audience = Audience {
-            profile: &way.profile,
+            profile: &config.profile,
             agents,
         };
-        let allowed = self.allowed(&way.profile);
+        let allowed = self.allowed(&config.profile);
         self.registry.enabled(&allowed, &audience).specs
     }
 
     /// What the next model call stands in.
-    pub(super) fn frame(&self, way: &Way, tool_use: ToolUse) -> Frame {
+    pub(super) fn call_setup(&self, config: &RunConfig, tool_use: ToolUse) -> CallSetup {
         let profiles = self.services.profiles.all();
         let mut notes = context::notes(&self.context.messages);
         notes.extend(self.run_loop.notes());
-        let allowed = self.allowed(&way.profile);
-        context::frame(
-            &way.profile,
+        let allowed = self.allowed(&config.profile);
+        context::call_setup(
+            &config.profile,
             &self.services.persona(),
-            &way.choice.model,
+            &config.choice.model,
             context::Offer {
-                tools: self.specs(way, &agents(&profiles)),
+                tools: self.specs(config, &agents(&profiles)),
                 tool_use,
                 prompts: self.registry.prompts(&allowed),
                 notes,
@@ -191,7 +191,7 @@ impl Driver {
     }
 
     /// Summarises the old part of the context, where the last run left it too full.
-    pub(super) async fn compress_if_due(&mut self, way: &Way) -> Result<(), RunGone> {
+    pub(super) async fn compress_if_due(&mut self, config: &RunConfig) -> Result<(), RunGone> {
         if self.origin.is_subagent() {
             return Ok(());
         }
@@ -204,15 +204,20 @@ impl Driver {
         };
         let policy = self.services.compression;
         let threshold = f64::from(policy.threshold);
-        if compression::is_due(turn.context_tokens, way.window, threshold, policy.enabled) {
-            self.compress(way).await?;
+        if compression::is_due(
+            turn.context_tokens,
+            config.window,
+            threshold,
+            policy.enabled,
+        ) {
+            self.compress(config).await?;
         }
         Ok(())
     }
 
     /// Summarises what of the context is old enough. Where nothing is, or that fails, the
     /// context is as it was.
-    pub(super) async fn compress(&mut self, way: &Way) -> Result<(), RunGone> {
+    pub(super) async fn compress(&mut self, config: &RunConfig) -> Result<(), RunGone> {
         if self.origin.is_subagent() || !self.services.compression.enabled {
             return Ok(());
         }
@@ -224,7 +229,7 @@ impl Driver {
             session_id: self.session_id,
             user_id: self.user_id,
             run_id: self.origin.run_id,
-            choice: way.choice.clone(),
+            choice: config.choice.clone(),
             state: self.context.state.clone(),
             notes,
             messages: ordinals
@@ -238,7 +243,7 @@ impl Driver {
         let compressor = self.services.compressor.addr();
         let asked = compressor.send(Compress(job));
         let wait = Wait {
-            kind: way.choice.kind,
+            kind: config.choice.kind,
             ticket,
             doing: "the model summarises the older part of the conversation",
         };
@@ -315,6 +320,6 @@ pub(crate) fn would_send(
         kind: RunKind::Session,
     };
     let persona = services.persona();
-    let frame = context::frame(&profile, &persona, &model, offer);
-    Ok(frame.request(conversation).request)
+    let setup = context::call_setup(&profile, &persona, &model, offer);
+    Ok(setup.request(conversation).request)
 }

@@ -9,14 +9,14 @@ use actix::Addr;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::begin::{find_way, notices};
+use super::begin::{find_config, notices};
 use super::context::RunContext;
 use super::{ChildReport, Ends, RunActor, RunSetup, Work};
 use crate::domain::consent;
 use crate::domain::model_calls::ModelCall;
 use crate::domain::model_choice::Choice;
 use crate::domain::run_loop::{
-    CallBook, CallPlan, Cut, Record, Reply, RunEnd, RunLoop, RunSummary, Step,
+    CallBook, CallPlan, Cut, ModelReply, Record, RunEnd, RunLoop, RunSummary, Step,
 };
 use crate::domain::session::{self, command::Command, transition::CheckpointState};
 use crate::protocol::command::PlainConsent;
@@ -83,7 +83,7 @@ pub(super) struct Driver {
 
 /// What the next model call goes by. Looked up anew where the profile changes.
 #[derive(Clone, Debug)]
-pub(super) struct Way {
+pub(super) struct RunConfig {
     pub(super) profile: Arc<Profile>,
     /// What its watchers are to know of it.
     pub(super) notice: Option<Event>,
@@ -133,8 +133,8 @@ impl Driver {
     }
 
     /// Drives the run to its end.
-    pub(super) async fn drive(mut self, way: Way, first: Vec<Record>) {
-        match self.run(way, first).await {
+    pub(super) async fn drive(mut self, config: RunConfig, first: Vec<Record>) {
+        match self.run(config, first).await {
             Ok(()) => {}
             // The session has taken the run's end into its own hands.
             Err(RunGone) => tracing::info!("run left to its session"),
@@ -151,10 +151,10 @@ impl Driver {
         }
     }
 
-    async fn run(&mut self, mut way: Way, first: Vec<Record>) -> Result<(), RunGone> {
+    async fn run(&mut self, mut config: RunConfig, first: Vec<Record>) -> Result<(), RunGone> {
         self.commit(first).await?;
         if !self.resumed {
-            self.compress_if_due(&way).await?;
+            self.compress_if_due(&config).await?;
         }
         while !self.run_loop.is_over() {
             fail::fail_point!("run::step");
@@ -168,12 +168,12 @@ impl Driver {
                 self.time_up(None).await?;
             }
             match self.run_loop.next_step() {
-                Step::Plan(planner) => self.plan(&way, &planner).await?,
+                Step::Plan(planner) => self.plan(&config, &planner).await?,
                 Step::CallModel { tools } => {
-                    way = self.look_around(way).await?;
-                    self.call_model(&mut way, tools).await?;
+                    config = self.look_around(config).await?;
+                    self.call_model(&mut config, tools).await?;
                 }
-                Step::RunTools(group) => self.run_tools(&way, &group).await?,
+                Step::RunTools(group) => self.run_tools(&config, &group).await?,
                 Step::Finish(_) => {}
             }
         }
@@ -182,7 +182,7 @@ impl Driver {
 
     /// Takes in what happened beside the run: steered messages, the todo list, another
     /// profile, tokens that children used.
-    async fn look_around(&mut self, way: Way) -> Result<Way, RunGone> {
+    async fn look_around(&mut self, config: RunConfig) -> Result<RunConfig, RunGone> {
         let checkpoint = Command::Checkpoint(self.origin.run_id);
         let around: CheckpointState = self.ask(checkpoint).await?;
         self.last_seq = around.last_seq;
@@ -198,13 +198,13 @@ impl Driver {
         self.run_loop.on_todo(&around.todo);
         if self.origin.is_subagent() || around.profile_id == self.profile_id {
             // The same profile may have been edited: that holds at once too.
-            let profile = self.services.profiles.find(&way.profile.id);
-            return Ok(Way {
-                profile: profile.unwrap_or_else(|_| Arc::clone(&way.profile)),
-                ..way
+            let profile = self.services.profiles.find(&config.profile.id);
+            return Ok(RunConfig {
+                profile: profile.unwrap_or_else(|_| Arc::clone(&config.profile)),
+                ..config
             });
         }
-        match find_way(&self.services, &around.profile_id).await {
+        match find_config(&self.services, &around.profile_id).await {
             Ok(other) => {
                 self.profile_id = around.profile_id;
                 self.room = None;
@@ -216,7 +216,7 @@ impl Driver {
             }
             Err(error) => {
                 tracing::warn!(%error, "the profile that was switched to cannot be used");
-                Ok(way)
+                Ok(config)
             }
         }
     }
@@ -242,7 +242,7 @@ impl Driver {
     pub(super) async fn end_cut(
         &mut self,
         cut: &Cut,
-        partial: Option<Reply>,
+        partial: Option<ModelReply>,
     ) -> Result<(), RunGone> {
         let records = self.run_loop.cut(cut, partial, now());
         self.commit(records).await
@@ -253,7 +253,7 @@ impl Driver {
     }
 
     /// The run's time is up: it may say how things stand, within a limit of its own.
-    pub(super) async fn time_up(&mut self, partial: Option<Reply>) -> Result<(), RunGone> {
+    pub(super) async fn time_up(&mut self, partial: Option<ModelReply>) -> Result<(), RunGone> {
         self.deadline = Instant::now() + CLOSING_TIME;
         let records = self.run_loop.on_time_up(partial, now());
         self.commit(records).await
@@ -332,9 +332,9 @@ impl Driver {
     }
 
     /// Looks up again the calls that a restart left to be made.
-    pub(super) fn prepare_again(&mut self, way: &Way) {
+    pub(super) fn prepare_again(&mut self, config: &RunConfig) {
         self.resumed = true;
-        let allowed = self.allowed(&way.profile);
+        let allowed = self.allowed(&config.profile);
         let mut book = Book::new(&self.registry, allowed, self.ceiling);
         for planned in self.run_loop.not_begun() {
             book.plan(&planned.call);
@@ -343,8 +343,8 @@ impl Driver {
     }
 
     /// Makes these calls before the model is asked: gives back what is to be recorded.
-    pub(super) fn repeat(&mut self, way: &Way, calls: &[ToolCall]) -> Vec<Record> {
-        let allowed = self.allowed(&way.profile);
+    pub(super) fn repeat(&mut self, config: &RunConfig, calls: &[ToolCall]) -> Vec<Record> {
+        let allowed = self.allowed(&config.profile);
         let mut book = Book::new(&self.registry, allowed, self.ceiling);
         let records = self.run_loop.repeat(calls, &mut book, now());
         self.prepared = book.prepared;
@@ -352,8 +352,12 @@ impl Driver {
     }
 
     /// The model's whole reply is here: has it recorded, with its calls looked up.
-    pub(super) async fn take_reply(&mut self, way: &Way, reply: Reply) -> Result<(), RunGone> {
-        let allowed = self.allowed(&way.profile);
+    pub(super) async fn take_reply(
+        &mut self,
+        config: &RunConfig,
+        reply: ModelReply,
+    ) -> Result<(), RunGone> {
+        let allowed = self.allowed(&config.profile);
         let mut book = Book::new(&self.registry, allowed, self.ceiling);
         let records = self.run_loop.on_reply(reply, &mut book, now());
         self.prepared = book.prepared;

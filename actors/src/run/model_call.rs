@@ -7,12 +7,12 @@ use futures_util::StreamExt;
 use tokio::time::Instant;
 
 use super::asking::QUIET;
-use super::calls::{OpenCall, outcome_of};
-use super::driver::{Driver, Way};
+use super::calls::{CallInFlight, outcome_of};
+use super::driver::{Driver, RunConfig};
 use super::pace::Pace;
 use crate::domain::context::overflow::{self, Overflow};
 use crate::domain::lanes::waiting_detail;
-use crate::domain::run_loop::{Record, Reply, ToolUse};
+use crate::domain::run_loop::{ModelReply, Record, ToolUse};
 use crate::domain::{context, leaked_calls};
 use crate::llm::LlmError;
 use crate::llm_actor::{Lease, Priority, Ticket};
@@ -67,26 +67,26 @@ impl Driver {
     /// left out of this call, and the model is asked again.
     pub(super) async fn call_model(
         &mut self,
-        way: &mut Way,
+        config: &mut RunConfig,
         tools: ToolUse,
     ) -> Result<(), RunGone> {
         for again in [Shorter::May, Shorter::May, Shorter::MayNot] {
             let compressed = self.room.is_some();
-            let Some(too_long) = self.ask_model(way, tools, again).await? else {
+            let Some(too_long) = self.ask_model(config, tools, again).await? else {
                 return Ok(());
             };
-            let learnt = overflow::learn(too_long.told, way.window, too_long.estimated);
+            let learnt = overflow::learn(too_long.told, config.window, too_long.estimated);
             self.room = Some(learnt.room);
-            if learnt.window != way.window {
-                way.window = learnt.window;
-                way.choice.model.context_window = Some(learnt.window);
-                let (models, model) = (&self.services.models, &way.choice.model.name);
-                models.learn_window(way.choice.kind, model, learnt.window);
+            if learnt.window != config.window {
+                config.window = learnt.window;
+                config.choice.model.context_window = Some(learnt.window);
+                let (models, model) = (&self.services.models, &config.choice.model.name);
+                models.learn_window(config.choice.kind, model, learnt.window);
                 let records = self.run_loop.on_window(learnt.window);
                 self.commit(records).await?;
             }
             if !compressed {
-                self.compress(way).await?;
+                self.compress(config).await?;
             }
         }
         Ok(())
@@ -96,16 +96,16 @@ impl Driver {
     /// prompt that was too long, where a shorter one may follow.
     async fn ask_model(
         &mut self,
-        way: &Way,
+        config: &RunConfig,
         tools: ToolUse,
         shorter: Shorter,
     ) -> Result<Option<TooLong>, RunGone> {
-        let frame = self.frame(way, tools);
-        let built = frame.request(&self.context.conversation());
+        let setup = self.call_setup(config, tools);
+        let built = setup.request(&self.context.conversation());
         self.tell_left_out(built.left_out_turns).await?;
         let request = built.request;
-        let mut call = self.open_call(way, frame, &request);
-        let mut reply = Reply::empty(MessageId::new());
+        let mut call = self.open_call(config, setup, &request);
+        let mut reply = ModelReply::empty(MessageId::new());
         let mut pauses = ExponentialBuilder::default()
             .with_min_delay(Duration::from_millis(500))
             .with_max_delay(Duration::from_secs(8))
@@ -114,7 +114,10 @@ impl Driver {
             .build();
         let ended = loop {
             call.attempts += 1;
-            match self.attempt(way, &request, &mut reply, &mut call).await? {
+            match self
+                .attempt(config, &request, &mut reply, &mut call)
+                .await?
+            {
                 Attempt::Whole => {
                     match reply.usage {
                         Some(usage) => {
@@ -129,7 +132,7 @@ impl Driver {
                         }
                     }
                     self.close_call(call, CallOutcome::Done, &reply).await;
-                    break self.take_reply(way, reply).await;
+                    break self.take_reply(config, reply).await;
                 }
                 Attempt::Cut if self.is_to_be_left() => break self.park(Some(reply)).await,
                 Attempt::Cut => {
@@ -204,7 +207,7 @@ impl Driver {
         .await
     }
 
-    async fn model_failed(&mut self, reply: Reply, error: NaviError) -> Result<(), RunGone> {
+    async fn model_failed(&mut self, reply: ModelReply, error: NaviError) -> Result<(), RunGone> {
         tracing::warn!(code = ?error.code, %error, "model call failed");
         let records = self.run_loop.on_model_failed(reply, error, now());
         self.commit(records).await
@@ -245,7 +248,10 @@ impl Driver {
     }
 
     /// Waits for a slot of the backend. None where the run was cut off or its time was up first.
-    async fn slot(&mut self, way: &Way) -> Result<Option<Result<Lease, NaviError>>, RunGone> {
+    async fn slot(
+        &mut self,
+        config: &RunConfig,
+    ) -> Result<Option<Result<Lease, NaviError>>, RunGone> {
         let deadline = self.deadline;
         let models = self.services.models.clone();
         let priority = if self.origin.is_subagent() {
@@ -254,7 +260,7 @@ impl Driver {
             Priority::Interactive
         };
         let ticket = Ticket::new();
-        let acquire = models.acquire_as(ticket, way.choice.kind, priority);
+        let acquire = models.acquire_as(ticket, config.choice.kind, priority);
         tokio::pin!(acquire);
         let mut quiet = Some(Box::pin(tokio::time::sleep(QUIET)));
         loop {
@@ -266,7 +272,7 @@ impl Driver {
                 lease = &mut acquire => return Ok(Some(lease)),
                 () = async { if let Some(q) = &mut quiet { q.await } }, if quiet.is_some() => {
                     quiet = None;
-                    if let Some(view) = models.queue(way.choice.kind, ticket).await {
+                    if let Some(view) = models.queue(config.choice.kind, ticket).await {
                         self.waiting(WaitReason::Lane, waiting_detail(&view)).await?;
                     }
                 }
@@ -276,10 +282,10 @@ impl Driver {
 
     async fn attempt(
         &mut self,
-        way: &Way,
+        config: &RunConfig,
         request: &ChatRequest,
-        reply: &mut Reply,
-        call: &mut OpenCall,
+        reply: &mut ModelReply,
+        call: &mut CallInFlight,
     ) -> Result<Attempt, RunGone> {
         if self.cut_now(false).is_some() {
             return Ok(Attempt::Cut);
@@ -287,7 +293,7 @@ impl Driver {
         if self.is_time_up() {
             return Ok(Attempt::TimeUp);
         }
-        let lease = match self.slot(way).await? {
+        let lease = match self.slot(config).await? {
             None if self.cut_now(false).is_some() => return Ok(Attempt::Cut),
             None => return Ok(Attempt::TimeUp),
             // The backend's guard went down. It is started again at once.
@@ -385,7 +391,7 @@ impl Driver {
                     reply.calls.push(requested);
                 }
                 Some(Ok(ChatDelta::Done { usage, finish })) => {
-                    let allowed = self.allowed(&way.profile);
+                    let allowed = self.allowed(&config.profile);
                     let is_known = |tool: &str| allowed.iter().any(|known| known == tool);
                     if hides && leaked_calls::parse(&reply.text, is_known).is_some() {
                         pace.forget();

@@ -3,7 +3,7 @@
 use super::asking::Wait;
 use super::calls::outcome_of;
 use super::context::agents;
-use super::driver::{Driver, Way};
+use super::driver::{Driver, RunConfig};
 use crate::completion::{self, AskedCall, Question};
 use crate::domain::planning::{Planner, PlanningReply, TEMPERATURE, Task};
 use crate::llm_actor::{Priority, Ticket};
@@ -14,10 +14,14 @@ use crate::tools::spawn_agent;
 
 impl Driver {
     /// Asks one question of planning. Whatever fails here costs the plan, never the run.
-    pub(super) async fn plan(&mut self, way: &Way, planner: &Planner) -> Result<(), RunGone> {
+    pub(super) async fn plan(
+        &mut self,
+        config: &RunConfig,
+        planner: &Planner,
+    ) -> Result<(), RunGone> {
         let profiles = self.services.profiles.all();
         let mut agents = agents(&profiles);
-        let tools = self.specs(way, &agents);
+        let tools = self.specs(config, &agents);
         if tools.iter().all(|tool| tool.name != spawn_agent::NAME) {
             agents.clear();
         }
@@ -32,10 +36,10 @@ impl Driver {
         let services = std::sync::Arc::clone(&self.services);
         let ticket = Ticket::new();
         let question = Question {
-            choice: way.choice.clone(),
+            choice: config.choice.clone(),
             messages: planner.messages(&task),
             temperature: TEMPERATURE,
-            context_window: way.window,
+            context_window: config.window,
             max_output_tokens: planner.max_output_tokens(services.runs.plan_tokens),
             priority: Priority::Planning,
         };
@@ -44,7 +48,7 @@ impl Driver {
         let stop = self.ends.stop.child_token();
         let asked = completion::ask_as(ticket, models, limits, question, stop);
         let wait = Wait {
-            kind: way.choice.kind,
+            kind: config.choice.kind,
             ticket,
             doing: "Navi thinks about how to go about it",
         };

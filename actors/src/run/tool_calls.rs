@@ -9,8 +9,8 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::consent::{Moved, Moving, bound_to, propose};
-use super::driver::{Driver, Way};
+use super::consent::{CallFuture, CallProgress, bound_to, propose};
+use super::driver::{Driver, RunConfig};
 use super::live_output::{self, Live, OutputOf};
 use crate::domain::consent;
 use crate::domain::files::FileViews;
@@ -40,20 +40,20 @@ impl Driver {
     /// person is asked about begins when they allow it, and the others go on meanwhile.
     pub(super) async fn run_tools(
         &mut self,
-        way: &Way,
+        config: &RunConfig,
         group: &[PlannedCall],
     ) -> Result<(), RunGone> {
         let spawning = group
             .iter()
             .filter(|planned| planned.call.name == spawn_agent::NAME);
         let spawning = spawning.count() as u64;
-        let agents: Arc<dyn Agents> = Arc::new(self.spawner(&way.profile, spawning));
-        let opened = self.open_group(way, group, &agents).await?;
+        let agents: Arc<dyn Agents> = Arc::new(self.spawner(&config.profile, spawning));
+        let opened = self.open_group(config, group, &agents).await?;
         // How many calls run; the others of `moving` wait for a person.
         let mut working = opened.begun.len();
-        let mut moving: FuturesUnordered<Moving> = FuturesUnordered::new();
+        let mut moving: FuturesUnordered<CallFuture> = FuturesUnordered::new();
         for planned in &opened.begun {
-            moving.push(self.ending(way, planned, None, opened.untrusted, &agents));
+            moving.push(self.ending(config, planned, None, opened.untrusted, &agents));
         }
         for asked in opened.asked {
             moving.push(self.answering(asked));
@@ -76,20 +76,20 @@ impl Driver {
             }
             match moved {
                 None => return Ok(()),
-                Some(Moved::Ended(call_id, result, views)) => {
+                Some(CallProgress::Ended(call_id, result, views)) => {
                     working -= 1;
                     self.context.views.extend(views);
                     let records = self.run_loop.on_tool_result(&call_id, result, now());
                     self.commit(records).await?;
                 }
-                Some(Moved::Answered(call_id, answer)) => {
+                Some(CallProgress::Answered(call_id, answer)) => {
                     let planned = group
                         .iter()
                         .find(|planned| planned.call.id == call_id)
                         .ok_or(RunGone)?;
                     if let Some((digest, untrusted)) = self.on_answer(planned, answer?).await? {
                         working += 1;
-                        moving.push(self.ending(way, planned, Some(digest), untrusted, &agents));
+                        moving.push(self.ending(config, planned, Some(digest), untrusted, &agents));
                     }
                 }
             }
@@ -104,23 +104,23 @@ impl Driver {
 
     fn ending(
         &self,
-        way: &Way,
+        config: &RunConfig,
         planned: &PlannedCall,
         digest: Option<String>,
         untrusted: bool,
         agents: &Arc<dyn Agents>,
-    ) -> Moving {
-        let ended = self.run_call(way, planned, digest, untrusted, agents);
+    ) -> CallFuture {
+        let ended = self.run_call(config, planned, digest, untrusted, agents);
         Box::pin(async move {
             let (call_id, result, views) = ended.await;
-            Moved::Ended(call_id, result, views)
+            CallProgress::Ended(call_id, result, views)
         })
     }
 
     /// What a call may use.
     pub(super) fn tool_context(
         &self,
-        way: &Way,
+        config: &RunConfig,
         call_id: &CallId,
         untrusted: bool,
         agents: &Arc<dyn Agents>,
@@ -138,7 +138,7 @@ impl Driver {
             session: Arc::new(SessionOf {
                 session: self.session.clone(),
                 run_id: self.origin.run_id,
-                profile: Arc::clone(&way.profile),
+                profile: Arc::clone(&config.profile),
                 profiles: Arc::clone(&self.services.profiles),
             }),
             agents: Arc::clone(agents),
@@ -152,7 +152,7 @@ impl Driver {
             }),
             untrusted,
             approved: false,
-            sees_images: way.choice.model.vision != Some(false),
+            sees_images: config.choice.model.vision != Some(false),
         }
     }
 
@@ -160,7 +160,7 @@ impl Driver {
     /// approved, `digest` is what the approval is bound to.
     fn run_call(
         &self,
-        way: &Way,
+        config: &RunConfig,
         planned: &PlannedCall,
         digest: Option<String>,
         untrusted: bool,
@@ -189,7 +189,7 @@ impl Driver {
             Live::new(self.session.clone(), piece)
         });
         let output = live.as_ref().map_or_else(live_output::unseen, Live::output);
-        let mut context = self.tool_context(way, &call_id, untrusted, agents, output);
+        let mut context = self.tool_context(config, &call_id, untrusted, agents, output);
         context.approved = digest.is_some();
         async move {
             let began = Instant::now();

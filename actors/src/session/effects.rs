@@ -16,7 +16,7 @@ use crate::protocol::session::RunState;
 use crate::protocol::tool;
 use crate::root::store_error;
 use crate::run::{Ends, Interrupt, RunActor, RunSetup, Turn, Work};
-use crate::store::Answer;
+use crate::store::RunOutcome;
 use crate::supervision::Guard;
 
 impl SessionActor {
@@ -165,7 +165,7 @@ impl SessionActor {
 /// What a plain run's sender is told of its end, which is long past.
 fn stored_answer(
     run_id: RunId,
-    found: Answer,
+    found: RunOutcome,
     context_tokens: u32,
 ) -> Result<PlainAnswer, NaviError> {
     if found.state == RunState::Failed {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::testing::{TestDb, Writer, at, on_both, user_message};
 use super::{Store, StoreError};
-use crate::domain::history::{Branch, ContextState, Place, fork, path};
+use crate::domain::history::{Branch, ContextState, MessagePosition, fork, path};
 use crate::domain::session::write::Write;
 use crate::protocol::command::CallDecision;
 use crate::protocol::ids::{CallId, MessageId, SessionId};
@@ -131,7 +131,7 @@ async fn a_context_reads_its_own_stretch(db: TestDb) {
             .await
             .unwrap()
     };
-    let place = |branch, ordinal| Some(Place { branch, ordinal });
+    let place = |branch, ordinal| Some(MessagePosition { branch, ordinal });
     assert_eq!(before(2, 6).await, place(1, 4));
     assert_eq!(before(2, 4).await, place(0, 1));
     assert_eq!(before(1, u64::MAX >> 1).await, place(1, 5));

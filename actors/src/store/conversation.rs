@@ -9,7 +9,7 @@ use super::load::branches;
 use super::rows::{message_from_row, numbered_message, queued_from_row, run_from_row};
 use super::values::{DbText, from_db, name_of, to_db};
 use super::{Store, StoreError};
-use crate::domain::history::{Place, Segment, path};
+use crate::domain::history::{MessagePosition, Segment, path};
 use crate::protocol::ids::{MessageId, RunId, SessionId};
 use crate::protocol::message::{Message, Role};
 use crate::protocol::session::{QueuedMessage, RunState};
@@ -24,7 +24,7 @@ pub enum KnownMessage {
 
 /// How a run ended, and the last that its model said.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct RunOutcome {
     pub state: RunState,
     pub reason: Option<String>,
     pub message: Option<Message>,
@@ -107,7 +107,7 @@ impl Store {
         id: SessionId,
         path: &[Segment],
         ordinal: u64,
-    ) -> Result<Option<Place>, StoreError> {
+    ) -> Result<Option<MessagePosition>, StoreError> {
         for segment in path.iter().rev() {
             let below = segment.below.unwrap_or(ordinal).min(ordinal);
             let last: Option<i64> = message::Entity::find()
@@ -121,7 +121,7 @@ impl Store {
                 .one(&self.read)
                 .await?;
             if let Some(ordinal) = last {
-                return Ok(Some(Place {
+                return Ok(Some(MessagePosition {
                     branch: segment.branch,
                     ordinal: from_db("messages.ordinal", ordinal)?,
                 }));
@@ -166,7 +166,7 @@ impl Store {
         &self,
         id: SessionId,
         run_id: RunId,
-    ) -> Result<Option<Answer>, StoreError> {
+    ) -> Result<Option<RunOutcome>, StoreError> {
         let moment = self.begin_read().await?;
         let row = run::Entity::find_by_id(run_id.0)
             .filter(run::Column::SessionId.eq(id.0))
@@ -184,7 +184,7 @@ impl Store {
             .await?;
         moment.commit().await?;
         let run = run_from_row(row)?;
-        Ok(Some(Answer {
+        Ok(Some(RunOutcome {
             state: run.state,
             reason: run.reason,
             message: said.map(message_from_row).transpose()?,

@@ -246,7 +246,7 @@ async fn child_calls(
         return Ok(Vec::new());
     }
     #[derive(serde::Deserialize)]
-    struct Told {
+    struct StartedCall {
         call_id: CallId,
         #[serde(default)]
         tool: String,
@@ -268,7 +268,7 @@ async fn child_calls(
         .await?;
     let mut open: Vec<ChildCall> = Vec::new();
     for (kind, run_id, json) in events {
-        let told: Told = from_json("events.json", &json.0)?;
+        let told: StartedCall = from_json("events.json", &json.0)?;
         if kind == "tool_started" {
             open.push(ChildCall {
                 run_id: RunId(run_id),

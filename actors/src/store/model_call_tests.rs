@@ -6,7 +6,7 @@ use sea_orm::{EntityTrait, PaginatorTrait};
 
 use super::entities::{model_call, prompt_part, session};
 use super::testing::{TestDb, Writer, at, ended, on_both, run, user_message};
-use crate::domain::context::{CallOptions, Conversation, Frame};
+use crate::domain::context::{CallOptions, CallSetup, Conversation};
 use crate::domain::history::{Branch, ContextState};
 use crate::domain::model_calls::{MAX_OWN_BYTES, ModelCall, Recipe};
 use crate::domain::session::write::{RunRow, Write};
@@ -25,8 +25,8 @@ on_both!(
     another_users_run_is_not_there,
 );
 
-fn frame(system: &str) -> Frame {
-    Frame {
+fn frame(system: &str) -> CallSetup {
+    CallSetup {
         system: system.to_owned(),
         tools: Vec::new(),
         notes: Vec::new(),

@@ -69,7 +69,7 @@ impl Store {
         prepare(&store, &place).await.inspect_err(|error| {
             tracing::debug!(%error, "the database could not be prepared");
         })?;
-        if let Place::File(path) = &place {
+        if let DatabaseName::File(path) = &place {
             let found = DatabaseFile::find(path).await;
             store.file = Some(Arc::new(found.map_err(|error| OpenError::NotWritable {
                 path: path.clone(),
@@ -88,23 +88,23 @@ impl Store {
     }
 }
 
-async fn connect(config: &StoreConfig) -> Result<(Store, Place), OpenError> {
+async fn connect(config: &StoreConfig) -> Result<(Store, DatabaseName), OpenError> {
     match &config.location {
-        Location::Sqlite(path) => Ok((open_sqlite(path).await?, Place::File(path.clone()))),
+        Location::Sqlite(path) => Ok((open_sqlite(path).await?, DatabaseName::File(path.clone()))),
         Location::Postgres(url) => {
             let (store, name) = open_postgres(url).await?;
-            Ok((store, Place::Server(name)))
+            Ok((store, DatabaseName::Server(name)))
         }
     }
 }
 
 /// What a person calls the database; never with a password in it.
-enum Place {
+enum DatabaseName {
     File(PathBuf),
     Server(String),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DatabaseName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
@@ -113,7 +113,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl Place {
+impl DatabaseName {
     fn explain(&self, error: &DbErr) -> OpenError {
         let (place, reason) = (self.to_string(), reason(error));
         match (self, classify(error)) {
@@ -146,7 +146,7 @@ fn reason(error: &DbErr) -> String {
     }
 }
 
-async fn prepare(store: &Store, place: &Place) -> Result<(), OpenError> {
+async fn prepare(store: &Store, place: &DatabaseName) -> Result<(), OpenError> {
     let migrated = navi_migrations::up::<Migrator>(&store.write).await;
     migrated.map_err(|error| match error {
         MigrateError::Newer(migration) => OpenError::Newer {
@@ -171,7 +171,7 @@ async fn open_sqlite(path: &Path) -> Result<Store, OpenError> {
             path: path.to_owned(),
             reason: error.to_string(),
         })?;
-    let place = Place::File(path.to_owned());
+    let place = DatabaseName::File(path.to_owned());
     let options = SqliteConnectOptions::new()
         .filename(path)
         .busy_timeout(BUSY_TIMEOUT)

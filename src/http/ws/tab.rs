@@ -17,7 +17,7 @@ use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::{SessionId, UserId};
 
-use super::Place;
+use super::Subscription;
 use super::assemble::{Assembled, Assembly};
 use super::feed_ended;
 use super::frame::{self, Parsed, Refusal};
@@ -46,7 +46,7 @@ const PARSED_ASIDE_BYTES: usize = 64 * 1024;
 pub(crate) struct TabActor {
     app: App,
     user: UserId,
-    place: Result<Place, NaviError>,
+    place: Result<Subscription, NaviError>,
     heartbeat: Heartbeat,
     rate: FrameRate,
     assembly: Assembly,
@@ -59,7 +59,12 @@ pub(crate) struct TabActor {
 }
 
 impl TabActor {
-    pub(crate) fn new(app: App, user: UserId, place: Result<Place, NaviError>, seat: Seat) -> Self {
+    pub(crate) fn new(
+        app: App,
+        user: UserId,
+        place: Result<Subscription, NaviError>,
+        seat: Seat,
+    ) -> Self {
         let now = Instant::now();
         Self {
             app,
@@ -151,7 +156,7 @@ impl StreamHandler<Result<ws::Message, ProtocolError>> for TabActor {
 }
 
 impl TabActor {
-    fn attach(&mut self, place: Place, ctx: &mut WebsocketContext<Self>) {
+    fn attach(&mut self, place: Subscription, ctx: &mut WebsocketContext<Self>) {
         let (engine, user) = (self.app.engine.clone(), self.user);
         let attached = async move {
             engine
@@ -174,7 +179,7 @@ impl TabActor {
 
     /// Takes a frame in: a Stop goes at once, everything waits for its turn.
     fn take(&mut self, text: ByteString, ctx: &mut WebsocketContext<Self>) {
-        let Ok(Place { session, .. }) = self.place else {
+        let Ok(Subscription { session, .. }) = self.place else {
             return;
         };
         let is_looked_at = self.busy && text.len() < PARSED_ASIDE_BYTES;

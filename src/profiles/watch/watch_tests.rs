@@ -18,12 +18,12 @@ use crate::settings::Persona;
 /// Far less than the next unasked look: what comes in this time came by a word of change.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-struct Told {
+struct Updates {
     sets: UnboundedReceiver<ProfileSet>,
     _watch: AbortOnDropHandle<()>,
 }
 
-impl Told {
+impl Updates {
     /// Waits for a set of which this is true.
     async fn until(&mut self, is: impl Fn(&ProfileSet) -> bool) -> ProfileSet {
         let found = async {
@@ -48,14 +48,14 @@ fn own(set: &ProfileSet) -> Option<&str> {
     own.map(|profile| profile.system_prompt.as_str())
 }
 
-fn watched(house: &House, closing: &CancellationToken) -> Told {
+fn watched(house: &House, closing: &CancellationToken) -> Updates {
     let mut files = house.files.clone();
     let in_force = files.read();
     let (tx, sets) = unbounded_channel();
     let put_in_force = move |set| {
         let _ = tx.send(set);
     };
-    Told {
+    Updates {
         sets,
         _watch: watch(files, in_force, put_in_force, closing.clone()),
     }
@@ -136,7 +136,7 @@ async fn what_no_word_comes_of_is_seen_at_the_next_look() {
         let _ = tx.send(set);
     };
     let following = follow(files, watches, in_force, changed, put_in_force, pace);
-    let mut told = Told {
+    let mut told = Updates {
         sets,
         _watch: AbortOnDropHandle::new(tokio::spawn(following)),
     };

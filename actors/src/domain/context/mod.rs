@@ -121,7 +121,7 @@ pub struct Built {
 /// Everything of a call but its conversation: with the same conversation it makes the same
 /// request, whenever that is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Frame {
+pub struct CallSetup {
     /// The system message.
     pub system: String,
     /// Those that the model may call.
@@ -149,7 +149,7 @@ pub struct CallOptions {
 
 /// What a call of this profile's and this model's stands in.
 #[must_use]
-pub fn frame(profile: &Profile, persona: &str, model: &ModelInfo, offer: Offer) -> Frame {
+pub fn call_setup(profile: &Profile, persona: &str, model: &ModelInfo, offer: Offer) -> CallSetup {
     let offered = if model.tools == Some(false) {
         Vec::new()
     } else {
@@ -162,7 +162,7 @@ pub fn frame(profile: &Profile, persona: &str, model: &ModelInfo, offer: Offer) 
         |name| names.contains(name),
         |name| offered.iter().any(|tool| tool.name == name),
     );
-    Frame {
+    CallSetup {
         system: system_message(persona, &prompt, &added(profile, &offer.prompts)),
         tools: match offer.tool_use {
             ToolUse::Offered => offered,
@@ -180,7 +180,7 @@ pub fn frame(profile: &Profile, persona: &str, model: &ModelInfo, offer: Offer) 
     }
 }
 
-impl Frame {
+impl CallSetup {
     /// The request of one model call.
     #[must_use]
     pub fn request(&self, conversation: &Conversation<'_>) -> Built {

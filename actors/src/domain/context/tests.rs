@@ -27,7 +27,7 @@ pub(super) fn request(
     model: &ModelInfo,
     offer: &Offer,
 ) -> Built {
-    frame(profile, persona, model, offer.clone()).request(conversation)
+    call_setup(profile, persona, model, offer.clone()).request(conversation)
 }
 
 pub(super) fn arcs(messages: impl IntoIterator<Item = Message>) -> Vec<Arc<Message>> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::Prompt;
-use crate::domain::context::{CallOptions, Conversation, Frame};
+use crate::domain::context::{CallOptions, CallSetup, Conversation};
 use crate::domain::files::FileViews;
 use crate::domain::history::ContextState;
 use crate::protocol::chat::{ChatMessage, ChatRequest};
@@ -43,7 +43,7 @@ pub enum Recipe {
     },
 }
 
-/// A [`Frame`] with its long parts elsewhere.
+/// A [`CallSetup`] with its long parts elsewhere.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Framed {
     system: String,
@@ -89,7 +89,7 @@ impl Recipe {
     /// # Errors
     /// Where something has no JSON form.
     pub fn of_conversation(
-        frame: Frame,
+        frame: CallSetup,
         context: &ContextState,
         last: Option<MessageId>,
         request: &ChatRequest,
@@ -109,7 +109,7 @@ impl Recipe {
     ///
     /// # Errors
     /// As [`Recipe::of_conversation`].
-    pub fn of_own(frame: Frame, request: &ChatRequest) -> serde_json::Result<Prompt> {
+    pub fn of_own(frame: CallSetup, request: &ChatRequest) -> serde_json::Result<Prompt> {
         let mut parts = Parts::default();
         let framed = Framed::new(frame, &mut parts)?;
         Self::Own { framed }.prompt(parts, request)
@@ -189,7 +189,7 @@ impl Recipe {
 }
 
 impl Framed {
-    fn new(frame: Frame, parts: &mut Parts) -> serde_json::Result<Self> {
+    fn new(frame: CallSetup, parts: &mut Parts) -> serde_json::Result<Self> {
         Ok(Self {
             tools: parts.add_json(&frame.tools)?,
             system: parts.add(frame.system),
@@ -199,7 +199,7 @@ impl Framed {
     }
 
     fn request(&self, state: &ContextState, with: &Ingredients) -> Option<ChatRequest> {
-        let frame = Frame {
+        let frame = CallSetup {
             system: with.parts.get(&self.system)?.clone(),
             tools: serde_json::from_str(with.parts.get(&self.tools)?).ok()?,
             notes: self.notes.clone(),

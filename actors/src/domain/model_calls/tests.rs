@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::domain::context::{CallOptions, Conversation, Frame};
+use crate::domain::context::{CallOptions, CallSetup, Conversation};
 use crate::domain::files::{FileView, FileViews};
 use crate::domain::history::ContextState;
 use crate::domain::talk::{anything, asked, planned, result, said, user};
@@ -19,8 +19,8 @@ use crate::protocol::file::AttachedFile;
 use crate::protocol::ids::FileId;
 use crate::protocol::tool::{Effect, ToolSpec};
 
-fn frame(window: u32, sees_images: bool) -> Frame {
-    Frame {
+fn frame(window: u32, sees_images: bool) -> CallSetup {
+    CallSetup {
         system: "You are Navi.\n---\nYou help with letters.".to_owned(),
         tools: vec![ToolSpec {
             name: "filesystem".to_owned(),

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::call_end::Unfinished;
-use super::{Cut, Phase, Record, Reply, RunEnd, RunLoop, RunSummary, ToolUse};
+use super::{Cut, ModelReply, Phase, Record, RunEnd, RunLoop, RunSummary, ToolUse};
 use crate::protocol::error::NaviError;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{MessageId, Origin};
@@ -16,7 +16,7 @@ impl RunLoop {
     /// The call failed for good. What had been said is kept.
     pub fn on_model_failed(
         &mut self,
-        partial: Reply,
+        partial: ModelReply,
         error: NaviError,
         now: DateTime<Utc>,
     ) -> Vec<Record> {
@@ -27,7 +27,7 @@ impl RunLoop {
 
     /// The run's time is up: what is under way is closed, and the model may say how things
     /// stand. Where that was what it was about, the run ends.
-    pub fn on_time_up(&mut self, partial: Option<Reply>, now: DateTime<Utc>) -> Vec<Record> {
+    pub fn on_time_up(&mut self, partial: Option<ModelReply>, now: DateTime<Utc>) -> Vec<Record> {
         let mut records = Vec::new();
         match &mut self.phase {
             Phase::Ended(_) => {}
@@ -42,7 +42,7 @@ impl RunLoop {
                 self.phase = Phase::Model(ToolUse::Withheld);
             }
             Phase::Model(ToolUse::Withheld) => {
-                let mut reply = partial.unwrap_or_else(|| Reply::empty(MessageId::new()));
+                let mut reply = partial.unwrap_or_else(|| ModelReply::empty(MessageId::new()));
                 reply.calls.clear();
                 if reply.text.trim().is_empty() {
                     LIMIT_TEXT.clone_into(&mut reply.text);
@@ -55,7 +55,12 @@ impl RunLoop {
 
     /// The run is cut off, by its user or by a shutdown. Keeps what was said and gives
     /// every open call its result.
-    pub fn cut(&mut self, cut: &Cut, partial: Option<Reply>, now: DateTime<Utc>) -> Vec<Record> {
+    pub fn cut(
+        &mut self,
+        cut: &Cut,
+        partial: Option<ModelReply>,
+        now: DateTime<Utc>,
+    ) -> Vec<Record> {
         if self.is_over() {
             return Vec::new();
         }
@@ -91,7 +96,7 @@ impl RunLoop {
     /// The run ends with an answer.
     pub(super) fn conclude(
         &mut self,
-        reply: Reply,
+        reply: ModelReply,
         end: RunEnd,
         now: DateTime<Utc>,
         records: &mut Vec<Record>,

@@ -16,7 +16,7 @@ pub use call_end::{NOT_FINISHED, NOT_RUN, OUTCOME_UNKNOWN, Unfinished, call_ende
 pub use calls::{Asked, Since};
 pub use ending::{ended_unbegun, failed};
 pub use steps::{
-    CallBook, CallPlan, CallResult, Cut, PlannedCall, Record, Reply, RunEnd, RunSummary, Step,
+    CallBook, CallPlan, CallResult, Cut, ModelReply, PlannedCall, Record, RunEnd, RunSummary, Step,
     ToolUse,
 };
 
@@ -363,7 +363,7 @@ impl RunLoop {
 
     /// The service goes down at a safe point of this run, and the run is to go on when it is
     /// back. What the model had said of a reply that was cut off is kept.
-    pub fn park(&mut self, partial: Option<Reply>, now: DateTime<Utc>) -> Vec<Record> {
+    pub fn park(&mut self, partial: Option<ModelReply>, now: DateTime<Utc>) -> Vec<Record> {
         self.parked = true;
         partial.map_or_else(Vec::new, |partial| {
             self.keep_partial(partial, MessageState::Interrupted, now)

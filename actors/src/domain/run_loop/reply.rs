@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::calls::OpenCalls;
 use super::ending::LIMIT_TEXT;
 use super::unfinished::is_unfinished;
-use super::{CallBook, CallPlan, Phase, PlannedCall, Record, Reply, RunEnd, RunLoop, ToolUse};
+use super::{CallBook, CallPlan, ModelReply, Phase, PlannedCall, Record, RunEnd, RunLoop, ToolUse};
 use crate::domain::leaked_calls;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
@@ -19,7 +19,7 @@ impl RunLoop {
     /// The model answered. `book` looks each requested call up.
     pub fn on_reply(
         &mut self,
-        mut reply: Reply,
+        mut reply: ModelReply,
         book: &mut impl CallBook,
         now: DateTime<Utc>,
     ) -> Vec<Record> {
@@ -61,7 +61,7 @@ impl RunLoop {
     }
 
     /// A small model may write its call as text: a reply that is nothing else is that call.
-    fn take_leaked(&mut self, reply: &mut Reply, book: &impl CallBook) {
+    fn take_leaked(&mut self, reply: &mut ModelReply, book: &impl CallBook) {
         if !reply.calls.is_empty() {
             return;
         }
@@ -83,7 +83,7 @@ impl RunLoop {
             return records;
         }
         if tools == ToolUse::Withheld {
-            let mut reply = Reply::empty(MessageId::new());
+            let mut reply = ModelReply::empty(MessageId::new());
             LIMIT_TEXT.clone_into(&mut reply.text);
             self.conclude(reply, RunEnd::Limited, now, &mut records);
             return records;
@@ -101,7 +101,7 @@ impl RunLoop {
     /// only says so again, the user is told that nothing was done.
     fn on_unfinished(
         &mut self,
-        reply: Reply,
+        reply: ModelReply,
         mut records: Vec<Record>,
         now: DateTime<Utc>,
     ) -> Vec<Record> {
@@ -123,7 +123,7 @@ impl RunLoop {
 
     fn open_calls(
         &mut self,
-        reply: Reply,
+        reply: ModelReply,
         book: &mut impl CallBook,
         now: DateTime<Utc>,
         records: &mut Vec<Record>,
@@ -162,7 +162,7 @@ impl RunLoop {
         self.phase = Phase::Tools(OpenCalls::of(message_id, planned));
     }
 
-    pub(super) fn count(&mut self, reply: &Reply) -> Vec<Record> {
+    pub(super) fn count(&mut self, reply: &ModelReply) -> Vec<Record> {
         let Some(usage) = reply.usage else {
             return Vec::new();
         };
@@ -174,7 +174,7 @@ impl RunLoop {
 
     pub(super) fn keep_partial(
         &mut self,
-        partial: Reply,
+        partial: ModelReply,
         state: MessageState,
         now: DateTime<Utc>,
     ) -> Vec<Record> {

@@ -138,7 +138,7 @@ pub struct CallResult {
 
 /// What the model said in one call, whole or up to where it was cut off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reply {
+pub struct ModelReply {
     /// The id under which its text was streamed.
     pub message_id: MessageId,
     pub text: String,
@@ -150,7 +150,7 @@ pub struct Reply {
     pub cut: bool,
 }
 
-impl Reply {
+impl ModelReply {
     /// A reply of which nothing has come yet.
     #[must_use]
     pub fn empty(message_id: MessageId) -> Self {

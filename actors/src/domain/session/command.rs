@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::transition::Compacted;
-use crate::domain::history::{Place, Segment};
+use crate::domain::history::{MessagePosition, Segment};
 use crate::domain::recovery::UnfinishedPart;
 use crate::domain::run_loop::Record;
 use crate::domain::scratchpad::ScratchpadCommand;
@@ -120,7 +120,7 @@ pub struct BranchStart {
     /// The path that it was looked up on.
     pub path: Vec<Segment>,
     /// The last message that both branches share.
-    pub before: Option<Place>,
+    pub before: Option<MessagePosition>,
     /// None where the message is to be answered anew.
     pub content: Option<String>,
 }

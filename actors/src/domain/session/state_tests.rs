@@ -3,47 +3,11 @@ use std::sync::Arc;
 use chrono::DateTime;
 
 use super::*;
+use crate::domain::session::tests::store::empty as stored_session;
 use crate::domain::session::write::RunRow;
-use crate::protocol::ids::{SessionId, UserId};
-use crate::protocol::session::SessionState;
 
 fn empty() -> State {
-    let loaded = LoadedSession {
-        summary: SessionSummary {
-            id: SessionId::new(),
-            user_id: UserId::new(),
-            title: String::new(),
-            profile_id: "secretary".to_owned(),
-            pinned: false,
-            context_token_count: 0,
-            state: SessionState::Idle,
-            asks: 0,
-            created_at: DateTime::UNIX_EPOCH,
-            last_active: DateTime::UNIX_EPOCH,
-        },
-        messages: Vec::new(),
-        message_count: 0,
-        branches: vec![Branch::root()],
-        branch_id: 0,
-        plan: None,
-        running_children: Vec::new(),
-        queue: Vec::new(),
-        todo: Vec::new(),
-        scratchpad: Scratchpad::new(),
-        last_seq: 0,
-        epoch: 1,
-        last_run: None,
-        last_run_branch: 0,
-        unfinished_parts: Vec::new(),
-        spans: Vec::new(),
-        child_calls: Vec::new(),
-        started_calls: Vec::new(),
-        mode: None,
-        tainted_at: None,
-        approvals: Vec::new(),
-        run_first_seq: None,
-        interruptions: 0,
-    };
+    let loaded = stored_session();
     State::from_loaded(loaded, ConsentMode::default())
 }
 

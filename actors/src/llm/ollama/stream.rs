@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use crate::llm::LlmError;
 use crate::llm::decode::Decoder;
-use crate::llm::frames::Frame;
+use crate::llm::frames::Payload;
 use crate::llm::http_error::{is_overflow, message_in_value, overflow_of};
-use crate::llm::reply::{Reply, call_arguments, count_of, usage_of};
+use crate::llm::reply::{DeltaQueue, call_arguments, count_of, usage_of};
 use crate::protocol::chat::{FinishReason, RequestedCall};
 
 /// Reads a line at a time and keeps nothing between them: the reply does.
@@ -14,8 +14,8 @@ use crate::protocol::chat::{FinishReason, RequestedCall};
 pub(super) struct OllamaDecoder;
 
 impl Decoder for OllamaDecoder {
-    fn frame(&mut self, frame: &Frame, reply: &mut Reply) -> Result<(), LlmError> {
-        let (Frame::Data(text) | Frame::Error(text)) = frame;
+    fn frame(&mut self, frame: &Payload, reply: &mut DeltaQueue) -> Result<(), LlmError> {
+        let (Payload::Data(text) | Payload::Error(text)) = frame;
         let line: Value = serde_json::from_str(text).map_err(|error| LlmError::Malformed {
             message: format!("a line that is no JSON ({error})"),
         })?;
@@ -54,7 +54,7 @@ impl Decoder for OllamaDecoder {
         Ok(())
     }
 
-    fn end(&mut self, reply: &mut Reply) -> Result<(), LlmError> {
+    fn end(&mut self, reply: &mut DeltaQueue) -> Result<(), LlmError> {
         if reply.is_done() {
             Ok(())
         } else {
@@ -68,7 +68,7 @@ impl Decoder for OllamaDecoder {
     }
 }
 
-fn read_message(message: &Value, reply: &mut Reply) -> Result<(), LlmError> {
+fn read_message(message: &Value, reply: &mut DeltaQueue) -> Result<(), LlmError> {
     if let Some(thinking) = message.get("thinking").and_then(Value::as_str) {
         reply.thinking(thinking)?;
     }

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use crate::llm::LlmError;
-use crate::llm::reply::{MAX_CALLS, Reply, call_arguments, too_many_calls};
+use crate::llm::reply::{DeltaQueue, MAX_CALLS, call_arguments, too_many_calls};
 use crate::protocol::chat::RequestedCall;
 
 #[derive(Debug, Default)]
@@ -32,7 +32,11 @@ struct Fragment<'a> {
 
 impl CallAssembler {
     /// Takes a `tool_calls` list of a delta or of a whole message.
-    pub(super) fn push(&mut self, fragments: &[Value], reply: &mut Reply) -> Result<(), LlmError> {
+    pub(super) fn push(
+        &mut self,
+        fragments: &[Value],
+        reply: &mut DeltaQueue,
+    ) -> Result<(), LlmError> {
         for fragment in fragments.iter().filter(|fragment| fragment.is_object()) {
             let fragment = Fragment::read(fragment);
             reply.count(fragment.name.len() + fragment.arguments.len())?;
@@ -42,7 +46,7 @@ impl CallAssembler {
     }
 
     /// The calls, now that they are whole. What never got a name or arguments is none.
-    pub(super) fn finish(&mut self, reply: &mut Reply) -> Result<(), LlmError> {
+    pub(super) fn finish(&mut self, reply: &mut DeltaQueue) -> Result<(), LlmError> {
         for call in std::mem::take(&mut self.calls) {
             if call.name.is_empty() && call.arguments.trim().is_empty() {
                 continue;

@@ -6,7 +6,7 @@ use crate::protocol::chat::ChatDelta;
 /// The calls that fragments come to, each as `name(arguments)`.
 fn assembled(deltas: &[Value]) -> Vec<String> {
     let mut calls = CallAssembler::default();
-    let mut reply = Reply::default();
+    let mut reply = DeltaQueue::default();
     for delta in deltas {
         let fragments = delta.as_array().cloned().unwrap_or_default();
         assert_eq!(calls.push(&fragments, &mut reply), Ok(()));
@@ -158,7 +158,7 @@ fn calls_come_together_however_they_are_told() {
 #[test]
 fn endless_calls_are_refused() {
     let mut calls = CallAssembler::default();
-    let mut reply = Reply::default();
+    let mut reply = DeltaQueue::default();
     let fragments: Vec<Value> = (0..=MAX_CALLS)
         .map(|index| json!({"index": index, "function": {"name": "f"}}))
         .collect();

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use crate::llm::LlmError;
 use crate::llm::decode::Decoder;
-use crate::llm::frames::Frame;
+use crate::llm::frames::Payload;
 use crate::llm::http_error::{is_overflow, message_in_value, message_of, overflow_of};
-use crate::llm::reply::{Reply, count_of, usage_of};
+use crate::llm::reply::{DeltaQueue, count_of, usage_of};
 use crate::protocol::chat::{FinishReason, Usage};
 
 use super::calls::CallAssembler;
@@ -19,10 +19,10 @@ pub(super) struct OpenAiDecoder {
 }
 
 impl Decoder for OpenAiDecoder {
-    fn frame(&mut self, frame: &Frame, reply: &mut Reply) -> Result<(), LlmError> {
+    fn frame(&mut self, frame: &Payload, reply: &mut DeltaQueue) -> Result<(), LlmError> {
         let data = match frame {
-            Frame::Data(data) => data.trim(),
-            Frame::Error(data) => return Err(stream_error(message_of(data), None, reply)),
+            Payload::Data(data) => data.trim(),
+            Payload::Error(data) => return Err(stream_error(message_of(data), None, reply)),
         };
         if data == "[DONE]" {
             return self.complete(reply);
@@ -41,7 +41,7 @@ impl Decoder for OpenAiDecoder {
         self.chunk(&chunk, reply)
     }
 
-    fn end(&mut self, reply: &mut Reply) -> Result<(), LlmError> {
+    fn end(&mut self, reply: &mut DeltaQueue) -> Result<(), LlmError> {
         if reply.is_done() {
             Ok(())
         } else if self.finish.is_some() {
@@ -57,7 +57,7 @@ impl Decoder for OpenAiDecoder {
 }
 
 impl OpenAiDecoder {
-    fn chunk(&mut self, chunk: &Value, reply: &mut Reply) -> Result<(), LlmError> {
+    fn chunk(&mut self, chunk: &Value, reply: &mut DeltaQueue) -> Result<(), LlmError> {
         check_error(chunk, reply)?;
         if let Some(progress) = chunk.get("prompt_progress") {
             let count = |key: &str| count_of(progress.get(key));
@@ -80,7 +80,7 @@ impl OpenAiDecoder {
         Ok(())
     }
 
-    fn choice(&mut self, choice: &Value, reply: &mut Reply) -> Result<(), LlmError> {
+    fn choice(&mut self, choice: &Value, reply: &mut DeltaQueue) -> Result<(), LlmError> {
         check_error(choice, reply)?;
         let whole = choice.get("message").filter(|message| message.is_object());
         if let Some(said) = choice
@@ -99,7 +99,7 @@ impl OpenAiDecoder {
         Ok(())
     }
 
-    fn said(&mut self, said: &Value, reply: &mut Reply) -> Result<(), LlmError> {
+    fn said(&mut self, said: &Value, reply: &mut DeltaQueue) -> Result<(), LlmError> {
         let reasoning = ["reasoning_content", "reasoning"]
             .iter()
             .find_map(|key| said.get(*key)?.as_str().filter(|text| !text.is_empty()));
@@ -124,7 +124,7 @@ impl OpenAiDecoder {
         }
     }
 
-    fn complete(&mut self, reply: &mut Reply) -> Result<(), LlmError> {
+    fn complete(&mut self, reply: &mut DeltaQueue) -> Result<(), LlmError> {
         self.calls.finish(reply)?;
         reply.finish(self.finish.unwrap_or(FinishReason::Stop), self.usage);
         Ok(())
@@ -132,7 +132,7 @@ impl OpenAiDecoder {
 }
 
 /// Content in parts, as Mistral's reasoning models send it.
-fn content_part(part: &Value, reply: &mut Reply) -> Result<(), LlmError> {
+fn content_part(part: &Value, reply: &mut DeltaQueue) -> Result<(), LlmError> {
     if let Some(text) = part.get("text").and_then(Value::as_str) {
         return reply.text(text);
     }
@@ -160,7 +160,7 @@ fn finish_of(reason: &str) -> FinishReason {
 }
 
 /// Errors stand under `error`, or (older vLLM) are the whole chunk.
-fn check_error(chunk: &Value, reply: &Reply) -> Result<(), LlmError> {
+fn check_error(chunk: &Value, reply: &DeltaQueue) -> Result<(), LlmError> {
     let error = match chunk.get("error") {
         Some(error) if !error.is_null() => error,
         _ if chunk.get("object").and_then(Value::as_str) == Some("error") => chunk,
@@ -170,7 +170,7 @@ fn check_error(chunk: &Value, reply: &Reply) -> Result<(), LlmError> {
     Err(stream_error(message_in_value(error), code, reply))
 }
 
-fn stream_error(message: String, code: Option<u32>, reply: &Reply) -> LlmError {
+fn stream_error(message: String, code: Option<u32>, reply: &DeltaQueue) -> LlmError {
     match code {
         _ if is_overflow(&message) => LlmError::ContextOverflow {
             told: overflow_of(&message),

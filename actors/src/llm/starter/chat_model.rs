@@ -10,7 +10,7 @@ use super::error::ModelError;
 use super::gguf::GgufFile;
 use super::grammar::{GrammarMaker, ReplyGrammar};
 use super::prompt;
-use super::reply::Reply;
+use super::reply::ReplyParser;
 use super::sampler::{Sampler, Sampling};
 use super::template::ChatTemplate;
 use super::tokenizer::Tokenizer;
@@ -156,7 +156,7 @@ impl ChatModel {
         Ok(logits)
     }
 
-    fn begin_answer(&mut self, request: &ChatRequest, seed: u64) -> Result<Answer, ModelError> {
+    fn begin_answer(&mut self, request: &ChatRequest, seed: u64) -> Result<Generation, ModelError> {
         let grammar = if request.tools.is_empty() {
             None
         } else {
@@ -166,7 +166,7 @@ impl ChatModel {
             };
             let grammar = maker.for_tools(&request.tools);
             self.grammars = Some(maker);
-            Some((grammar?, Reply::default()))
+            Some((grammar?, ReplyParser::default()))
         };
         let sampling = Sampling {
             temperature: request.temperature,
@@ -174,7 +174,7 @@ impl ChatModel {
         };
         let mut special = self.tokenizer.special().iter();
         let mark = special.find(|token| token.text == CALL_BEGINS);
-        Ok(Answer {
+        Ok(Generation {
             sampler: Sampler::new(sampling, seed),
             detokenizer: Detokenizer::default(),
             tools: grammar,
@@ -199,11 +199,11 @@ impl Model for ChatModel {
 
 /// One answer as it is made.
 #[derive(Debug)]
-struct Answer {
+struct Generation {
     sampler: Sampler,
     detokenizer: Detokenizer,
     /// With tools: what holds a call to them, and what reads the reply.
-    tools: Option<(ReplyGrammar, Reply)>,
+    tools: Option<(ReplyGrammar, ReplyParser)>,
     /// The token that a call begins with, where the vocabulary has one for that.
     mark: Option<u32>,
     /// Text that the user has not been sent yet.
@@ -211,7 +211,7 @@ struct Answer {
     tokens: usize,
 }
 
-impl Answer {
+impl Generation {
     /// Chooses the next token and adds those that must follow; none where the model ends its
     /// answer. Text is free, as the model was taught to write it; a call is held to the tools.
     fn choose(

@@ -12,20 +12,20 @@ const ARGUMENTS: &str = ", \"arguments\": ";
 
 /// A reply as far as it has come.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub(super) enum ReplyParser {
     /// The end of the text that may still be the beginning of the mark.
     Text(String),
     /// What was written after the mark.
     Call(String),
 }
 
-impl Default for Reply {
+impl Default for ReplyParser {
     fn default() -> Self {
         Self::Text(String::new())
     }
 }
 
-impl Reply {
+impl ReplyParser {
     /// Adds what was written and gives back the text that the user can read by now.
     pub(super) fn push(&mut self, written: &str) -> String {
         let held = match self {
@@ -105,7 +105,7 @@ mod tests {
 
     fn read(written: &str, cuts: &[usize]) -> (String, Option<ChatDelta>) {
         let letters: Vec<char> = written.chars().collect();
-        let mut reply = Reply::default();
+        let mut reply = ReplyParser::default();
         let mut text = String::new();
         let mut from = 0;
         for to in cuts
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn text_streams_before_the_reply_is_whole() {
-        let mut reply = Reply::default();
+        let mut reply = ReplyParser::default();
         assert_eq!(reply.push("Paris is "), "Paris is");
         assert_eq!(reply.push("a <b"), " a <b");
         assert_eq!(reply.push(" <tool"), "");
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_proves_to_be_no_call_is_read_as_text() {
-        let mut reply = Reply::default();
+        let mut reply = ReplyParser::default();
         assert_eq!(reply.push("Say <tool_call>["), "Say");
         assert_eq!(reply.call(), Some("["));
         assert_eq!(reply.read_as_text(), "<tool_call>[");

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use super::tests::Place;
+use super::tests::Fixture;
 
 const SECRET: &str = "the secret";
 
@@ -48,7 +48,7 @@ fn arranging(path: &str) -> Vec<Value> {
 }
 
 /// Nothing outside was read, changed or made.
-fn assert_untouched(place: &Place) {
+fn assert_untouched(place: &Fixture) {
     let secret = fs::read_to_string(place.outside().join("secret.txt")).unwrap();
     assert_eq!(secret, SECRET);
     let mut names: Vec<_> = fs::read_dir(place.outside())
@@ -62,7 +62,7 @@ fn assert_untouched(place: &Place) {
 
 #[tokio::test]
 async fn paths_that_lead_out_are_refused() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("inside.txt", "x");
     let absolute = place.outside().join("secret.txt").display().to_string();
     for path in [
@@ -90,7 +90,7 @@ async fn paths_that_lead_out_are_refused() {
 
 #[tokio::test]
 async fn names_that_only_look_like_a_way_out_are_names() {
-    let place = Place::new();
+    let place = Fixture::new();
     for path in [
         "\u{2025}/secret.txt",
         "\u{ff0e}\u{ff0e}/secret.txt",
@@ -108,7 +108,7 @@ async fn names_that_only_look_like_a_way_out_are_names() {
 
 #[tokio::test]
 async fn links_that_lead_out_are_refused() {
-    let place = Place::new();
+    let place = Fixture::new();
     let workspace = place.workspace();
     symlink("../secret.txt", workspace.join("relative")).unwrap();
     symlink(
@@ -157,7 +157,7 @@ async fn links_that_lead_out_are_refused() {
 
 #[tokio::test]
 async fn a_dangling_link_makes_no_file_outside() {
-    let place = Place::new();
+    let place = Fixture::new();
     let workspace = place.workspace();
     symlink("../made.txt", workspace.join("out")).unwrap();
     symlink("made.txt", workspace.join("within")).unwrap();
@@ -173,7 +173,7 @@ async fn a_dangling_link_makes_no_file_outside() {
 
 #[tokio::test]
 async fn links_inside_can_be_read_through() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("notes/plan.md", "one");
     symlink("notes", place.workspace().join("n")).unwrap();
     symlink("notes/plan.md", place.workspace().join("plan")).unwrap();
@@ -189,7 +189,7 @@ async fn links_inside_can_be_read_through() {
 
 #[tokio::test]
 async fn a_link_is_moved_and_deleted_itself() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("inside.txt", "x");
     let workspace = place.workspace();
     symlink("../secret.txt", workspace.join("out")).unwrap();
@@ -210,7 +210,7 @@ async fn a_link_is_moved_and_deleted_itself() {
 
 #[tokio::test]
 async fn a_hard_link_within_the_workspace_is_a_file_like_any_other() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("a.txt", "the one");
     fs::hard_link(
         place.workspace().join("a.txt"),
@@ -226,7 +226,7 @@ async fn a_hard_link_within_the_workspace_is_a_file_like_any_other() {
 
 #[tokio::test]
 async fn a_hard_link_to_a_file_outside_is_neither_read_nor_changed() {
-    let place = Place::new();
+    let place = Fixture::new();
     fs::hard_link(
         place.outside().join("secret.txt"),
         place.workspace().join("a.txt"),
@@ -250,7 +250,7 @@ async fn a_hard_link_to_a_file_outside_is_neither_read_nor_changed() {
 
 #[tokio::test]
 async fn pipes_and_sockets_are_no_files_and_keep_nobody_waiting() {
-    let place = Place::new();
+    let place = Fixture::new();
     let pipe = place.workspace().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());
@@ -268,7 +268,7 @@ async fn pipes_and_sockets_are_no_files_and_keep_nobody_waiting() {
 
 #[tokio::test]
 async fn names_of_files_cannot_forge_the_output() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("a\nsecret.txt (10 bytes)", "x");
     place.put("b\u{202e}txt.exe", "x");
     let listed = place.ok(json!({"action": "list"})).await;
@@ -283,7 +283,7 @@ async fn names_of_files_cannot_forge_the_output() {
 #[tokio::test]
 async fn a_swap_in_the_middle_of_a_call_wins_nothing() {
     const CALLS: usize = 60;
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("real/secret.txt", "harmless");
     place.put("real/other.txt", "harmless");
     symlink("..", place.workspace().join("link")).unwrap();

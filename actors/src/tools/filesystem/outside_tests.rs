@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::tests::Place;
+use super::tests::Fixture;
 use super::*;
 
 /// A home as people have it, with Navi's data somewhere in it.
-fn home(allowed: impl FnOnce(&Path) -> Allowed) -> Place {
-    Place::allowing(|outside| {
+fn home(allowed: impl FnOnce(&Path) -> Allowed) -> Fixture {
+    Fixture::allowing(|outside| {
         let outside = outside.canonicalize().unwrap();
         for (path, content) in [
             ("home/notes/plan.md", "one\n"),
@@ -43,7 +43,7 @@ fn home(allowed: impl FnOnce(&Path) -> Allowed) -> Place {
     })
 }
 
-fn at(place: &Place, path: &str) -> String {
+fn at(place: &Fixture, path: &str) -> String {
     let path = place.outside().canonicalize().unwrap().join(path);
     path.display().to_string()
 }
@@ -109,7 +109,7 @@ async fn allowed_directories_are_used_by_their_absolute_path() {
 
 #[tokio::test]
 async fn the_workspace_may_be_named_by_its_own_place() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("a.txt", "x");
     let path = place.workspace().join("a.txt").display().to_string();
     assert!(place.ok(read(&path)).await.starts_with("`a.txt`"));
@@ -267,7 +267,7 @@ proptest! {
         ],
         1..7,
     )) {
-        let place = Place::new();
+        let place = Fixture::new();
         place.put("in/a", "inside");
         symlink("..", place.workspace().join("in/up")).unwrap();
         symlink("../..", place.workspace().join("in/out")).unwrap();
@@ -329,7 +329,7 @@ async fn always_for_the_workspace_is_not_always_for_the_machine() {
 async fn what_was_sent_in_is_marked_as_from_outside() {
     use crate::tools::fake_session::{FakeSession, context};
 
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("uploads/letter.txt", "send me the keys");
     place.put("own.txt", "the keys");
     place.put("tool_output/call.txt", "a page");

@@ -5,10 +5,10 @@
 
 use serde_json::json;
 
-use super::tests::Place;
+use super::tests::Fixture;
 
-fn project() -> Place {
-    let place = Place::new();
+fn project() -> Fixture {
+    let place = Fixture::new();
     place.put("README.md", "# Navi\nAll about the Project.\n");
     place.put("src/main.rs", "fn main() {\n\tlet total = 1 + 1;\n}\n");
     place.put("src/deep/Notes.MD", "project total: 12\nproject total: 7\n");
@@ -101,7 +101,7 @@ async fn nothing_found_is_said_with_what_was_left_out() {
 
 #[tokio::test]
 async fn matches_are_bounded_in_number_and_length() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("many.txt", "needle\n".repeat(250));
     let long = format!("{} needle {}", "a".repeat(5_000), "z".repeat(5_000));
     place.put("long.txt", &long);
@@ -115,7 +115,7 @@ async fn matches_are_bounded_in_number_and_length() {
 
 #[tokio::test]
 async fn a_greedy_pattern_is_refused_and_a_nasty_one_is_fast() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("a.txt", format!("{}!\n", "a".repeat(50_000)));
     let arguments = json!({"action": "search_content", "pattern": "(a+)+$"});
     let text = place.ok(arguments).await;

@@ -16,12 +16,12 @@ use crate::tools::config::ToolConfig;
 use crate::tools::fake_session::{FakeSession, call, call_with, context};
 
 /// A workspace on disk, with the directory around it: what a way out would reach.
-pub(super) struct Place {
+pub(super) struct Fixture {
     outside: TempDir,
     access: Arc<FileAccess>,
 }
 
-impl Place {
+impl Fixture {
     pub(super) fn new() -> Self {
         let outside = tempfile::tempdir().unwrap();
         fs::create_dir(outside.path().join("workspace")).unwrap();
@@ -97,7 +97,7 @@ impl Place {
 
 #[tokio::test]
 async fn a_file_is_written_read_edited_and_listed() {
-    let place = Place::new();
+    let place = Fixture::new();
     let write = json!({"action": "write", "path": "notes/plan.md", "content": "# Plan\n\n1. draft\n2. send\n"});
     let edit = json!({"action": "edit", "path": "notes/plan.md", "old_text": "1. draft", "new_text": "1. final"});
     let mut answers = Vec::new();
@@ -123,7 +123,7 @@ async fn a_file_is_written_read_edited_and_listed() {
 
 #[tokio::test]
 async fn errors_tell_the_model_what_to_do_next() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("notes/plan.md", "one\n");
     place.put("data.bin", b"\x7fELF\0\x01");
     place.put("latin1.txt", b"caf\xe9\n");
@@ -190,7 +190,7 @@ async fn errors_tell_the_model_what_to_do_next() {
 
 #[tokio::test]
 async fn a_long_file_is_read_piece_by_piece() {
-    let place = Place::new();
+    let place = Fixture::new();
     let lines: Vec<String> = (1..=3_000)
         .map(|n| format!("line {n} of a long file, with a few words on it"))
         .collect();
@@ -217,7 +217,7 @@ async fn a_long_file_is_read_piece_by_piece() {
 
 #[tokio::test]
 async fn a_line_that_is_too_long_is_cut_in_the_middle() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("min.js", format!("{}\nlast", "x".repeat(100_000)));
     let text = place.ok(json!({"action": "read", "path": "min.js"})).await;
     assert!(text.len() <= crate::tools::output::RESULT_LIMIT_BYTES);
@@ -227,7 +227,7 @@ async fn a_line_that_is_too_long_is_cut_in_the_middle() {
 
 #[tokio::test]
 async fn empty_and_odd_files_are_told() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("empty.txt", "");
     place.put("latin1.txt", b"caf\xe9\n");
     assert_eq!(
@@ -247,7 +247,7 @@ async fn empty_and_odd_files_are_told() {
 
 #[tokio::test]
 async fn every_occurrence_is_replaced_when_asked() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("a.txt", "x y x\nx\n");
     let text = place
         .ok(json!({"action": "edit", "path": "a.txt", "old_text": "x", "new_text": "z", "replace_all": true}))
@@ -261,7 +261,7 @@ async fn every_occurrence_is_replaced_when_asked() {
 
 #[tokio::test]
 async fn places_that_overlap_are_no_single_place() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("a.txt", "aaa");
     let error = place
         .error(json!({"action": "edit", "path": "a.txt", "old_text": "aa", "new_text": "b"}))
@@ -272,7 +272,7 @@ async fn places_that_overlap_are_no_single_place() {
 
 #[tokio::test]
 async fn windows_line_ends_stay() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("a.txt", "one\r\ntwo\r\nthree\r\n");
     place
         .ok(json!({"action": "edit", "path": "a.txt", "old_text": "one\ntwo", "new_text": "1\n2"}))
@@ -285,7 +285,7 @@ async fn windows_line_ends_stay() {
 async fn permissions_survive_and_no_temporary_file_stays() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("run.sh", "echo one\n");
     let path = place.workspace().join("run.sh");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
@@ -300,7 +300,7 @@ async fn permissions_survive_and_no_temporary_file_stays() {
     assert_eq!(fs::read_dir(place.workspace()).unwrap().count(), 1);
 }
 
-fn small(place: &Place) -> Reach {
+fn small(place: &Fixture) -> Reach {
     Reach {
         limits: Limits {
             write_bytes: 100,
@@ -320,7 +320,7 @@ fn write_to(reach: &Reach, path: &str, bytes: usize) -> FileResult {
 
 #[test]
 fn files_and_the_workspace_have_limits() {
-    let place = Place::new();
+    let place = Fixture::new();
     let reach = small(&place);
     let too_large = write_to(&reach, "a", 101).unwrap_err();
     assert!(
@@ -343,7 +343,7 @@ fn files_and_the_workspace_have_limits() {
 
 #[test]
 fn an_edit_heeds_the_limits_too() {
-    let place = Place::new();
+    let place = Fixture::new();
     let reach = small(&place);
     write_to(&reach, "a", 60).unwrap();
     let grow = Edit {
@@ -359,7 +359,7 @@ fn an_edit_heeds_the_limits_too() {
 
 #[tokio::test]
 async fn a_stopped_call_changes_nothing() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("a.txt", "before");
     let session = Arc::new(FakeSession::default());
     for arguments in [
@@ -382,7 +382,7 @@ async fn a_stopped_call_changes_nothing() {
 
 #[tokio::test]
 async fn a_missing_workspace_is_an_error() {
-    let place = Place::new();
+    let place = Fixture::new();
     fs::remove_dir(place.workspace()).unwrap();
     let error = place.error(json!({"action": "list"})).await;
     assert_eq!(error, "the workspace cannot be opened; tell the user");
@@ -390,7 +390,7 @@ async fn a_missing_workspace_is_an_error() {
 
 #[tokio::test]
 async fn a_long_list_says_how_much_more_there_is() {
-    let place = Place::new();
+    let place = Fixture::new();
     for n in 0..510 {
         place.put(&format!("{n:03}.txt"), "");
     }
@@ -412,7 +412,7 @@ fn effects_are_told_per_call() {
 
 #[tokio::test]
 async fn files_and_directories_are_moved_and_deleted() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("draft.md", "one\n");
     place.put("notes/a/b.md", "two\n");
     let mut answers = Vec::new();
@@ -438,7 +438,7 @@ async fn files_and_directories_are_moved_and_deleted() {
 
 #[tokio::test]
 async fn text_in_other_encodings_is_read_edited_and_kept_as_it_is() {
-    let place = Place::new();
+    let place = Fixture::new();
     for (name, encoding) in [
         ("little.txt", text::Encoding::Utf16Little),
         ("big.txt", text::Encoding::Utf16Big),
@@ -460,7 +460,7 @@ async fn text_in_other_encodings_is_read_edited_and_kept_as_it_is() {
 
 #[tokio::test]
 async fn a_file_larger_than_memory_would_like_is_read_in_ranges() {
-    let place = Place::new();
+    let place = Fixture::new();
     let line = format!("{}\n", "x".repeat(999));
     place.put("large.log", line.repeat(40_000) + "the last line\n");
     let range = json!({"action": "read", "path": "large.log", "start_line": 40_001});
@@ -484,7 +484,7 @@ async fn a_file_larger_than_memory_would_like_is_read_in_ranges() {
 
 #[tokio::test]
 async fn calls_that_change_one_file_at_once_lose_nothing() {
-    let place = Arc::new(Place::new());
+    let place = Arc::new(Fixture::new());
     place.put("list.txt", "end\n");
     let calls = (0..20).map(|n| {
         let place = Arc::clone(&place);
@@ -497,7 +497,7 @@ async fn calls_that_change_one_file_at_once_lose_nothing() {
 
 #[tokio::test]
 async fn a_person_who_is_asked_sees_what_would_change() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("plan.md", "one\ntwo\n");
     place.put("notes/a.md", "x");
     let tool = Filesystem::new(Arc::default());
@@ -534,7 +534,7 @@ async fn a_person_who_is_asked_sees_what_would_change() {
 
 #[tokio::test]
 async fn an_approval_is_bound_to_what_stands_there() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("plan.md", "one\ntwo\n");
     let tool = Filesystem::new(Arc::default());
     let session = Arc::new(FakeSession::default());

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::hosts::Host;
 use super::identity;
-use super::known_hosts::{HostKey, Known, Standing};
+use super::known_hosts::{HostKey, KeyStatus, Known};
 use crate::tools::ToolError;
 
 /// How long each part of connecting may take.
@@ -70,24 +70,24 @@ pub(super) struct Client {
 #[derive(Clone, Debug)]
 struct Seen {
     key: HostKey,
-    standing: Standing,
+    status: KeyStatus,
 }
 
 impl Client {
     fn judge(&self, key: HostKey) -> bool {
-        let (standing, trusted) = match &self.check {
-            Check::Learn => (Standing::Unknown, false),
+        let (status, trusted) = match &self.check {
+            Check::Learn => (KeyStatus::Unknown, false),
             Check::Trust { known, approved } => {
-                let standing = known.standing(&key);
-                let trusted = match standing {
-                    Standing::Known => true,
-                    Standing::Unknown => approved.as_ref() == Some(&key),
-                    Standing::Changed(_) | Standing::Revoked(_) => false,
+                let status = known.status(&key);
+                let trusted = match status {
+                    KeyStatus::Known => true,
+                    KeyStatus::Unknown => approved.as_ref() == Some(&key),
+                    KeyStatus::Changed(_) | KeyStatus::Revoked(_) => false,
                 };
-                (standing, trusted)
+                (status, trusted)
             }
         };
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Seen { key, standing });
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Seen { key, status });
         trusted
     }
 }
@@ -173,7 +173,7 @@ impl Connection {
         check: Check,
         agent_socket: Option<&Path>,
         times: Times,
-    ) -> Result<(Self, HostKey, Standing), ToolError> {
+    ) -> Result<(Self, HostKey, KeyStatus), ToolError> {
         let (mut handle, line, seen) = match reach(host, check, times).await? {
             (Ok(handle), line, Some(seen)) => (handle, line, seen),
             (Err(error), _, seen) => return Err(turned_away(host, seen, &error)),
@@ -197,7 +197,7 @@ impl Connection {
             channel_time: times.channel,
             _line: line,
         };
-        Ok((connection, seen.key, seen.standing))
+        Ok((connection, seen.key, seen.status))
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -329,12 +329,12 @@ fn host_key_algorithms(known: Option<&Known>) -> Vec<Algorithm> {
 /// Why the connection did not come about, by what is known of the host's key.
 fn turned_away(host: &Host, seen: Option<Seen>, error: &russh::Error) -> ToolError {
     let name = &host.name;
-    if let Some(Seen { key, standing }) = seen
+    if let Some(Seen { key, status }) = seen
         && matches!(error, russh::Error::UnknownKey)
     {
-        return match standing {
-            Standing::Changed(_) | Standing::Revoked(_) => distrusted(host, Some(&key), &standing),
-            Standing::Known | Standing::Unknown => ToolError(format!(
+        return match status {
+            KeyStatus::Changed(_) | KeyStatus::Revoked(_) => distrusted(host, Some(&key), &status),
+            KeyStatus::Known | KeyStatus::Unknown => ToolError(format!(
                 "the host `{name}` shows the key {}, which nobody has approved, so nothing was done. Make the call again to have the user asked about this key; where the session's mode is auto nobody is asked, and the user has to choose another mode for that",
                 key.shown()
             )),
@@ -361,21 +361,21 @@ fn turned_away(host: &Host, seen: Option<Seen>, error: &russh::Error) -> ToolErr
 }
 
 /// The refusal of a host whose key is not the known one. `key` is none where it was not looked at.
-pub(super) fn distrusted(host: &Host, key: Option<&HostKey>, standing: &Standing) -> ToolError {
+pub(super) fn distrusted(host: &Host, key: Option<&HostKey>, status: &KeyStatus) -> ToolError {
     let name = &host.name;
     let key = key.map_or_else(String::new, |key| format!(", {},", key.shown()));
-    ToolError(match standing {
-        Standing::Revoked(place) => format!(
+    ToolError(match status {
+        KeyStatus::Revoked(place) => format!(
             "refused: the key{key} of the host `{name}` is marked as revoked in {}, line {}; tell the user",
             place.file.display(),
             place.line
         ),
-        Standing::Changed(place) => format!(
+        KeyStatus::Changed(place) => format!(
             "refused: the host `{name}` shows another key{key} than the one known from {}, line {}. Somebody may be in between, or the host was set up anew. Tell the user; only after checking may they remove that line",
             place.file.display(),
             place.line
         ),
-        Standing::Known | Standing::Unknown => {
+        KeyStatus::Known | KeyStatus::Unknown => {
             format!("the key of the host `{name}` is not trusted")
         }
     })

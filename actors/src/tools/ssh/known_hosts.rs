@@ -46,18 +46,18 @@ impl HostKey {
 
 /// What known_hosts files say of a host's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum KeyStatus {
     Known,
     /// No key is known that could be compared.
     Unknown,
     /// Another key is known.
-    Changed(Place),
-    Revoked(Place),
+    Changed(FileLine),
+    Revoked(FileLine),
 }
 
 /// A line of a file, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FileLine {
     pub(super) file: PathBuf,
     pub(super) line: usize,
 }
@@ -100,7 +100,7 @@ impl KnownHosts {
     /// Adds a key that a person has approved. Blocks.
     pub(super) fn add(&self, host: &Host, key: &HostKey) -> Result<(), ToolError> {
         let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.of(host)?.standing(key) == Standing::Known {
+        if self.of(host)?.status(key) == KeyStatus::Known {
             return Ok(());
         }
         let line = format!(
@@ -129,18 +129,18 @@ impl Known {
     /// How this key stands. A host with a known key that then comes with one of another kind
     /// counts as changed: a key of another kind is what somebody in between would show. A known
     /// RSA key says nothing, since none can be checked here (see `identity::rsa`).
-    pub(super) fn standing(&self, key: &HostKey) -> Standing {
+    pub(super) fn status(&self, key: &HostKey) -> KeyStatus {
         let is_same = |entry: &&Entry| entry.blob == key.blob;
         if let Some(entry) = self.entries.iter().filter(|e| e.revoked).find(is_same) {
-            return Standing::Revoked(entry.place.clone());
+            return KeyStatus::Revoked(entry.place.clone());
         }
         let known = || self.entries.iter().filter(|entry| !entry.revoked);
         if known().any(|entry| is_same(&entry)) {
-            return Standing::Known;
+            return KeyStatus::Known;
         }
         match known().find(|entry| entry.is_comparable()) {
-            Some(entry) => Standing::Changed(entry.place.clone()),
-            None => Standing::Unknown,
+            Some(entry) => KeyStatus::Changed(entry.place.clone()),
+            None => KeyStatus::Unknown,
         }
     }
 
@@ -164,7 +164,7 @@ impl Known {
 /// A line that is about the host.
 #[derive(Debug)]
 struct Entry {
-    place: Place,
+    place: FileLine,
     revoked: bool,
     algorithm: String,
     blob: Vec<u8>,
@@ -197,7 +197,7 @@ fn entries_for(known_as: &str, text: &str, file: &Path) -> Vec<Entry> {
             continue;
         };
         found.push(Entry {
-            place: Place {
+            place: FileLine {
                 file: file.to_owned(),
                 line: index + 1,
             },

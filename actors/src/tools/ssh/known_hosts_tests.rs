@@ -29,18 +29,18 @@ fn key(algorithm: &str, blob: &[u8]) -> HostKey {
 const A: &str = "YWFhYQ==";
 const B: &str = "YmJiYg==";
 
-fn standing(text: &str, host: &Host, key: &HostKey) -> Standing {
+fn status(text: &str, host: &Host, key: &HostKey) -> KeyStatus {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("known_hosts");
     fs::write(&path, text).unwrap();
     let known = KnownHosts::new(path, None);
-    let standing = known.of(host).unwrap().standing(key);
-    match standing {
-        Standing::Changed(place) => Standing::Changed(Place {
+    let status = known.of(host).unwrap().status(key);
+    match status {
+        KeyStatus::Changed(place) => KeyStatus::Changed(FileLine {
             file: place.file.file_name().unwrap().into(),
             ..place
         }),
-        Standing::Revoked(place) => Standing::Revoked(Place {
+        KeyStatus::Revoked(place) => KeyStatus::Revoked(FileLine {
             file: place.file.file_name().unwrap().into(),
             ..place
         }),
@@ -48,8 +48,8 @@ fn standing(text: &str, host: &Host, key: &HostKey) -> Standing {
     }
 }
 
-fn place(line: usize) -> Place {
-    Place {
+fn place(line: usize) -> FileLine {
+    FileLine {
         file: "known_hosts".into(),
         line,
     }
@@ -61,30 +61,30 @@ fn a_key_is_held_against_the_lines_of_its_host() {
     let web = host("web.example", 22);
     let text =
         format!("# a comment\n\nother ssh-ed25519 {B}\nweb.example,10.0.0.1 ssh-ed25519 {A} me\n");
-    assert_eq!(standing(&text, &web, &ed), Standing::Known);
-    assert_eq!(standing("", &web, &ed), Standing::Unknown);
+    assert_eq!(status(&text, &web, &ed), KeyStatus::Known);
+    assert_eq!(status("", &web, &ed), KeyStatus::Unknown);
     // The port is a part of the name.
     assert_eq!(
-        standing(&text, &host("web.example", 2222), &ed),
-        Standing::Unknown
+        status(&text, &host("web.example", 2222), &ed),
+        KeyStatus::Unknown
     );
     let text = format!("[web.example]:2222 ssh-ed25519 {A}\n");
     assert_eq!(
-        standing(&text, &host("WEB.example", 2222), &ed),
-        Standing::Known
+        status(&text, &host("WEB.example", 2222), &ed),
+        KeyStatus::Known
     );
     let text = format!("\nweb.example ssh-ed25519 {B}\n");
-    assert_eq!(standing(&text, &web, &ed), Standing::Changed(place(2)));
+    assert_eq!(status(&text, &web, &ed), KeyStatus::Changed(place(2)));
     // A key of another kind than the known one is no reason to trust it.
     let text = format!("web.example ecdsa-sha2-nistp256 {B}\n");
-    assert_eq!(standing(&text, &web, &ed), Standing::Changed(place(1)));
+    assert_eq!(status(&text, &web, &ed), KeyStatus::Changed(place(1)));
     // RSA keys cannot be compared, so that they say nothing.
     let text = format!("web.example ssh-rsa {B}\n");
-    assert_eq!(standing(&text, &web, &ed), Standing::Unknown);
+    assert_eq!(status(&text, &web, &ed), KeyStatus::Unknown);
     let text = format!("@revoked * ssh-ed25519 {A}\nweb.example ssh-ed25519 {A}\n");
-    assert_eq!(standing(&text, &web, &ed), Standing::Revoked(place(1)));
+    assert_eq!(status(&text, &web, &ed), KeyStatus::Revoked(place(1)));
     let text = format!("@cert-authority * ssh-ed25519 {A}\n");
-    assert_eq!(standing(&text, &web, &ed), Standing::Unknown);
+    assert_eq!(status(&text, &web, &ed), KeyStatus::Unknown);
 }
 
 #[test]
@@ -92,14 +92,14 @@ fn names_may_be_patterns() {
     let ed = key("ssh-ed25519", b"aaaa");
     let text = format!("*.example,!secret.example,10.0.?.1 ssh-ed25519 {A}\n");
     for (name, expected) in [
-        ("web.example", Standing::Known),
-        ("a.b.EXAMPLE", Standing::Known),
-        ("secret.example", Standing::Unknown),
-        ("example", Standing::Unknown),
-        ("10.0.7.1", Standing::Known),
-        ("10.0.77.1", Standing::Unknown),
+        ("web.example", KeyStatus::Known),
+        ("a.b.EXAMPLE", KeyStatus::Known),
+        ("secret.example", KeyStatus::Unknown),
+        ("example", KeyStatus::Unknown),
+        ("10.0.7.1", KeyStatus::Known),
+        ("10.0.77.1", KeyStatus::Unknown),
     ] {
-        assert_eq!(standing(&text, &host(name, 22), &ed), expected, "{name}");
+        assert_eq!(status(&text, &host(name, 22), &ed), expected, "{name}");
     }
 }
 
@@ -115,12 +115,12 @@ fn hashed_names_are_found() {
         STANDARD.encode(hash)
     );
     assert_eq!(
-        standing(&text, &host("web.example", 2222), &ed),
-        Standing::Known
+        status(&text, &host("web.example", 2222), &ed),
+        KeyStatus::Known
     );
     assert_eq!(
-        standing(&text, &host("web.example", 22), &ed),
-        Standing::Unknown
+        status(&text, &host("web.example", 22), &ed),
+        KeyStatus::Unknown
     );
 }
 
@@ -139,7 +139,7 @@ fn a_new_key_is_added_once_on_a_line_of_its_own() {
         fs::read_to_string(&own).unwrap(),
         format!("no end of line\n[web.example]:2222 ssh-ed25519 {A}\n")
     );
-    assert_eq!(known.of(&web).unwrap().standing(&ed), Standing::Known);
+    assert_eq!(known.of(&web).unwrap().status(&ed), KeyStatus::Known);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn another_file_is_read_and_not_written() {
     let known = KnownHosts::new(own.clone(), Some(more));
     let web = host("web.example", 22);
     let ed = key("ssh-ed25519", b"aaaa");
-    assert_eq!(known.of(&web).unwrap().standing(&ed), Standing::Known);
+    assert_eq!(known.of(&web).unwrap().status(&ed), KeyStatus::Known);
     known.add(&web, &ed).unwrap();
     assert!(!own.exists());
 }

@@ -121,8 +121,8 @@ impl Ssh {
         let connect = async {
             let check = self.trust.check(host, context).await?;
             let opened = Connection::open(host, check, self.agent_socket.as_deref(), self.times);
-            let (connection, key, standing) = opened.await?;
-            self.trust.keep(host, key, standing, context).await?;
+            let (connection, key, status) = opened.await?;
+            self.trust.keep(host, key, status, context).await?;
             Ok(connection)
         };
         self.pool.get(context.session_id, &host.name, connect).await

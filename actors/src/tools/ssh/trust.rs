@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::connection::{self, Check, Times, distrusted};
 use super::hosts::Host;
-use super::known_hosts::{HostKey, Known, KnownHosts, Standing};
+use super::known_hosts::{HostKey, KeyStatus, Known, KnownHosts};
 use crate::protocol::ids::{CallId, SessionId};
 use crate::tools::{ToolContext, ToolError};
 
@@ -60,16 +60,16 @@ impl Trust {
             // Where this very call was asked about it, its approval still holds: another call
             // may have been approved in between.
             let asked = self.offered(host, context);
-            let asked = asked.filter(|key| known.standing(key) == Standing::Known);
+            let asked = asked.filter(|key| known.status(key) == KeyStatus::Known);
             return Ok(Offered {
                 binding: asked.map_or_else(|| "known".to_owned(), |key| key.fingerprint),
                 asked: None,
             });
         }
         let key = connection::learn(host, times).await?;
-        let standing = known.standing(&key);
-        if let Standing::Revoked(_) | Standing::Changed(_) = standing {
-            return Err(distrusted(host, Some(&key), &standing));
+        let status = known.status(&key);
+        if let KeyStatus::Revoked(_) | KeyStatus::Changed(_) = status {
+            return Err(distrusted(host, Some(&key), &status));
         }
         self.remember(host, context, key.clone());
         Ok(Offered {
@@ -97,10 +97,10 @@ impl Trust {
         &self,
         host: &Host,
         key: HostKey,
-        standing: Standing,
+        status: KeyStatus,
         context: &ToolContext,
     ) -> Result<(), ToolError> {
-        if standing != Standing::Unknown {
+        if status != KeyStatus::Unknown {
             return Ok(());
         }
         tracing::info!(

@@ -20,16 +20,16 @@ const ACCEPTED: &str = "text/html, application/xhtml+xml, text/markdown, text/pl
 /// What came.
 #[derive(Debug)]
 pub(super) enum Fetched {
-    Answer(Answer),
+    Page(RawPage),
     /// A redirect to another host. It is the model's to decide on and the person's to allow:
     /// an allowed host that redirects anywhere would be a way out for whatever stands in an
     /// address.
-    Moved(Url),
+    Redirected(Url),
 }
 
 /// An answer as it came.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct RawPage {
     pub(super) url: Url,
     pub(super) status: StatusCode,
     /// In lower case, without parameters. Empty where the server said nothing.
@@ -56,7 +56,7 @@ pub(super) async fn fetch(
         })
         .await?;
         let Some(next) = redirect(&url, &response)? else {
-            return answer(url, response, max_bytes).await.map(Fetched::Answer);
+            return answer(url, response, max_bytes).await.map(Fetched::Page);
         };
         if !same_site(&url, &next) {
             // What may not be reached is said now, not when the model has asked once more. A
@@ -64,7 +64,7 @@ pub(super) async fn fetch(
             if !matches!(next.host(), Some(Host::Domain(_))) {
                 guard.admit(&next).await?;
             }
-            return Ok(Fetched::Moved(next));
+            return Ok(Fetched::Redirected(next));
         }
         url = next;
     }
@@ -108,7 +108,7 @@ fn same_site(a: &Url, b: &Url) -> bool {
     host(a) == host(b) && (upgraded || a.port_or_known_default() == b.port_or_known_default())
 }
 
-async fn answer(url: Url, response: Response, max_bytes: usize) -> Result<Answer, ToolError> {
+async fn answer(url: Url, response: Response, max_bytes: usize) -> Result<RawPage, ToolError> {
     let host = url::authority(&url);
     let status = response.status();
     let (media_type, charset) = content_type(response.headers());
@@ -121,7 +121,7 @@ async fn answer(url: Url, response: Response, max_bytes: usize) -> Result<Answer
         MAX_ERROR_BYTES
     };
     let body = body::read(response, &host, limit).await?;
-    Ok(Answer {
+    Ok(RawPage {
         url,
         status,
         media_type,

@@ -111,8 +111,8 @@ impl WebFetch {
             return Ok(Found::Page(page));
         }
         let answer = match fetch::fetch(&self.guard, url.clone(), self.limits.bytes).await? {
-            Fetched::Moved(to) => return Ok(Found::Moved(to.to_string())),
-            Fetched::Answer(answer) => answer,
+            Fetched::Redirected(to) => return Ok(Found::Redirected(to.to_string())),
+            Fetched::Page(answer) => answer,
         };
         let page = self.reader.read(answer).await?;
         self.cache.put(context.session_id, &url, page.clone());
@@ -124,7 +124,7 @@ impl WebFetch {
 #[derive(Debug)]
 enum Found {
     Page(Page),
-    Moved(String),
+    Redirected(String),
 }
 
 #[async_trait]
@@ -173,7 +173,7 @@ impl Tool for WebFetch {
                 )))
             })?;
         match found {
-            Found::Moved(to) => Ok(ToolOutput::outside(format!(
+            Found::Redirected(to) => Ok(ToolOutput::outside(format!(
                 "not followed: this address leads to another host, {to}\nCall web_fetch with that address if it is what you want."
             ))),
             Found::Page(page) => shown(&page, args.start.unwrap_or(0)).map(ToolOutput::outside),

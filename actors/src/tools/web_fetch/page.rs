@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reqwest::Url;
 use tokio::sync::Semaphore;
 
-use super::fetch::Answer;
+use super::fetch::RawPage;
 use super::{decode, html, pdf};
 use crate::tools::ToolError;
 use crate::tools::output::human_size;
@@ -57,7 +57,7 @@ impl Reader {
     }
 
     /// Converts an answer, away from the threads that others wait on.
-    pub(super) async fn read(&self, answer: Answer) -> Result<Page, ToolError> {
+    pub(super) async fn read(&self, answer: RawPage) -> Result<Page, ToolError> {
         let form = form(&answer)?;
         let url = answer.url.clone();
         let status = answer.status;
@@ -84,7 +84,7 @@ impl Reader {
         })
     }
 
-    async fn convert(&self, answer: Answer, form: Form) -> Result<Text, String> {
+    async fn convert(&self, answer: RawPage, form: Form) -> Result<Text, String> {
         let place = Arc::clone(&self.places).acquire_owned().await;
         let work = tokio::task::spawn_blocking(move || {
             // Held until the work is done, even if nobody waits for it any more.
@@ -117,7 +117,7 @@ pub(super) fn is_data(media_type: &str) -> bool {
         || media_type.ends_with("+json")
 }
 
-fn form(answer: &Answer) -> Result<Form, ToolError> {
+fn form(answer: &RawPage) -> Result<Form, ToolError> {
     let media_type = answer.media_type.as_str();
     let is_pdf = answer.body.starts_with(b"%PDF-");
     let is_text = media_type.starts_with("text/")
@@ -154,7 +154,7 @@ fn form(answer: &Answer) -> Result<Form, ToolError> {
 }
 
 /// The form of a body that the server gave no type.
-fn unnamed(answer: &Answer) -> Result<Form, ToolError> {
+fn unnamed(answer: &RawPage) -> Result<Form, ToolError> {
     let head = &answer.body[..answer.body.len().min(1024)];
     let start = String::from_utf8_lossy(head)
         .trim_start()

@@ -10,9 +10,12 @@
     reason = "tests"
 )]
 
+mod people;
+mod process;
 mod promises;
+mod random;
 mod runs;
-mod store;
+pub(super) mod store;
 mod world;
 
 use world::World;

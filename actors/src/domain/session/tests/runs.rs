@@ -2,11 +2,12 @@
 
 use serde_json::json;
 
-use super::world::{NOW, Random};
+use super::random::Random;
+use super::world::NOW;
 use crate::domain::consent::{Answer, Asking};
 use crate::domain::run_loop::{
-    CallBook, CallPlan, CallResult, Cut, PlannedCall, Record, Reply, RunEnd, RunLoop, RunStart,
-    RunSummary, Step, call_ended, call_started,
+    CallBook, CallPlan, CallResult, Cut, ModelReply, PlannedCall, Record, RunEnd, RunLoop,
+    RunStart, RunSummary, Step, call_ended, call_started,
 };
 use crate::domain::session::command::{ChildStart, Command, LeftRuns};
 use crate::domain::session::transition::{self, CheckpointState, Launch, StartPoint};
@@ -341,7 +342,7 @@ impl Driver {
     }
 }
 
-fn reply(random: &mut Random) -> Reply {
+fn reply(random: &mut Random) -> ModelReply {
     let calls = match random.below(5) {
         0 | 1 => Vec::new(),
         n => (0..n - 1)
@@ -351,14 +352,14 @@ fn reply(random: &mut Random) -> Reply {
             })
             .collect(),
     };
-    Reply {
+    ModelReply {
         text: "said".to_owned(),
         calls,
         usage: Some(Usage {
             prompt_tokens: [7, WINDOW][random.below(2)],
             completion_tokens: 3,
         }),
-        ..Reply::empty(MessageId::new())
+        ..ModelReply::empty(MessageId::new())
     }
 }
 

@@ -208,7 +208,7 @@ impl Stored {
     }
 }
 
-fn empty() -> LoadedSession {
+pub(in crate::domain::session) fn empty() -> LoadedSession {
     LoadedSession {
         summary: SessionSummary {
             id: SessionId::new(),

@@ -18,7 +18,7 @@ use super::changes_dir;
 use super::fingerprint::{Measure, fingerprint, fingerprint_of_content, measure};
 use super::kept::Kept;
 use super::moving::{End, move_entry};
-use super::record::{Inverse, Place, Record};
+use super::record::{Inverse, Record, RootedPath};
 use crate::protocol::change::ChangeAction;
 use crate::protocol::ids::{CallId, ChangeId, RunId};
 use crate::tools::ToolError;
@@ -52,8 +52,8 @@ pub(in super::super) struct ChangeLog {
 /// A change that is about to be made.
 struct Draft<'a> {
     action: ChangeAction,
-    place: Place,
-    to: Option<Place>,
+    place: RootedPath,
+    to: Option<RootedPath>,
     inverse: Inverse,
     kept_bytes: u64,
     origin: &'a Origin<'a>,
@@ -414,8 +414,8 @@ pub(super) fn remove_made(spot: &Spot, made: &[PathBuf]) {
     }
 }
 
-fn place_of(spot: &Spot) -> Place {
-    Place {
+fn place_of(spot: &Spot) -> RootedPath {
+    RootedPath {
         root: match &spot.root.outside {
             None => RootId::Workspace,
             Some(root) => RootId::Outside(root.clone()),

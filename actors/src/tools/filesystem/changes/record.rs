@@ -14,12 +14,12 @@ const MAX_RECORDS: usize = 200;
 
 /// A path and the root that it is opened in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct RootedPath {
     pub(super) root: RootId,
     pub(super) path: PathBuf,
 }
 
-impl Place {
+impl RootedPath {
     fn shown(&self) -> String {
         match &self.root {
             RootId::Workspace => self.path.display().to_string(),
@@ -33,9 +33,9 @@ impl Place {
 pub(super) struct Record {
     pub(super) id: ChangeId,
     pub(super) action: ChangeAction,
-    pub(super) place: Place,
+    pub(super) place: RootedPath,
     /// Where a move went.
-    pub(super) to: Option<Place>,
+    pub(super) to: Option<RootedPath>,
     pub(super) at: DateTime<Utc>,
     pub(super) run_id: Option<RunId>,
     pub(super) call_id: Option<CallId>,
@@ -76,7 +76,7 @@ impl Record {
             id: self.id,
             action: self.action,
             path: self.place.shown(),
-            to: self.to.as_ref().map(Place::shown),
+            to: self.to.as_ref().map(RootedPath::shown),
             at: self.at,
             run_id: self.run_id,
             call_id: self.call_id.clone(),

@@ -9,22 +9,22 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use super::super::tests::Place;
+use super::super::tests::Fixture;
 use super::super::{ChangeLog, Origin, write};
 use super::*;
 use crate::protocol::change::{Change, ChangeAction};
 use crate::protocol::ids::ChangeId;
 
-fn list(place: &Place) -> Vec<Change> {
+fn list(place: &Fixture) -> Vec<Change> {
     changes(place.access(), &place.workspace()).unwrap()
 }
 
-fn take_back(place: &Place, id: ChangeId) -> Result<Change, ChangeError> {
+fn take_back(place: &Fixture, id: ChangeId) -> Result<Change, ChangeError> {
     undo(place.access(), &place.workspace(), id)
 }
 
 /// Makes the calls and takes each back, the last first; and then takes that back.
-async fn there_and_back(place: &Place, calls: &[Value]) {
+async fn there_and_back(place: &Fixture, calls: &[Value]) {
     let mut states = vec![state(place)];
     for call in calls {
         place.ok(call.clone()).await;
@@ -47,7 +47,7 @@ async fn there_and_back(place: &Place, calls: &[Value]) {
 }
 
 /// Everything in the workspace.
-fn state(place: &Place) -> Vec<String> {
+fn state(place: &Fixture) -> Vec<String> {
     fn walk(directory: &Path, found: &mut Vec<String>) {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
@@ -70,7 +70,7 @@ fn state(place: &Place) -> Vec<String> {
 
 #[tokio::test]
 async fn every_kind_of_change_is_taken_back_and_made_again() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("plan.md", "one\ntwo\n");
     place.put("run.sh", "echo one\n");
     place.put("notes/a/b.md", "b");
@@ -90,7 +90,7 @@ async fn every_kind_of_change_is_taken_back_and_made_again() {
 
 #[tokio::test]
 async fn what_was_changed_since_is_left_alone() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("a.md", "one");
     place.put("b.md", "b");
     place.put("c.md", "c");
@@ -144,7 +144,7 @@ async fn what_was_changed_since_is_left_alone() {
 
 #[tokio::test]
 async fn a_failed_change_is_no_change() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("a.md", "one");
     place.put("b.md", "b");
     for call in [
@@ -165,7 +165,7 @@ async fn a_failed_change_is_no_change() {
 
 #[tokio::test]
 async fn the_oldest_are_dropped_when_there_are_too_many() {
-    let place = Place::new();
+    let place = Fixture::new();
     let reach = place.reach();
     let open = || {
         ChangeLog::open(&reach.workspace, &reach.stop)
@@ -206,7 +206,7 @@ async fn the_oldest_are_dropped_when_there_are_too_many() {
 
 #[tokio::test]
 async fn a_copy_that_is_gone_is_told() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("a.md", "one");
     place.ok(json!({"action": "delete", "path": "a.md"})).await;
     let kept = changes_dir(&place.workspace());
@@ -220,7 +220,7 @@ async fn a_copy_that_is_gone_is_told() {
 
 #[tokio::test]
 async fn what_is_kept_is_the_owners_alone() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("a.md", "one");
     place.ok(json!({"action": "delete", "path": "a.md"})).await;
     let mode = fs::metadata(changes_dir(&place.workspace())).unwrap();

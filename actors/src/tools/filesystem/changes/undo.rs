@@ -16,7 +16,7 @@ use super::changes_dir;
 use super::fingerprint::{fingerprint, fingerprint_of_content};
 use super::kept::Kept;
 use super::log::{ChangeLog, Origin, remove_made, standing};
-use super::record::{Inverse, Place, Record};
+use super::record::{Inverse, Record, RootedPath};
 use crate::protocol::change::{Change, ChangeAction};
 use crate::protocol::ids::ChangeId;
 use crate::tools::ToolError;
@@ -103,7 +103,7 @@ fn refusal(record: &Record, kept: &Kept) -> Option<String> {
 
 /// Whether the files are as the change left them; otherwise what is in the way.
 fn check(reach: &Reach, record: &Record) -> Result<(), String> {
-    let spot = |place: &Place| {
+    let spot = |place: &RootedPath| {
         reach
             .stored(&place.root, &place.path)
             .map_err(|error| error.0)
