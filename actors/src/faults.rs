@@ -3,8 +3,8 @@
 //! `FAILPOINTS` arms fail points as the `fail` crate reads it (`run::step=3*off->panic`).
 //! `NAVI_KILL_AT=POINT:N` ends the process, as `kill -9` does, when it comes to the point for
 //! the `N`th time. `NAVI_FAULTS_FILE=PATH` is for faults at a moment of the test's choice: a
-//! file that appears there is read, its lines are armed (`POINT=ACTIONS`, or `kill POINT:N`),
-//! and when it is gone they hold.
+//! file that appears there is read, its lines are armed (`POINT=ACTIONS`, `kill POINT:N`, or
+//! `log POINT`, which logs each time that it is passed), and when it is gone they hold.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,6 +66,10 @@ pub fn arm() -> Result<Faults, String> {
 fn arm_one(order: &str) -> Result<(), String> {
     if let Some(asked) = order.strip_prefix("kill ") {
         return kill_at(asked);
+    }
+    if let Some(point) = order.strip_prefix("log ") {
+        let name = point.to_owned();
+        return fail::cfg_callback(point, move || tracing::info!("passes {name}"));
     }
     let (point, actions) = order
         .split_once('=')

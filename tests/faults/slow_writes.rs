@@ -126,8 +126,10 @@ async fn a_message_that_is_withdrawn_and_edited_at_once_is_gone() {
 async fn an_edit_that_is_acknowledged_is_what_is_answered() {
     let mut scene = Scene::begin().await;
     let held = stands_still(&scene.server).await;
+    scene.server.arm("log journal::append").await;
     let edit = scene.edit("other words");
     scene.one.send(&edit).await;
+    scene.server.says("passes journal::append").await;
     // The run ends while the edit is still on its way to the store.
     scene.model.release("gate");
     held.await.unwrap();

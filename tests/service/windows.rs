@@ -77,7 +77,7 @@ async fn a_server_that_finds_a_prompt_too_long_teaches_its_window() {
 async fn a_title_that_is_too_long_teaches_the_window_too() {
     let (model, server) = talking();
     let mut tab = tab(&server).await;
-    model.script(too_long(16_384, 70_000).with_tools(false));
+    model.script(too_long(16_384, 70_000).streamed(false));
     say(&mut tab, "hello").await;
     tab.next_of("stream_end").await;
     server.says("no title").await;

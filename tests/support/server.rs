@@ -211,7 +211,7 @@ impl Server {
         self.house.clone().start()
     }
 
-    /// Arms faults from now on, one a line: `POINT=ACTIONS`, or `kill POINT:N`.
+    /// Arms faults from now on, one a line: `POINT=ACTIONS`, `kill POINT:N` or `log POINT`.
     pub(crate) async fn arm(&self, faults: &str) {
         let file = self.house.faults_file();
         let aside = file.with_extension("aside");

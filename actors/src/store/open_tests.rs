@@ -15,6 +15,7 @@ on_both!(
     a_newer_schema_is_refused,
     the_schema_goes_up_down_and_up,
     a_migration_that_fails_leaves_the_schema_as_it_was,
+    a_transaction_that_is_given_up_while_it_begins_is_nobody_elses,
 );
 
 async fn opening_twice_keeps_what_is_there(db: TestDb) {
@@ -38,6 +39,22 @@ async fn opening_at_once_creates_one_database(db: TestDb) {
     }
     users.dedup();
     assert_eq!(users.len(), 1);
+}
+
+async fn a_transaction_that_is_given_up_while_it_begins_is_nobody_elses(db: TestDb) {
+    let store = db.open().await;
+    for polls in (1..8).cycle().take(100) {
+        let mut begins = Box::pin(store.begin_read());
+        for _ in 0..polls {
+            if futures_util::poll!(begins.as_mut()).is_ready() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        drop(begins);
+        let read = store.begin_read().await.unwrap();
+        read.rollback().await.unwrap();
+    }
 }
 
 async fn a_newer_schema_is_refused(db: TestDb) {

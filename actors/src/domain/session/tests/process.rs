@@ -63,6 +63,8 @@ impl World {
                 let id = self.timers.swap_remove(at);
                 self.ask(Command::Expire(id), Waits::Other);
             }
+            // Somebody looks at another branch while one is being made.
+            2 if !self.summaries.is_empty() && self.random.below(3) == 0 => self.branch(),
             _ => {
                 if let Some((summary, run_id, branch_id, context)) = self.summaries.pop() {
                     let context = ContextState {
