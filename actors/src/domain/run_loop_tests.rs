@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::consent::Asking;
-use super::planning::{PlanningReply, Task};
+use super::planning::{PlanningReply, Task, ToolSteps};
 use super::run_loop::{
     CallBook, CallPlan, CallResult, Cut, ModelReply, PlannedCall, Record, RunEnd, RunLoop,
     RunStart, Since, Step, ToolUse,
@@ -47,6 +47,7 @@ fn run_start(profile: &Profile) -> RunStart<'_> {
         profile,
         goal: "do it".into(),
         plans: false,
+        steps: ToolSteps::default(),
         max_tokens: u64::MAX,
         context_tokens: 0,
         window: 100,

@@ -98,7 +98,7 @@ fn driver(
         Work::Turn(turn) => std::mem::take(&mut turn.from),
         Work::Child(_) => StartPoint::default(),
     };
-    let again = match from {
+    let (again, steps) = match from {
         StartPoint::Stored(run_loop) => {
             tracing::info!(profile = config.profile.id, "run goes on after a restart");
             let mut driver = Driver::new(setup, own, *run_loop, context);
@@ -106,7 +106,7 @@ fn driver(
             driver.run_loop.on_window(config.window);
             return (driver, vec![Record::Window(config.window)]);
         }
-        StartPoint::Start { again } => again,
+        StartPoint::Start { again, steps } => (again, steps),
     };
     let (goal, wants_plan, context_tokens) = match &setup.work {
         Work::Turn(turn) => (
@@ -126,6 +126,7 @@ fn driver(
         goal,
         // A toy cannot plan, and would only make its user wait.
         plans: wants_plan && !config.choice.model.demo,
+        steps,
         max_tokens: setup.max_tokens,
         context_tokens,
         window: config.window,
@@ -147,7 +148,7 @@ fn driver(
     (driver, records)
 }
 
-/// What is told of the way: that the session's profile is gone, and, once, which models and
+/// What is told of the config: that the session's profile is gone, and, once, which models and
 /// which backend are that should answer.
 pub(super) fn notices(services: &Services, config: &RunConfig) -> Vec<Record> {
     let (model, backend) = (&config.choice.model.name, config.choice.kind.as_str());

@@ -1,6 +1,7 @@
 //! What opening a database does, and says where it cannot.
 
 use std::path::Path;
+use std::task::Poll;
 
 use navi_migrations::{MigrateError, Migrator};
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
@@ -43,15 +44,20 @@ async fn opening_at_once_creates_one_database(db: TestDb) {
 
 async fn a_transaction_that_is_given_up_while_it_begins_is_nobody_elses(db: TestDb) {
     let store = db.open().await;
-    for polls in (1..8).cycle().take(100) {
+    for woken in (1..8).cycle().take(100) {
         let mut begins = Box::pin(store.begin_read());
-        for _ in 0..polls {
-            if futures_util::poll!(begins.as_mut()).is_ready() {
-                break;
+        let mut left = woken;
+        // It is polled so often, and given up when it is woken once more.
+        std::future::poll_fn(|context| {
+            left -= 1;
+            if left == 0 {
+                return Poll::Ready(());
             }
-            tokio::task::yield_now().await;
-        }
+            begins.as_mut().poll(context).map(drop)
+        })
+        .await;
         drop(begins);
+        store.local_user().await.unwrap();
         let read = store.begin_read().await.unwrap();
         read.rollback().await.unwrap();
     }

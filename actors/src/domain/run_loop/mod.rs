@@ -53,6 +53,8 @@ pub struct RunStart<'a> {
     pub goal: String,
     /// Whether it plans first.
     pub plans: bool,
+    /// Steps of the plan that it goes on from.
+    pub steps: ToolSteps,
     /// The most tokens, read and written, that it may use, its children's included.
     pub max_tokens: u64,
     /// What the last run of the session left.
@@ -134,7 +136,7 @@ impl RunLoop {
             guards: Guards::default(),
             called: Vec::new(),
             todo: Vec::new(),
-            steps: ToolSteps::default(),
+            steps: start.steps,
             phase,
             parked: false,
         }

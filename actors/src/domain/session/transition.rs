@@ -10,6 +10,7 @@ use super::command::Leaving;
 use crate::domain::consent::Answer;
 use crate::domain::history::ContextState;
 use crate::domain::model_calls::ModelCall;
+use crate::domain::planning::ToolSteps;
 use crate::domain::run_loop::RunLoop;
 use crate::protocol::approval::Resolution;
 use crate::protocol::command::PlainConsent;
@@ -85,15 +86,22 @@ pub struct Launch {
 /// Where a run is taken up.
 #[derive(Debug, PartialEq)]
 pub enum StartPoint {
-    /// At its start; with calls of the run before it that are made again first.
-    Start { again: Vec<ToolCall> },
+    /// At its start; with calls of the run before it that are made again first, and the steps of
+    /// that run's plan.
+    Start {
+        again: Vec<ToolCall>,
+        steps: ToolSteps,
+    },
     /// Where its loop stood before a restart.
     Stored(Box<RunLoop>),
 }
 
 impl Default for StartPoint {
     fn default() -> Self {
-        Self::Start { again: Vec::new() }
+        Self::Start {
+            again: Vec::new(),
+            steps: ToolSteps::default(),
+        }
     }
 }
 

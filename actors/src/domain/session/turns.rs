@@ -11,6 +11,7 @@ use super::incoming::message_of;
 use super::records::ended;
 use super::transition::{Effect, Launch, PlainAnswer, Refused, Reply, ReplyTo, StartPoint};
 use super::write::{RunRow, Write};
+use crate::domain::planning::ToolSteps;
 use crate::domain::recovery::{self, DeadRun, UnfinishedPart};
 use crate::domain::run_loop::{RunEnd, RunSummary};
 use crate::protocol::command::PlainConsent;
@@ -30,6 +31,8 @@ pub(super) struct NewRun {
     pub(super) consent: PlainConsent,
     /// Calls of the run that it goes on from, to be made again first.
     pub(super) again: Vec<ToolCall>,
+    /// Steps of the plan that it goes on from.
+    pub(super) steps: ToolSteps,
 }
 
 impl NewRun {
@@ -41,6 +44,7 @@ impl NewRun {
             plans: true,
             consent: PlainConsent::Ask,
             again: Vec::new(),
+            steps: ToolSteps::default(),
         }
     }
 }
@@ -54,6 +58,7 @@ impl Session {
             plans,
             consent,
             again,
+            steps,
         } = new;
         // What it would summarise, the new run looks at itself.
         self.drop_summary();
@@ -62,7 +67,7 @@ impl Session {
             message_id,
             plans,
             consent,
-            from: StartPoint::Start { again },
+            from: StartPoint::Start { again, steps },
             before_seq: self.ahead.last_seq,
         };
         self.write(Write::RunStarted(RunRow {
@@ -135,9 +140,13 @@ impl Session {
         };
         let run_id = RunId::new();
         let decisions = &self.ahead.context().decisions;
+        let plan = self.ahead.plan.as_ref();
+        let mut steps = plan.map_or_else(ToolSteps::default, |plan| ToolSteps::of(&plan.steps));
+        steps.on_todo(&self.ahead.todo);
         let new = NewRun {
             // It goes on from the plan that there is.
             plans: false,
+            steps,
             again: recovery::calls_again(&self.ahead.run_messages, decisions),
             ..NewRun::turn(run_id, last.message_id)
         };

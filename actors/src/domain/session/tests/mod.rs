@@ -24,7 +24,7 @@ use world::World;
 const HISTORIES: u64 = 2_000;
 
 /// Steps of one history.
-const STEPS: usize = 80;
+const STEPS: usize = 240;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()

@@ -64,7 +64,7 @@ impl World {
                 self.ask(Command::Expire(id), Waits::Other);
             }
             // Somebody looks at another branch while one is being made.
-            2 if !self.summaries.is_empty() && self.random.below(3) == 0 => self.branch(),
+            2 if !self.summaries.is_empty() && self.random.below(2) == 0 => self.branch(),
             _ => {
                 if let Some((summary, run_id, branch_id, context)) = self.summaries.pop() {
                     let context = ContextState {

@@ -11,16 +11,18 @@ use crate::domain::session::Session;
 use crate::domain::session::command::{Command, Incoming};
 use crate::domain::session::state::State;
 use crate::domain::session::transition::{
-    Accepted, Compacted, Effect, Refused, Reply, ReplyTo, Transition,
+    Accepted, Compacted, Effect, Refused, Reply, ReplyTo, StartPoint, Transition,
 };
 use crate::domain::session::write::Write;
-use crate::domain::todo::TodoCommand;
+use crate::domain::todo::{StepMark, TodoCommand};
 use crate::protocol::approval::ConsentMode;
 use crate::protocol::command::{SendMode, UserInput};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Event, WaitReason};
-use crate::protocol::ids::{MessageId, RunId};
+use crate::protocol::ids::{CallId, MessageId, RunId};
 use crate::protocol::message::{Message, ToolCall};
+use crate::protocol::plan::{Executor, Plan, PlanStep};
+use crate::protocol::todo::TodoStatus;
 
 /// A session of which nothing is told: what is submitted piles up.
 struct Desk {
@@ -234,7 +236,7 @@ fn what_a_panic_left_unclear_can_be_said_at_once() {
     let mut desk = Desk::new();
     let run_id = desk.send("first", SendMode::Queue).run_id;
     let call = ToolCall {
-        id: crate::protocol::ids::CallId::new(),
+        id: CallId::new(),
         name: "write".to_owned(),
         arguments: serde_json::json!({}),
     };
@@ -277,6 +279,49 @@ fn two_changes_of_the_list_are_both_kept() {
         desk.ask(command).unwrap();
     }
     assert_eq!(desk.settle().todo.len(), 2);
+}
+
+#[test]
+fn a_run_that_goes_on_follows_the_plan_from_where_it_stood() {
+    let mut desk = Desk::new();
+    let run_id = desk.send("first", SendMode::Queue).run_id;
+    let step = |number, tool: &str| PlanStep {
+        number,
+        text: "do it".to_owned(),
+        executor: Executor::Tool {
+            tool: tool.to_owned(),
+        },
+        milestone: None,
+    };
+    let plan = Plan {
+        run_id,
+        message_id: MessageId::new(),
+        text: "the plan".to_owned(),
+        steps: vec![step(1, "read"), step(2, "read"), step(3, "write")],
+    };
+    let done = StepMark {
+        number: 1,
+        status: TodoStatus::Done,
+        note: None,
+    };
+    desk.record(run_id, vec![Record::Plan(plan), Record::Mark(done)]);
+    let reason = "it was shut down".to_owned();
+    desk.ends(run_id, RunEnd::Interrupted { reason });
+    desk.ask(Command::Continue).unwrap();
+    let went_on = desk.submitted.last_mut().unwrap();
+    let launched = went_on.then.iter_mut().find_map(|effect| match effect {
+        Effect::Launch(launch) => Some(&mut launch.from),
+        _ => None,
+    });
+    let Some(StartPoint::Start { steps, .. }) = launched else {
+        panic!("{launched:?}");
+    };
+    let call = ToolCall {
+        id: CallId::new(),
+        name: "read".to_owned(),
+        arguments: serde_json::json!({}),
+    };
+    assert_eq!(steps.begin(&call).map(|mark| mark.number), Some(2));
 }
 
 #[test]

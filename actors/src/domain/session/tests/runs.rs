@@ -87,12 +87,13 @@ impl Driver {
         let run_id = launch.run_id;
         let (run_loop, first) = match launch.from {
             StartPoint::Stored(run_loop) => (*run_loop, Vec::new()),
-            StartPoint::Start { again } => {
+            StartPoint::Start { again, steps } => {
                 let mut run_loop = RunLoop::new(RunStart {
                     origin: Origin::foreground(run_id),
                     profile: &profile(),
                     goal: "do it".to_owned(),
                     plans: false,
+                    steps,
                     max_tokens: u64::MAX,
                     context_tokens: 0,
                     window: WINDOW,

@@ -46,6 +46,8 @@ pub(super) enum Waits {
 
 pub(super) struct World {
     pub(super) random: Random,
+    /// People mostly let a turn come to its end before they do the next thing.
+    pub(super) calm: bool,
     pub(super) session: Session,
     pub(super) told: State,
     pub(super) stored: Stored,
@@ -75,6 +77,7 @@ impl World {
         let (session, told, _) = Session::load(stored.load(), policy());
         Self {
             random: Random::new(seed),
+            calm: seed % 2 == 1,
             session,
             told,
             mode: stored.state.mode,
@@ -97,10 +100,11 @@ impl World {
 
     pub(super) fn step(&mut self) {
         match self.random.below(20) {
+            0..5 if self.calm && self.driver.is_some() && self.random.below(8) > 0 => self.run(),
             0..5 => self.person(),
             5..11 => self.run(),
-            11..17 => self.commit(),
-            17 => self.beside(),
+            11..16 => self.commit(),
+            16 | 17 => self.beside(),
             18 if self.random.below(8) == 0 => self.die(),
             18 if self.random.below(8) == 0 => self.run_dies(),
             18 if self.random.below(8) == 0 => self.close(),
