@@ -63,6 +63,10 @@ fn confine(policy: &Policy) -> Result<(), String> {
         Some(user) => become_user(user)?,
         None => drop_capabilities(),
     }
+    let filters = syscalls::filters(policy)
+        .map_err(|error| failed("make the filters of system calls", error))?;
+    // Next to nothing is allocated from here on: the command's memory may be less than this
+    // program's allocator asks for at a time.
     limit(&policy.limits)?;
     // After the change of user, which takes it back.
     die_with_parent()?;
@@ -75,7 +79,7 @@ fn confine(policy: &Policy) -> Result<(), String> {
             return Err("the kernel does not enforce Landlock".to_owned());
         }
     }
-    syscalls::deny(policy).map_err(|error| failed("be held by seccomp", error))
+    syscalls::deny(&filters).map_err(|error| failed("be held by seccomp", error))
 }
 
 fn failed(what: &str, error: impl Display) -> String {

@@ -15,15 +15,13 @@ const LAST_KNOWN: u32 = 469;
 
 const SUID_AND_SGID: [u64; 2] = [0o4000, 0o2000];
 
-/// What holds a command is no error of its own making: it gets `EPERM`, or `ENOSYS` where
-/// programs know a way around a call that is missing.
-pub(super) fn deny(policy: &Policy) -> Result<(), Box<dyn std::error::Error>> {
-    for filter in filters(policy)? {
-        apply_filter(&filter)?;
-    }
-    Ok(())
+/// From here on these hold.
+pub(super) fn deny(filters: &[BpfProgram]) -> seccompiler::Result<()> {
+    filters.iter().try_for_each(|filter| apply_filter(filter))
 }
 
+/// What holds a command is no error of its own making: it gets `EPERM`, or `ENOSYS` where
+/// programs know a way around a call that is missing.
 pub(super) fn filters(policy: &Policy) -> Result<[BpfProgram; 3], Box<dyn std::error::Error>> {
     Ok([
         filter(forbidden(policy)?, libc::EPERM)?,
