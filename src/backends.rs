@@ -12,8 +12,8 @@ use crate::settings::{BackendChoice, OpenaiSettings, Settings};
 
 /// What answers model calls.
 #[derive(Debug)]
-pub(crate) struct Backends {
-    pub(crate) all: Vec<Arc<dyn Backend>>,
+pub struct Backends {
+    pub all: Vec<Arc<dyn Backend>>,
     pub(crate) fetcher: Option<Arc<dyn ModelFetcher>>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Backends {
 ///
 /// # Errors
 /// An address or a key that no client can be made with.
-pub(crate) fn build(settings: &Settings) -> anyhow::Result<Backends> {
+pub fn build(settings: &Settings) -> anyhow::Result<Backends> {
     let model = &settings.model;
     let wants = |choice| model.backend == BackendChoice::Auto || model.backend == choice;
     let mut all: Vec<Arc<dyn Backend>> = Vec::new();

@@ -59,8 +59,6 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Have conversations with the model and score what comes of them (docs/eval.md).
-    Eval(EvalArgs),
     /// Look into runs: what was done, and what the model was sent (docs/runs.md).
     Runs {
         #[command(subcommand)]
@@ -94,35 +92,6 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: MigrateCommand,
     },
-}
-
-/// `navi eval`.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct EvalArgs {
-    /// Only tasks of this area; may be given several times.
-    #[arg(long)]
-    pub(crate) area: Vec<String>,
-    /// Only this task; may be given several times.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) task: Vec<String>,
-    /// Print the tasks, and try none.
-    #[arg(long)]
-    pub(crate) list: bool,
-    /// Try each task so often.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) repeat: u32,
-    /// Write a report as JSON too.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// How long a task may take that does not ask for more.
-    #[arg(long, value_name = "MINUTES", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=600))]
-    pub(crate) task_minutes: u32,
-    /// End after so many minutes, with what there is by then.
-    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) limit_minutes: Option<u32>,
-    /// Take the tasks from this folder instead of the built-in ones.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) folder: Option<PathBuf>,
 }
 
 /// `navi sandbox`.

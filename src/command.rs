@@ -2,7 +2,6 @@
 
 pub(crate) mod config;
 pub(crate) mod doctor;
-pub(crate) mod eval;
 pub(crate) mod link;
 pub(crate) mod migrate;
 pub(crate) mod model;

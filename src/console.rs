@@ -3,17 +3,17 @@
 use std::io::{self, Write as _};
 
 /// A line on standard output. A reader that went away is no fault.
-pub(crate) fn say(line: &str) {
+pub fn say(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
 /// A line on standard error.
-pub(crate) fn complain(line: &str) {
+pub fn complain(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// A table with aligned columns; the last one is left as it is.
-pub(crate) fn table<const N: usize>(rows: &[[String; N]]) {
+pub fn table<const N: usize>(rows: &[[String; N]]) {
     let mut widths = [0; N];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {

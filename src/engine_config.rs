@@ -22,23 +22,23 @@ use crate::settings::Settings;
 
 /// What the settings do not say.
 #[derive(Debug)]
-pub(crate) struct Parts {
-    pub(crate) store: Store,
+pub struct Parts {
+    pub store: Store,
     /// In order of preference.
-    pub(crate) backends: Vec<Arc<dyn Backend>>,
-    pub(crate) fetcher: Option<Arc<dyn ModelFetcher>>,
-    pub(crate) profiles: ProfileSet,
-    pub(crate) registry: Registry,
-    pub(crate) sessions_dir: PathBuf,
+    pub backends: Vec<Arc<dyn Backend>>,
+    pub fetcher: Option<Arc<dyn ModelFetcher>>,
+    pub profiles: ProfileSet,
+    pub registry: Registry,
+    pub sessions_dir: PathBuf,
     /// None where nothing from outside is to be had.
-    pub(crate) extensions: Option<ExtensionPlaces>,
+    pub extensions: Option<ExtensionPlaces>,
     /// What was wrong with the settings and did not stop the start.
-    pub(crate) warnings: Vec<String>,
-    pub(crate) runtime: Arc<Runtime>,
+    pub warnings: Vec<String>,
+    pub runtime: Arc<Runtime>,
 }
 
 /// What the settings say of tools.
-pub(crate) fn tool_config(settings: &Settings) -> ToolConfig {
+pub fn tool_config(settings: &Settings) -> ToolConfig {
     ToolConfig {
         files: Arc::new(settings.file_access.clone()),
         terminal: settings.terminal.clone(),
@@ -74,7 +74,7 @@ pub(crate) fn stream_limits(settings: &Settings) -> StreamLimits {
 }
 
 /// An engine of these parts, with everything else as the settings have it.
-pub(crate) fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
+pub fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
     let sandbox = Sandbox::new(settings.terminal.sandbox.clone());
     EngineConfig {
         store: parts.store,

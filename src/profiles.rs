@@ -37,7 +37,7 @@ struct BuiltIn;
 
 /// Where profiles and the persona come from, and what was good when it was last read.
 #[derive(Clone, Debug)]
-pub(crate) struct ProfileFiles {
+pub struct ProfileFiles {
     /// It need not exist.
     dir: PathBuf,
     persona: Persona,
@@ -50,7 +50,7 @@ pub(crate) struct ProfileFiles {
 }
 
 impl ProfileFiles {
-    pub(crate) fn new(settings: &Settings, known_tools: BTreeSet<String>) -> Self {
+    pub fn new(settings: &Settings, known_tools: BTreeSet<String>) -> Self {
         Self {
             dir: settings.profiles_dir.clone(),
             persona: settings.persona.clone(),
@@ -62,7 +62,7 @@ impl ProfileFiles {
     }
 
     /// Reads everything as it is now. Blocks.
-    pub(crate) fn read(&mut self) -> ProfileSet {
+    pub fn read(&mut self) -> ProfileSet {
         let mut warnings = Vec::new();
         let mut profiles = built_in(&mut warnings);
         self.read_folder(&mut warnings);

@@ -39,7 +39,7 @@ use self::web::WebSettings;
 
 /// What the service needs to know before it starts.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub struct Settings {
     pub(crate) bind: SocketAddr,
     pub(crate) data_dir: PathBuf,
     pub(crate) api_token: Option<Secret>,
@@ -53,7 +53,7 @@ pub(crate) struct Settings {
     pub(crate) compression: CompressionPolicy,
     pub(crate) persona: Persona,
     pub(crate) profiles_dir: PathBuf,
-    pub(crate) default_profile: String,
+    pub default_profile: String,
     pub(crate) session_files_dir: PathBuf,
     /// What the filesystem tool may reach.
     pub(crate) file_access: FileAccess,
@@ -125,16 +125,16 @@ pub(crate) enum Persona {
 
 /// What the command line says; it wins over everything else.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Overrides {
-    pub(crate) config: Option<PathBuf>,
-    pub(crate) data_dir: Option<PathBuf>,
-    pub(crate) bind: Option<String>,
+pub struct Overrides {
+    pub config: Option<PathBuf>,
+    pub data_dir: Option<PathBuf>,
+    pub bind: Option<String>,
 }
 
 /// Settings, and where each came from.
 #[derive(Debug)]
-pub(crate) struct Loaded {
-    pub(crate) settings: Settings,
+pub struct Loaded {
+    pub settings: Settings,
     pub(crate) values: Vec<ShownValue>,
     /// Not wrong enough to stop for, one sentence each.
     pub(crate) warnings: Vec<String>,
@@ -156,7 +156,7 @@ pub(crate) struct ShownValue {
 /// Everything that is wrong with the settings.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.text())]
-pub(crate) struct SettingsError {
+pub struct SettingsError {
     pub(crate) problems: Vec<String>,
 }
 
@@ -177,10 +177,7 @@ impl SettingsError {
 ///
 /// # Errors
 /// Everything that is wrong, at once.
-pub(crate) fn load(
-    overrides: &Overrides,
-    environment: &Environment,
-) -> Result<Loaded, SettingsError> {
+pub fn load(overrides: &Overrides, environment: &Environment) -> Result<Loaded, SettingsError> {
     let mut problems = Vec::new();
     let defaults = Layer::defaults(&mut problems);
     let from_environment = Layer::environment(environment, &mut problems);

@@ -4,7 +4,6 @@ mod branches;
 mod changes;
 mod commands;
 mod doors;
-mod eval;
 mod extensions;
 mod files;
 mod login;

@@ -31,7 +31,7 @@ fn every_test_that_the_architecture_names_exists() {
     assert!(named.len() >= 8, "the table was not found: {named:?}");
 
     let mut files = Vec::new();
-    for dir in ["actors", "migrations", "src", "tests"] {
+    for dir in ["actors", "eval", "migrations", "src", "tests"] {
         rust_files(&root.join(dir), &mut files);
     }
     let tests: String = files

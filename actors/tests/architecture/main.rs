@@ -1,6 +1,6 @@
 //! Holds the house in shape: imports point one way, and each library stays in its room.
 //!
-//! `protocol ← domain ← {store, llm, tools} ← the actors ← src`
+//! `protocol ← domain ← {store, llm, tools} ← the actors ← src ← eval`
 
 #![allow(
     clippy::unwrap_used,
@@ -49,7 +49,13 @@ fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
 fn sources() -> Vec<(String, String)> {
     let root = root();
     let mut files = Vec::new();
-    for dir in ["actors/src", "migrations/src", "src", "threads/src"] {
+    for dir in [
+        "actors/src",
+        "eval/src",
+        "migrations/src",
+        "src",
+        "threads/src",
+    ] {
         rust_files(&root.join(dir), &mut files);
     }
     files
@@ -103,6 +109,7 @@ fn every_layer_has_files() {
         Layer::Actors,
         Layer::Migrations,
         Layer::Service,
+        Layer::Eval,
         Layer::Threads,
     ] {
         let has_one = sources.iter().any(|(path, _)| Layer::of(path) == layer);
@@ -158,6 +165,8 @@ fn the_checker_refuses_imports_against_the_arrow() {
         ),
         ("migrations/src/lib.rs", "use navi_actors::store::Store;"),
         ("threads/src/lib.rs", "use navi_actors::store::Store;"),
+        ("src/serve.rs", "use navi_eval::tasks::Task;"),
+        ("actors/src/root.rs", "use navi::settings::Settings;"),
     ] {
         refuses(path, text, "against the arrow");
     }
@@ -178,6 +187,7 @@ fn the_checker_refuses_a_library_outside_its_room() {
             "#[derive(actix::Message)] struct X;",
         ),
         ("actors/src/session/mod.rs", "use actix_web::HttpResponse;"),
+        ("eval/src/drive.rs", "use actix_web::HttpResponse;"),
         ("actors/src/llm/mod.rs", "use ::actix::Actor;"),
         ("actors/src/domain/mod.rs", "use tokio::sync::mpsc;"),
     ] {
@@ -201,6 +211,10 @@ fn the_checker_accepts_what_points_the_right_way() {
         (
             "src/http.rs",
             "use navi_actors::root::SystemRoot; use actix_web::web;",
+        ),
+        (
+            "eval/src/house.rs",
+            "use navi::settings::Settings; use navi_actors::store::Store;",
         ),
         (
             "actors/src/tools/todo.rs",

@@ -17,6 +17,7 @@ pub(crate) enum Layer {
     Migrations,
     /// The package `navi`.
     Service,
+    Eval,
     /// The crate that sets a variable of its process, before there is a second thread.
     Threads,
 }
@@ -28,6 +29,8 @@ impl Layer {
             Self::Migrations
         } else if path.starts_with("threads/") {
             Self::Threads
+        } else if path.starts_with("eval/") {
+            Self::Eval
         } else if let Some(inside) = path.strip_prefix("actors/src/") {
             let module = inside.split('/').next().unwrap_or_default();
             Self::of_module(module.trim_end_matches(".rs"))
@@ -51,7 +54,8 @@ impl Layer {
 
     fn may_import(self, other: Self) -> bool {
         use Layer::{
-            Actors, Documents, Domain, Llm, Migrations, Protocol, Service, Store, Threads, Tools,
+            Actors, Documents, Domain, Eval, Llm, Migrations, Protocol, Service, Store, Threads,
+            Tools,
         };
         match self {
             Protocol => other == Protocol,
@@ -60,26 +64,27 @@ impl Layer {
             Llm => matches!(other, Protocol | Domain | Llm),
             Documents => matches!(other, Protocol | Domain | Documents),
             Tools => matches!(other, Protocol | Domain | Documents | Tools),
-            Actors => !matches!(other, Migrations | Service | Threads),
+            Actors => !matches!(other, Migrations | Service | Eval | Threads),
             Migrations => other == Migrations,
             Threads => other == Threads,
-            Service => true,
+            Service => other != Eval,
+            Eval => true,
         }
     }
 }
 
 /// The layers that may name a library; `None` for libraries that anyone may.
 fn rooms_of(library: &str) -> Option<&'static [Layer]> {
-    use Layer::{Actors, Documents, Llm, Migrations, Service, Store, Tools};
+    use Layer::{Actors, Documents, Eval, Llm, Migrations, Service, Store, Tools};
     match library {
         "sea_orm" | "sqlx" | "navi_migrations" => Some(&[Store]),
         "sea_orm_migration" => Some(&[Store, Migrations]),
-        "actix" | "actix_rt" => Some(&[Actors, Service]),
+        "actix" | "actix_rt" => Some(&[Actors, Service, Eval]),
         "actix_web" | "actix_http" | "actix_multipart" | "actix_web_actors" => Some(&[Service]),
         "calamine" | "image" | "pdf_extract" | "quick_xml" => Some(&[Documents]),
         "navi_threads" => Some(&[Service]),
         "reqwest" => Some(&[Llm, Tools, Service]),
-        "tokio" => Some(&[Store, Llm, Documents, Tools, Actors, Service]),
+        "tokio" => Some(&[Store, Llm, Documents, Tools, Actors, Service, Eval]),
         _ => None,
     }
 }
@@ -115,6 +120,8 @@ fn target_layer(path: &str, named: &NamedPath) -> Option<Layer> {
     };
     match first.as_str() {
         "navi_actors" => Some(Layer::of_module(rest.first()?)),
+        "navi" => Some(Layer::Service),
+        "navi_eval" => Some(Layer::Eval),
         "crate" => path
             .starts_with("actors/src/")
             .then(|| rest.first())

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::tasks::WorkspacePath;
+use crate::tasks::WorkspacePath;
 
 /// How much of a file is looked at.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -16,7 +16,7 @@ const DEPTH: usize = 6;
 ///
 /// # Errors
 /// It is not there; with those that are, since a wrong folder is the usual reason.
-pub(super) fn find(workspace: &Path, path: &WorkspacePath) -> Result<PathBuf, String> {
+pub(crate) fn find(workspace: &Path, path: &WorkspacePath) -> Result<PathBuf, String> {
     let place = path.in_dir(workspace);
     if place.is_file() {
         return Ok(place);
@@ -34,7 +34,7 @@ pub(super) fn find(workspace: &Path, path: &WorkspacePath) -> Result<PathBuf, St
 ///
 /// # Errors
 /// It is not there, too large, or cannot be read.
-pub(super) fn text(workspace: &Path, path: &WorkspacePath) -> Result<String, String> {
+pub(crate) fn text(workspace: &Path, path: &WorkspacePath) -> Result<String, String> {
     let place = find(workspace, path)?;
     let unreadable = |error: std::io::Error| format!("{path} cannot be read: {error}");
     let size = fs::metadata(&place).map_err(unreadable)?.len();

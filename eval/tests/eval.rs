@@ -1,17 +1,94 @@
-//! `navi eval` against a model that is scripted: what is scored, told and left behind.
+//! The eval against a model that is scripted: what is scored, told and left behind.
 
-use std::path::Path;
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "../../tests/support/fake_model/mod.rs"]
+mod fake_model;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::fake_model::{FakeModel, Reply, Step};
-use crate::server::{House, text};
 
-fn house(model: &FakeModel) -> House {
-    House::new(&[
-        ("LLM_BACKEND", "openai"),
-        ("OPENAI_BASE_URL", &format!("{}/v1", model.url())),
-    ])
+/// A user of Navi's, with settings of their own.
+struct User {
+    dir: TempDir,
+    variables: Vec<(&'static str, String)>,
+}
+
+impl User {
+    fn without_model() -> Self {
+        let nowhere = "http://127.0.0.1:9".to_owned();
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("tmp")).unwrap();
+        Self {
+            dir,
+            variables: vec![
+                ("STARTER_MODEL", "off".to_owned()),
+                ("OLLAMA_HOST", nowhere),
+                // Scripts answer in the order in which they were written.
+                ("LLM_PARALLEL", "1".to_owned()),
+            ],
+        }
+    }
+
+    fn of(model: &FakeModel) -> Self {
+        let mut user = Self::without_model();
+        let url = format!("{}/v1", model.url());
+        let own = [
+            ("LLM_BACKEND", "openai".to_owned()),
+            ("OPENAI_BASE_URL", url),
+        ];
+        user.variables.extend(own);
+        user
+    }
+
+    fn data_dir(&self) -> PathBuf {
+        self.path("data")
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A folder of this user's own tasks.
+    fn tasks(&self, tasks: &str) -> PathBuf {
+        let folder = self.path("tasks");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("own.toml"), tasks).unwrap();
+        folder
+    }
+
+    /// The eval with this user's settings, with nothing else in its environment.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_navi-eval"));
+        command
+            .args(arguments)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.dir.path())
+            .env("TMPDIR", self.path("tmp"))
+            .env("NAVI_DATA_DIR", self.data_dir())
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs it to its end.
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
 }
 
 /// A call that the fake answers a message with, and what it says once it has the result.
@@ -51,10 +128,9 @@ fn tasks_are_scored_by_what_was_done() {
         wrong,
         "Noted, all three!",
     );
-    let house = house(&model);
-    let file = house.data_dir().with_extension("json");
-    let output = house.run(&[
-        "eval",
+    let user = User::of(&model);
+    let file = user.path("report.json");
+    let output = user.run(&[
         "--area",
         "tools",
         "--task",
@@ -111,16 +187,16 @@ fn tasks_are_scored_by_what_was_done() {
         "{found}"
     );
 
-    assert!(!house.data_dir().exists(), "the user's data is left alone");
+    assert!(!user.data_dir().exists(), "the user's data is left alone");
+    let left = std::fs::read_dir(user.path("tmp")).unwrap().count();
+    assert_eq!(left, 0, "the temporary directory is gone");
     model.assert_clean();
 }
 
 #[test]
 fn own_tasks_earlier_sessions_and_limits() {
     let model = FakeModel::start();
-    let house = house(&model);
-    let folder = house.data_dir().with_extension("tasks");
-    std::fs::create_dir(&folder).unwrap();
+    let user = User::of(&model);
     let tasks = r#"
 area = "own"
 [[task]]
@@ -140,16 +216,16 @@ max_model_calls = 2
 say = ["use the tool: todo {\"action\": \"list\"}"]
 checks = ["completed"]
 "#;
-    std::fs::write(folder.join("own.toml"), tasks).unwrap();
+    let folder = user.tasks(tasks);
     for _ in 0..3 {
         let list = Step::tool_call("todo", json!({"action": "list"}));
         model.script(Reply::new([list]).when("use the tool").with_tools(true));
     }
-    let list = house.run(&["eval", "--folder", text(&folder), "--list"]);
+    let list = user.run(&["--folder", text(&folder), "--list"]);
     let listed = String::from_utf8_lossy(&list.stdout).into_owned();
     assert_eq!(listed, "own  two_sessions\nown  talks_without_end\n");
 
-    let output = house.run(&["eval", "--folder", text(&folder)]);
+    let output = user.run(&["--folder", text(&folder)]);
     assert!(output.status.success());
     let table = String::from_utf8_lossy(&output.stdout);
     assert_eq!(
@@ -163,19 +239,15 @@ checks = ["completed"]
         "{over}"
     );
 
-    std::fs::write(
-        folder.join("own.toml"),
-        tasks.replace("hours_ago", "hour_ago"),
-    )
-    .unwrap();
-    let output = house.run(&["eval", "--folder", text(&folder)]);
+    user.tasks(&tasks.replace("hours_ago", "hour_ago"));
+    let output = user.run(&["--folder", text(&folder)]);
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(
         told.contains("own.toml") && told.contains("hour_ago"),
         "{told}"
     );
-    let output = house.run(&["eval", "--task", "no_such_task"]);
+    let output = user.run(&["--task", "no_such_task"]);
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(
         told.contains("no_such_task") && told.contains("--list"),
@@ -184,8 +256,47 @@ checks = ["completed"]
 }
 
 #[test]
+fn settings_are_read_where_the_service_reads_them() {
+    let user = User::without_model();
+    let file = user.path("navi.toml");
+    std::fs::write(&file, "shout = 1").unwrap();
+    let dir = file.parent().unwrap();
+    for place in [["--config", text(&file)], ["--data-dir", text(dir)]] {
+        let output = user.run(&place);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        let wrong = format!("{}: there is no setting `shout`", file.display());
+        assert!(told.contains(&wrong), "{told}");
+    }
+}
+
+/// The program starts itself again as the sandbox of a command.
+#[test]
+fn commands_run_in_the_sandbox() {
+    let model = FakeModel::start();
+    let command = json!({"action": "run", "command": "echo mellon > told.txt"});
+    calls(&model, "say the word", "terminal", command, "Done.");
+    let user = User::of(&model);
+    let tasks = r#"
+area = "own"
+[[task]]
+name = "runs_a_command"
+say = ["say the word"]
+checks = [
+  { tool_called = { tool = "terminal" } },
+  { file_contains = { path = "told.txt", matches = "^mellon$" } },
+]
+"#;
+    let folder = user.tasks(tasks);
+    let output = user.run(&["--folder", text(&folder)]);
+    let table = String::from_utf8_lossy(&output.stdout);
+    let told = row(&table, "runs_a_command");
+    assert_eq!(told[1..3], ["own", "pass"], "{table}");
+}
+
+#[test]
 fn a_backend_that_does_not_answer_is_an_error() {
-    let output = House::new(&[]).run(&["eval", "--task", "sum"]);
+    let output = User::without_model().run(&["--task", "sum"]);
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(told.contains("no model answers: ollama:"), "{told}");
@@ -202,13 +313,13 @@ fn ctrl_c_ends_it_with_the_report_so_far() {
     );
     let silent = Reply::new([Step::Silence]).when("capital of France");
     model.script(silent.with_tools(true));
-    let house = house(&model);
-    let file = house.data_dir().with_extension("json");
-    let arguments = ["eval", "--area", "answers", "--json", text(&file)];
-    let child = house
+    let user = User::of(&model);
+    let file = user.path("report.json");
+    let arguments = ["--area", "answers", "--json", text(&file)];
+    let child = user
         .command(&arguments)
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let waits = model.wait_for(|calls| {
@@ -217,9 +328,7 @@ fn ctrl_c_ends_it_with_the_report_so_far() {
     });
     tokio::runtime::Runtime::new().unwrap().block_on(waits);
     let kill = format!("kill -INT {}", child.id());
-    let asked = std::process::Command::new("sh")
-        .args(["-c", &kill])
-        .status();
+    let asked = Command::new("sh").args(["-c", &kill]).status();
     assert!(asked.unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));

@@ -7,8 +7,9 @@ use navi_actors::protocol::event::Event;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::outcome::Outcome;
-use super::tasks::Task;
+use crate::checks::Check;
+use crate::outcome::Outcome;
+use crate::tasks::Task;
 
 /// How much of a result or an answer the transcript keeps.
 const KEPT_CHARS: usize = 2_000;
@@ -81,7 +82,7 @@ impl Attempt {
     /// Looks at what a task left behind.
     pub(crate) fn of(task: &Task, outcome: &Outcome, took: Duration) -> Self {
         let trouble = outcome.trouble();
-        let look = |check: &super::checks::Check| {
+        let look = |check: &Check| {
             let found = check.look(outcome).err();
             CheckReport {
                 check: check.name(),

@@ -1,23 +1,14 @@
-//! `navi eval`: has real conversations with whatever model is configured, and scores them by
-//! what came of them. `docs/eval.md` is for the person who runs it.
-
-mod checks;
-mod drive;
-mod files;
-mod house;
-mod meter;
-mod outcome;
-mod plan_text;
-mod report;
-mod tasks;
-mod text;
+//! The tasks one after the other: an engine for each kind of settings, the attempts, and what
+//! is told of them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
+use navi::console::complain;
+use navi::settings::{self, Settings};
 use navi_actors::llm::Backend;
 use navi_actors::protocol::error::ErrorCode;
 use navi_actors::protocol::event::Event;
@@ -26,51 +17,16 @@ use tokio::runtime::Runtime;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::drive::{Bounds, drive};
-use self::house::House;
-use self::meter::Meter;
-use self::outcome::{End, Outcome};
-use self::report::{Attempt, Report, TaskReport};
-use self::tasks::Task;
-use crate::cli::{EvalArgs, Places};
-use crate::console::complain;
-use crate::settings::{self, Settings};
+use crate::cli::Cli;
+use crate::drive::{Bounds, drive};
+use crate::house::House;
+use crate::meter::Meter;
+use crate::outcome::{End, Outcome};
+use crate::report::{self, Attempt, Report, TaskReport};
+use crate::tasks::Task;
 
 /// After so many tasks in a row that the backend failed, it is broken.
 const BACKEND_FAILURES: u32 = 3;
-
-/// The tasks that the command line asks for.
-///
-/// # Errors
-/// A file of tasks that is wrong; a name or an area that none has.
-pub(crate) fn chosen(args: &EvalArgs) -> anyhow::Result<Vec<Task>> {
-    let all = match &args.folder {
-        Some(dir) => tasks::of_folder(dir)?,
-        None => tasks::built_in()?,
-    };
-    for name in &args.task {
-        if !all.iter().any(|task| task.name == *name) {
-            bail!("there is no task {name:?}; `navi eval --list` shows them");
-        }
-    }
-    for area in &args.area {
-        if !all.iter().any(|task| task.area == *area) {
-            let mut areas: Vec<&str> = all.iter().map(|task| task.area.as_str()).collect();
-            areas.sort_unstable();
-            areas.dedup();
-            bail!("there is no area {area:?}; there are {}", areas.join(", "));
-        }
-    }
-    let is_in = |list: &[String], name: &String| list.is_empty() || list.contains(name);
-    let chosen: Vec<Task> = all
-        .into_iter()
-        .filter(|task| is_in(&args.area, &task.area) && is_in(&args.task, &task.name))
-        .collect();
-    if chosen.is_empty() {
-        bail!("no task is in one of these areas and has one of these names");
-    }
-    Ok(chosen)
-}
 
 /// How a run of the tasks ended.
 #[derive(Debug)]
@@ -141,8 +97,7 @@ pub(crate) async fn run(
 /// What the command line and the process bring.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
-    pub(crate) args: &'a EvalArgs,
-    pub(crate) places: &'a Places,
+    pub(crate) cli: &'a Cli,
     pub(crate) runtime: &'a Arc<Runtime>,
     pub(crate) cancelled: CancellationToken,
 }
@@ -182,11 +137,11 @@ impl Suite<'_> {
         if overrides.is_empty() {
             return House::open(self.settings, backends, runtime).await;
         }
-        let mut environment: settings::layers::Environment = std::env::vars_os().collect();
+        let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         for (variable, value) in overrides {
             environment.insert(OsString::from(variable), OsString::from(value));
         }
-        let loaded = settings::load(&self.call.places.overrides(), &environment)
+        let loaded = settings::load(&self.call.cli.overrides(), &environment)
             .context("a task changes settings to what they cannot be")?;
         House::open(&loaded.settings, backends, runtime).await
     }
@@ -198,7 +153,7 @@ impl Suite<'_> {
         tasks: &[Task],
         group: &[usize],
     ) -> anyhow::Result<bool> {
-        let repeat = self.call.args.repeat;
+        let repeat = self.call.cli.repeat;
         let all = tasks.len() * usize::try_from(repeat)?;
         let named = group.iter().filter_map(|at| Some((*at, tasks.get(*at)?)));
         for (at, task) in named {
@@ -228,7 +183,7 @@ impl Suite<'_> {
 
     /// One attempt. None where it was ended by hand, which says nothing of the model.
     async fn attempt(&mut self, house: &House, task: &Task) -> anyhow::Result<Option<Attempt>> {
-        let usual = Duration::from_secs(u64::from(self.call.args.task_minutes) * 60);
+        let usual = Duration::from_secs(u64::from(self.call.cli.task_minutes) * 60);
         let bounds = Bounds {
             time: task.time_limit(usual),
             model_calls: task.max_model_calls(),
@@ -326,5 +281,3 @@ fn report(
         areas,
     }
 }
-
-pub(crate) use self::report::{Report as EvalReport, area_rows, task_rows};

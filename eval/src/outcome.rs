@@ -8,7 +8,7 @@ use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::session::SessionSnapshot;
 use serde_json::Value;
 
-use super::meter::Reading;
+use crate::meter::Reading;
 
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

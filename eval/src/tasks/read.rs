@@ -13,12 +13,12 @@ use super::{Task, TaskFile};
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 #[derive(RustEmbed)]
-#[folder = "config/eval"]
+#[folder = "tasks"]
 struct BuiltIn;
 
 /// Why there are no tasks.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TaskError {
+pub(super) enum TaskError {
     #[error("the folder of tasks {} cannot be read: {error}", dir.display())]
     Folder { dir: PathBuf, error: io::Error },
     #[error("the folder of tasks {} has no .toml file", .0.display())]
@@ -33,7 +33,7 @@ pub(crate) enum TaskError {
 ///
 /// # Errors
 /// A file that is wrong; a test holds that none is.
-pub(crate) fn built_in() -> Result<Vec<Task>, TaskError> {
+pub(super) fn built_in() -> Result<Vec<Task>, TaskError> {
     let files = BuiltIn::iter().filter_map(|name| {
         let file = BuiltIn::get(&name)?;
         let text = String::from_utf8_lossy(&file.data).into_owned();
@@ -46,7 +46,7 @@ pub(crate) fn built_in() -> Result<Vec<Task>, TaskError> {
 ///
 /// # Errors
 /// The folder or a file cannot be read, or a file is wrong.
-pub(crate) fn of_folder(dir: &Path) -> Result<Vec<Task>, TaskError> {
+pub(super) fn of_folder(dir: &Path) -> Result<Vec<Task>, TaskError> {
     let folder = |error| TaskError::Folder {
         dir: dir.to_owned(),
         error,

@@ -1,4 +1,18 @@
-//! `navi eval`.
+//! Has real conversations with whatever model Navi is configured for, and scores them by what
+//! came of them. `docs/eval.md` is for the person who runs it.
+
+mod checks;
+mod cli;
+mod drive;
+mod files;
+mod house;
+mod meter;
+mod outcome;
+mod plan_text;
+mod report;
+mod suite;
+mod tasks;
+mod text;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -7,47 +21,55 @@ use std::time::Duration;
 
 use actix::System;
 use anyhow::{Context as _, bail};
+use clap::Parser as _;
+use navi::backends;
+use navi::console::{complain, say, table};
+use navi::process::{self, Logs};
+use navi::settings::Settings;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use crate::backends;
-use crate::cli::{EvalArgs, Places};
-use crate::console::{complain, say, table};
-use crate::eval::{self, Call, EvalReport};
-use crate::settings::Settings;
+use crate::cli::Cli;
+use crate::report::Report;
+use crate::suite::Call;
+use crate::tasks::Task;
 
 /// The exit code of a run that a person ended, and of one that they ended twice.
 const INTERRUPTED: u8 = 130;
 
-/// Has the tasks' conversations and prints how they came out. A task that fails is a result:
-/// the exit code is 0 all the same.
-///
-/// # Errors
-/// Tasks that are wrong; a backend that does not answer (any more); a report that cannot be
-/// written.
-pub(crate) fn run(
-    settings: &Settings,
-    places: &Places,
-    runtime: &Arc<Runtime>,
-    args: &EvalArgs,
-) -> anyhow::Result<ExitCode> {
-    let tasks = eval::chosen(args)?;
-    if args.list {
-        let rows: Vec<[String; 2]> = tasks
+fn main() -> ExitCode {
+    process::main("navi-eval", || run(&Cli::parse()))
+}
+
+/// A task that fails is a result: the exit code is 0 all the same.
+fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
+    let tasks = tasks::chosen(cli)?;
+    if cli.list {
+        let rows = tasks
             .iter()
-            .map(|task| [task.area.clone(), task.name.clone()])
-            .collect();
-        table(&rows);
+            .map(|task| [task.area.clone(), task.name.clone()]);
+        table(&rows.collect::<Vec<_>>());
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(file) = &args.json {
+    process::with_settings(&cli.overrides(), Logs::Warnings, |loaded, runtime| {
+        converse(&tasks, &loaded.settings, runtime, cli)
+    })
+}
+
+/// Has the tasks' conversations and prints how they came out.
+fn converse(
+    tasks: &[Task],
+    settings: &Settings,
+    runtime: &Arc<Runtime>,
+    cli: &Cli,
+) -> anyhow::Result<ExitCode> {
+    if let Some(file) = &cli.json {
         // Half an hour of work should not end with a report that cannot be written.
         write(file, "")?;
     }
     let backends = backends::build(settings)?;
     let call = Call {
-        args,
-        places,
+        cli,
         runtime,
         cancelled: CancellationToken::new(),
     };
@@ -56,13 +78,13 @@ pub(crate) fn run(
     let system = System::with_tokio_rt(move || for_system);
     let ended = system.block_on(async {
         actix::spawn(end_by_hand(call.cancelled.clone(), by_hand.clone()));
-        if let Some(minutes) = args.limit_minutes {
+        if let Some(minutes) = cli.limit_minutes {
             actix::spawn(end_in_time(call.cancelled.clone(), minutes));
         }
-        eval::run(&tasks, settings, backends.all, &call).await
+        suite::run(tasks, settings, backends.all, &call).await
     })?;
     show(&ended.report);
-    if let Some(file) = &args.json {
+    if let Some(file) = &cli.json {
         write(file, &serde_json::to_string_pretty(&ended.report)?)?;
     }
     match ended.broken {
@@ -72,14 +94,14 @@ pub(crate) fn run(
     }
 }
 
-fn show(report: &EvalReport) {
+fn show(report: &Report) {
     say(&format!(
         "{} on {} ({}), navi {}, {}\n",
         report.model, report.backend, report.address, report.version, report.date
     ));
-    table(&eval::task_rows(&report.tasks));
+    table(&report::task_rows(&report.tasks));
     say("");
-    table(&eval::area_rows(report));
+    table(&report::area_rows(report));
     if !report.complete {
         say("\nThis run ended early: what is missing was not tried.");
     }
@@ -95,7 +117,7 @@ async fn end_by_hand(cancelled: CancellationToken, by_hand: CancellationToken) {
     if tokio::signal::ctrl_c().await.is_err() {
         return;
     }
-    complain("ending; once more ends navi at once");
+    complain("ending; once more ends it at once");
     by_hand.cancel();
     cancelled.cancel();
     if tokio::signal::ctrl_c().await.is_ok() {

@@ -1,6 +1,6 @@
 //! Tasks: what a person says to Navi, and how to see whether she did it.
 //!
-//! They are data (`config/eval/*.toml`, or a folder of the user's), so that one can be added
+//! They are data (`eval/tasks/*.toml`, or a folder of the user's), so that one can be added
 //! without Rust. `docs/eval.md` describes the file.
 
 mod read;
@@ -10,12 +10,14 @@ use std::fmt;
 use std::path::{Component, Path};
 use std::time::Duration;
 
+use anyhow::bail;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-pub(crate) use self::read::{built_in, of_folder};
-use super::checks::Check;
+use self::read::{built_in, of_folder};
+use crate::checks::Check;
+use crate::cli::Cli;
 
 /// How many model calls a task may cost where it does not say.
 const MAX_MODEL_CALLS: u64 = 40;
@@ -29,6 +31,39 @@ const SETTINGS: [&str; 6] = [
     "CONTEXT_KEEP_RECENT",
     "CONTEXT_SUMMARY_TEMPERATURE",
 ];
+
+/// The tasks that the command line asks for.
+///
+/// # Errors
+/// A file of tasks that is wrong; a name or an area that none has.
+pub(crate) fn chosen(cli: &Cli) -> anyhow::Result<Vec<Task>> {
+    let all = match &cli.folder {
+        Some(dir) => of_folder(dir)?,
+        None => built_in()?,
+    };
+    for name in &cli.task {
+        if !all.iter().any(|task| task.name == *name) {
+            bail!("there is no task {name:?}; --list shows them");
+        }
+    }
+    for area in &cli.area {
+        if !all.iter().any(|task| task.area == *area) {
+            let mut areas: Vec<&str> = all.iter().map(|task| task.area.as_str()).collect();
+            areas.sort_unstable();
+            areas.dedup();
+            bail!("there is no area {area:?}; there are {}", areas.join(", "));
+        }
+    }
+    let is_in = |list: &[String], name: &String| list.is_empty() || list.contains(name);
+    let chosen: Vec<Task> = all
+        .into_iter()
+        .filter(|task| is_in(&cli.area, &task.area) && is_in(&cli.task, &task.name))
+        .collect();
+    if chosen.is_empty() {
+        bail!("no task is in one of these areas and has one of these names");
+    }
+    Ok(chosen)
+}
 
 /// A file of tasks.
 #[derive(Clone, Debug, Deserialize)]

@@ -7,11 +7,11 @@ use navi_actors::protocol::event::Event;
 use navi_actors::protocol::todo::TodoStatus;
 use serde::Deserialize;
 
-use super::files;
-use super::outcome::{Call, End, Outcome};
-use super::plan_text::executors;
-use super::tasks::WorkspacePath;
-use super::text::{Letters, Pattern, Script};
+use crate::files;
+use crate::outcome::{Call, End, Outcome};
+use crate::plan_text::executors;
+use crate::tasks::WorkspacePath;
+use crate::text::{Letters, Pattern, Script};
 
 /// How much of an answer a reason quotes.
 const QUOTE_CHARS: usize = 80;

@@ -1,12 +1,15 @@
 //! An engine as the settings want it, in a temporary directory of its own: nothing of the
 //! user's is read but settings, profiles and persona, and nothing is written there.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, TimeDelta, Utc};
+use navi::engine_config::{Parts, engine_config, tool_config};
+use navi::profiles::ProfileFiles;
+use navi::settings::Settings;
 use navi_actors::domain::session::write::{RunRow, Write};
 use navi_actors::engine::Engine;
 use navi_actors::llm::Backend;
@@ -17,14 +20,11 @@ use navi_actors::protocol::status::{BackendState, BackendStatus};
 use navi_actors::services::ConsentPolicy;
 use navi_actors::store::{Commit, Location, NewSession, Store, StoreConfig, UserRole};
 use navi_actors::tools::registry::Registry;
+use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tracing::warn;
 
-use super::tasks::Past;
-use crate::access::links::make_private_dir;
-use crate::engine_config::{Parts, engine_config, tool_config};
-use crate::profiles::ProfileFiles;
-use crate::settings::Settings;
+use crate::tasks::Past;
 
 /// How long a backend may load or fetch its model before the first task.
 const LOADING: Duration = Duration::from_secs(300);
@@ -40,8 +40,7 @@ pub(crate) struct House {
     store: Store,
     sessions_dir: PathBuf,
     default_profile: String,
-    /// Goes last.
-    _dir: TemporaryDir,
+    dir: TempDir,
 }
 
 impl House {
@@ -54,7 +53,7 @@ impl House {
         backends: Vec<Arc<dyn Backend>>,
         runtime: Arc<Runtime>,
     ) -> anyhow::Result<Self> {
-        let dir = TemporaryDir::new()?;
+        let dir = temporary_dir()?;
         let registry = Registry::builtin(&tool_config(settings));
         let tools = registry.all().map(|tool| tool.name.clone()).collect();
         let profiles = ProfileFiles::new(settings, tools).read();
@@ -62,10 +61,11 @@ impl House {
             warn!("{warning}");
         }
         let store = Store::open(&StoreConfig {
-            location: Location::Sqlite(dir.0.join("navi.db")),
+            location: Location::Sqlite(dir.path().join("navi.db")),
         })
         .await?;
-        let sessions_dir = dir.0.join("session_files");
+        let sessions_dir = dir.path().join("session_files");
+        std::fs::create_dir(&sessions_dir)?;
         let parts = Parts {
             store: store.clone(),
             backends,
@@ -91,7 +91,7 @@ impl House {
             store,
             sessions_dir,
             default_profile: settings.default_profile.clone(),
-            _dir: dir,
+            dir,
         })
     }
 
@@ -171,6 +171,9 @@ impl House {
         if let Err(error) = self.store.close().await {
             warn!(%error, "the database could not be closed");
         }
+        if let Err(error) = self.dir.close() {
+            warn!(%error, "a temporary directory is left over");
+        }
     }
 }
 
@@ -232,33 +235,8 @@ fn troubles(backends: &[BackendStatus]) -> String {
     }
 }
 
-/// A directory that goes when this is dropped.
-#[derive(Debug)]
-struct TemporaryDir(PathBuf);
-
-impl TemporaryDir {
-    fn new() -> anyhow::Result<Self> {
-        let name = format!("navi-eval-{}", uuid::Uuid::new_v4().simple());
-        let path = std::env::temp_dir().join(name);
-        make(&path).with_context(|| {
-            format!(
-                "the temporary directory {} cannot be made; set TMPDIR to another place",
-                path.display()
-            )
-        })?;
-        Ok(Self(path))
-    }
-}
-
-fn make(path: &Path) -> std::io::Result<()> {
-    make_private_dir(path)?;
-    make_private_dir(&path.join("session_files"))
-}
-
-impl Drop for TemporaryDir {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            warn!(%error, dir = %self.0.display(), "a temporary directory is left over");
-        }
-    }
+/// A directory that only its owner can enter.
+fn temporary_dir() -> anyhow::Result<TempDir> {
+    let dir = tempfile::Builder::new().prefix("navi-eval-").tempdir();
+    dir.context("a temporary directory cannot be made; set TMPDIR to another place")
 }

@@ -14,10 +14,10 @@ use navi_actors::protocol::session::SessionSnapshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::house::House;
-use super::meter::Meter;
-use super::outcome::{End, Outcome, Turn};
-use super::tasks::Task;
+use crate::house::House;
+use crate::meter::Meter;
+use crate::outcome::{End, Outcome, Turn};
+use crate::tasks::Task;
 
 /// How long the model must have nothing to do before a turn counts as over: titles,
 /// compressions and memory begin right after it.

@@ -6,8 +6,8 @@ use navi_actors::protocol::event::Envelope;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::eval::meter::Reading;
-use crate::eval::outcome::Turn;
+use crate::meter::Reading;
+use crate::outcome::Turn;
 
 fn check(toml: &str) -> Check {
     #[derive(Deserialize)]

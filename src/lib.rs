@@ -1,0 +1,79 @@
+//! Navi's service: command line, settings, HTTP, WebSocket and the embedded page. Everything
+//! that a conversation is stands in `navi-actors`.
+//!
+//! Public is what the eval shares with it: the process, the settings, and what an engine is
+//! made of.
+
+mod access;
+pub mod backends;
+mod checks;
+mod cli;
+mod command;
+pub mod console;
+pub mod engine_config;
+mod extensions;
+mod http;
+mod instance;
+pub mod process;
+pub mod profiles;
+mod serve;
+pub mod settings;
+#[cfg(feature = "starter")]
+mod starter;
+mod telemetry;
+mod watches;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser as _;
+use tokio::runtime::Runtime;
+
+use crate::cli::{Cli, Command};
+use crate::process::Logs;
+use crate::settings::Loaded;
+
+/// The program `navi`: the service and its commands.
+pub fn main() -> ExitCode {
+    process::main("navi", || run(&Cli::parse()))
+}
+
+fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
+    if let Some(Command::ReadDocument { media_type }) = &cli.command {
+        // Without settings: it is given nothing but the document.
+        return Ok(command::read_document::run(media_type));
+    }
+    if let None | Some(Command::Serve) = &cli.command {
+        serve::upgrade::brace()?;
+    }
+    let logs = match &cli.command {
+        Some(Command::Runs { .. }) => Logs::Warnings,
+        _ => Logs::Usual,
+    };
+    process::with_settings(&cli.places.overrides(), logs, |loaded, runtime| {
+        carry_out(cli, loaded, runtime)
+    })
+}
+
+fn carry_out(cli: &Cli, loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Result<ExitCode> {
+    let settings = &loaded.settings;
+    match &cli.command {
+        None | Some(Command::Serve) => serve::run(loaded, runtime),
+        Some(Command::Doctor { json }) => runtime.block_on(command::doctor::run(loaded, *json)),
+        Some(Command::Config { json }) => command::config::run(loaded, *json),
+        Some(Command::Sandbox(args)) => command::sandbox::run(settings, args),
+        Some(Command::Runs { command }) => command::runs::run(settings, runtime, command),
+        Some(Command::Model { command }) => {
+            runtime.block_on(command::model::run(settings, command))
+        }
+        Some(Command::ReadDocument { media_type }) => Ok(command::read_document::run(media_type)),
+        Some(Command::Link) => command::link::run(settings),
+        Some(Command::Upgrade) => command::upgrade::run(settings),
+        Some(Command::Token { command }) => {
+            runtime.block_on(command::token::run(settings, command))
+        }
+        Some(Command::Migrate { command }) => {
+            runtime.block_on(command::migrate::run(settings, command))
+        }
+    }
+}
