@@ -1,12 +1,13 @@
 //! The event log as a tab that catches up reads it, page by page.
 
-use sea_orm::sea_query::{Expr, Func, FunctionCall, IntoColumnRef};
+use sea_orm::sea_query::{Expr, ExprTrait, Func, IntoColumnRef};
 use sea_orm::{
     ColumnTrait, Condition, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
 };
 use uuid::Uuid;
 
 use super::entities::{chunk, event};
+use super::held_text::HeldTexts;
 use super::rows::{chunk_from_row, event_from_row};
 use super::sessions::require_session;
 use super::types::{LogCursor, LogItem, LogPage, LogRange, PageLimits};
@@ -93,24 +94,24 @@ async fn outline(
         seq: range.to_seq,
         chunk: 0,
     };
-    let events: Vec<(i64, i32)> = event::Entity::find()
+    let events: Vec<(i64, i64)> = event::Entity::find()
         .select_only()
         .column(event::Column::Seq)
-        .expr(octet_length(event::Column::Json))
+        .expr(size(event::Column::Json, event::Column::TextBytes))
         .filter(scope.events(range.from, end)?)
         .order_by_asc(event::Column::Seq)
         .limit(ROWS_PER_PAGE as u64)
         .into_tuple()
         .all(moment)
         .await?;
-    let chunks: Vec<(i64, i64, DbText, i32)> = chunk::Entity::find()
+    let chunks: Vec<(i64, i64, DbText, i64)> = chunk::Entity::find()
         .select_only()
         .columns([
             chunk::Column::AfterSeq,
             chunk::Column::Id,
             chunk::Column::PartId,
         ])
-        .expr(octet_length(chunk::Column::Text))
+        .expr(size(chunk::Column::Text, chunk::Column::TextBytes))
         .filter(scope.chunks(range.from, end)?)
         .order_by_asc(chunk::Column::AfterSeq)
         .order_by_asc(chunk::Column::Id)
@@ -129,7 +130,7 @@ async fn outline(
                 seq: from_db("events.seq", seq)?,
                 chunk: 0,
             },
-            bytes: size(bytes)?,
+            bytes: from_db("octet_length", bytes)?,
             part_id: None,
         });
     }
@@ -143,7 +144,7 @@ async fn outline(
                 seq: from_db("chunks.after_seq", after_seq)?,
                 chunk,
             },
-            bytes: size(bytes)?,
+            bytes: from_db("octet_length", bytes)?,
             part_id: Some(part_id),
         });
     }
@@ -177,12 +178,12 @@ async fn items(
     after: LogCursor,
     end: LogCursor,
 ) -> Result<Vec<LogItem>, StoreError> {
-    let events = event::Entity::find()
+    let mut events = event::Entity::find()
         .filter(scope.events(after, end)?)
         .order_by_asc(event::Column::Seq)
         .all(moment)
         .await?;
-    let chunks = chunk::Entity::find()
+    let mut chunks = chunk::Entity::find()
         .filter(scope.chunks(after, end)?)
         .order_by_asc(chunk::Column::AfterSeq)
         .order_by_asc(chunk::Column::Id)
@@ -229,6 +230,13 @@ impl Items {
         self.end = end;
     }
 }
+    let held = HeldTexts::of_log(moment, &events, &chunks).await?;
+    for row in &mut events {
+        held.complete_event(row)?;
+    }
+    for row in &mut chunks {
+        held.complete_chunk(row)?;
+    }
 
 impl Scope<'_> {
     /// Events after one place and up to another.
@@ -264,11 +272,9 @@ impl Scope<'_> {
     }
 }
 
-/// The size of a text, without reading it.
-fn octet_length(column: impl IntoColumnRef) -> FunctionCall {
-    Func::cust("octet_length").arg(Expr::col(column))
-}
-
-fn size(bytes: i32) -> Result<usize, StoreError> {
-    from_db("octet_length", bytes.into())
+/// The size of a text, without reading it, with what it has from a message.
+fn size(text: impl IntoColumnRef, referred: impl IntoColumnRef) -> Expr {
+    let referred = Func::coalesce([Expr::col(referred), Expr::value(0_i64)]);
+    let own = Func::cust("octet_length").arg(Expr::col(text));
+    Expr::from(own).add(Expr::from(referred))
 }

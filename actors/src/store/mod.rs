@@ -12,6 +12,7 @@ mod database_file;
 mod entities;
 mod error;
 mod files;
+mod held_text;
 mod load;
 mod log;
 mod logins;
@@ -26,6 +27,7 @@ mod run_log;
 mod search;
 mod sessions;
 mod tool_pins;
+mod streamed;
 mod types;
 mod upkeep;
 mod users;
@@ -182,3 +184,6 @@ mod testing;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tool_pin_tests;
+mod streamed_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]

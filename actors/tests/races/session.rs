@@ -19,6 +19,9 @@ use uuid::Uuid;
 
 use crate::shelf::Shelf;
 
+/// The one run.
+const RUN: RunId = RunId(Uuid::nil());
+
 /// So few frames that tabs lag.
 const CAPACITY: usize = 2;
 
@@ -147,7 +150,10 @@ impl Session {
         let change = Change {
             events: vec![(None, event)],
             writes: vec![Write::Pinned(true)],
-            closed: over.map(Closed::Message).into_iter().collect(),
+            closed: over
+                .map(|id| Closed::Message(RUN, id))
+                .into_iter()
+                .collect(),
         };
         self.telling.submit(change, at(), then);
         self.advance().await;
@@ -286,7 +292,7 @@ pub(crate) enum Fate {
 /// A piece of a message's text.
 pub(crate) fn piece(message: MessageId, offset: usize, text: &str) -> Piece {
     Piece {
-        origin: Origin::foreground(RunId(Uuid::nil())),
+        origin: Origin::foreground(RUN),
         part_id: PartId::text(message),
         kind: PartKind::Text,
         message_id: message,

@@ -52,7 +52,7 @@ impl Session {
                 self.tell(Some(origin), event);
             }
             Record::Message(message) => {
-                self.out.change.closed.push(closed_by(&message));
+                self.out.change.closed.push(closed_by(run_id, &message));
                 if !is_child {
                     self.write(Write::Message(Arc::new(message)));
                 }
@@ -214,10 +214,10 @@ impl Session {
 }
 
 /// The streamed text that a message puts an end to.
-fn closed_by(message: &Message) -> Closed {
+fn closed_by(run_id: RunId, message: &Message) -> Closed {
     match &message.tool_call_id {
-        Some(call_id) => Closed::Output(call_id.clone()),
-        None => Closed::Message(message.id),
+        Some(call_id) => Closed::Output(run_id, call_id.clone()),
+        None => Closed::Message(run_id, message.id),
     }
 }
 
