@@ -220,7 +220,7 @@
  *   | { type: 'run_interrupted', reason: string, can_continue: boolean }
  *   | { type: 'notice', code: string, message: string, is_subagent?: boolean }
  *   | { type: 'error', message: string, recoverable: boolean, code: string, client_id?: string }
- *   | { type: 'resync', reason: 'cursor_ahead' | 'epoch_changed', session: SessionSnapshot }
+ *   | { type: 'resync', reason: 'cursor_ahead' | 'epoch_changed' | 'log_expired', session: SessionSnapshot }
  * )} WireEvent
  */
 

@@ -121,7 +121,7 @@ impl Outline {
 pub struct GetContext;
 
 /// Joins the session's events.
-#[derive(Debug, ActixMessage)]
+#[derive(Clone, Copy, Debug, Default, ActixMessage)]
 #[rtype(result = "Attached")]
 pub struct Attach {
     /// The last event that the tab has. Where absent, the tab gets the running run from its start.
@@ -134,6 +134,8 @@ pub struct Attach {
 /// nothing is told between them.
 #[derive(Debug)]
 pub struct Attached {
+    /// The log does not go back to `after` any more: it gets a snapshot.
+    pub is_expired: bool,
     pub start: Start,
     pub epoch: i64,
     /// Parts that are open, each from offset 0 up to what was told.

@@ -2,11 +2,12 @@
 
 use sea_orm::sea_query::{Expr, ExprTrait, Func, IntoColumnRef};
 use sea_orm::{
-    ColumnTrait, Condition, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter,
+    QueryOrder, QuerySelect,
 };
 use uuid::Uuid;
 
-use super::entities::{chunk, event};
+use super::entities::{chunk, event, session};
 use super::held_text::HeldTexts;
 use super::rows::{chunk_from_row, event_from_row};
 use super::sessions::require_session;
@@ -27,7 +28,7 @@ impl Store {
     /// the next one may go on with the part that the last one ended with.
     ///
     /// No more is read into memory than `limits` allow, except for the one item that a
-    /// page always has.
+    /// page always has. None where the log does not go back to the range's beginning any more.
     ///
     /// # Errors
     /// [`StoreError::SessionNotFound`], and as the store's other reads.
@@ -36,13 +37,52 @@ impl Store {
         id: SessionId,
         range: LogRange,
         limits: PageLimits,
-    ) -> Result<LogPage, StoreError> {
+    ) -> Result<Option<LogPage>, StoreError> {
         let moment = self.begin_read().await?;
         require_session(&moment, id).await?;
+        let from = range.from.seq;
+        // Events are numbered without a gap.
+        let is_gone = match first_event(&moment, id, from).await? {
+            Some(first) => first > from + 1,
+            None => last_seq(&moment, id).await? > from,
+        };
+        if is_gone {
+            return Ok(None);
+        }
         let page = page(&moment, &Scope { id, runs: None }, range, limits).await?;
         moment.commit().await?;
-        Ok(page)
+        Ok(Some(page))
     }
+}
+
+/// The first event after this one that the log still has.
+pub(super) async fn first_event(
+    db: &impl ConnectionTrait,
+    id: SessionId,
+    after: u64,
+) -> Result<Option<u64>, StoreError> {
+    let first: Option<i64> = event::Entity::find()
+        .select_only()
+        .column(event::Column::Seq)
+        .filter(event::Column::SessionId.eq(id.0))
+        .filter(event::Column::Seq.gt(to_db(after)?))
+        .order_by_asc(event::Column::Seq)
+        .limit(1)
+        .into_tuple()
+        .one(db)
+        .await?;
+    first.map(|seq| from_db("events.seq", seq)).transpose()
+}
+
+/// The last event that a session ever told.
+pub(super) async fn last_seq(db: &impl ConnectionTrait, id: SessionId) -> Result<u64, StoreError> {
+    let last: Option<i64> = session::Entity::find_by_id(id.0)
+        .select_only()
+        .column(session::Column::LastSeq)
+        .into_tuple()
+        .one(db)
+        .await?;
+    from_db("sessions.last_seq", last.unwrap_or_default())
 }
 
 /// Whose log is read.
@@ -189,6 +229,13 @@ async fn items(
         .order_by_asc(chunk::Column::Id)
         .all(moment)
         .await?;
+    let held = HeldTexts::of_log(moment, &events, &chunks).await?;
+    for row in &mut events {
+        held.complete_event(row)?;
+    }
+    for row in &mut chunks {
+        held.complete_chunk(row)?;
+    }
     let mut items = Items::default();
     let mut chunks = chunks.into_iter().peekable();
     for row in events {
@@ -230,13 +277,6 @@ impl Items {
         self.end = end;
     }
 }
-    let held = HeldTexts::of_log(moment, &events, &chunks).await?;
-    for row in &mut events {
-        held.complete_event(row)?;
-    }
-    for row in &mut chunks {
-        held.complete_chunk(row)?;
-    }
 
 impl Scope<'_> {
     /// Events after one place and up to another.

@@ -15,6 +15,7 @@ mod files;
 mod held_text;
 mod load;
 mod log;
+mod log_upkeep;
 mod logins;
 mod memory;
 mod memory_facts;
@@ -26,8 +27,8 @@ mod rows;
 mod run_log;
 mod search;
 mod sessions;
-mod tool_pins;
 mod streamed;
+mod tool_pins;
 mod types;
 mod upkeep;
 mod users;
@@ -36,6 +37,7 @@ mod values;
 pub use conversation::{KnownMessage, RunOutcome};
 pub use error::{OpenError, StoreError};
 pub use files::{ExpiredFile, FileQuota, NewFile, StoredFile, StoredText};
+pub use log_upkeep::LogLimits;
 pub use memory::{Memory, NamedFormerFact, SavedFact, StoredSummary};
 pub use memory_reading::{Finished, Reading, UnreadMessages, UnreadSession};
 pub use open::{Location, StoreConfig};
@@ -159,6 +161,9 @@ mod cost_tests;
 mod log_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod log_upkeep_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod login_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -180,10 +185,10 @@ mod search_tests;
 mod session_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod streamed_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod testing;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tool_pin_tests;
-mod streamed_tests;
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]

@@ -80,6 +80,7 @@ async fn log(store: &Store, writer: &Writer, from: u64, limits: PageLimits) -> V
     loop {
         let range = LogRange { from, to_seq };
         let page = store.log_page(writer.id, range, limits).await.unwrap();
+        let page = page.unwrap();
         all.extend(page.items);
         match page.next {
             Some(next) => from = next,
@@ -269,7 +270,7 @@ async fn events_refer_to_their_messages_and_are_told_byte_for_byte(db: TestDb) {
         to_seq: 4,
     };
     let page = store.log_page(writer.id, range, bytes).await.unwrap();
-    assert_eq!(page.items.len(), 1);
+    assert_eq!(page.unwrap().items.len(), 1);
 
     for row in event::Entity::find().all(&store.read).await.unwrap() {
         let json: serde_json::Value = serde_json::from_str(&row.json.0).unwrap();

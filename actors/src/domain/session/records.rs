@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::Session;
 use super::change::Closed;
 use super::transition::{Effect, Refused, Reply, ReplyTo};
 use super::write::{ConsentRow, Write};
+use super::{KnownParts, Session};
 use crate::domain::model_calls::ModelCall;
 use crate::domain::run_loop::{Record, RunEnd, RunSummary};
 use crate::domain::scratchpad::{self, ScratchpadCommand};
@@ -130,12 +130,17 @@ impl Session {
     pub(super) fn keep_call(&mut self, run_id: RunId, mut call: Box<ModelCall>) {
         call.after_seq.get_or_insert(self.ahead.last_seq);
         let known = &mut self.prompt_parts;
-        if known.len() >= super::PROMPT_PARTS {
-            known.clear();
+        let day = call.started_at.date_naive();
+        if known.day != day || known.calls == super::PARTS_KNOWN_FOR {
+            *known = KnownParts {
+                day,
+                ..KnownParts::default()
+            };
         }
+        known.calls += 1;
         call.prompt
             .parts
-            .retain(|part| known.insert(part.sha256.clone()));
+            .retain(|part| known.names.insert(part.sha256.clone()));
         self.write(Write::ModelCall { run_id, call });
     }
 
