@@ -172,11 +172,20 @@
  */
 
 /**
+ * What the last run had to say to its user.
+ * @typedef {object} RunNotice
+ * @property {number} seq of the event that told it
+ * @property {string} at
+ * @property {string} code
+ * @property {string} message
+ */
+
+/**
  * @typedef {SessionSummary & {
  *   messages: WireMessage[], todo: TodoItem[], plan: Plan | null, compression: Compression | null,
  *   forks: Fork[], queue: QueuedMessage[], run: ActiveRun | null,
  *   mode: ConsentMode, approvals: PendingApproval[], unknown_calls: UnknownCall[],
- *   can_continue: boolean, reason?: string | null, max_context_tokens: number, last_seq: number, epoch: number,
+ *   can_continue: boolean, reason?: string | null, notices?: RunNotice[], max_context_tokens: number, last_seq: number, epoch: number,
  * }} SessionSnapshot
  */
 

@@ -12,7 +12,7 @@ use super::testing::{
 };
 use super::types::{LogCursor, LogItem, LogPage, LogRange, PageLimits};
 use crate::domain::session::write::{EventRow, RunRow, Write};
-use crate::protocol::ids::{MessageId, SessionId};
+use crate::protocol::ids::{MessageId, RunId, SessionId};
 use crate::protocol::session::RunState;
 
 on_both!(
@@ -20,6 +20,7 @@ on_both!(
     what_a_run_told_that_goes_stays,
     a_long_log_goes_bit_by_bit,
     calls_go_with_the_parts_that_no_other_names,
+    a_snapshot_has_the_notices_of_its_run,
 );
 
 async fn page(writer: &Writer, from: u64) -> Option<LogPage> {
@@ -200,4 +201,34 @@ async fn calls_go_with_the_parts_that_no_other_names(db: TestDb) {
             .unwrap()
     );
     assert_eq!(counts().await, (104, 8));
+}
+
+async fn a_snapshot_has_the_notices_of_its_run(db: TestDb) {
+    let store = db.open().await;
+    let writer = Writer::new(&store).await;
+    let (earlier, run) = (RunId::new(), RunId::new());
+    let notice = |run_id, seq: u64, kind: &str| {
+        let time = "2027-01-15T08:00:00Z";
+        let json = format!(
+            r#"{{"seq":{seq},"run_id":"{run_id}","at":"{time}","type":"{kind}","code":"c","message":"m{seq}"}}"#
+        );
+        Write::Event(EventRow {
+            run_id: Some(run_id),
+            kind: kind.to_owned(),
+            json,
+            ..event_at(seq)
+        })
+    };
+    let mut told = vec![notice(earlier, 1, "notice"), notice(run, 2, "error")];
+    told.extend((3..=27).map(|seq| notice(run, seq, "notice")));
+    writer.write(told).await.unwrap();
+    let seqs = async |upto| {
+        let notices = store.run_notices(run, upto).await.unwrap();
+        notices.iter().map(|it| it.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(seqs(2).await, Vec::<u64>::new());
+    assert_eq!(seqs(4).await, [3, 4]);
+    assert_eq!(seqs(27).await, (8..=27).collect::<Vec<_>>());
+    let first = &store.run_notices(run, 3).await.unwrap()[0];
+    assert_eq!((first.code.as_str(), first.message.as_str()), ("c", "m3"));
 }

@@ -242,6 +242,7 @@ impl Session {
                 approvals: Vec::new(),
                 can_continue: false,
                 reason: None,
+                notices: Vec::new(),
                 max_context_tokens: 0,
                 last_seq: self.standing(),
                 epoch: self.epoch,
@@ -249,6 +250,7 @@ impl Session {
             message_count: 0,
             branches: Vec::new(),
             branch_id: 0,
+            last_run: None,
         }
     }
 }
