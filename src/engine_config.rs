@@ -93,6 +93,7 @@ pub fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
         runs: settings.runs,
         resume: settings.resume,
         files: settings.files,
+        log: settings.log,
         compression: settings.compression,
         consent: settings.consent,
         memory: MemoryTimes::default(),

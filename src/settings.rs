@@ -26,6 +26,7 @@ use navi_actors::domain::slots::Parallel;
 use navi_actors::files::FileLimits;
 use navi_actors::protocol::status::Fence;
 use navi_actors::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits};
+use navi_actors::store::LogLimits;
 use navi_actors::tools::filesystem::FileAccess;
 use navi_actors::tools::ssh::SshConfig;
 use navi_actors::tools::terminal::TerminalConfig;
@@ -60,6 +61,8 @@ pub struct Settings {
     pub(crate) terminal: TerminalConfig,
     /// What a session's files may take up.
     pub(crate) files: FileLimits,
+    /// How long what was told is kept.
+    pub(crate) log: LogLimits,
     /// None where no hosts are named.
     pub(crate) ssh: Option<SshConfig>,
     pub(crate) web: WebSettings,
@@ -322,6 +325,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     let file_access = files::access(r, &base);
     let terminal = sandbox::terminal(r, &base);
     let files = limits::files(r);
+    let log = limits::log(r);
     let extensions = extensions(r, &base);
     let ssh = ssh::ssh(r, &base);
     let web = web::web(r);
@@ -344,6 +348,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
         session_files_dir: session_files_dir?,
         file_access: file_access?,
         files: files?,
+        log: log?,
         terminal: terminal?,
         extensions: extensions?,
         ssh,

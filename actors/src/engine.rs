@@ -237,8 +237,7 @@ impl Engine {
         session: SessionId,
         attach: Attach,
     ) -> Result<Attached, NaviError> {
-        let Attach { after, epoch } = attach;
-        self.ask(user, session, || Attach { after, epoch }).await
+        self.ask(user, session, || attach).await
     }
 
     async fn open(&self, user: UserId, session: SessionId) -> Result<LiveSession, NaviError> {

@@ -62,12 +62,12 @@ pub trait Upstream: Send + Sync + 'static {
         outline: Box<Outline>,
     ) -> impl Future<Output = Result<SessionSnapshot, NaviError>> + Send;
 
-    /// Reads a page of the log.
+    /// Reads a page of the log. None where it does not go back that far any more.
     fn page(
         &self,
         range: LogRange,
         limits: PageLimits,
-    ) -> impl Future<Output = Result<LogPage, NaviError>> + Send;
+    ) -> impl Future<Output = Result<Option<LogPage>, NaviError>> + Send;
 
     /// Lets time pass.
     fn pause(&self, time: Duration) -> impl Future<Output = ()> + Send;
@@ -92,7 +92,11 @@ impl Upstream for Watched {
             .await
     }
 
-    async fn page(&self, range: LogRange, limits: PageLimits) -> Result<LogPage, NaviError> {
+    async fn page(
+        &self,
+        range: LogRange,
+        limits: PageLimits,
+    ) -> Result<Option<LogPage>, NaviError> {
         let session = self.session;
         self.engine
             .stored(async move |store| store.log_page(session, range, limits).await)
@@ -109,6 +113,8 @@ struct Tab<U> {
     /// The last event that the tab has.
     seq: u64,
     epoch: i64,
+    /// The log does not go back to `seq` any more.
+    is_expired: bool,
     /// How far the tab is in parts that it was sent text of.
     parts: VecDeque<(PartId, u64)>,
     out: VecDeque<ByteString>,
@@ -174,6 +180,7 @@ pub async fn feed(upstream: impl Upstream, attach: Attach) -> Result<Feed, NaviE
         upstream,
         seq: 0,
         epoch: attached.epoch,
+        is_expired: false,
         parts: VecDeque::new(),
         out: VecDeque::new(),
         source: Source::Over,
@@ -242,6 +249,7 @@ impl<U: Upstream> Tab<U> {
             }
         };
         self.seq = after;
+        self.is_expired = false;
         let earliest = across.iter().map(|span| span.after).min();
         let missed = Missed {
             from: LogCursor {
@@ -266,7 +274,13 @@ impl<U: Upstream> Tab<U> {
             to_seq: missed.upto,
         };
         let page = match self.upstream.page(range, PAGE).await {
-            Ok(page) => page,
+            Ok(Some(page)) => page,
+            Ok(None) => {
+                drop(live);
+                self.is_expired = true;
+                self.rejoin().await;
+                return;
+            }
             Err(error) => {
                 tracing::warn!(%error, "log cannot be read, trying again");
                 drop(live);
@@ -394,6 +408,7 @@ impl<U: Upstream> Tab<U> {
             let attach = Attach {
                 after: Some(self.seq),
                 epoch: Some(self.epoch),
+                is_expired: self.is_expired,
             };
             match self.upstream.join(attach).await {
                 Ok(attached) => match self.join(attached).await {

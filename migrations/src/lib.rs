@@ -11,6 +11,7 @@ mod m0005_consent;
 mod m0006_files;
 mod m0007_tools;
 mod m0008_model_calls;
+mod m0009_log;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -35,6 +36,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0006_files::Files),
             Box::new(m0007_tools::Tools),
             Box::new(m0008_model_calls::ModelCalls),
+            Box::new(m0009_log::Log),
         ]
     }
 }

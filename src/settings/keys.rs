@@ -34,6 +34,8 @@ pub(crate) const LOG_LEVEL: Key = key("log.level", "LOG_LEVEL");
 pub(crate) const DB_PATH: Key = key("database.path", "DB_PATH");
 /// A secret because it usually carries a password.
 pub(crate) const DATABASE_URL: Key = secret("database.url", "DATABASE_URL");
+pub(crate) const LOG_DAYS: Key = key("database.log_days", "NAVI_LOG_DAYS");
+pub(crate) const LOG_CALLS: Key = key("database.log_calls", "NAVI_LOG_CALLS");
 pub(crate) const BACKEND: Key = key("model.backend", "LLM_BACKEND");
 pub(crate) const PARALLEL: Key = key("model.parallel", "LLM_PARALLEL");
 pub(crate) const FIRST_CHUNK: Key = key(
@@ -122,6 +124,8 @@ pub(crate) const ALL: &[&Key] = &[
     &LOG_LEVEL,
     &DB_PATH,
     &DATABASE_URL,
+    &LOG_DAYS,
+    &LOG_CALLS,
     &BACKEND,
     &PARALLEL,
     &FIRST_CHUNK,

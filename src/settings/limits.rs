@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use navi_actors::domain::hangs::Patience;
+use navi_actors::domain::session::PARTS_KNOWN_FOR;
 use navi_actors::domain::slots::{self, Parallel};
 use navi_actors::files::FileLimits;
 use navi_actors::protocol::approval::ConsentMode;
 use navi_actors::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits};
+use navi_actors::store::LogLimits;
 
 use super::keys;
 use super::read::{self, Reader};
@@ -93,6 +96,27 @@ pub(super) fn files(r: &mut Reader<'_>) -> Option<FileLimits> {
         session_bytes: bytes(total_mb?),
         ..FileLimits::default()
     })
+}
+
+/// `None` only together with problems.
+pub(super) fn log(r: &mut Reader<'_>) -> Option<LogLimits> {
+    let days = r.required(&keys::LOG_DAYS, read::number(0_u32..=36_500));
+    let calls = r.required(&keys::LOG_CALLS, log_calls);
+    Some(LogLimits {
+        keep: Some(days?)
+            .filter(|days| *days > 0)
+            .map(|days| TimeDelta::days(days.into())),
+        calls: calls?,
+    })
+}
+
+fn log_calls(text: &str) -> Result<Option<u64>, String> {
+    if text.trim() == "0" {
+        return Ok(None);
+    }
+    read::number(PARTS_KNOWN_FOR as u64..=1_000_000)(text)
+        .map(Some)
+        .map_err(|expected| format!("0, or {expected}"))
 }
 
 /// `LLM_PARALLEL`: `auto`, or a number.

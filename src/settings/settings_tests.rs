@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use navi_actors::store::LogLimits;
 use navi_actors::tools::filesystem::Allowed;
 
 use super::*;
@@ -65,6 +66,8 @@ fn the_defaults_are_those_of_the_contract() {
         ("STARTER_MODEL", "smollm2-135m"),
         ("DB_PATH", "navi.db"),
         ("DATABASE_URL", ""),
+        ("NAVI_LOG_DAYS", "30"),
+        ("NAVI_LOG_CALLS", "1000"),
         ("LOG_LEVEL", "info"),
         ("TOOLS_DIR", "tools"),
         ("SESSION_FILES_DIR", "session_files"),
@@ -80,6 +83,13 @@ fn limits_reach_the_engine_as_they_were_set() {
     let settings = load_with(&[]).unwrap().settings;
     assert_eq!(settings.runs, RunLimits::default());
     assert_eq!(settings.compression, CompressionPolicy::default());
+    assert_eq!(settings.log, LogLimits::default());
+    let kept = load_with(&[("NAVI_LOG_DAYS", "0"), ("NAVI_LOG_CALLS", "0")]);
+    let everything = LogLimits {
+        keep: None,
+        calls: None,
+    };
+    assert_eq!(kept.unwrap().settings.log, everything);
     let settings = load_with(&[
         ("NAVI_RUN_TIME_LIMIT_MINUTES", "3"),
         ("NAVI_SUBAGENT_TIME_LIMIT_MINUTES", "2"),
@@ -149,6 +159,8 @@ fn each_wrong_value_is_told_with_its_name_itself_and_what_is_allowed() {
         ("NAVI_BIND", "0.0.0.0:8000", "a loopback address"),
         ("SESSION_FILES_MAX_SIZE_MB", "0", "a number from 1"),
         ("SESSION_FILES_TTL_HOURS", "0", "a number from 0.0001"),
+        ("NAVI_LOG_DAYS", "-1", "a number from 0 to"),
+        ("NAVI_LOG_CALLS", "99", "0, or a number from 100"),
     ] {
         let problem = only_problem(variable, wrong);
         assert!(problem.contains(variable), "{problem}");

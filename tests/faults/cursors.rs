@@ -1,6 +1,6 @@
 //! A cursor ahead, of another epoch, or older than anything: a typed answer and a snapshot, or
-//! all that there is. The log is never cut while its session is there, so that no cursor can
-//! be behind its beginning.
+//! all that there is. That of one from before the log's beginning, which days make
+//! (`NAVI_LOG_DAYS`), is tested in the engine.
 
 use std::fs;
 use std::time::Instant;
@@ -209,7 +209,7 @@ async fn a_cursor_of_a_database_that_was_put_back_gets_a_resync() {
 }
 
 #[tokio::test]
-async fn the_log_has_no_floor_and_a_cursor_of_the_first_day_gets_everything() {
+async fn a_cursor_of_the_first_day_gets_everything() {
     let model = FakeModel::start();
     // Summaries leave the log as it is.
     let house = House::new(&[("OLLAMA_HOST", &model.url()), ("CONTEXT_KEEP_RECENT", "1")]);

@@ -6,7 +6,8 @@
 /** @import { Child, Entry, SessionState } from './model.js' */
 
 import { closeRun, mapAssistant } from './edits.js';
-import { applyToThread, newNotice, noticeId, withNotice } from './thread.js';
+import { newNotice, withNoticeInPlace } from './model.js';
+import { applyToThread, withNotice } from './thread.js';
 
 /**
  * Whether the frame is of a subagent's run.
@@ -100,12 +101,7 @@ export function withHistory(state, run_id, frames) {
  */
 function withResumed(entries, frames) {
   const told = frames.find((frame) => frame.type === 'notice' && frame.code === 'run_resumed');
-  if (told?.type !== 'notice') return entries;
-  const id = noticeId(told);
-  if (entries.some((entry) => entry.id === id)) return entries;
-  const after = entries.findIndex(({ created_at }) => Date.parse(created_at) > Date.parse(told.at));
-  const at = after < 0 ? entries.length : after;
-  return [...entries.slice(0, at), newNotice(told), ...entries.slice(at)];
+  return told?.type === 'notice' ? withNoticeInPlace(entries, newNotice(told)) : entries;
 }
 
 /**

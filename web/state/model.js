@@ -127,7 +127,8 @@ import { newApproval } from './approvals.js';
  */
 export function fromSnapshot(snapshot) {
   const running = snapshot.run !== null && snapshot.run !== undefined;
-  const entries = entriesOf(snapshot.messages, snapshot.run ?? null);
+  const told = (snapshot.notices ?? []).map((notice) => newNotice({ ...notice, type: 'notice' }));
+  const entries = told.reduce(withNoticeInPlace, entriesOf(snapshot.messages, snapshot.run ?? null));
   return {
     id: snapshot.id,
     title: snapshot.title,
@@ -237,6 +238,27 @@ function entriesOf(messages, run) {
     }
   }
   return entries;
+}
+
+/** The same for a notice that is told and one of a snapshot. @param {{ seq?: number, at: string }} told */
+export const noticeId = (told) => `notice-${told.seq ?? told.at}`;
+
+/** @param {{ type: 'notice' | 'error', seq?: number, at: string, code: string, message: string }} told @returns {NoticeEntry} */
+export function newNotice(told) {
+  return { kind: 'notice', id: noticeId(told), code: told.code, message: told.message, tone: told.type, created_at: told.at };
+}
+
+/**
+ * With a notice where it was told, for one who comes later: before what came after it.
+ * @param {Entry[]} entries
+ * @param {NoticeEntry} notice
+ * @returns {Entry[]}
+ */
+export function withNoticeInPlace(entries, notice) {
+  if (entries.some((entry) => entry.id === notice.id)) return entries;
+  const after = entries.findIndex(({ created_at }) => Date.parse(created_at) > Date.parse(notice.created_at));
+  const at = after < 0 ? entries.length : after;
+  return [...entries.slice(0, at), notice, ...entries.slice(at)];
 }
 
 /**

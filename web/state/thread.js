@@ -1,9 +1,9 @@
 // What one run's events do to its thread, be it the session's own run or a subagent's.
 
 /** @import { Frame } from './wire.js' */
-/** @import { NoticeEntry, Thread } from './model.js' */
+/** @import { Thread } from './model.js' */
 
-import { newCall, newSwitch } from './model.js';
+import { newCall, newNotice, newSwitch } from './model.js';
 import {
   closeThinking, lastAssistant, mapAssistant, mapCall, mapLastAssistant, withDelta, withOutput, withoutWaiting,
 } from './edits.js';
@@ -104,15 +104,7 @@ function withCall(thread, frame) {
  */
 export function withNotice(thread, frame) {
   // One that the run's log told before is told once.
-  const id = noticeId(frame);
-  if (thread.entries.some((known) => known.id === id)) return thread;
-  return { ...thread, entries: [...thread.entries, newNotice(frame)] };
-}
-
-/** @param {Frame} frame */
-export const noticeId = (frame) => `notice-${frame.seq ?? frame.at}`;
-
-/** @param {Extract<Frame, { type: 'notice' | 'error' }>} frame @returns {NoticeEntry} */
-export function newNotice(frame) {
-  return { kind: 'notice', id: noticeId(frame), code: frame.code, message: frame.message, tone: frame.type, created_at: frame.at };
+  const notice = newNotice(frame);
+  if (thread.entries.some((known) => known.id === notice.id)) return thread;
+  return { ...thread, entries: [...thread.entries, notice] };
 }

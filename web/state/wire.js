@@ -172,11 +172,20 @@
  */
 
 /**
+ * What the last run had to say to its user.
+ * @typedef {object} RunNotice
+ * @property {number} seq of the event that told it
+ * @property {string} at
+ * @property {string} code
+ * @property {string} message
+ */
+
+/**
  * @typedef {SessionSummary & {
  *   messages: WireMessage[], todo: TodoItem[], plan: Plan | null, compression: Compression | null,
  *   forks: Fork[], queue: QueuedMessage[], run: ActiveRun | null,
  *   mode: ConsentMode, approvals: PendingApproval[], unknown_calls: UnknownCall[],
- *   can_continue: boolean, reason?: string | null, max_context_tokens: number, last_seq: number, epoch: number,
+ *   can_continue: boolean, reason?: string | null, notices?: RunNotice[], max_context_tokens: number, last_seq: number, epoch: number,
  * }} SessionSnapshot
  */
 
@@ -220,7 +229,7 @@
  *   | { type: 'run_interrupted', reason: string, can_continue: boolean }
  *   | { type: 'notice', code: string, message: string, is_subagent?: boolean }
  *   | { type: 'error', message: string, recoverable: boolean, code: string, client_id?: string }
- *   | { type: 'resync', reason: 'cursor_ahead' | 'epoch_changed', session: SessionSnapshot }
+ *   | { type: 'resync', reason: 'cursor_ahead' | 'epoch_changed' | 'log_expired', session: SessionSnapshot }
  * )} WireEvent
  */
 

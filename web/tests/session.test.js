@@ -225,3 +225,25 @@ test('a page that is loaded again knows why the last run ended, and what one tha
   const run = { run_id: 'r1', message_id: 'm1', model: 'demo', started_at: snapshot.created_at, waiting: { reason: /** @type {const} */ ('lane'), detail: 'another call goes' } };
   assert.equal(fromSnapshot({ ...snapshot, state: 'running', run }).waiting?.detail, 'another call goes');
 });
+
+test('a page that is loaded again shows what the last run had to say, where it was said', () => {
+  const service = new FakeService();
+  service.commit({ id: 'm1', role: 'user', content: 'Hello' });
+  service.tell({ type: 'message_accepted', message_id: 'm1', queued: false, content: 'Hello' });
+  service.tell({ type: 'notice', code: 'context_left_out', message: 'the oldest 2 turns were left out' });
+  service.stream('stream_delta', 'a1.text', 'Hi.');
+  const open = [...service.open.values()].map(({ frame, text }) => ({ ...frame, offset: 0, delta: text }));
+  service.tell({ type: 'notice', code: 'prompt_cut', message: 'the server cut the prompt' });
+  const [, first, , last] = service.frames.filter((frame) => frame.seq !== undefined || frame.type === 'stream_delta');
+  const live = play(fromSnapshot(new FakeService().snapshot), service.frames);
+  const notices = [first, last].flatMap((frame) => (frame.type === 'notice' ? [{ seq: frame.seq ?? 0, at: frame.at, code: frame.code, message: frame.message }] : []));
+  const going = fromSnapshot({ ...service.snapshot, notices });
+  assert.deepEqual(going.entries.map(({ id }) => id), ['m1', `notice-${first.seq}`, `notice-${last.seq}`]);
+  assert.deepEqual(play(going, open).entries.map(({ id }) => id).toSorted(), live.entries.map(({ id }) => id).toSorted());
+  service.close('a1.text');
+  service.commit({ id: 'a1', role: 'assistant', content: 'Hi.' });
+  const over = fromSnapshot({ ...service.snapshot, notices });
+  assert.deepEqual(over.entries.map(({ id }) => id), live.entries.map(({ id }) => id));
+  // Who has them already is not told again.
+  assert.equal(play({ ...over, last_seq: 0 }, service.frames.filter(({ seq }) => seq !== undefined)).entries.length, 4);
+});

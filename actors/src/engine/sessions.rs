@@ -335,7 +335,12 @@ impl Engine {
             user,
             session,
         };
-        feed::feed(watched, Attach { after, epoch }).await
+        let attach = Attach {
+            after,
+            epoch,
+            ..Attach::default()
+        };
+        feed::feed(watched, attach).await
     }
 
     /// What a page that watches the session list is sent.

@@ -29,7 +29,7 @@ use crate::protocol::ids::OwnerId;
 use crate::protocol::status::Fence;
 use crate::root::{SystemRoot, store_error};
 use crate::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits, Services};
-use crate::store::Store;
+use crate::store::{LogLimits, Store};
 use crate::supervision::{Ending, Guard, RestartPolicy, keep_alive};
 use crate::tools::filesystem::FileAccess;
 use crate::tools::registry::Registry;
@@ -61,6 +61,8 @@ pub struct EngineConfig {
     pub runs: RunLimits,
     pub resume: ResumePolicy,
     pub files: FileLimits,
+    /// How long what was told is kept.
+    pub log: LogLimits,
     pub compression: CompressionPolicy,
     pub consent: ConsentPolicy,
     pub memory: MemoryTimes,
@@ -142,13 +144,14 @@ impl Engine {
             {
                 let (store, files) = (config.store.clone(), files.clone());
                 let sessions = config.sessions_dir.clone();
-                let started = SystemTime::now();
+                let (started, log) = (SystemTime::now(), config.log);
                 move |guard| {
                     JanitorActor::new(
                         store.clone(),
                         files.clone(),
                         sessions.clone(),
                         started,
+                        log,
                         guard,
                     )
                 }

@@ -17,7 +17,7 @@ use super::shelf::{Shelf, remove_file};
 use crate::engine::TRASH;
 use crate::protocol::ids::{FileId, SessionId};
 use crate::services::now;
-use crate::store::{Store, StoreError};
+use crate::store::{LogLimits, Store, StoreError};
 use crate::supervision::Guard;
 use crate::tools::filesystem::changes_dir;
 
@@ -28,6 +28,8 @@ const UNDO: TimeDelta = TimeDelta::minutes(10);
 
 /// How long the list of what was allowed goes back.
 const CONSENT_LOG_KEPT: TimeDelta = TimeDelta::days(90);
+/// How often one sweep writes to shorten logs, at most: what is left waits for the next.
+const LOG_STEPS: usize = 100;
 /// Files that one sweep takes at most, and sessions that it looks at.
 const FILES_PER_SWEEP: u64 = 200;
 const SESSIONS_PER_SWEEP: usize = 50;
@@ -51,8 +53,17 @@ pub(super) struct Sweeper {
     sessions: PathBuf,
     /// When this process began: whatever was on its way in before is lost.
     started: SystemTime,
-    /// The last of the sessions' names that was looked at.
-    after: String,
+    log: LogLimits,
+    places: Places,
+}
+
+/// Where the next sweep goes on.
+#[derive(Clone, Debug, Default)]
+struct Places {
+    /// The last of the shelf's sessions that was looked at.
+    shelf: String,
+    /// The last of the sessions whose log was.
+    log: Option<SessionId>,
 }
 
 impl JanitorActor {
@@ -63,18 +74,19 @@ impl JanitorActor {
         files: SessionFiles,
         sessions: PathBuf,
         started: SystemTime,
+        log: LogLimits,
         guard: Guard,
     ) -> Self {
         Self {
-            sweeper: Sweeper::new(store, files, sessions, started),
+            sweeper: Sweeper::new(store, files, sessions, started, log),
             _guard: guard,
         }
     }
 
     fn sweep(&mut self, ctx: &mut Context<Self>) {
         let sweeper = self.sweeper.clone();
-        ctx.spawn(sweeper.sweep().into_actor(self).map(|after, actor, ctx| {
-            actor.sweeper.after = after;
+        ctx.spawn(sweeper.sweep().into_actor(self).map(|sweeper, actor, ctx| {
+            actor.sweeper = sweeper;
             ctx.run_later(EVERY, Self::sweep);
         }));
     }
@@ -94,19 +106,21 @@ impl Sweeper {
         files: SessionFiles,
         sessions: PathBuf,
         started: SystemTime,
+        log: LogLimits,
     ) -> Self {
         Self {
             store,
             files,
             sessions,
             started,
-            after: String::new(),
+            log,
+            places: Places::default(),
         }
     }
 
-    /// One sweep. Gives back where the next one goes on.
-    pub(super) async fn sweep(mut self) -> String {
-        fail::fail_point!("janitor::sweep", |_| String::new());
+    /// One sweep. Gives back what the next one is done with.
+    pub(super) async fn sweep(mut self) -> Self {
+        fail::fail_point!("janitor::sweep", |_| self.clone());
         if let Err(error) = self.purge_deleted().await {
             tracing::warn!(%error, "deleted sessions could not be cleared away");
         }
@@ -119,11 +133,46 @@ impl Sweeper {
         if let Err(error) = self.expire().await {
             tracing::warn!(%error, "old files could not be cleared away");
         }
+        if let Err(error) = self.shorten_logs().await {
+            tracing::warn!(%error, "old logs could not be cleared away");
+        }
         self.clear_incoming().await;
         if let Err(error) = self.clear_orphans().await {
             tracing::warn!(%error, "files that belong to nobody could not be cleared away");
         }
-        self.after
+        self
+    }
+
+    /// What was told long ago, and what models were sent.
+    async fn shorten_logs(&mut self) -> Result<(), StoreError> {
+        let before = self
+            .log
+            .keep
+            .and_then(|keep| now().checked_sub_signed(keep));
+        let of_sweep = SESSIONS_PER_SWEEP as u64;
+        let found = self.store.sessions_after(self.places.log, of_sweep).await?;
+        let is_last = found.len() < SESSIONS_PER_SWEEP;
+        let mut steps = 0;
+        for id in found {
+            while let Some(before) = before
+                && steps < LOG_STEPS
+                && self.store.shorten_log(id, before).await?
+            {
+                steps += 1;
+            }
+            while steps < LOG_STEPS && self.store.forget_calls(id, before, self.log.calls).await? {
+                steps += 1;
+            }
+            if steps == LOG_STEPS {
+                // The next sweep goes on with this session.
+                return Ok(());
+            }
+            self.places.log = Some(id);
+        }
+        if is_last {
+            self.places.log = None;
+        }
+        Ok(())
     }
 
     /// Sessions that were deleted and can be had back no longer.
@@ -188,11 +237,11 @@ impl Sweeper {
             .await
             .into_iter()
             .filter_map(|(path, _)| Some(path.file_name()?.to_str()?.to_owned()))
-            .filter(|name| *name > self.after)
+            .filter(|name| *name > self.places.shelf)
             .collect();
         names.sort_unstable();
         names.truncate(SESSIONS_PER_SWEEP);
-        self.after = match names.last() {
+        self.places.shelf = match names.last() {
             Some(last) if names.len() == SESSIONS_PER_SWEEP => last.clone(),
             _ => String::new(),
         };

@@ -15,7 +15,7 @@ use crate::protocol::command::FileRef;
 use crate::protocol::file::AttachedFile;
 use crate::protocol::ids::{MessageId, OwnerId, RunId};
 use crate::protocol::message::Message;
-use crate::store::{Location, NewSession, StoreConfig};
+use crate::store::{Location, LogLimits, NewSession, StoreConfig};
 use crate::tools::ToolImage;
 
 struct Fixture {
@@ -72,6 +72,7 @@ impl Fixture {
             self.files.clone(),
             sessions,
             started,
+            LogLimits::default(),
         )
     }
 

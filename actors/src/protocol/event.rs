@@ -268,6 +268,8 @@ pub enum ResyncReason {
     CursorAhead,
     /// The session changed hands since the cursor was taken.
     EpochChanged,
+    /// The log is kept for some time, and does not go back to the cursor any more.
+    LogExpired,
 }
 
 impl Event {

@@ -105,6 +105,16 @@ pub struct ActiveRun {
     pub waiting: Option<RunWait>,
 }
 
+/// Something that the last run had to say to its user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunNotice {
+    /// Of the event that told it.
+    pub seq: u64,
+    pub at: DateTime<Utc>,
+    pub code: String,
+    pub message: String,
+}
+
 /// Why a run stands still.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunWait {
@@ -138,6 +148,9 @@ pub struct SessionSnapshot {
     pub can_continue: bool,
     /// Why the last run failed or was interrupted.
     pub reason: Option<String>,
+    /// The newest notices of the last run, oldest first.
+    #[serde(default)]
+    pub notices: Vec<RunNotice>,
     pub max_context_tokens: u32,
     pub last_seq: u64,
     pub epoch: i64,

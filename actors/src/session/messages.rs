@@ -74,6 +74,8 @@ pub struct Outline {
     pub branches: Vec<Branch>,
     /// The branch that is shown.
     pub branch_id: u32,
+    /// The newest foreground run, where that branch has it.
+    pub last_run: Option<RunId>,
 }
 
 impl Outline {
@@ -110,6 +112,10 @@ impl Outline {
                 .zip(call)
                 .and_then(|(branch, call)| branch.context.decisions.get(call).copied());
         }
+        if let Some(run_id) = self.last_run {
+            let upto = self.session.last_seq;
+            self.session.notices = store.run_notices(run_id, upto).await?;
+        }
         self.session.messages = messages.into_iter().map(|(_, message)| message).collect();
         Ok(self.session)
     }
@@ -121,13 +127,15 @@ impl Outline {
 pub struct GetContext;
 
 /// Joins the session's events.
-#[derive(Debug, ActixMessage)]
+#[derive(Clone, Copy, Debug, Default, ActixMessage)]
 #[rtype(result = "Attached")]
 pub struct Attach {
     /// The last event that the tab has. Where absent, the tab gets the running run from its start.
     pub after: Option<u64>,
     /// The epoch that the tab knows; another one gets a snapshot.
     pub epoch: Option<i64>,
+    /// The log does not go back to `after` any more: it gets a snapshot.
+    pub is_expired: bool,
 }
 
 /// What a tab gets: where it stands, and everything from here on. Both are of one moment:

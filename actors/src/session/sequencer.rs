@@ -103,8 +103,8 @@ impl Piece {
 
     fn is_over(&self, closed: &[Closed]) -> bool {
         closed.iter().any(|closed| match closed {
-            Closed::Message(id) => self.kind != PartKind::ToolOutput && self.message_id == *id,
-            Closed::Output(call) => self.part_id == PartId::output(call),
+            Closed::Message(_, id) => self.kind != PartKind::ToolOutput && self.message_id == *id,
+            Closed::Output(_, call) => self.part_id == PartId::output(call),
             Closed::Run(run_id) => self.origin.run_id == *run_id,
         })
     }
@@ -274,6 +274,8 @@ impl<T> Sequencer<T> {
         }
         let mut frames = Vec::with_capacity(change.events.len());
         self.backlog.extend(change.writes.iter().cloned());
+        self.backlog
+            .extend(change.closed.iter().cloned().map(Write::Closed));
         for (origin, mut event) in std::mem::take(&mut change.events) {
             if origin.is_some_and(|origin| origin.is_subagent()) {
                 event.mark_subagent();

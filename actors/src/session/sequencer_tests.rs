@@ -133,7 +133,7 @@ fn a_part_is_open_until_its_message_is_told() {
     let whole = Message::assistant(message, RunId::new(), at());
     let change = Change {
         events: vec![(None, Event::StreamStopped {})],
-        closed: vec![Closed::Message(whole.id)],
+        closed: vec![Closed::Message(whole.run_id, whole.id)],
         writes: vec![Write::Message(Arc::new(whole))],
     };
     sequencer.submit(change, at(), 1);
@@ -156,7 +156,7 @@ fn a_part_that_ends_without_an_event_is_given_to_new_tabs_until_the_next_event()
     told(&mut sequencer);
     let whole = Message::assistant(message, RunId::new(), at());
     let change = Change {
-        closed: vec![Closed::Message(whole.id)],
+        closed: vec![Closed::Message(whole.run_id, whole.id)],
         writes: vec![Write::Message(Arc::new(whole))],
         ..Change::default()
     };
@@ -295,7 +295,7 @@ fn a_part_that_ends_after_a_later_event_is_known_to_go_across_it() {
     assert_eq!(sequencer.across(4).count(), 0, "it is open");
     let closing = Change {
         events: vec![(None, Event::StreamStopped {})],
-        closed: vec![Closed::Message(message)],
+        closed: vec![Closed::Message(RunId::new(), message)],
         ..Change::default()
     };
     sequencer.submit(closing, at(), 2);

@@ -20,6 +20,8 @@ use crate::run;
 impl SessionActor {
     pub(super) fn outline(&self) -> Outline {
         let told = &self.told;
+        let last = told.last_run.as_ref();
+        let shown = last.filter(|run| run.branch_id == told.branch_id);
         let session = SessionSnapshot {
             summary: told.summary.clone(),
             messages: Vec::new(),
@@ -40,6 +42,7 @@ impl SessionActor {
             unknown_calls: told.unknown_calls(),
             can_continue: !self.session.is_closing() && told.can_continue(),
             reason: told.last_run.as_ref().and_then(|run| run.reason.clone()),
+            notices: Vec::new(),
             max_context_tokens: self.window(),
             last_seq: self.telling.sequencer().told_seq(),
             epoch: self.epoch,
@@ -49,6 +52,7 @@ impl SessionActor {
             message_count: told.message_count,
             branches: told.branches.clone(),
             branch_id: told.branch_id,
+            last_run: shown.map(|run| run.run_id),
         }
     }
 

@@ -169,6 +169,9 @@ impl<T> Telling<T> {
         if attach.epoch.is_some_and(|epoch| epoch != self.epoch) {
             return resync(ResyncReason::EpochChanged);
         }
+        if attach.is_expired {
+            return resync(ResyncReason::LogExpired);
+        }
         match attach.after {
             Some(after) if after > upto => resync(ResyncReason::CursorAhead),
             after => {

@@ -12,6 +12,8 @@ use super::entities::{
 };
 use super::error::{Failure, classify};
 use super::prepare::{BranchChange, Prepared, QueueChange, RunChange};
+use super::streamed;
+use crate::domain::session::change::Closed;
 use crate::protocol::ids::{ApprovalId, SessionId};
 
 /// Keeps a statement's parameters well under what either database takes (32,766 and 65,535).
@@ -47,6 +49,7 @@ pub(super) struct FirstPlace {
 pub(super) struct Batch {
     events: Vec<event::ActiveModel>,
     chunks: Vec<chunk::ActiveModel>,
+    closed: Vec<Closed>,
     messages: Vec<message::ActiveModel>,
     branches: Vec<(SessionId, BranchChange)>,
     runs: Vec<run::ActiveModel>,
@@ -66,6 +69,7 @@ impl Batch {
         let session_id = commit.session_id;
         self.events.extend(commit.events.iter().cloned());
         self.chunks.extend(commit.chunks.iter().cloned());
+        self.closed.extend(commit.closed.iter().cloned());
         self.messages.extend(
             (first.ordinal..)
                 .zip(&commit.messages)
@@ -123,6 +127,8 @@ impl Batch {
         .to_owned();
         insert(transaction, self.chunks, Some(same_piece)).await?;
         insert(transaction, self.messages, None).await?;
+        let settled = streamed::settle(transaction, &self.closed).await?;
+        insert(transaction, settled, None).await?;
         for (session_id, change) in self.branches {
             write_branch_change(transaction, session_id, change).await?;
         }

@@ -300,7 +300,11 @@ async fn the_same_commit_twice_is_once(db: TestDb) {
         items: 10,
         bytes: 1_000,
     };
-    let page = store.log_page(writer.id, range, limits).await.unwrap();
+    let page = store
+        .log_page(writer.id, range, limits)
+        .await
+        .unwrap()
+        .unwrap();
     let texts: Vec<_> = page
         .items
         .iter()

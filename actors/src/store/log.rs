@@ -1,12 +1,14 @@
 //! The event log as a tab that catches up reads it, page by page.
 
-use sea_orm::sea_query::{Expr, Func, FunctionCall, IntoColumnRef};
+use sea_orm::sea_query::{Expr, ExprTrait, Func, IntoColumnRef};
 use sea_orm::{
-    ColumnTrait, Condition, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter,
+    QueryOrder, QuerySelect,
 };
 use uuid::Uuid;
 
-use super::entities::{chunk, event};
+use super::entities::{chunk, event, session};
+use super::held_text::HeldTexts;
 use super::rows::{chunk_from_row, event_from_row};
 use super::sessions::require_session;
 use super::types::{LogCursor, LogItem, LogPage, LogRange, PageLimits};
@@ -26,7 +28,7 @@ impl Store {
     /// the next one may go on with the part that the last one ended with.
     ///
     /// No more is read into memory than `limits` allow, except for the one item that a
-    /// page always has.
+    /// page always has. None where the log does not go back to the range's beginning any more.
     ///
     /// # Errors
     /// [`StoreError::SessionNotFound`], and as the store's other reads.
@@ -35,13 +37,52 @@ impl Store {
         id: SessionId,
         range: LogRange,
         limits: PageLimits,
-    ) -> Result<LogPage, StoreError> {
+    ) -> Result<Option<LogPage>, StoreError> {
         let moment = self.begin_read().await?;
         require_session(&moment, id).await?;
+        let from = range.from.seq;
+        // Events are numbered without a gap.
+        let is_gone = match first_event(&moment, id, from).await? {
+            Some(first) => first > from + 1,
+            None => last_seq(&moment, id).await? > from,
+        };
+        if is_gone {
+            return Ok(None);
+        }
         let page = page(&moment, &Scope { id, runs: None }, range, limits).await?;
         moment.commit().await?;
-        Ok(page)
+        Ok(Some(page))
     }
+}
+
+/// The first event after this one that the log still has.
+pub(super) async fn first_event(
+    db: &impl ConnectionTrait,
+    id: SessionId,
+    after: u64,
+) -> Result<Option<u64>, StoreError> {
+    let first: Option<i64> = event::Entity::find()
+        .select_only()
+        .column(event::Column::Seq)
+        .filter(event::Column::SessionId.eq(id.0))
+        .filter(event::Column::Seq.gt(to_db(after)?))
+        .order_by_asc(event::Column::Seq)
+        .limit(1)
+        .into_tuple()
+        .one(db)
+        .await?;
+    first.map(|seq| from_db("events.seq", seq)).transpose()
+}
+
+/// The last event that a session ever told.
+pub(super) async fn last_seq(db: &impl ConnectionTrait, id: SessionId) -> Result<u64, StoreError> {
+    let last: Option<i64> = session::Entity::find_by_id(id.0)
+        .select_only()
+        .column(session::Column::LastSeq)
+        .into_tuple()
+        .one(db)
+        .await?;
+    from_db("sessions.last_seq", last.unwrap_or_default())
 }
 
 /// Whose log is read.
@@ -93,24 +134,24 @@ async fn outline(
         seq: range.to_seq,
         chunk: 0,
     };
-    let events: Vec<(i64, i32)> = event::Entity::find()
+    let events: Vec<(i64, i64)> = event::Entity::find()
         .select_only()
         .column(event::Column::Seq)
-        .expr(octet_length(event::Column::Json))
+        .expr(size(event::Column::Json, event::Column::TextBytes))
         .filter(scope.events(range.from, end)?)
         .order_by_asc(event::Column::Seq)
         .limit(ROWS_PER_PAGE as u64)
         .into_tuple()
         .all(moment)
         .await?;
-    let chunks: Vec<(i64, i64, DbText, i32)> = chunk::Entity::find()
+    let chunks: Vec<(i64, i64, DbText, i64)> = chunk::Entity::find()
         .select_only()
         .columns([
             chunk::Column::AfterSeq,
             chunk::Column::Id,
             chunk::Column::PartId,
         ])
-        .expr(octet_length(chunk::Column::Text))
+        .expr(size(chunk::Column::Text, chunk::Column::TextBytes))
         .filter(scope.chunks(range.from, end)?)
         .order_by_asc(chunk::Column::AfterSeq)
         .order_by_asc(chunk::Column::Id)
@@ -129,7 +170,7 @@ async fn outline(
                 seq: from_db("events.seq", seq)?,
                 chunk: 0,
             },
-            bytes: size(bytes)?,
+            bytes: from_db("octet_length", bytes)?,
             part_id: None,
         });
     }
@@ -143,7 +184,7 @@ async fn outline(
                 seq: from_db("chunks.after_seq", after_seq)?,
                 chunk,
             },
-            bytes: size(bytes)?,
+            bytes: from_db("octet_length", bytes)?,
             part_id: Some(part_id),
         });
     }
@@ -177,17 +218,24 @@ async fn items(
     after: LogCursor,
     end: LogCursor,
 ) -> Result<Vec<LogItem>, StoreError> {
-    let events = event::Entity::find()
+    let mut events = event::Entity::find()
         .filter(scope.events(after, end)?)
         .order_by_asc(event::Column::Seq)
         .all(moment)
         .await?;
-    let chunks = chunk::Entity::find()
+    let mut chunks = chunk::Entity::find()
         .filter(scope.chunks(after, end)?)
         .order_by_asc(chunk::Column::AfterSeq)
         .order_by_asc(chunk::Column::Id)
         .all(moment)
         .await?;
+    let held = HeldTexts::of_log(moment, &events, &chunks).await?;
+    for row in &mut events {
+        held.complete_event(row)?;
+    }
+    for row in &mut chunks {
+        held.complete_chunk(row)?;
+    }
     let mut items = Items::default();
     let mut chunks = chunks.into_iter().peekable();
     for row in events {
@@ -264,11 +312,9 @@ impl Scope<'_> {
     }
 }
 
-/// The size of a text, without reading it.
-fn octet_length(column: impl IntoColumnRef) -> FunctionCall {
-    Func::cust("octet_length").arg(Expr::col(column))
-}
-
-fn size(bytes: i32) -> Result<usize, StoreError> {
-    from_db("octet_length", bytes.into())
+/// The size of a text, without reading it, with what it has from a message.
+fn size(text: impl IntoColumnRef, referred: impl IntoColumnRef) -> Expr {
+    let referred = Func::coalesce([Expr::col(referred), Expr::value(0_i64)]);
+    let own = Func::cust("octet_length").arg(Expr::col(text));
+    Expr::from(own).add(Expr::from(referred))
 }

@@ -27,7 +27,7 @@ async fn read_all(
     let mut all = Vec::new();
     let mut range = range;
     loop {
-        let page = store.log_page(id, range, limits).await.unwrap();
+        let page = store.log_page(id, range, limits).await.unwrap().unwrap();
         assert!(page.items.len() <= limits.items, "{page:?}");
         all.extend(page.items);
         match page.next {
@@ -145,7 +145,11 @@ async fn a_page_looks_at_a_bounded_number_of_rows(db: TestDb) {
         items: ANY,
         bytes: ANY,
     };
-    let first = store.log_page(writer.id, range, limits).await.unwrap();
+    let first = store
+        .log_page(writer.id, range, limits)
+        .await
+        .unwrap()
+        .unwrap();
     // Beyond the last piece that was looked at, nothing is: there may be more before it.
     assert_eq!(first.items.len(), 2, "an event and the text after it");
     assert!(first.next.is_some());
@@ -176,7 +180,11 @@ async fn one_large_item_is_a_page(db: TestDb) {
         items: ANY,
         bytes: 1_000_000,
     };
-    let page = store.log_page(writer.id, range, limits).await.unwrap();
+    let page = store
+        .log_page(writer.id, range, limits)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(page.items.len(), 1);
     assert_eq!(read_all(&store, writer.id, range, limits).await.len(), 3);
 }
@@ -189,7 +197,11 @@ async fn a_session_that_is_not_there_has_no_log(db: TestDb) {
         to_seq: 1,
     };
     let limits = PageLimits { items: 1, bytes: 1 };
-    let empty = store.log_page(writer.id, range, limits).await.unwrap();
+    let empty = store
+        .log_page(writer.id, range, limits)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!((empty.items, empty.next), (Vec::new(), None));
     let gone = vec![writer.event(), Write::Deleted(Some(at(1)))];
     writer.write(gone).await.unwrap();
@@ -225,7 +237,11 @@ async fn reading_while_writing_sees_whole_commits(db: TestDb) {
         };
         let mut seen = 0;
         while seen < 200 {
-            let page = store.log_page(writer.id, range, limits).await.unwrap();
+            let page = store
+                .log_page(writer.id, range, limits)
+                .await
+                .unwrap()
+                .unwrap();
             let mut texts = 0;
             for item in &page.items {
                 if let LogItem::Chunk(row) = item {

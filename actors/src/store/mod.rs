@@ -12,8 +12,10 @@ mod database_file;
 mod entities;
 mod error;
 mod files;
+mod held_text;
 mod load;
 mod log;
+mod log_upkeep;
 mod logins;
 mod memory;
 mod memory_facts;
@@ -25,6 +27,7 @@ mod rows;
 mod run_log;
 mod search;
 mod sessions;
+mod streamed;
 mod tool_pins;
 mod types;
 mod upkeep;
@@ -34,6 +37,7 @@ mod values;
 pub use conversation::{KnownMessage, RunOutcome};
 pub use error::{OpenError, StoreError};
 pub use files::{ExpiredFile, FileQuota, NewFile, StoredFile, StoredText};
+pub use log_upkeep::LogLimits;
 pub use memory::{Memory, NamedFormerFact, SavedFact, StoredSummary};
 pub use memory_reading::{Finished, Reading, UnreadMessages, UnreadSession};
 pub use open::{Location, StoreConfig};
@@ -157,6 +161,9 @@ mod cost_tests;
 mod log_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod log_upkeep_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod login_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -176,6 +183,9 @@ mod search_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod session_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod streamed_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod testing;

@@ -41,7 +41,11 @@ fn frame(system: &str) -> CallSetup {
     }
 }
 
-fn call(system: &str, message_id: Option<MessageId>, own: Vec<Arc<Message>>) -> ModelCall {
+pub(super) fn call(
+    system: &str,
+    message_id: Option<MessageId>,
+    own: Vec<Arc<Message>>,
+) -> ModelCall {
     let frame = frame(system);
     let sent = frame.request(&Conversation::default()).request;
     let context = ContextState::default();
@@ -66,7 +70,7 @@ fn call(system: &str, message_id: Option<MessageId>, own: Vec<Arc<Message>>) -> 
     }
 }
 
-fn made(run: &RunRow, call: ModelCall) -> Write {
+pub(super) fn made(run: &RunRow, call: ModelCall) -> Write {
     Write::ModelCall {
         run_id: run.run_id,
         call: Box::new(call),

@@ -14,6 +14,7 @@ use super::entities::{
     approval, branch, chunk, consent_entry, consent_rule, event, message, model_call, prompt_part,
     queued_message, run, session,
 };
+use super::held_text;
 use super::model_calls::{call_to_row, part_to_row};
 use super::rows::{
     branch_to_row, chunk_to_row, event_to_row, message_to_row, queued_to_row, run_to_row,
@@ -21,6 +22,7 @@ use super::rows::{
 use super::types::Commit;
 use super::values::{DbText, db_time, name_of, to_db, to_json};
 use crate::domain::history::Branch;
+use crate::domain::session::change::Closed;
 use crate::domain::session::write::Write;
 use crate::protocol::ids::{ApprovalId, MessageId, OwnerId, RunId, SessionId};
 
@@ -41,6 +43,8 @@ pub(super) struct Prepared {
     pub(super) may_be_deleted: bool,
     pub(super) events: Vec<event::ActiveModel>,
     pub(super) chunks: Vec<chunk::ActiveModel>,
+    /// Streamed text that is over with it.
+    pub(super) closed: Vec<Closed>,
     /// Their ordinals are given when they are written, and so is the branch of those that
     /// stand before this commit shows another one.
     pub(super) messages: Vec<message::ActiveModel>,
@@ -96,6 +100,7 @@ impl Prepared {
             may_be_deleted: false,
             events: Vec::new(),
             chunks: Vec::new(),
+            closed: Vec::new(),
             messages: Vec::new(),
             branches: Vec::new(),
             shows: None,
@@ -111,6 +116,9 @@ impl Prepared {
         };
         for write in commit.writes {
             prepared.add(write)?;
+        }
+        for event in &mut prepared.events {
+            held_text::refer(event, &prepared.messages);
         }
         if let Some((first, last)) = prepared.seqs
             && let Some(after) = prepared.chunks_after
@@ -140,6 +148,7 @@ impl Prepared {
                 told.iter().any(|theirs| {
                     ours.seq == ActiveValue::Set(theirs.seq)
                         && ours.json == ActiveValue::Set(theirs.json.clone())
+                        && ours.message_id == ActiveValue::Set(theirs.message_id)
                 })
             })
     }
@@ -165,6 +174,7 @@ impl Prepared {
                 self.chunks_after = self.chunks_after.max(Some(to_db(row.after_seq)?));
                 self.chunks.push(chunk_to_row(session_id, row)?);
             }
+            Write::Closed(closed) => self.closed.push(closed),
             Write::Message(message) => {
                 self.messages.push(message_to_row(
                     session_id,

@@ -198,6 +198,9 @@ pub(super) fn event_to_row(
         kind: Set(event.kind),
         json: Set(event.json.into()),
         at: Set(db_time(event.at)),
+        message_id: Set(None),
+        text_at: Set(None),
+        text_bytes: Set(None),
     })
 }
 
@@ -226,6 +229,7 @@ pub(super) fn chunk_to_row(
         offset: Set(to_db(chunk.offset)?),
         text: Set(chunk.text.into()),
         parent_run_id: Set(chunk.parent_run_id.map(|id| id.0)),
+        text_bytes: Set(None),
     })
 }
 

@@ -1,7 +1,8 @@
 //! The log of one run and its subagents, for a page that opens them later.
 
 use sea_orm::{
-    ColumnTrait, DatabaseTransaction, EntityTrait, FromQueryResult, QueryFilter, QuerySelect,
+    ColumnTrait, DatabaseTransaction, EntityTrait, FromQueryResult, QueryFilter, QueryOrder,
+    QuerySelect,
 };
 use uuid::Uuid;
 
@@ -9,9 +10,10 @@ use super::entities::{event, run};
 use super::log::{Scope, page};
 use super::sessions::require_session;
 use super::types::{LogCursor, LogPage, LogRange, PageLimits};
-use super::values::from_db;
+use super::values::{DbText, from_db, from_json, to_db};
 use super::{Store, StoreError};
 use crate::protocol::ids::{RunId, SessionId};
+use crate::protocol::session::RunNotice;
 
 impl Store {
     /// One page of what was told of a run and of all runs under it, in the order in which it
@@ -58,6 +60,35 @@ impl Store {
         let page = page(&moment, &scope, range, limits).await?;
         moment.commit().await?;
         Ok(Some(page))
+    }
+}
+
+/// How many notices of a run a snapshot has.
+const NOTICES: u64 = 20;
+
+impl Store {
+    /// What a run told its user by event `upto`, subagents apart: the newest 20, oldest first.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn run_notices(
+        &self,
+        run_id: RunId,
+        upto: u64,
+    ) -> Result<Vec<RunNotice>, StoreError> {
+        let told: Vec<DbText> = event::Entity::find()
+            .select_only()
+            .column(event::Column::Json)
+            .filter(event::Column::RunId.eq(run_id.0))
+            .filter(event::Column::Kind.eq("notice"))
+            .filter(event::Column::Seq.lte(to_db(upto)?))
+            .order_by_desc(event::Column::Seq)
+            .limit(NOTICES)
+            .into_tuple()
+            .all(&self.read)
+            .await?;
+        let told = told.iter().rev();
+        told.map(|json| from_json("events.json", &json.0)).collect()
     }
 }
 

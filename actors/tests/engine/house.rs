@@ -26,7 +26,7 @@ use navi_actors::protocol::profile::{Profile, ProfileFlags};
 use navi_actors::protocol::status::{BackendKind, BackendState, Fence, ModelInfo};
 use navi_actors::protocol::tool::{Effect, ToolSpec};
 use navi_actors::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits};
-use navi_actors::store::{Location, Store, StoreConfig};
+use navi_actors::store::{Location, LogLimits, Store, StoreConfig};
 use navi_actors::tools::filesystem::Filesystem;
 use navi_actors::tools::memory::{MemoryForget, MemorySave, MemorySearch};
 use navi_actors::tools::registry::Registry;
@@ -407,6 +407,7 @@ impl Default for Setup {
 /// A running engine.
 pub(crate) struct House {
     pub(crate) engine: Engine,
+    pub(crate) store: Store,
     pub(crate) user: UserId,
     pub(crate) model: Arc<Scripted>,
     pub(crate) dir: PathBuf,
@@ -440,12 +441,14 @@ impl House {
             release: tokio::sync::Semaphore::new(0),
             dropped: tokio::sync::watch::Sender::new(0),
         });
+        let kept = store.clone();
         let engine = Engine::start(EngineConfig {
             store,
             backends: vec![Arc::new(ScriptedBackend(Arc::clone(&model)))],
             parallel: Parallel::Auto,
             fetcher: None,
             files: FileLimits::default(),
+            log: LogLimits::default(),
             profiles: ProfileSet {
                 profiles: setup.profiles,
                 ..ProfileSet::default()
@@ -487,6 +490,7 @@ impl House {
         .unwrap();
         Self {
             engine,
+            store: kept,
             user,
             model,
             dir: dir.to_owned(),

@@ -64,6 +64,36 @@ fn a_cursor_ahead_gets_a_snapshot() {
 }
 
 #[test]
+fn a_cursor_from_before_the_log_gets_a_snapshot_and_what_comes() {
+    with_house(|house| async move {
+        let session = house.session().await;
+        let mut tab = house.tab(session, None).await;
+        house.script([Say::Text("one".into())]);
+        house.say(session, "hi").await;
+        let told = tab.until("stream_end").await;
+        let last = told.last().unwrap()["seq"].as_u64().unwrap();
+        let later = chrono::Utc::now() + chrono::TimeDelta::days(1);
+        while house.store.shorten_log(session, later).await.unwrap() {}
+
+        let mut late = house.tab(session, Some(1)).await;
+        let frame = late.next().await;
+        assert_eq!(
+            (&frame["type"], &frame["reason"]),
+            (&"resync".into(), &"log_expired".into())
+        );
+        assert_eq!(frame["session"]["messages"][1]["content"], "one");
+        let from = frame["seq"].as_u64().unwrap();
+        assert!(from >= last);
+        house.script([Say::Text("two".into())]);
+        house.say(session, "more").await;
+        assert_gapless(&late.until("stream_end").await, from + 1);
+        // Who has all of it misses nothing.
+        let mut after = house.tab(session, Some(from)).await;
+        assert_gapless(&after.until("stream_end").await, from + 1);
+    });
+}
+
+#[test]
 fn a_tab_that_never_reads_is_caught_up_from_the_log() {
     with_house(|house| async move {
         let session = house.session().await;

@@ -19,6 +19,9 @@ use uuid::Uuid;
 
 use crate::shelf::Shelf;
 
+/// The one run.
+const RUN: RunId = RunId(Uuid::nil());
+
 /// So few frames that tabs lag.
 const CAPACITY: usize = 2;
 
@@ -147,7 +150,10 @@ impl Session {
         let change = Change {
             events: vec![(None, event)],
             writes: vec![Write::Pinned(true)],
-            closed: over.map(Closed::Message).into_iter().collect(),
+            closed: over
+                .map(|id| Closed::Message(RUN, id))
+                .into_iter()
+                .collect(),
         };
         self.telling.submit(change, at(), then);
         self.advance().await;
@@ -236,6 +242,7 @@ impl Session {
                 approvals: Vec::new(),
                 can_continue: false,
                 reason: None,
+                notices: Vec::new(),
                 max_context_tokens: 0,
                 last_seq: self.standing(),
                 epoch: self.epoch,
@@ -243,6 +250,7 @@ impl Session {
             message_count: 0,
             branches: Vec::new(),
             branch_id: 0,
+            last_run: None,
         }
     }
 }
@@ -286,7 +294,7 @@ pub(crate) enum Fate {
 /// A piece of a message's text.
 pub(crate) fn piece(message: MessageId, offset: usize, text: &str) -> Piece {
     Piece {
-        origin: Origin::foreground(RunId(Uuid::nil())),
+        origin: Origin::foreground(RUN),
         part_id: PartId::text(message),
         kind: PartKind::Text,
         message_id: message,

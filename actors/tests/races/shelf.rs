@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use navi_actors::domain::session::change::Closed;
 use navi_actors::domain::session::stored::Span;
-use navi_actors::domain::session::write::{EventRow, Write};
+use navi_actors::domain::session::write::{ChunkRow, EventRow, Write};
 use navi_actors::protocol::ids::PartId;
 use navi_actors::session::telling::StoredPosition;
 use navi_actors::store::{LogCursor, LogItem, LogPage, LogRange, PageLimits};
@@ -17,9 +18,36 @@ struct Log {
     epoch: i64,
     last_seq: u64,
     rows: Vec<(LogCursor, LogItem)>,
+    last_chunk: i64,
 }
 
 impl Log {
+    /// As the store does with a part that is over: one row a stretch, under a new number.
+    fn settle(&mut self, part: &PartId) {
+        let is_piece = |(_, item): &mut (LogCursor, LogItem)| match item {
+            LogItem::Chunk(row) => row.part_id == *part,
+            LogItem::Event(_) => false,
+        };
+        let pieces: Vec<_> = self.rows.extract_if(.., is_piece).collect();
+        let mut stretches: Vec<ChunkRow> = Vec::new();
+        for (_, item) in pieces {
+            let LogItem::Chunk(piece) = item else {
+                continue;
+            };
+            match stretches.last_mut() {
+                Some(last) if last.after_seq == piece.after_seq => last.text.push_str(&piece.text),
+                _ => stretches.push(piece),
+            }
+        }
+        for row in stretches {
+            self.last_chunk += 1;
+            let (seq, chunk) = (row.after_seq, self.last_chunk);
+            self.rows
+                .push((LogCursor { seq, chunk }, LogItem::Chunk(row)));
+        }
+        self.rows.sort_by_key(|(at, _)| *at);
+    }
+
     /// As the store gives them.
     fn spans(&self) -> Vec<Span> {
         let is_over = |part: &PartId| {
@@ -64,7 +92,7 @@ impl Shelf {
             return Err("fenced");
         }
         let mut seq = log.last_seq;
-        let mut rows = Vec::new();
+        let (mut rows, mut over) = (Vec::new(), Vec::new());
         for write in writes {
             match write {
                 Write::Event(row) if row.seq == seq + 1 => {
@@ -73,10 +101,11 @@ impl Shelf {
                 }
                 Write::Event(_) => return Err("it does not go on from the last event"),
                 Write::Chunk(row) => {
-                    let chunk = i64::try_from(log.rows.len() + rows.len()).unwrap() + 1;
-                    let seq = row.after_seq;
+                    log.last_chunk += 1;
+                    let (seq, chunk) = (row.after_seq, log.last_chunk);
                     rows.push((LogCursor { seq, chunk }, LogItem::Chunk(row)));
                 }
+                Write::Closed(Closed::Message(_, id)) => over.push(PartId::text(id)),
                 _ => {}
             }
         }
@@ -86,6 +115,9 @@ impl Shelf {
         log.last_seq = seq;
         log.rows.extend(rows);
         log.rows.sort_by_key(|(at, _)| *at);
+        for part in over {
+            log.settle(&part);
+        }
         Ok(())
     }
 

@@ -44,12 +44,16 @@ impl Upstream for House {
         Ok(outline.session)
     }
 
-    async fn page(&self, range: LogRange, limits: PageLimits) -> Result<LogPage, NaviError> {
+    async fn page(
+        &self,
+        range: LogRange,
+        limits: PageLimits,
+    ) -> Result<Option<LogPage>, NaviError> {
         yield_now().await;
         let items = limits.items.min(PAGE);
         let page = self.shelf.page(range, PageLimits { items, ..limits });
         yield_now().await;
-        Ok(page)
+        Ok(Some(page))
     }
 
     async fn pause(&self, _: Duration) {
@@ -71,6 +75,7 @@ pub(crate) async fn watch(house: House, drops: Vec<usize>) {
         let attach = Attach {
             after: Some(view.seq),
             epoch: Some(view.epoch),
+            ..Attach::default()
         };
         view.connect();
         let Ok(mut feed) = feed(house.clone(), attach).await else {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use navi_actors::domain::history::ContextState;
+use navi_actors::domain::session::change::Closed;
 use navi_actors::domain::session::write::{ChunkRow, EventRow, RunRow, Write};
 use navi_actors::protocol::event::PartKind;
 use navi_actors::protocol::ids::{MessageId, OwnerId, PartId, RunId, SessionId, UserId};
@@ -245,6 +246,7 @@ impl Filler {
                 parent_run_id: None,
             }),
             Write::Message(Arc::new(answer)),
+            Write::Closed(Closed::Run(run_id)),
             event(3, "stream_end"),
             Write::RunEnded {
                 run_id,

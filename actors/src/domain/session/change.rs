@@ -22,13 +22,13 @@ impl Change {
     }
 }
 
-/// Streamed text that is over.
+/// Streamed text of a run that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Closed {
     /// The message that holds it is there.
-    Message(MessageId),
+    Message(RunId, MessageId),
     /// The result of the call is there.
-    Output(CallId),
+    Output(RunId, CallId),
     /// Everything that the run had still open.
     Run(RunId),
 }

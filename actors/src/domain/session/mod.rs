@@ -32,7 +32,7 @@ pub use recovery::Recovery;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 
 use self::approvals::Answers;
 use self::command::{Command, Leaving};
@@ -47,9 +47,10 @@ use crate::protocol::event::Event;
 use crate::protocol::ids::{ApprovalId, Origin, RunId, SessionId};
 use crate::protocol::message::{Role, ToolCall};
 
-/// Parts of requests that are known to be in the store: beyond this they are written once more,
-/// which changes nothing.
-const PROMPT_PARTS: usize = 4096;
+/// For how many model calls in a row a part of their requests is taken to be in the store. The
+/// store forgets what only older calls named, and keeps at least so many; writing a part once
+/// more changes nothing.
+pub const PARTS_KNOWN_FOR: usize = 100;
 
 /// What a session goes by.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,6 +66,15 @@ pub struct Policy {
     pub compression_threshold: f64,
     /// The window that backends are asked for, in tokens.
     pub window: u32,
+}
+
+/// Parts of requests that are in the store, by their SHA-256: those of the calls that began on
+/// this day, up to [`PARTS_KNOWN_FOR`].
+#[derive(Debug, Default)]
+struct KnownParts {
+    day: NaiveDate,
+    calls: usize,
+    names: HashSet<String>,
 }
 
 /// See the module.
@@ -84,8 +94,7 @@ pub struct Session {
     /// The summary that is under way.
     summary: Option<u64>,
     summaries: u64,
-    /// Parts of requests that are in the store, by their SHA-256, as far as this knows.
-    prompt_parts: HashSet<String>,
+    prompt_parts: KnownParts,
     out: Transition,
 }
 
@@ -108,7 +117,7 @@ impl Session {
             window: None,
             summary: None,
             summaries: 0,
-            prompt_parts: HashSet::new(),
+            prompt_parts: KnownParts::default(),
             out: Transition::default(),
         };
         (session, state, recovery)

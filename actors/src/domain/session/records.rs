@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::Session;
 use super::change::Closed;
 use super::transition::{Effect, Refused, Reply, ReplyTo};
 use super::write::{ConsentRow, Write};
+use super::{KnownParts, Session};
 use crate::domain::model_calls::ModelCall;
 use crate::domain::run_loop::{Record, RunEnd, RunSummary};
 use crate::domain::scratchpad::{self, ScratchpadCommand};
@@ -52,7 +52,7 @@ impl Session {
                 self.tell(Some(origin), event);
             }
             Record::Message(message) => {
-                self.out.change.closed.push(closed_by(&message));
+                self.out.change.closed.push(closed_by(run_id, &message));
                 if !is_child {
                     self.write(Write::Message(Arc::new(message)));
                 }
@@ -130,12 +130,17 @@ impl Session {
     pub(super) fn keep_call(&mut self, run_id: RunId, mut call: Box<ModelCall>) {
         call.after_seq.get_or_insert(self.ahead.last_seq);
         let known = &mut self.prompt_parts;
-        if known.len() >= super::PROMPT_PARTS {
-            known.clear();
+        let day = call.started_at.date_naive();
+        if known.day != day || known.calls == super::PARTS_KNOWN_FOR {
+            *known = KnownParts {
+                day,
+                ..KnownParts::default()
+            };
         }
+        known.calls += 1;
         call.prompt
             .parts
-            .retain(|part| known.insert(part.sha256.clone()));
+            .retain(|part| known.names.insert(part.sha256.clone()));
         self.write(Write::ModelCall { run_id, call });
     }
 
@@ -214,10 +219,10 @@ impl Session {
 }
 
 /// The streamed text that a message puts an end to.
-fn closed_by(message: &Message) -> Closed {
+fn closed_by(run_id: RunId, message: &Message) -> Closed {
     match &message.tool_call_id {
-        Some(call_id) => Closed::Output(call_id.clone()),
-        None => Closed::Message(message.id),
+        Some(call_id) => Closed::Output(run_id, call_id.clone()),
+        None => Closed::Message(run_id, message.id),
     }
 }
 

@@ -432,6 +432,7 @@ impl State {
             | Write::Consented(_)
             | Write::Event(_)
             | Write::Chunk(_)
+            | Write::Closed(_)
             | Write::Deleted(_) => {}
         }
         self.summary.state = self.list_state();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
+use super::change::Closed;
 use crate::domain::consent::Asking;
 use crate::domain::history::{Branch, ContextState};
 use crate::domain::model_calls::ModelCall;
@@ -22,6 +23,9 @@ pub enum Write {
     Event(EventRow),
     /// Appends streamed text to the log.
     Chunk(ChunkRow),
+    /// Streamed text is over: the log refers to the message that holds it, and keeps in one
+    /// piece what no message holds.
+    Closed(Closed),
     /// Appends to the conversation.
     Message(Arc<Message>),
     RunStarted(RunRow),

@@ -18,6 +18,7 @@ pub struct Model {
     pub offset: i64,
     pub text: DbText,
     pub parent_run_id: Option<Uuid>,
+    pub text_bytes: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -15,6 +15,9 @@ pub struct Model {
     pub kind: String,
     pub json: DbText,
     pub at: DateTimeUtc,
+    pub message_id: Option<Uuid>,
+    pub text_at: Option<i64>,
+    pub text_bytes: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -10,6 +10,7 @@
     reason = "tests"
 )]
 
+mod calls;
 mod people;
 mod process;
 mod promises;

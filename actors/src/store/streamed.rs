@@ -1,0 +1,108 @@
+//! What is left in the log of a streamed part that is over.
+//!
+//! While it is open it stands there in the pieces that came, a row for each fifth of a second: of
+//! a slow model's answer each row is much longer than its few letters. Afterwards a row says, for
+//! each stretch between two events, where in the message it stands. Text that no message holds
+//! (a subagent's, a tool's output) stays, in one row a stretch.
+
+use std::collections::HashMap;
+
+use sea_orm::ActiveValue::Set;
+use sea_orm::{
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
+};
+
+use super::batch::WriteError;
+use super::entities::chunk;
+use super::held_text::HeldTexts;
+use super::values::named;
+use crate::domain::session::change::Closed;
+use crate::protocol::event::{PartKind, utf16_len};
+use crate::protocol::ids::PartId;
+
+/// How many parts are looked for at a time.
+const AT_ONCE: usize = 50;
+
+/// Takes the pieces of these parts out of the log. Gives back what is to stand there for them.
+pub(super) async fn settle(
+    db: &impl ConnectionTrait,
+    closed: &[Closed],
+) -> Result<Vec<chunk::ActiveModel>, WriteError> {
+    let mut settled = Vec::new();
+    for some in closed.chunks(AT_ONCE) {
+        let of_parts = some
+            .iter()
+            .fold(Condition::any(), |any, closed| any.add(pieces_of(closed)));
+        let is_open = Condition::all()
+            .add(chunk::Column::TextBytes.is_null())
+            .add(of_parts);
+        let pieces = chunk::Entity::find()
+            .filter(is_open.clone())
+            .order_by_asc(chunk::Column::Id)
+            .all(db)
+            .await?;
+        if pieces.is_empty() {
+            continue;
+        }
+        let ids = pieces.iter().map(|piece| piece.message_id);
+        let held = HeldTexts::read(db, ids.collect()).await?;
+        chunk::Entity::delete_many()
+            .filter(is_open)
+            .exec(db)
+            .await?;
+        let rows = stretches(pieces).into_iter();
+        settled.extend(rows.map(|row| settled_row(row, &held)));
+    }
+    Ok(settled)
+}
+
+fn pieces_of(closed: &Closed) -> Condition {
+    let (Closed::Message(run_id, _) | Closed::Output(run_id, _) | Closed::Run(run_id)) = closed;
+    let of_run = Condition::all().add(chunk::Column::RunId.eq(run_id.0));
+    let parts = match closed {
+        Closed::Message(_, id) => vec![PartId::text(*id), PartId::thinking(*id)],
+        Closed::Output(_, call) => vec![PartId::output(call)],
+        Closed::Run(_) => return of_run,
+    };
+    of_run.add(chunk::Column::PartId.is_in(parts.into_iter().map(|part| part.0)))
+}
+
+/// Joins the pieces of each part that follow each other between two events.
+fn stretches(pieces: Vec<chunk::Model>) -> Vec<chunk::Model> {
+    let mut joined: Vec<chunk::Model> = Vec::new();
+    // Where the last stretch of a part stands, and where it ends.
+    let mut last: HashMap<String, (usize, i64)> = HashMap::new();
+    for piece in pieces {
+        let units = i64::try_from(utf16_len(&piece.text.0)).unwrap_or(i64::MAX);
+        let end = piece.offset.saturating_add(units);
+        match last.get_mut(&piece.part_id.0) {
+            Some((at, its_end))
+                if *its_end == piece.offset && joined[*at].after_seq == piece.after_seq =>
+            {
+                joined[*at].text.0.push_str(&piece.text.0);
+                *its_end = end;
+            }
+            _ => {
+                last.insert(piece.part_id.0.clone(), (joined.len(), end));
+                joined.push(piece);
+            }
+        }
+    }
+    joined
+}
+
+fn settled_row(stretch: chunk::Model, held: &HeldTexts) -> chunk::ActiveModel {
+    let kind: Option<PartKind> = named("chunks.kind", stretch.kind.clone()).ok();
+    let offset = u64::try_from(stretch.offset).unwrap_or_default();
+    let said = kind.and_then(|kind| held.part(stretch.message_id, kind, offset));
+    let bytes = said
+        .filter(|said| said.starts_with(&stretch.text.0))
+        .and_then(|_| i64::try_from(stretch.text.0.len()).ok());
+    let mut row = stretch.into_active_model();
+    row.id = sea_orm::ActiveValue::NotSet;
+    if bytes.is_some_and(|bytes| bytes > 0) {
+        row.text = Set("".into());
+    }
+    row.text_bytes = Set(Some(bytes.unwrap_or_default()));
+    row
+}
