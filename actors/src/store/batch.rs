@@ -1,4 +1,4 @@
-//! The rows of a group of commits, on their way in.
+//! The rows of commits, and how those of a group are written together.
 
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{
@@ -11,10 +11,10 @@ use super::entities::{
     queued_message, run,
 };
 use super::error::{Failure, classify};
-use super::prepare::{BranchChange, Prepared, QueueChange, RunChange};
 use super::streamed;
+use super::values::DbText;
 use crate::domain::session::change::Closed;
-use crate::protocol::ids::{ApprovalId, SessionId};
+use crate::protocol::ids::{ApprovalId, MessageId, RunId, SessionId};
 
 /// Keeps a statement's parameters well under what either database takes (32,766 and 65,535).
 const ROWS_PER_INSERT: usize = 200;
@@ -44,75 +44,77 @@ pub(super) struct FirstPlace {
     pub(super) branch_id: i64,
 }
 
-/// Rows of commits that were let through.
-#[derive(Debug, Default)]
-pub(super) struct Batch {
-    events: Vec<event::ActiveModel>,
-    chunks: Vec<chunk::ActiveModel>,
-    closed: Vec<Closed>,
-    messages: Vec<message::ActiveModel>,
-    branches: Vec<(SessionId, BranchChange)>,
-    runs: Vec<run::ActiveModel>,
-    run_changes: Vec<(SessionId, RunChange)>,
-    queue: Vec<(SessionId, QueueChange)>,
-    approvals: Vec<approval::ActiveModel>,
-    answers: Vec<(SessionId, ApprovalId, approval::ActiveModel)>,
-    rules: Vec<consent_rule::ActiveModel>,
-    consented: Vec<consent_entry::ActiveModel>,
-    prompt_parts: Vec<prompt_part::ActiveModel>,
-    model_calls: Vec<model_call::ActiveModel>,
+/// The end of a run: what changes on its row.
+#[derive(Clone, Debug)]
+pub(super) struct RunChange {
+    pub(super) session_id: SessionId,
+    pub(super) run_id: RunId,
+    pub(super) values: run::ActiveModel,
 }
 
-impl Batch {
-    /// Takes a commit in.
-    pub(super) fn add(&mut self, commit: &Prepared, first: FirstPlace) {
-        let session_id = commit.session_id;
-        self.events.extend(commit.events.iter().cloned());
-        self.chunks.extend(commit.chunks.iter().cloned());
-        self.closed.extend(commit.closed.iter().cloned());
-        self.messages.extend(
-            (first.ordinal..)
-                .zip(&commit.messages)
-                .map(|(ordinal, row)| message::ActiveModel {
-                    ordinal: ActiveValue::Set(ordinal),
-                    branch_id: match row.branch_id {
-                        ActiveValue::NotSet => ActiveValue::Set(first.branch_id),
-                        ref given => given.clone(),
-                    },
-                    ..row.clone()
-                }),
-        );
-        self.branches.extend(
-            commit
-                .branches
-                .iter()
-                .map(|change| (session_id, change.clone())),
-        );
-        self.runs.extend(commit.runs.iter().cloned());
-        self.run_changes.extend(
-            commit
-                .run_changes
-                .iter()
-                .map(|change| (session_id, change.clone())),
-        );
-        self.queue.extend(
-            commit
-                .queue
-                .iter()
-                .map(|change| (session_id, change.clone())),
-        );
-        self.approvals.extend(commit.approvals.iter().cloned());
-        self.answers.extend(
-            commit
-                .answers
-                .iter()
-                .map(|(id, values)| (session_id, *id, values.clone())),
-        );
-        self.rules.extend(commit.rules.iter().cloned());
-        self.consented.extend(commit.consented.iter().cloned());
-        self.prompt_parts
-            .extend(commit.prompt_parts.iter().cloned());
-        self.model_calls.extend(commit.model_calls.iter().cloned());
+#[derive(Clone, Debug)]
+pub(super) enum BranchChange {
+    Add(Box<branch::ActiveModel>),
+    /// It is to be there.
+    Show(u32),
+    Context(u32, String),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum QueueChange {
+    Add(Box<queued_message::ActiveModel>),
+    Remove(MessageId),
+    Edit(MessageId, DbText),
+}
+
+/// Rows of a commit, and then of all that are written with it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    pub(super) events: Vec<event::ActiveModel>,
+    pub(super) chunks: Vec<chunk::ActiveModel>,
+    /// Streamed text that is over with it.
+    pub(super) closed: Vec<Closed>,
+    /// Their ordinals are given when they are written, and so is the branch of those that
+    /// stand before this commit shows another one.
+    pub(super) messages: Vec<message::ActiveModel>,
+    /// In the order in which they came.
+    pub(super) branches: Vec<(SessionId, BranchChange)>,
+    pub(super) runs: Vec<run::ActiveModel>,
+    pub(super) run_changes: Vec<RunChange>,
+    /// In the order in which they came.
+    pub(super) queue: Vec<(SessionId, QueueChange)>,
+    pub(super) approvals: Vec<approval::ActiveModel>,
+    /// Answers, each to a request that waits.
+    pub(super) answers: Vec<(SessionId, ApprovalId, approval::ActiveModel)>,
+    pub(super) rules: Vec<consent_rule::ActiveModel>,
+    pub(super) consented: Vec<consent_entry::ActiveModel>,
+    pub(super) prompt_parts: Vec<prompt_part::ActiveModel>,
+    pub(super) model_calls: Vec<model_call::ActiveModel>,
+}
+
+impl Rows {
+    /// Takes in the rows of a commit that was let through.
+    pub(super) fn add(&mut self, mut rows: Self, first: FirstPlace) {
+        for (ordinal, message) in (first.ordinal..).zip(&mut rows.messages) {
+            message.ordinal = ActiveValue::Set(ordinal);
+            if message.branch_id.is_not_set() {
+                message.branch_id = ActiveValue::Set(first.branch_id);
+            }
+        }
+        self.events.append(&mut rows.events);
+        self.chunks.append(&mut rows.chunks);
+        self.closed.append(&mut rows.closed);
+        self.messages.append(&mut rows.messages);
+        self.branches.append(&mut rows.branches);
+        self.runs.append(&mut rows.runs);
+        self.run_changes.append(&mut rows.run_changes);
+        self.queue.append(&mut rows.queue);
+        self.approvals.append(&mut rows.approvals);
+        self.answers.append(&mut rows.answers);
+        self.rules.append(&mut rows.rules);
+        self.consented.append(&mut rows.consented);
+        self.prompt_parts.append(&mut rows.prompt_parts);
+        self.model_calls.append(&mut rows.model_calls);
     }
 
     pub(super) async fn write(self, transaction: &DatabaseTransaction) -> Result<(), WriteError> {
@@ -133,11 +135,11 @@ impl Batch {
             write_branch_change(transaction, session_id, change).await?;
         }
         insert(transaction, self.runs, None).await?;
-        for (session_id, change) in self.run_changes {
+        for change in self.run_changes {
             let changed = run::Entity::update_many()
                 .set(change.values)
                 .filter(run::Column::Id.eq(change.run_id.0))
-                .filter(run::Column::SessionId.eq(session_id.0))
+                .filter(run::Column::SessionId.eq(change.session_id.0))
                 .exec(transaction)
                 .await?;
             found(changed.rows_affected, || {

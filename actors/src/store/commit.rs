@@ -9,7 +9,7 @@ use sea_orm::{
     TransactionTrait,
 };
 
-use super::batch::{Batch, FirstPlace, WriteError};
+use super::batch::{FirstPlace, Rows, WriteError};
 use super::entities::{event, session};
 use super::error::{Failure, classify};
 use super::prepare::Prepared;
@@ -67,13 +67,13 @@ impl Store {
         commits: &[Result<Prepared, StoreError>],
     ) -> Result<Fates, WriteError> {
         let transaction = self.begin_write().await?;
-        let mut batch = Batch::default();
+        let mut rows = Rows::default();
         let mut fates = Vec::with_capacity(commits.len());
         for commit in commits {
             fates.push(match commit {
                 Ok(commit) => match claim(&transaction, commit).await? {
                     Ok(Claim::Granted(place)) => {
-                        batch.add(commit, place);
+                        rows.add(commit.rows.clone(), place);
                         Ok(())
                     }
                     Ok(Claim::WrittenBefore) => Ok(()),
@@ -82,7 +82,7 @@ impl Store {
                 Err(error) => Err(error.clone()),
             });
         }
-        batch.write(&transaction).await?;
+        rows.write(&transaction).await?;
         transaction.commit().await?;
         Ok(fates)
     }
@@ -119,9 +119,9 @@ async fn write_one(
 ) -> Result<Result<(), StoreError>, WriteError> {
     match claim(savepoint, commit).await? {
         Ok(Claim::Granted(place)) => {
-            let mut batch = Batch::default();
-            batch.add(commit, place);
-            batch.write(savepoint).await?;
+            let mut rows = Rows::default();
+            rows.add(commit.rows.clone(), place);
+            rows.write(savepoint).await?;
             Ok(Ok(()))
         }
         Ok(Claim::WrittenBefore) => Ok(Ok(())),

@@ -9,11 +9,9 @@ use sea_orm::sea_query::{Expr, IntoIden};
 use sea_orm::{DynIden, Value};
 
 use super::StoreError;
+use super::batch::{BranchChange, QueueChange, Rows, RunChange};
 use super::consent::{approval_to_row, entry_to_row, resolved, rule_to_row};
-use super::entities::{
-    approval, branch, chunk, consent_entry, consent_rule, event, message, model_call, prompt_part,
-    queued_message, run, session,
-};
+use super::entities::{event, run, session};
 use super::held_text;
 use super::model_calls::{call_to_row, part_to_row};
 use super::rows::{
@@ -22,9 +20,8 @@ use super::rows::{
 use super::types::Commit;
 use super::values::{DbText, db_time, name_of, to_db, to_json};
 use crate::domain::history::Branch;
-use crate::domain::session::change::Closed;
 use crate::domain::session::write::Write;
-use crate::protocol::ids::{ApprovalId, MessageId, OwnerId, RunId, SessionId};
+use crate::protocol::ids::{OwnerId, SessionId};
 
 /// A commit that makes sense by itself.
 #[derive(Clone, Debug)]
@@ -41,51 +38,10 @@ pub(super) struct Prepared {
     pub(super) chunks_after: Option<i64>,
     /// Only taking back a deletion finds a deleted session.
     pub(super) may_be_deleted: bool,
-    pub(super) events: Vec<event::ActiveModel>,
-    pub(super) chunks: Vec<chunk::ActiveModel>,
-    /// Streamed text that is over with it.
-    pub(super) closed: Vec<Closed>,
-    /// Their ordinals are given when they are written, and so is the branch of those that
-    /// stand before this commit shows another one.
-    pub(super) messages: Vec<message::ActiveModel>,
-    /// In the order in which they came.
-    pub(super) branches: Vec<BranchChange>,
     /// The branch that this commit shows from its last [`Write::Fork`] or
     /// [`Write::ShowBranch`] on; none where it leaves that as it is.
     pub(super) shows: Option<u32>,
-    pub(super) runs: Vec<run::ActiveModel>,
-    pub(super) run_changes: Vec<RunChange>,
-    /// In the order in which they came.
-    pub(super) queue: Vec<QueueChange>,
-    pub(super) approvals: Vec<approval::ActiveModel>,
-    /// Answers, each to a request that waits.
-    pub(super) answers: Vec<(ApprovalId, approval::ActiveModel)>,
-    pub(super) rules: Vec<consent_rule::ActiveModel>,
-    pub(super) consented: Vec<consent_entry::ActiveModel>,
-    pub(super) prompt_parts: Vec<prompt_part::ActiveModel>,
-    pub(super) model_calls: Vec<model_call::ActiveModel>,
-}
-
-/// The end of a run: what changes on its row.
-#[derive(Clone, Debug)]
-pub(super) struct RunChange {
-    pub(super) run_id: RunId,
-    pub(super) values: run::ActiveModel,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum BranchChange {
-    Add(Box<branch::ActiveModel>),
-    /// It is to be there.
-    Show(u32),
-    Context(u32, String),
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum QueueChange {
-    Add(Box<queued_message::ActiveModel>),
-    Remove(MessageId),
-    Edit(MessageId, DbText),
+    pub(super) rows: Rows,
 }
 
 impl Prepared {
@@ -98,27 +54,14 @@ impl Prepared {
             seqs: None,
             chunks_after: None,
             may_be_deleted: false,
-            events: Vec::new(),
-            chunks: Vec::new(),
-            closed: Vec::new(),
-            messages: Vec::new(),
-            branches: Vec::new(),
             shows: None,
-            runs: Vec::new(),
-            run_changes: Vec::new(),
-            queue: Vec::new(),
-            approvals: Vec::new(),
-            answers: Vec::new(),
-            rules: Vec::new(),
-            consented: Vec::new(),
-            prompt_parts: Vec::new(),
-            model_calls: Vec::new(),
+            rows: Rows::default(),
         };
         for write in commit.writes {
             prepared.add(write)?;
         }
-        for event in &mut prepared.events {
-            held_text::refer(event, &prepared.messages);
+        for event in &mut prepared.rows.events {
+            held_text::refer(event, &prepared.rows.messages);
         }
         if let Some((first, last)) = prepared.seqs
             && let Some(after) = prepared.chunks_after
@@ -138,13 +81,13 @@ impl Prepared {
         reason = "no list in memory is longer than i64::MAX"
     )]
     pub(super) fn message_count(&self) -> i64 {
-        self.messages.len() as i64
+        self.rows.messages.len() as i64
     }
 
     /// Whether the log holds exactly this commit's events.
     pub(super) fn has_events(&self, told: &[event::Model]) -> bool {
-        self.events.len() == told.len()
-            && self.events.iter().all(|ours| {
+        self.rows.events.len() == told.len()
+            && self.rows.events.iter().all(|ours| {
                 told.iter().any(|theirs| {
                     ours.seq == ActiveValue::Set(theirs.seq)
                         && ours.json == ActiveValue::Set(theirs.json.clone())
@@ -168,15 +111,15 @@ impl Prepared {
                         )));
                     }
                 };
-                self.events.push(event_to_row(session_id, row)?);
+                self.rows.events.push(event_to_row(session_id, row)?);
             }
             Write::Chunk(row) => {
                 self.chunks_after = self.chunks_after.max(Some(to_db(row.after_seq)?));
-                self.chunks.push(chunk_to_row(session_id, row)?);
+                self.rows.chunks.push(chunk_to_row(session_id, row)?);
             }
-            Write::Closed(closed) => self.closed.push(closed),
+            Write::Closed(closed) => self.rows.closed.push(closed),
             Write::Message(message) => {
-                self.messages.push(message_to_row(
+                self.rows.messages.push(message_to_row(
                     session_id,
                     Arc::unwrap_or_clone(message),
                     self.shows,
@@ -186,13 +129,14 @@ impl Prepared {
                 if row.parent_run_id.is_none() {
                     self.set(session::Column::LastRunId, row.run_id.0);
                 }
-                self.runs.push(run_to_row(session_id, row)?);
+                self.rows.runs.push(run_to_row(session_id, row)?);
             }
             Write::RunModel {
                 run_id,
                 backend,
                 model,
-            } => self.run_changes.push(RunChange {
+            } => self.rows.run_changes.push(RunChange {
+                session_id,
                 run_id,
                 values: run::ActiveModel {
                     backend: ActiveValue::Set(backend.into()),
@@ -209,7 +153,8 @@ impl Prepared {
                 completion_tokens,
                 leaked_calls,
                 at,
-            } => self.run_changes.push(RunChange {
+            } => self.rows.run_changes.push(RunChange {
+                session_id,
                 run_id,
                 values: run::ActiveModel {
                     state: ActiveValue::Set(name_of(&state)?),
@@ -225,15 +170,21 @@ impl Prepared {
             }),
             Write::Enqueue(message) => {
                 let row = queued_to_row(session_id, message)?;
-                self.queue.push(QueueChange::Add(Box::new(row)));
+                self.rows
+                    .queue
+                    .push((session_id, QueueChange::Add(Box::new(row))));
             }
-            Write::Dequeue(message_id) => self.queue.push(QueueChange::Remove(message_id)),
+            Write::Dequeue(message_id) => {
+                let change = QueueChange::Remove(message_id);
+                self.rows.queue.push((session_id, change));
+            }
             Write::EditQueued {
                 message_id,
                 content,
-            } => self
-                .queue
-                .push(QueueChange::Edit(message_id, content.into())),
+            } => {
+                let change = QueueChange::Edit(message_id, content.into());
+                self.rows.queue.push((session_id, change));
+            }
             Write::Title(title) => self.set(session::Column::Title, DbText::from(title)),
             Write::Pinned(pinned) => self.set(session::Column::Pinned, pinned),
             Write::Profile(id) => self.set(session::Column::ProfileId, DbText::from(id)),
@@ -246,12 +197,14 @@ impl Prepared {
             }
             Write::Context { branch_id, context } => {
                 let change = BranchChange::Context(branch_id, to_json(&context)?);
-                self.branches.push(change);
+                self.rows.branches.push((session_id, change));
             }
             Write::Fork(branch) => self.fork(&branch)?,
             Write::ShowBranch(id) => {
                 self.shows = Some(id);
-                self.branches.push(BranchChange::Show(id));
+                self.rows
+                    .branches
+                    .push((session_id, BranchChange::Show(id)));
             }
             Write::Todo(items) => self.set(session::Column::Todo, to_json(&items)?),
             Write::Scratchpad(notes) => self.set(session::Column::Scratchpad, to_json(&notes)?),
@@ -260,7 +213,8 @@ impl Prepared {
                 self.set(session::Column::ConsentMode, name);
             }
             Write::Tainted(at) => self.set(session::Column::TaintedAt, db_time(at)),
-            Write::RunLoop { run_id, json } => self.run_changes.push(RunChange {
+            Write::RunLoop { run_id, json } => self.rows.run_changes.push(RunChange {
+                session_id,
                 run_id,
                 values: run::ActiveModel {
                     loop_state: ActiveValue::Set(Some(json.into())),
@@ -269,21 +223,28 @@ impl Prepared {
             }),
             Write::ModelCall { run_id, mut call } => {
                 let parts = std::mem::take(&mut call.prompt.parts).into_iter();
-                self.prompt_parts
+                self.rows
+                    .prompt_parts
                     .extend(parts.map(|part| part_to_row(session_id, part)));
-                self.model_calls
+                self.rows
+                    .model_calls
                     .push(call_to_row(session_id, run_id, *call)?);
             }
             Write::ApprovalRequested(approval) => {
-                self.approvals.push(approval_to_row(session_id, approval)?);
+                self.rows
+                    .approvals
+                    .push(approval_to_row(session_id, approval)?);
             }
             Write::ApprovalResolved {
                 approval_id,
                 resolution,
                 at,
-            } => self.answers.push((approval_id, resolved(resolution, at)?)),
-            Write::ConsentRule(rule) => self.rules.push(rule_to_row(rule)?),
-            Write::Consented(row) => self.consented.push(entry_to_row(row)?),
+            } => {
+                let answer = resolved(resolution, at)?;
+                self.rows.answers.push((session_id, approval_id, answer));
+            }
+            Write::ConsentRule(rule) => self.rows.rules.push(rule_to_row(rule)?),
+            Write::Consented(row) => self.rows.consented.push(entry_to_row(row)?),
             Write::Active(at) => self.set(session::Column::LastActive, db_time(at)),
             Write::Deleted(at) => {
                 self.may_be_deleted |= at.is_none();
@@ -302,7 +263,8 @@ impl Prepared {
         }
         self.shows = Some(branch.id);
         let row = branch_to_row(self.session_id, branch, Utc::now())?;
-        self.branches.push(BranchChange::Add(Box::new(row)));
+        let change = BranchChange::Add(Box::new(row));
+        self.rows.branches.push((self.session_id, change));
         Ok(())
     }
 
