@@ -10,12 +10,15 @@ use tempfile::TempDir;
 
 use super::janitor::Sweeper;
 use super::*;
+use crate::domain::session::write::{EventRow, Write};
 use crate::protocol::approval::ConsentMode;
 use crate::protocol::command::FileRef;
 use crate::protocol::file::AttachedFile;
 use crate::protocol::ids::{MessageId, OwnerId, RunId};
 use crate::protocol::message::Message;
-use crate::store::{Location, LogLimits, NewSession, StoreConfig};
+use crate::store::{
+    Commit, Location, LogCursor, LogLimits, LogRange, NewSession, PageLimits, StoreConfig,
+};
 use crate::tools::ToolImage;
 
 struct Fixture {
@@ -419,4 +422,51 @@ async fn images_of_tools_are_made_our_own_and_bounded() {
         .image(place.session, kept.files[0].file_id)
         .await;
     assert_eq!(shown.unwrap().media_type, "image/png");
+}
+
+#[tokio::test]
+async fn a_sweep_shortens_the_logs_of_all_sessions() {
+    let place = Fixture::new(FileLimits::default()).await;
+    let store = &place.files.store;
+    let owner = OwnerId::new();
+    let mut sessions = Vec::new();
+    // More than one sweep looks at.
+    for _ in 0..60 {
+        let id = place.another_session().await;
+        let loaded = store.take_session(id, &owner).await.unwrap();
+        let told = [31, 29].iter().zip(1..).map(|(days, seq)| {
+            Write::Event(EventRow {
+                seq,
+                run_id: None,
+                kind: "notice".to_owned(),
+                json: "{}".to_owned(),
+                at: now() - TimeDelta::days(*days),
+            })
+        });
+        let commit = Commit {
+            session_id: id,
+            owner: owner.clone(),
+            epoch: loaded.epoch,
+            writes: told.collect(),
+        };
+        assert_eq!(store.commit_group(vec![commit]).await, [Ok(())]);
+        sessions.push(id);
+    }
+    let mut sweeper = place.sweeper(SystemTime::UNIX_EPOCH);
+    for _ in 0..2 {
+        sweeper = sweeper.sweep().await;
+    }
+    for id in sessions {
+        let limits = PageLimits {
+            items: 10,
+            bytes: 1_000,
+        };
+        let after = |seq| LogRange {
+            from: LogCursor { seq, chunk: 0 },
+            to_seq: 2,
+        };
+        assert_eq!(store.log_page(id, after(0), limits).await, Ok(None));
+        let left = store.log_page(id, after(1), limits).await.unwrap();
+        assert_eq!(left.unwrap().items.len(), 1);
+    }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use sea_orm::ActiveValue::Set;
+use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{
     ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
 };
@@ -99,7 +99,7 @@ fn settled_row(stretch: chunk::Model, held: &HeldTexts) -> chunk::ActiveModel {
         .filter(|said| said.starts_with(&stretch.text.0))
         .and_then(|_| i64::try_from(stretch.text.0.len()).ok());
     let mut row = stretch.into_active_model();
-    row.id = sea_orm::ActiveValue::NotSet;
+    row.id = NotSet;
     if bytes.is_some_and(|bytes| bytes > 0) {
         row.text = Set("".into());
     }

@@ -43,16 +43,17 @@ fn told(writer: &Writer, run: &RunRow, event: Event) -> (String, Write) {
     let Write::Event(row) = writer.event() else {
         unreachable!("a writer's event is one")
     };
+    let kind = event.name().to_owned();
     let json = encode(&Envelope {
         seq: Some(row.seq),
         run_id: Some(run.run_id),
         parent_run_id: None,
         at: Utc::now(),
-        event: event.clone(),
+        event,
     });
     let row = EventRow {
         run_id: Some(run.run_id),
-        kind: event.name().to_owned(),
+        kind,
         json: json.to_string(),
         ..row
     };
@@ -332,6 +333,7 @@ async fn cost_of_an_answer(store: &Store, writer: &Writer, settles: bool) -> (i6
 }
 
 #[tokio::test]
+#[expect(clippy::print_stdout, reason = "the figures, for who asks for them")]
 async fn a_streamed_answer_takes_little_more_than_its_message() {
     on_sqlite(async |db: TestDb| {
         let store = db.open().await;
