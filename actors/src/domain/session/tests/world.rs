@@ -265,6 +265,11 @@ impl World {
                 }
             }
             (Waits::Sent { client_id, content }, Some(Reply::Accepted(accepted))) => {
+                let known = self.promises.contains_key(&accepted.message_id);
+                if accepted.duplicate && !known {
+                    // The first acknowledgement was lost, and its words may be edited by now.
+                    return;
+                }
                 let promise = self.promises.entry(accepted.message_id);
                 let promise = promise.or_insert_with(|| Promise::new(&client_id, content));
                 assert_eq!(
