@@ -170,12 +170,12 @@ async fn what_no_message_says_stays_in_one_piece(db: TestDb) {
     let mut differs = Part::text(&run, answer.id);
     let mut output = Part::new(&run, answer.id, output, PartKind::ToolOutput);
     // A subagent's messages are in no store.
-    let mut childs = Part::text(&child, MessageId::new());
+    let mut of_child = Part::text(&child, MessageId::new());
     let mut writes = vec![Write::RunStarted(child.clone())];
     for (part, word) in [
         (&mut differs, "not "),
         (&mut output, "line\n"),
-        (&mut childs, "word "),
+        (&mut of_child, "word "),
     ] {
         writes.extend((0..3).map(|_| Write::Chunk(part.piece(0, word))));
     }
