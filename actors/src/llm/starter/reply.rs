@@ -126,7 +126,9 @@ enum Bare {
 }
 
 /// Looks for a call at the very beginning of a reply, bare or as a block of code, as models write
-/// it that were never taught a mark. It must name a tool: a user may ask for JSON with a name.
+/// it that were never taught a mark. A run takes such a reply as a call anyway
+/// (`domain/leaked_calls`), but only here it can be held to the tools' schemas. It must name a
+/// tool: a user may ask for JSON with a name.
 fn bare_call(reply: &str, names: &[String]) -> Bare {
     let reply = reply.trim_start();
     let Some(mut rest) = without_fence(reply) else {
