@@ -14,7 +14,7 @@ use super::reply::ReplyParser;
 use super::sampler::{Sampler, Sampling};
 use super::template::ChatTemplate;
 use super::tokenizer::Tokenizer;
-use super::tool_schema::CALL_BEGINS;
+use super::tool_schema::TAUGHT_CALL_BEGINS;
 use crate::protocol::chat::{ChatDelta, ChatRequest, FinishReason, Usage};
 
 /// The window is never larger than this, whatever the model was made for: what a processor
@@ -166,14 +166,15 @@ impl ChatModel {
             };
             let grammar = maker.for_tools(&request.tools);
             self.grammars = Some(maker);
-            Some((grammar?, ReplyParser::default()))
+            let names = request.tools.iter().map(|tool| tool.name.as_str());
+            Some((grammar?, ReplyParser::new(names)))
         };
         let sampling = Sampling {
             temperature: request.temperature,
             repeat_penalty: self.repeat_penalty,
         };
         let mut special = self.tokenizer.special().iter();
-        let mark = special.find(|token| token.text == CALL_BEGINS);
+        let mark = special.find(|token| token.text == TAUGHT_CALL_BEGINS);
         Ok(Generation {
             sampler: Sampler::new(sampling, seed),
             detokenizer: Detokenizer::default(),
@@ -204,7 +205,7 @@ struct Generation {
     detokenizer: Detokenizer,
     /// With tools: what holds a call to them, and what reads the reply.
     tools: Option<(ReplyGrammar, ReplyParser)>,
-    /// The token that a call begins with, where the vocabulary has one for that.
+    /// The token that a model may have been taught to begin a call with.
     mark: Option<u32>,
     /// Text that the user has not been sent yet.
     text: String,
@@ -248,7 +249,7 @@ impl Generation {
         Ok(Some(next))
     }
 
-    /// Where the last token ended the mark of a call: the tokens that every call begins with.
+    /// Where the last token began a call: the tokens that must follow.
     fn begin_call(&mut self, tokenizer: &Tokenizer) -> Result<Vec<u32>, ModelError> {
         let Some((grammar, reply)) = &mut self.tools else {
             return Ok(Vec::new());
@@ -256,19 +257,14 @@ impl Generation {
         let Some(written) = reply.call() else {
             return Ok(Vec::new());
         };
-        let mut forced = if written.is_empty() {
-            tokenizer.encode_text("\n")?
-        } else {
-            Vec::new()
-        };
-        // Where the mark is no token of its own, its last one may hold more.
-        for id in tokenizer.encode_text(written.trim_start())? {
+        // The mark's last token may hold more; a call without a mark has named its tool.
+        for id in tokenizer.encode_text(written)? {
             if grammar.accept(id).is_err() {
                 self.text.push_str(&reply.read_as_text());
                 return Ok(Vec::new());
             }
         }
-        forced.extend(grammar.forced());
+        let forced = grammar.forced();
         // JSON repeats its quotes and braces by nature.
         self.sampler.allow_repeats();
         for id in &forced {
@@ -286,10 +282,10 @@ impl Generation {
             return;
         };
         // As a control token the mark has no bytes.
-        let is_mark = self.mark == Some(id) && !written.ends_with(CALL_BEGINS);
+        let is_mark = self.mark == Some(id) && !written.ends_with(TAUGHT_CALL_BEGINS);
         self.text.push_str(&reply.push(&written));
         if is_mark {
-            self.text.push_str(&reply.push(CALL_BEGINS));
+            self.text.push_str(&reply.push(TAUGHT_CALL_BEGINS));
         }
     }
 

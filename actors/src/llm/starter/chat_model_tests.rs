@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::llm::starter::tiny_model::{IM_END, TinyModel, WINDOW};
-use crate::protocol::chat::ChatMessage;
+use crate::protocol::chat::{ChatMessage, RequestedCall};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 fn model() -> ChatModel {
@@ -197,6 +197,63 @@ fn with_tools_text_stays_text_and_what_the_mark_begins_is_a_call() {
     }
     assert!(calls > 0, "no seed called the tool");
     assert!(texts > 0, "no seed answered in text");
+}
+
+/// What comes of a reply to an offered tool when the model wants to say this, and then whatever
+/// is allowed.
+fn said(wanted: &str) -> Vec<ChatDelta> {
+    let mut model = model();
+    let mut asked = request("Light!");
+    asked.tools = vec![tool(json!({
+        "type": "object",
+        "properties": {"room": {"enum": ["hall"]}},
+        "required": ["room"],
+    }))];
+    let tokenizer = Arc::clone(&model.tokenizer);
+    let mut answer = model.begin_answer(&asked, 1).unwrap();
+    let mut wanted = tokenizer.encode_text(wanted).unwrap();
+    wanted.push(IM_END);
+    for id in wanted {
+        let mut logits = vec![0.0; model.decoder.vocabulary()];
+        logits[usize::try_from(id).unwrap()] = 1.0;
+        let ended = answer.choose(&mut logits, &tokenizer).unwrap().is_none();
+        if ended || answer.is_complete() {
+            break;
+        }
+    }
+    assert!(answer.tools.as_ref().unwrap().1.call().is_none() || answer.is_complete());
+    answer.finish()
+}
+
+fn switched(text: &str) -> Vec<ChatDelta> {
+    let call = RequestedCall {
+        name: "lamp".to_owned(),
+        arguments: json!({"room": "hall"}),
+    };
+    let text = (!text.is_empty()).then(|| ChatDelta::Text(text.to_owned()));
+    text.into_iter()
+        .chain([ChatDelta::ToolCall(call)])
+        .collect()
+}
+
+#[test]
+fn a_reply_in_text_stays_text_where_tools_are_offered() {
+    for text in ["Paris is [not] the capital.", "{\"name\": \"Olha\"}"] {
+        assert_eq!(said(text), [ChatDelta::Text(text.to_owned())]);
+    }
+}
+
+#[test]
+fn a_call_begins_with_either_mark_and_no_mark_is_shown() {
+    assert_eq!(said("[TOOL_CALL]"), switched(""));
+    assert_eq!(said("Let me see. [TOOL_CALL]\n"), switched("Let me see."));
+    assert_eq!(said("I will.\n<tool_call>"), switched("I will."));
+}
+
+#[test]
+fn a_call_without_a_mark_is_held_to_the_tools_too() {
+    assert_eq!(said("{\"name\": \"lamp\", \"argu"), switched(""));
+    assert_eq!(said("```json\n{\n  \"name\": \"lamp\",\n"), switched(""));
 }
 
 #[test]

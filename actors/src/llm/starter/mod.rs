@@ -4,8 +4,8 @@
 //! A request goes from [`Backend::chat`](super::Backend::chat) to the engine's thread (`engine`), where a
 //! `ChatModel` lays it out as a prompt (`prompt`, `template`, `tokenizer`), reads what its cache
 //! does not hold yet (`decoder`, `cache`), and chooses token by token (`sampler`). Where tools are
-//! offered it begins a call by the mark that it was taught (`reply`), and from there on is held
-//! to the tools' schemas (`grammar`, `tool_schema`). Files come from
+//! offered a reply is text until it begins a call (`reply`), and from there on is held to the
+//! tools' schemas (`grammar`, `tool_schema`). Files come from
 //! `fetch` and are read with distrust (`gguf`, `architecture`, `weights`). How many threads
 //! compute is for `main` to say, through the crate `navi-threads`.
 

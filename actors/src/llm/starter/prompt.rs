@@ -29,7 +29,7 @@ pub(super) fn tokens(
 }
 
 /// Lays the request out for the template. With tools on offer past calls and results stand
-/// between the marks that the model was taught. Everybody's words go through `quote`, the marks
+/// between marks. Everybody's words go through `quote`, the marks
 /// do not.
 fn messages(request: &ChatRequest, quote: &dyn Fn(&str) -> String) -> Vec<TemplateMessage> {
     let with_tools = !request.tools.is_empty();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn with_tools_past_calls_and_results_stand_between_the_marks_that_models_know() {
+    fn with_tools_past_calls_and_results_stand_between_their_marks() {
         let laid_out = messages(&request(true), &|text| text.replace('o', "0"));
         assert!(
             laid_out[0]
@@ -190,7 +190,7 @@ mod tests {
         );
         assert_eq!(
             laid_out[2].content,
-            "Let me l00k.\n<tool_call>\n{\"name\": \"t0d0\", \"arguments\": {\"list\": true}}\n</tool_call>"
+            "Let me l00k.\n[TOOL_CALL]{\"name\": \"t0d0\", \"arguments\": {\"list\": true}}[/TOOL_CALL]"
         );
         assert!(
             laid_out[3]

@@ -1,16 +1,28 @@
 //! What the model is told of its tools, and the JSON schema that a call must meet.
 //!
-//! It is told in the words of the Hermes format, byte for byte, which the small models that call
-//! tools well were taught (Qwen2.5's chat template has them, SmolLM2's and Hermes' nearly so). A
-//! model that begins as it was taught says by itself whether it calls or answers.
+//! The tools are listed as Hermes lists them, which many small models were taught. How to call one,
+//! and when, is said in words of our own: Qwen2.5-Coder has the token `<tool_call>` in its
+//! template and still writes fenced JSON when it is told to use it. A mark that is plain text it
+//! takes from an example.
 
 use serde_json::{Map, Value, json};
 
 use crate::protocol::tool::ToolSpec;
 
 /// What a call begins with. Everything before it is text for the user.
-pub(super) const CALL_BEGINS: &str = "<tool_call>";
-const CALL_ENDS: &str = "</tool_call>";
+pub(super) const CALL_BEGINS: &str = "[TOOL_CALL]";
+const CALL_ENDS: &str = "[/TOOL_CALL]";
+
+/// What models of the Hermes kind begin a call with, whatever they are told.
+pub(super) const TAUGHT_CALL_BEGINS: &str = "<tool_call>";
+
+/// Said last, where a small model heeds it most. The example's function is no tool of anybody's.
+const HOW_TO_CALL: &str = "\
+    A call is written as [TOOL_CALL]{\"name\": <function-name>, \"arguments\": <args-json-object>}[/TOOL_CALL] \
+    with nothing around it, for example:\n\
+    [TOOL_CALL]{\"name\": \"look_up_word\", \"arguments\": {\"word\": \"owl\"}}[/TOOL_CALL]\n\n\
+    Call a function only where the request needs one. Otherwise, and once the result is there, \
+    answer the user in plain text.";
 
 /// How llguidance writes the JSON: as models write it, on one line, so that what separates
 /// values is forced and costs no model pass.
@@ -18,8 +30,8 @@ const ITEM_SEPARATOR: &str = ", ";
 const KEY_SEPARATOR: &str = ": ";
 
 /// The part of the system prompt that explains the tools. The same tools give the same bytes,
-/// so that the prompt's prefix stays. What tools say of themselves goes through `quote`: the
-/// marks are ours alone.
+/// so that the prompt's prefix stays. What tools say of themselves goes through `quote`: no
+/// special token of the template is theirs to say.
 pub(super) fn explain(tools: &[ToolSpec], quote: impl Fn(&str) -> String) -> String {
     let mut text = String::from(
         "# Tools\n\n\
@@ -39,20 +51,14 @@ pub(super) fn explain(tools: &[ToolSpec], quote: impl Fn(&str) -> String) -> Str
         text.push('\n');
         text.push_str(&quote(&spaced(&signature)));
     }
-    text.push_str(
-        "\n</tools>\n\n\
-        For each function call, return a json object with function name and arguments within \
-        <tool_call></tool_call> XML tags:\n\
-        <tool_call>\n\
-        {\"name\": <function-name>, \"arguments\": <args-json-object>}\n\
-        </tool_call>",
-    );
+    text.push_str("\n</tools>\n\n");
+    text.push_str(HOW_TO_CALL);
     text
 }
 
 /// An earlier call as the model wrote it.
 pub(super) fn marked_call(call: &str) -> String {
-    format!("{CALL_BEGINS}\n{call}\n{CALL_ENDS}")
+    format!("{CALL_BEGINS}{call}{CALL_ENDS}")
 }
 
 /// A call's result as the model was taught to read it.
@@ -220,6 +226,8 @@ fn spaced(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
+
     use super::*;
     use crate::protocol::tool::Effect;
 
@@ -258,19 +266,19 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_explained_in_the_words_that_models_were_taught() {
+    fn tools_are_listed_as_models_were_taught_and_the_mark_is_shown_in_an_example() {
         let tool = tool(json!({"type": "object", "title": "T", "properties": {}}));
         let text = explain(&[tool], |words| words.replace("Keeps", "Kept"));
+        let (listed, told) = text.split_once("\n\nA call").unwrap();
         assert_eq!(
-            text,
+            listed,
             "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n\
             You are provided with function signatures within <tools></tools> XML tags:\n<tools>\n\
             {\"type\": \"function\", \"function\": {\"name\": \"to-do\", \"description\": \"Kept steps.\", \
-            \"parameters\": {\"type\": \"object\", \"properties\": {}}}}\n</tools>\n\n\
-            For each function call, return a json object with function name and arguments within \
-            <tool_call></tool_call> XML tags:\n<tool_call>\n\
-            {\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>"
+            \"parameters\": {\"type\": \"object\", \"properties\": {}}}}\n</tools>"
         );
+        let example = written_call("look_up_word", &json!({"word": "owl"}));
+        assert!(told.contains(&marked_call(&example)), "{told}");
     }
 
     #[test]
