@@ -15,7 +15,6 @@ use crate::protocol::event::{Envelope, Event, PartKind, utf16_len};
 use crate::protocol::ids::{CallId, MessageId, PartId};
 use crate::protocol::message::{Message, ToolOutcome};
 use crate::protocol::session::RunState;
-use crate::session::sequencer::encode;
 
 on_both!(
     a_part_that_is_over_is_its_messages_text,
@@ -44,17 +43,17 @@ fn told(writer: &Writer, run: &RunRow, event: Event) -> (String, Write) {
         unreachable!("a writer's event is one")
     };
     let kind = event.name().to_owned();
-    let json = encode(&Envelope {
+    let envelope = Envelope {
         seq: Some(row.seq),
         run_id: Some(run.run_id),
         parent_run_id: None,
         at: Utc::now(),
         event,
-    });
+    };
     let row = EventRow {
         run_id: Some(run.run_id),
         kind,
-        json: json.to_string(),
+        json: serde_json::to_string(&envelope).unwrap(),
         ..row
     };
     (row.json.clone(), Write::Event(row))

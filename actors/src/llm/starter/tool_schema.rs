@@ -2,8 +2,8 @@
 //!
 //! The tools are listed as Hermes lists them, which many small models were taught. How to call one,
 //! and when, is said in words of our own: Qwen2.5-Coder has the token `<tool_call>` in its
-//! template and still writes fenced JSON when it is told to use it. A mark that is plain text it
-//! takes from an example.
+//! template and still writes fenced JSON when it is told to use it, at least sometimes. A mark
+//! that is plain text it takes from an example.
 
 use serde_json::{Map, Value, json};
 
