@@ -307,7 +307,9 @@ impl<U: Upstream> Tab<U> {
                     if chunk.after_seq < self.seq && !missed.across.contains(&chunk.part_id) => {}
                 LogItem::Chunk(chunk) => match text.last_mut() {
                     Some(last)
-                        if last.part_id == chunk.part_id && last.text.len() < JOINED_BYTES =>
+                        if last.part_id == chunk.part_id
+                            && last.end() == chunk.offset
+                            && last.text.len() < JOINED_BYTES =>
                     {
                         last.text.push_str(&chunk.text);
                     }

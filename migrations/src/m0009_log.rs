@@ -3,6 +3,9 @@
 use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::{big_integer_null, uuid_null};
 
+/// Few events are notices, and a snapshot has the newest.
+const NOTICES: &str = "events_notices";
+
 /// See the module.
 pub(crate) struct Log;
 
@@ -19,6 +22,12 @@ impl MigrationTrait for Log {
             let add = Table::alter().table(table).add_column(column).take();
             manager.alter_table(add).await?;
         }
+        let notices =
+            format!("CREATE INDEX {NOTICES} ON events (session_id, seq) WHERE kind = 'notice'");
+        manager
+            .get_connection()
+            .execute_unprepared(&notices)
+            .await?;
         Ok(())
     }
 
@@ -26,6 +35,8 @@ impl MigrationTrait for Log {
     /// back in SQL.
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         let db = manager.get_connection();
+        db.execute_unprepared(&format!("DROP INDEX {NOTICES}"))
+            .await?;
         for table in ["events", "chunks"] {
             let refers = format!("DELETE FROM {table} WHERE text_bytes > 0");
             db.execute_unprepared(&refers).await?;

@@ -11,7 +11,7 @@
 /** A call of the model. @typedef {RowHead & { kind: 'call', call: ModelCall }} CallRow */
 /** A call of a tool, from its start; without a state while nothing is told of its end.
  * @typedef {RowHead & { kind: 'tool', call_id: string, tool: string, args: unknown, state: ToolOutcome | 'running', duration_ms: number | null, result: string | null }} ToolRow */
-/** What the model said, or reasoned. @typedef {RowHead & { kind: 'text', part: 'text' | 'thinking', part_id: string, text: string }} TextRow */
+/** What the model said, or reasoned. @typedef {RowHead & { kind: 'text', part: 'text' | 'thinking', part_id: string, from: number, text: string }} TextRow */
 /** A subagent; what it did is its own run's. Without a state where only its id is known.
  * @typedef {RowHead & { kind: 'child', run_id: string, profile_id: string, task: string, state: 'running' | 'completed' | 'limited' | null, duration_ms: number | null }} ChildRow */
 /** Any other event: what of it is worth a line, and the word of ours that it holds.
@@ -105,9 +105,12 @@ function addFrame(rows, frame, run_id, at_ms) {
     case 'stream_delta':
     case 'thinking_delta': {
       const last = rows[rows.length - 1];
-      // A text that goes over the end of a page is one text.
-      if (last?.kind === 'text' && last.part_id === frame.part_id) rows[rows.length - 1] = { ...last, text: last.text + frame.delta };
-      else rows.push({ kind: 'text', key: `${frame.part_id}-${frame.offset}`, at_ms: begunAfter(last), part: frame.type === 'stream_delta' ? 'text' : 'thinking', part_id: frame.part_id, text: frame.delta });
+      // A text that goes over the end of a page is one text. Where it ended meanwhile, the next page
+      // has it from the start of its stretch.
+      if (last?.kind === 'text' && last.part_id === frame.part_id) {
+        const known = last.from + last.text.length - frame.offset;
+        rows[rows.length - 1] = { ...last, text: last.text + frame.delta.slice(Math.max(0, known)) };
+      } else rows.push({ kind: 'text', from: frame.offset, key: `${frame.part_id}-${frame.offset}`, at_ms: begunAfter(last), part: frame.type === 'stream_delta' ? 'text' : 'thinking', part_id: frame.part_id, text: frame.delta });
       return;
     }
     case 'tool_started':

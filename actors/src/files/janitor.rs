@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, WrapFuture};
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::SessionFiles;
 use super::shelf::{Shelf, remove_file};
@@ -152,16 +152,13 @@ impl Sweeper {
         let of_sweep = SESSIONS_PER_SWEEP as u64;
         let found = self.store.sessions_after(self.places.log, of_sweep).await?;
         let is_last = found.len() < SESSIONS_PER_SWEEP;
-        let mut steps = 0;
+        let mut steps = 0_usize;
         for id in found {
-            while let Some(before) = before
-                && steps < LOG_STEPS
-                && self.store.shorten_log(id, before).await?
-            {
-                steps += 1;
-            }
-            while steps < LOG_STEPS && self.store.forget_calls(id, before, self.log.calls).await? {
-                steps += 1;
+            match self.shorten_log(id, before, &mut steps).await {
+                Err(error @ StoreError::Unavailable(_)) => return Err(error),
+                // What is wrong with one of them does not keep the others.
+                Err(error) => tracing::warn!(%error, session = %id, "a log cannot be shortened"),
+                Ok(()) => {}
             }
             if steps == LOG_STEPS {
                 // The next sweep goes on with this session.
@@ -171,6 +168,24 @@ impl Sweeper {
         }
         if is_last {
             self.places.log = None;
+        }
+        Ok(())
+    }
+
+    async fn shorten_log(
+        &self,
+        id: SessionId,
+        before: Option<DateTime<Utc>>,
+        steps: &mut usize,
+    ) -> Result<(), StoreError> {
+        while let Some(before) = before
+            && *steps < LOG_STEPS
+            && self.store.shorten_log(id, before).await?
+        {
+            *steps += 1;
+        }
+        while *steps < LOG_STEPS && self.store.forget_calls(id, before, self.log.calls).await? {
+            *steps += 1;
         }
         Ok(())
     }

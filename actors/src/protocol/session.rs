@@ -105,7 +105,7 @@ pub struct ActiveRun {
     pub waiting: Option<RunWait>,
 }
 
-/// Something that the last run had to say to its user.
+/// Something that a run had to say to its user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunNotice {
     /// Of the event that told it.
@@ -148,7 +148,7 @@ pub struct SessionSnapshot {
     pub can_continue: bool,
     /// Why the last run failed or was interrupted.
     pub reason: Option<String>,
-    /// The newest notices of the last run, oldest first.
+    /// The newest notices of the runs that are shown, oldest first.
     #[serde(default)]
     pub notices: Vec<RunNotice>,
     pub max_context_tokens: u32,

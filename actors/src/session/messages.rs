@@ -1,5 +1,6 @@
 //! What a session can be asked and told.
 
+use std::collections::HashSet;
 use std::marker::PhantomData;
 
 use actix::Message as ActixMessage;
@@ -112,10 +113,12 @@ impl Outline {
                 .zip(call)
                 .and_then(|(branch, call)| branch.context.decisions.get(call).copied());
         }
-        if let Some(run_id) = self.last_run {
-            let upto = self.session.last_seq;
-            self.session.notices = store.run_notices(run_id, upto).await?;
-        }
+        let (id, upto) = (self.session.summary.id, self.session.last_seq);
+        let shown: HashSet<RunId> = messages.iter().map(|(_, message)| message.run_id).collect();
+        let told = store.notices(id, upto).await?.into_iter();
+        let of_shown =
+            told.filter(|(run_id, _)| shown.contains(run_id) || self.last_run == Some(*run_id));
+        self.session.notices = of_shown.map(|(_, notice)| notice).collect();
         self.session.messages = messages.into_iter().map(|(_, message)| message).collect();
         Ok(self.session)
     }

@@ -20,7 +20,7 @@ on_both!(
     what_a_run_told_that_goes_stays,
     a_long_log_goes_bit_by_bit,
     calls_go_with_the_parts_that_no_other_names,
-    a_snapshot_has_the_notices_of_its_run,
+    a_snapshot_has_the_newest_notices,
 );
 
 async fn page(writer: &Writer, from: u64) -> Option<LogPage> {
@@ -203,7 +203,7 @@ async fn calls_go_with_the_parts_that_no_other_names(db: TestDb) {
     assert_eq!(counts().await, (104, 8));
 }
 
-async fn a_snapshot_has_the_notices_of_its_run(db: TestDb) {
+async fn a_snapshot_has_the_newest_notices(db: TestDb) {
     let store = db.open().await;
     let writer = Writer::new(&store).await;
     let (earlier, run) = (RunId::new(), RunId::new());
@@ -223,12 +223,14 @@ async fn a_snapshot_has_the_notices_of_its_run(db: TestDb) {
     told.extend((3..=27).map(|seq| notice(run, seq, "notice")));
     writer.write(told).await.unwrap();
     let seqs = async |upto| {
-        let notices = store.run_notices(run, upto).await.unwrap();
-        notices.iter().map(|it| it.seq).collect::<Vec<_>>()
+        let notices = store.notices(writer.id, upto).await.unwrap();
+        notices.iter().map(|(_, it)| it.seq).collect::<Vec<_>>()
     };
-    assert_eq!(seqs(2).await, Vec::<u64>::new());
-    assert_eq!(seqs(4).await, [3, 4]);
+    assert_eq!(seqs(2).await, [1]);
+    assert_eq!(seqs(4).await, [1, 3, 4]);
     assert_eq!(seqs(27).await, (8..=27).collect::<Vec<_>>());
-    let first = &store.run_notices(run, 3).await.unwrap()[0];
+    let told = store.notices(writer.id, 3).await.unwrap();
+    assert_eq!([told[0].0, told[1].0], [earlier, run]);
+    let first = &told[1].1;
     assert_eq!((first.code.as_str(), first.message.as_str()), ("c", "m3"));
 }

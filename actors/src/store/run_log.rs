@@ -63,23 +63,24 @@ impl Store {
     }
 }
 
-/// How many notices of a run a snapshot has.
+/// How many notices a snapshot has at the most.
 const NOTICES: u64 = 20;
 
 impl Store {
-    /// What a run told its user by event `upto`, subagents apart: the newest 20, oldest first.
+    /// The newest 20 notices that runs of a session told by event `upto`, oldest first.
     ///
     /// # Errors
     /// As the store's other reads.
-    pub async fn run_notices(
+    pub async fn notices(
         &self,
-        run_id: RunId,
+        id: SessionId,
         upto: u64,
-    ) -> Result<Vec<RunNotice>, StoreError> {
-        let told: Vec<DbText> = event::Entity::find()
+    ) -> Result<Vec<(RunId, RunNotice)>, StoreError> {
+        let told: Vec<(Uuid, DbText)> = event::Entity::find()
             .select_only()
-            .column(event::Column::Json)
-            .filter(event::Column::RunId.eq(run_id.0))
+            .columns([event::Column::RunId, event::Column::Json])
+            .filter(event::Column::SessionId.eq(id.0))
+            .filter(event::Column::RunId.is_not_null())
             .filter(event::Column::Kind.eq("notice"))
             .filter(event::Column::Seq.lte(to_db(upto)?))
             .order_by_desc(event::Column::Seq)
@@ -88,7 +89,8 @@ impl Store {
             .all(&self.read)
             .await?;
         let told = told.iter().rev();
-        told.map(|json| from_json("events.json", &json.0)).collect()
+        told.map(|(run_id, json)| Ok((RunId(*run_id), from_json("events.json", &json.0)?)))
+            .collect()
     }
 }
 

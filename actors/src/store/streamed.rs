@@ -3,25 +3,31 @@
 //! While it is open it stands there in the pieces that came, a row for each fifth of a second: of
 //! a slow model's answer each row is much longer than its few letters. Afterwards a row says, for
 //! each stretch between two events, where in the message it stands. Text that no message holds
-//! (a subagent's, a tool's output) stays, in one row a stretch.
+//! (a subagent's, a tool's output) stays, in one row a stretch. Long text stays as it came.
 
 use std::collections::HashMap;
 
 use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::sea_query::{Expr, ExprTrait, Func};
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
+    ColumnTrait, Condition, ConnectionTrait, DbErr, EntityTrait, IntoActiveModel, QueryFilter,
+    QueryOrder, QuerySelect,
 };
 
 use super::batch::WriteError;
 use super::entities::chunk;
 use super::held_text::HeldTexts;
-use super::values::named;
+use super::values::{DbText, named};
 use crate::domain::session::change::Closed;
 use crate::protocol::event::{PartKind, utf16_len};
 use crate::protocol::ids::PartId;
 
 /// How many parts are looked for at a time.
 const AT_ONCE: usize = 50;
+
+/// The longest part that is settled, in bytes: what refers to a message has all of its text read,
+/// for each page of the log and each tab that reads one.
+const LONG_BYTES: i64 = 256 * 1024;
 
 /// Takes the pieces of these parts out of the log. Gives back what is to stand there for them.
 pub(super) async fn settle(
@@ -36,6 +42,7 @@ pub(super) async fn settle(
         let is_open = Condition::all()
             .add(chunk::Column::TextBytes.is_null())
             .add(of_parts);
+        keep_long(db, &is_open).await?;
         let pieces = chunk::Entity::find()
             .filter(is_open.clone())
             .order_by_asc(chunk::Column::Id)
@@ -54,6 +61,32 @@ pub(super) async fn settle(
         settled.extend(rows.map(|row| settled_row(row, &held)));
     }
     Ok(settled)
+}
+
+/// Leaves the pieces of long parts where they are.
+async fn keep_long(db: &impl ConnectionTrait, is_open: &Condition) -> Result<(), DbErr> {
+    let bytes = Func::cust("octet_length").arg(Expr::col(chunk::Column::Text));
+    let long: Vec<DbText> = chunk::Entity::find()
+        .select_only()
+        .column(chunk::Column::PartId)
+        .filter(is_open.clone())
+        .group_by(chunk::Column::PartId)
+        .having(Expr::from(Func::sum(bytes)).gt(LONG_BYTES))
+        .into_tuple()
+        .all(db)
+        .await?;
+    if !long.is_empty() {
+        chunk::Entity::update_many()
+            .set(chunk::ActiveModel {
+                text_bytes: Set(Some(0)),
+                ..Default::default()
+            })
+            .filter(is_open.clone())
+            .filter(chunk::Column::PartId.is_in(long))
+            .exec(db)
+            .await?;
+    }
+    Ok(())
 }
 
 fn pieces_of(closed: &Closed) -> Condition {

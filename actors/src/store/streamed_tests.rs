@@ -18,6 +18,7 @@ use crate::protocol::session::RunState;
 
 on_both!(
     a_part_that_is_over_is_its_messages_text,
+    a_long_part_stays_in_its_pieces,
     what_no_message_says_stays_in_one_piece,
     events_refer_to_their_messages_and_are_told_byte_for_byte,
     an_event_of_an_earlier_release_is_told_as_it_is,
@@ -100,6 +101,28 @@ fn texts(log: &[LogItem]) -> Vec<(u64, u64, &str)> {
 async fn chunks(store: &Store) -> Vec<chunk::Model> {
     let all = chunk::Entity::find().order_by_asc(chunk::Column::Id);
     all.all(&store.read).await.unwrap()
+}
+
+async fn a_long_part_stays_in_its_pieces(db: TestDb) {
+    let store = db.open().await;
+    let writer = Writer::new(&store).await;
+    let run = run();
+    let piece = "x".repeat(40_000);
+    let answer = answer(&run, &piece.repeat(8), "hm");
+    let mut text = Part::text(&run, answer.id);
+    let pieces: Vec<Write> = (0..8)
+        .map(|_| Write::Chunk(text.piece(0, &piece)))
+        .collect();
+    writer.write(pieces).await.unwrap();
+    let closed = Closed::Message(run.run_id, answer.id);
+    let over = vec![Write::Message(Arc::new(answer)), Write::Closed(closed)];
+    writer.write(over).await.unwrap();
+    let left = chunks(&store).await;
+    assert_eq!(left.len(), 8);
+    assert!(
+        left.iter()
+            .all(|row| row.text.0 == piece && row.text_bytes == Some(0))
+    );
 }
 
 async fn a_part_that_is_over_is_its_messages_text(db: TestDb) {
