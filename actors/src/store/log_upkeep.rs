@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder,
-    QuerySelect,
+    ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter,
+    QueryOrder, QuerySelect, QueryTrait,
 };
 use uuid::Uuid;
 
@@ -52,7 +52,7 @@ impl Store {
         let ids: Vec<Uuid> = session::Entity::find()
             .select_only()
             .column(session::Column::Id)
-            .filter(sea_orm::Condition::all().add_option(after))
+            .filter(Condition::all().add_option(after))
             .order_by_asc(session::Column::Id)
             .limit(limit)
             .into_tuple()
@@ -97,6 +97,11 @@ impl Store {
             return Ok(false);
         };
         let transaction = self.begin_write().await?;
+        // No commit of the session names a part meanwhile that is about to go.
+        session::Entity::find_by_id(id.0)
+            .lock_exclusive()
+            .one(&transaction)
+            .await?;
         let ids: Vec<i64> = model_call::Entity::find()
             .select_only()
             .column(model_call::Column::Id)
@@ -253,7 +258,51 @@ async fn last_to_forget(
         let surplus: Option<i64> = newest().offset(most).into_tuple().one(db).await?;
         last = last.max(surplus);
     }
+    // A run goes whole, once it is over: what was left of one could not be made again, and its
+    // calls are counted from the first.
+    while let Some(upto) = last {
+        let first = first_of_runs_beyond(db, id, upto).await?;
+        let Some(first) = first.filter(|first| *first <= upto) else {
+            break;
+        };
+        let before = newest().filter(model_call::Column::Id.lt(first));
+        last = before.into_tuple().one(db).await?;
+    }
     Ok(last)
+}
+
+/// The first call of the runs of which a call came after `upto` or may come.
+async fn first_of_runs_beyond(
+    db: &impl ConnectionTrait,
+    id: SessionId,
+    upto: i64,
+) -> Result<Option<i64>, StoreError> {
+    let of_session = || {
+        model_call::Entity::find()
+            .select_only()
+            .filter(model_call::Column::SessionId.eq(id.0))
+    };
+    let beyond = of_session()
+        .column(model_call::Column::RunId)
+        .filter(model_call::Column::Id.gt(upto))
+        .into_query();
+    let running = run::Entity::find()
+        .select_only()
+        .column(run::Column::Id)
+        .filter(run::Column::SessionId.eq(id.0))
+        .filter(run::Column::State.eq(name_of(&RunState::Running)?))
+        .into_query();
+    let goes_on = Condition::any()
+        .add(model_call::Column::RunId.in_subquery(beyond))
+        .add(model_call::Column::RunId.in_subquery(running));
+    Ok(of_session()
+        .column(model_call::Column::Id)
+        .filter(goes_on)
+        .order_by_asc(model_call::Column::Id)
+        .limit(1)
+        .into_tuple()
+        .one(db)
+        .await?)
 }
 
 async fn remove_unnamed_parts(

@@ -144,12 +144,12 @@ async fn a_long_log_goes_bit_by_bit(db: TestDb) {
 async fn calls_go_with_the_parts_that_no_other_names(db: TestDb) {
     let store = db.open().await;
     let (writer, other) = (Writer::new(&store).await, Writer::new(&store).await);
-    let run = run();
-    let at_second = |second, system: &str| {
+    let of_run = |run: &RunRow, second, system: &str| {
         let mut made_then = call(system, None, Vec::new());
         made_then.started_at = at(second);
-        made(&run, made_then)
+        made(run, made_then)
     };
+    let at_second = |second, system: &str| of_run(&run(), second, system);
     for writer in [&writer, &other] {
         let calls = vec![
             at_second(1, "old"),
@@ -201,6 +201,31 @@ async fn calls_go_with_the_parts_that_no_other_names(db: TestDb) {
             .unwrap()
     );
     assert_eq!(counts().await, (104, 8));
+
+    // A run stays whole, and so does one that goes.
+    let (late, goes) = (run(), run());
+    let writes = vec![
+        Write::RunStarted(goes.clone()),
+        of_run(&late, 2, "late"),
+        of_run(&goes, 2, "goes"),
+        of_run(&late, 8, "late"),
+    ];
+    other.write(writes).await.unwrap();
+    store
+        .forget_calls(other.id, Some(at(5)), None)
+        .await
+        .unwrap();
+    // Its parts: two system messages, the tools, the context; the other's are three.
+    assert_eq!(counts().await, (103, 7));
+    other
+        .write(vec![ended(&goes, RunState::Completed)])
+        .await
+        .unwrap();
+    store
+        .forget_calls(other.id, Some(at(9)), None)
+        .await
+        .unwrap();
+    assert_eq!(counts().await, (100, 3));
 }
 
 async fn a_snapshot_has_the_newest_notices(db: TestDb) {
