@@ -1,10 +1,10 @@
 //! [`LlmActor`]: guards one backend.
 //!
 //! Started by the root, one for each backend, and stopped by it. It owns the queue for the
-//! backend's slots ([`Slots`] says how many those are), what is known of the backend's health, and the pace that its models have
-//! shown. It must not know what is asked of the model: a run takes a lease and reads its
-//! stream itself. When it dies it is rebuilt; those who wait for a slot get an error, streams
-//! that are under way go on.
+//! backend's slots ([`Slots`] says how many those are), what is known of the backend's health,
+//! and the pace that its models have shown. It must not know what is asked of the model: a run
+//! takes a lease and reads its stream itself. When it dies it is rebuilt; those who wait for a
+//! slot get an error, streams that are under way go on.
 //!
 //! What a probe says does not keep a call away: a server that is too busy to tell its version
 //! may well be answering. The calls themselves do, when they fail in a row

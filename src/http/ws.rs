@@ -56,11 +56,13 @@ async fn session(
     path: web::Path<String>,
     stream: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    let place = place(&path, request.query_string());
-    let session = place.as_ref().ok().map(|place| place.session);
+    let subscription = subscription(&path, request.query_string());
+    let session = subscription.as_ref().ok().map(|it| it.session);
     let seat = app.tabs.seat(session);
-    let tab = match (place, seat) {
-        (Ok(place), Ok(seat)) => TabActor::new(app.as_ref().clone(), who.user, Ok(place), seat),
+    let tab = match (subscription, seat) {
+        (Ok(subscription), Ok(seat)) => {
+            TabActor::new(app.as_ref().clone(), who.user, Ok(subscription), seat)
+        }
         (Err(error), Ok(seat)) => TabActor::new(app.as_ref().clone(), who.user, Err(error), seat),
         (_, Err(error)) => return Err(ApiError(error)),
     };
@@ -84,7 +86,7 @@ async fn list(
         .map_err(|error| not_an_upgrade(&error))
 }
 
-fn place(path: &str, query: &str) -> Result<Subscription, NaviError> {
+fn subscription(path: &str, query: &str) -> Result<Subscription, NaviError> {
     let wrong = |field: &str| {
         NaviError::new(
             ErrorCode::InvalidField,
@@ -138,13 +140,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_read_or_refused_by_its_code() {
+    fn a_subscription_is_read_or_refused_by_its_code() {
         let id = "0190a0b0-0000-7000-8000-000000000001";
-        let found = place(id, "after=12&epoch=-3").unwrap();
+        let found = subscription(id, "after=12&epoch=-3").unwrap();
         assert_eq!((found.after, found.epoch), (Some(12), Some(-3)));
-        let found = place(id, "after=&other=1").unwrap();
+        let found = subscription(id, "after=&other=1").unwrap();
         assert_eq!((found.after, found.epoch), (None, None));
-        let code = |path, query| place(path, query).unwrap_err().code;
+        let code = |path, query| subscription(path, query).unwrap_err().code;
         assert_eq!(code("nonsense", ""), ErrorCode::InvalidId);
         assert_eq!(code("", ""), ErrorCode::InvalidId);
         assert_eq!(code(id, "after=-1"), ErrorCode::InvalidField);

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::images::MAX_IMAGE_BYTES;
 use super::sniff::{self, Class, Kind};
 use super::{DocumentError, ImageError, MAX_DOCUMENT_BYTES, MAX_TEXT_BYTES, PreparedImage};
-use super::{place, text, text_of};
+use super::{permit, text, text_of};
 use crate::domain::files::MAX_INLINE_BYTES;
 
 /// See the module.
@@ -49,11 +49,11 @@ pub async fn examine(path: &Path, name: &str) -> io::Result<Examined> {
 }
 
 async fn of_image(path: PathBuf) -> io::Result<Examined> {
-    let place = place().await;
+    let permit = permit().await;
     let Some(bytes) = read(path, MAX_IMAGE_BYTES).await? else {
         return Ok(problem(ImageError::TooLarge.to_string()));
     };
-    Ok(match place.image(bytes).await {
+    Ok(match permit.image(bytes).await {
         Ok(image) => Examined {
             image: Some(image),
             ..Examined::default()

@@ -42,14 +42,14 @@ const AT_ONCE: usize = 2;
 
 static PERMITS: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// A place among those that are read at once.
+/// Leave to be one of those that are read at once.
 #[derive(Debug)]
 pub struct ParsePermit {
     _permit: Option<SemaphorePermit<'static>>,
 }
 
-/// Waits for a place. Taken before an image's bytes are, these are not held meanwhile.
-pub async fn place() -> ParsePermit {
+/// Waits for leave to parse. Taken before an image's bytes are, these are not held meanwhile.
+pub async fn permit() -> ParsePermit {
     ParsePermit {
         // Never closed.
         _permit: PERMITS.acquire().await.ok(),
@@ -88,15 +88,15 @@ pub async fn text_of(bytes: Bytes, media_type: &str) -> Result<String, DocumentE
     if !is_text && !is_readable(media_type) {
         return Err(DocumentError::Unsupported(media_type.to_owned()));
     }
-    let place = place().await;
+    let permit = permit().await;
     if is_text {
-        return blocking(place, move || text::whole(&bytes)).await;
+        return blocking(permit, move || text::whole(&bytes)).await;
     }
     match child::program() {
         Some(program) => child::read(program, &bytes, media_type).await,
         None => {
             let media_type = media_type.to_owned();
-            blocking(place, move || read(&bytes, &media_type)).await
+            blocking(permit, move || read(&bytes, &media_type)).await
         }
     }
 }
@@ -107,11 +107,11 @@ pub async fn text_of(bytes: Bytes, media_type: &str) -> Result<String, DocumentE
 /// # Errors
 /// Each says in a clause what is wrong.
 pub async fn image(bytes: Vec<u8>) -> Result<PreparedImage, ImageError> {
-    place().await.image(bytes).await
+    permit().await.image(bytes).await
 }
 
 impl ParsePermit {
-    /// As [`image()`], by one who has its place already.
+    /// As [`image()`], by one who has its permit already.
     ///
     /// # Errors
     /// As [`image()`].
@@ -175,12 +175,12 @@ fn tidy(text: &str) -> String {
 }
 
 async fn blocking(
-    place: ParsePermit,
+    permit: ParsePermit,
     work: impl FnOnce() -> Result<String, DocumentError> + Send + 'static,
 ) -> Result<String, DocumentError> {
     let work = move || {
         // Held until the work is done, even if nobody waits for it any more.
-        let _place = place;
+        let _permit = permit;
         work()
     };
     match tokio::time::timeout(TIME_LIMIT, tokio::task::spawn_blocking(work)).await {

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::fixtures::{docx, jpeg_with_exif, pdf, picture, png_bomb, xlsx, zipped};
 use super::sniff::{Class, is_modest, sniffed};
-use super::{DocumentError, Examined, ImageError, PreparedImage, examine, image, place, text_of};
+use super::{DocumentError, Examined, ImageError, PreparedImage, examine, image, permit, text_of};
 
 async fn examined(bytes: &[u8], name: &str) -> Examined {
     let dir = TempDir::new().unwrap();
@@ -289,7 +289,7 @@ async fn an_archive_of_too_many_files_is_not_parsed() {
 
 #[tokio::test]
 async fn only_so_many_are_read_at_once() {
-    let held = (place().await, place().await);
+    let held = (permit().await, permit().await);
     let mut reading = Box::pin(text_of(Bytes::from_static(b"hello"), "text/plain"));
     assert!((&mut reading).now_or_never().is_none());
     drop(held);

@@ -87,14 +87,14 @@ impl Tool for ViewImage {
         }
         let shown = shortened(&args.path, SHOWN_BYTES);
         let workspace = context.workspace;
-        let place = documents::place().await;
+        let permit = documents::permit().await;
         let bytes = tokio::task::spawn_blocking(move || bytes_of(&workspace, &args.path)).await;
         let bytes = bytes.map_err(|error| {
             tracing::error!(%error, "an image could not be read");
             ToolError("the image could not be read; tell the user".to_owned())
         })??;
         let size = human_size(bytes.len() as u64);
-        let image = place.image(bytes).await;
+        let image = permit.image(bytes).await;
         let image =
             image.map_err(|problem| ToolError(format!("`{shown}` cannot be shown: {problem}")))?;
         Ok(ToolOutput {

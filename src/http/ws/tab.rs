@@ -36,7 +36,7 @@ const PARSED_ASIDE_BYTES: usize = 64 * 1024;
 /// One WebSocket on a session.
 ///
 /// Started by the HTTP upgrade; ends with its socket, or when its feed ends. Owns nothing
-/// but its place: what it shows comes from the feed, which is bounded by what this tab has
+/// but its subscription: what it shows comes from the feed, which is bounded by what this tab has
 /// read. It must not know what a run is. When it dies, the client reconnects.
 ///
 /// Frames are handled one after the other, as they came, and only once the tab has joined the
@@ -46,7 +46,7 @@ const PARSED_ASIDE_BYTES: usize = 64 * 1024;
 pub(crate) struct TabActor {
     app: App,
     user: UserId,
-    place: Result<Subscription, NaviError>,
+    subscription: Result<Subscription, NaviError>,
     heartbeat: Heartbeat,
     rate: FrameRate,
     assembly: Assembly,
@@ -62,14 +62,14 @@ impl TabActor {
     pub(crate) fn new(
         app: App,
         user: UserId,
-        place: Result<Subscription, NaviError>,
+        subscription: Result<Subscription, NaviError>,
         seat: Seat,
     ) -> Self {
         let now = Instant::now();
         Self {
             app,
             user,
-            place,
+            subscription,
             heartbeat: Heartbeat::new(now),
             rate: FrameRate::new(now),
             assembly: Assembly::new(MAX_MESSAGE_JSON_BYTES),
@@ -93,8 +93,8 @@ impl Actor for TabActor {
                 ctx.ping(b"");
             }
         });
-        match self.place.clone() {
-            Ok(place) => self.attach(place, ctx),
+        match self.subscription.clone() {
+            Ok(subscription) => self.attach(subscription, ctx),
             Err(error) => self.close(close_reason(&error), ctx),
         }
     }
@@ -156,13 +156,14 @@ impl StreamHandler<Result<ws::Message, ProtocolError>> for TabActor {
 }
 
 impl TabActor {
-    fn attach(&mut self, place: Subscription, ctx: &mut WebsocketContext<Self>) {
+    fn attach(&mut self, subscription: Subscription, ctx: &mut WebsocketContext<Self>) {
+        let Subscription {
+            session,
+            after,
+            epoch,
+        } = subscription;
         let (engine, user) = (self.app.engine.clone(), self.user);
-        let attached = async move {
-            engine
-                .attach(user, place.session, place.after, place.epoch)
-                .await
-        };
+        let attached = async move { engine.attach(user, session, after, epoch).await };
         ctx.spawn(
             attached
                 .into_actor(self)
@@ -170,7 +171,7 @@ impl TabActor {
                     Ok(feed) => {
                         ctx.add_stream(feed);
                         tab.busy = false;
-                        tab.next(place.session, ctx);
+                        tab.next(session, ctx);
                     }
                     Err(error) => tab.close(close_reason(&error), ctx),
                 }),
@@ -179,7 +180,7 @@ impl TabActor {
 
     /// Takes a frame in: a Stop goes at once, everything waits for its turn.
     fn take(&mut self, text: ByteString, ctx: &mut WebsocketContext<Self>) {
-        let Ok(Subscription { session, .. }) = self.place else {
+        let Ok(Subscription { session, .. }) = self.subscription else {
             return;
         };
         let is_looked_at = self.busy && text.len() < PARSED_ASIDE_BYTES;
