@@ -61,6 +61,9 @@ pub(super) async fn read(
     let started = Command::new(program)
         .args(["read-document", media_type])
         .env_clear()
+        // Its limit counts what it may write to, and its allocator would ask for all of that at
+        // once, before it knows of the limit: what a document gets then is a matter of luck.
+        .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -93,9 +93,9 @@ fn a_failed_summary_leaves_the_context_as_it_was_and_the_next_turn_tries_again_f
     with_setup(eager(), |house| async move {
         let (session, mut tab) = begin(&house).await;
         turn(&house, session, &mut tab, "one").await;
-        // An empty answer is no summary.
+        // An empty answer is no summary, neither before this turn's answer nor after it.
         turn(&house, session, &mut tab, "two").await;
-        house.requests_reach(3).await;
+        house.requests_reach(4).await;
         let context = house.engine.context(house.user, session).await.unwrap();
         assert!(format!("{:?}", context.messages).contains("heard: one"));
         house.answer(SUMMARY, [Say::Text("- later notes".into())]);

@@ -229,7 +229,6 @@ fn a_compression_changes_the_prefix_once() {
 
         // One attempt before the third turn and one after it, which must not get the next summary.
         house.requests_reach(before.len() + 2).await;
-        tokio::time::sleep(Duration::from_millis(100)).await;
         house.whole(says("- they count"));
         turn(&house, &mut tab, session, "four").await;
         let first = of_session(&house).pop().unwrap();
