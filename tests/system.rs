@@ -16,6 +16,8 @@
 mod fake_model;
 #[path = "support/processes.rs"]
 mod processes;
+#[path = "support/rounds.rs"]
+mod rounds;
 #[path = "support/server.rs"]
 mod server;
 #[path = "../actors/src/tools/ssh/sshd.rs"]

@@ -16,6 +16,8 @@
 mod fake_model;
 #[path = "../support/processes.rs"]
 mod processes;
+#[path = "../support/rounds.rs"]
+mod rounds;
 #[path = "../support/server.rs"]
 mod server;
 #[path = "../reliability/view.rs"]
@@ -39,7 +41,6 @@ mod people;
 mod power;
 mod resume;
 mod retries;
-mod rounds;
 mod script;
 mod shim;
 mod shutdown;

@@ -153,7 +153,7 @@ async fn fill(dir: &Path, messages: u64) -> SessionId {
     let mut writes = Vec::new();
     for turn in 0..messages / 2 {
         filler.turn(turn, &mut writes);
-        if writes.len() > 2_000 {
+        if writes.len() > 200 {
             filler.commit(std::mem::take(&mut writes)).await;
         }
     }

@@ -19,6 +19,9 @@ mod runs;
 pub(super) mod store;
 mod world;
 
+use std::num::NonZero;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use world::World;
 
 /// How many are searched where nothing else is said: as many as take a few seconds.
@@ -37,12 +40,27 @@ fn every_history_keeps_what_it_promised() {
         search(seed);
         return;
     }
-    for seed in 0..number("NAVI_HISTORIES").unwrap_or(HISTORIES) {
-        if let Err(panic) = std::panic::catch_unwind(|| search(seed)) {
-            eprintln!("NAVI_HISTORY={seed} goes through this history again");
-            std::panic::resume_unwind(panic);
+    let histories = number("NAVI_HISTORIES").unwrap_or(HISTORIES);
+    let next = AtomicU64::new(0);
+    let search_some = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= histories {
+                break;
+            }
+            if let Err(panic) = std::panic::catch_unwind(|| search(seed)) {
+                eprintln!("NAVI_HISTORY={seed} goes through this history again");
+                std::panic::resume_unwind(panic);
+            }
         }
-    }
+    };
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..processors {
+            scope.spawn(search_some);
+        }
+    });
+    println!("{histories} histories");
 }
 
 fn search(seed: u64) {
