@@ -1,4 +1,4 @@
-//! Keys and values of what the model has read, kept so that a prompt that begins like the last
+//! Keys and values of what the model has read, kept so that a prompt that begins like an earlier
 //! one is read from where they part.
 
 use candle_core::{DType, Device, Result, Tensor};
@@ -31,6 +31,28 @@ impl KvCache {
             .map(|_| Ok((cache.blank()?, cache.blank()?)))
             .collect::<Result<_>>()?;
         Ok(cache)
+    }
+
+    /// Another cache that has read the first `length` tokens, too.
+    pub(super) fn fork(&self, length: usize) -> Result<Self> {
+        let mut fork = Self {
+            tokens: self.tokens[..length].to_vec(),
+            layers: Vec::with_capacity(self.layers.len()),
+            room: length.div_ceil(STEP).max(1) * STEP,
+            ..*self
+        };
+        for (keys, values) in &self.layers {
+            let copied = |all: &Tensor| -> Result<Tensor> {
+                let copy = fork.blank()?;
+                if length > 0 {
+                    copy.slice_set(&all.narrow(1, 0, length)?.contiguous()?, 1, 0)?;
+                }
+                Ok(copy)
+            };
+            let layer = (copied(keys)?, copied(values)?);
+            fork.layers.push(layer);
+        }
+        Ok(fork)
     }
 
     pub(super) fn len(&self) -> usize {

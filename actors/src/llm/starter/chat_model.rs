@@ -140,7 +140,7 @@ impl ChatModel {
         emit: Emit<'_>,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Vec<f32>, ModelError> {
-        let mut read = self.decoder.keep_prefix(prompt);
+        let mut read = self.decoder.keep_prefix(prompt)?;
         let mut logits = Vec::new();
         for chunk in prompt[read..].chunks(CHUNK) {
             let progress = ChatDelta::Prefill {

@@ -14,13 +14,21 @@ use super::weights::{Layer, Weights};
 /// (candle changes to another, slower kernel at 32) and make Stop wait longer.
 pub(super) const CHUNK: usize = 31;
 
+/// So many conversations are remembered. A turn asks the model for a plan, an answer and a title,
+/// each time about something else.
+const REMEMBERED: usize = 3;
+
 /// A loaded model, and what it has read so far.
 #[derive(Debug)]
 pub(super) struct Decoder {
     architecture: Architecture,
     weights: Weights,
     rope: RopeTable,
+    /// The one that is read on.
     cache: KvCache,
+    /// Those before it, the latest last. All together they have read no more than one window,
+    /// apart from the newest answer.
+    earlier: Vec<KvCache>,
     window: usize,
 }
 
@@ -33,6 +41,7 @@ impl Decoder {
         Ok(Self {
             rope: RopeTable::new(&architecture, &weights.rope_factors, window),
             cache: KvCache::new(&architecture)?,
+            earlier: Vec::new(),
             weights,
             window,
             architecture,
@@ -48,15 +57,36 @@ impl Decoder {
         self.architecture.vocabulary
     }
 
-    /// Keeps what the cache shares with `prompt` and forgets the rest; gives back how many
-    /// tokens need not be read again. The last one always is, since its logits are wanted.
-    pub(super) fn keep_prefix(&mut self, prompt: &[u32]) -> usize {
-        let kept = self
-            .cache
-            .common_prefix(prompt)
-            .min(prompt.len().saturating_sub(1));
+    /// Goes on from what was read that begins most like `prompt`; gives back how many tokens need
+    /// not be read again. The last one always is, since its logits are wanted.
+    pub(super) fn keep_prefix(&mut self, prompt: &[u32]) -> Result<usize, ModelError> {
+        let shared = |cache: &KvCache| {
+            cache
+                .common_prefix(prompt)
+                .min(prompt.len().saturating_sub(1))
+        };
+        let nearest = (0..self.earlier.len()).max_by_key(|at| shared(&self.earlier[*at]));
+        if let Some(at) = nearest
+            && shared(&self.earlier[at]) > shared(&self.cache)
+        {
+            let cache = self.earlier.remove(at);
+            self.earlier.push(std::mem::replace(&mut self.cache, cache));
+        }
+        let kept = shared(&self.cache);
+        // What shares little is about something else, which may be gone on with later.
+        if kept * 2 < self.cache.len() {
+            let fork = self.cache.fork(kept)?;
+            self.earlier.push(std::mem::replace(&mut self.cache, fork));
+        }
         self.cache.cut_back(kept);
-        kept
+        let mut read: usize = self.earlier.iter().map(KvCache::len).sum();
+        while self.earlier.len() >= REMEMBERED || read + prompt.len() > self.window {
+            if self.earlier.is_empty() {
+                break;
+            }
+            read -= self.earlier.remove(0).len();
+        }
+        Ok(kept)
     }
 
     /// Reads more tokens and gives back the logits that follow the last of them. Between

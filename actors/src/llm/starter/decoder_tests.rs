@@ -25,7 +25,7 @@ fn prompt(length: u32) -> Vec<u32> {
 
 /// Reads a prompt as the engine does and gives back the last logits.
 fn read(decoder: &mut Decoder, prompt: &[u32]) -> Vec<f32> {
-    let kept = decoder.keep_prefix(prompt);
+    let kept = decoder.keep_prefix(prompt).unwrap();
     let mut logits = Vec::new();
     for chunk in prompt[kept..].chunks(CHUNK) {
         logits = decoder.forward(chunk, &|| false).unwrap();
@@ -69,7 +69,7 @@ fn a_kept_prefix_gives_the_logits_of_a_fresh_read() {
         let mut second = first[..45].to_vec();
         second.extend([9, 8, 7].repeat(12));
         read(&mut decoder, &first);
-        assert_eq!(decoder.keep_prefix(&second), 45);
+        assert_eq!(decoder.keep_prefix(&second), Ok(45));
         let kept = read(&mut decoder, &second);
         let fresh = read(&mut load(&model).unwrap(), &second);
         assert_close(&fresh, &kept, 1e-5);
@@ -81,8 +81,43 @@ fn the_whole_prompt_again_reads_its_last_token_only() {
     let mut decoder = load(&TinyModel::new("qwen2")).unwrap();
     let prompt = prompt(40);
     let first = read(&mut decoder, &prompt);
-    assert_eq!(decoder.keep_prefix(&prompt), 39);
+    assert_eq!(decoder.keep_prefix(&prompt), Ok(39));
     assert_close(&first, &read(&mut decoder, &prompt), 1e-5);
+}
+
+#[test]
+fn what_was_read_before_something_else_is_still_known() {
+    let model = TinyModel::new("qwen2");
+    let mut decoder = load(&model).unwrap();
+    let answer = prompt(120);
+    let title: Vec<u32> = prompt(20).into_iter().chain([5; 60]).collect();
+    read(&mut decoder, &answer);
+    // It shares its beginning, which is not read again either.
+    assert_eq!(decoder.keep_prefix(&title), Ok(20));
+    read(&mut decoder, &title);
+    let next: Vec<u32> = answer.iter().copied().chain([9; 30]).collect();
+    assert_eq!(decoder.keep_prefix(&next), Ok(120));
+    let known = read(&mut decoder, &next);
+    assert_close(&read(&mut load(&model).unwrap(), &next), &known, 1e-5);
+    assert_eq!(decoder.keep_prefix(&title), Ok(79));
+}
+
+#[test]
+fn only_so_much_is_remembered() {
+    let about = |topic: u32, length: usize| vec![topic; length];
+    let mut decoder = load(&TinyModel::new("llama")).unwrap();
+    for topic in 1..=4 {
+        read(&mut decoder, &about(topic, 50));
+    }
+    assert_eq!(decoder.keep_prefix(&about(2, 60)), Ok(50));
+    assert_eq!(
+        decoder.keep_prefix(&about(1, 60)),
+        Ok(0),
+        "it was the oldest"
+    );
+    // One that fills the window leaves no room for others.
+    read(&mut decoder, &about(5, WINDOW - 20));
+    assert_eq!(decoder.keep_prefix(&about(2, 60)), Ok(0));
 }
 
 #[test]
