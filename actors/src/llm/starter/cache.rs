@@ -59,6 +59,11 @@ impl KvCache {
         self.tokens.len()
     }
 
+    /// For how many tokens there is memory.
+    pub(super) fn room(&self) -> usize {
+        self.room
+    }
+
     /// How many tokens of `prompt` are here already, from its start.
     pub(super) fn common_prefix(&self, prompt: &[u32]) -> usize {
         self.tokens

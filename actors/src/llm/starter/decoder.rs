@@ -26,8 +26,8 @@ pub(super) struct Decoder {
     rope: RopeTable,
     /// The one that is read on.
     cache: KvCache,
-    /// Those before it, the latest last. All together they have read no more than one window,
-    /// apart from the newest answer.
+    /// Those before it, the latest last. With the newest prompt they take the room of one window
+    /// at the most.
     earlier: Vec<KvCache>,
     window: usize,
 }
@@ -79,12 +79,12 @@ impl Decoder {
             self.earlier.push(std::mem::replace(&mut self.cache, fork));
         }
         self.cache.cut_back(kept);
-        let mut read: usize = self.earlier.iter().map(KvCache::len).sum();
-        while self.earlier.len() >= REMEMBERED || read + prompt.len() > self.window {
-            if self.earlier.is_empty() {
-                break;
-            }
-            read -= self.earlier.remove(0).len();
+        while !self.earlier.is_empty()
+            && (self.earlier.len() >= REMEMBERED
+                || self.earlier.iter().map(KvCache::room).sum::<usize>() + prompt.len()
+                    > self.window)
+        {
+            self.earlier.remove(0);
         }
         Ok(kept)
     }
