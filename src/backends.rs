@@ -9,6 +9,7 @@ use navi_actors::llm::ollama::{OllamaBackend, OllamaConfig};
 use navi_actors::llm::openai::{FoundOpenAi, OpenAiBackend, OpenAiConfig};
 
 use crate::settings::{BackendChoice, OpenaiSettings, Settings};
+use crate::starter;
 
 /// What answers model calls.
 #[derive(Debug)]
@@ -36,9 +37,12 @@ pub fn build(settings: &Settings) -> anyhow::Result<Backends> {
         None if model.backend == BackendChoice::Auto => all.push(Arc::new(FoundOpenAi::new()?)),
         _ => {}
     }
-    let mut fetcher = None;
-    if wants(BackendChoice::Starter) {
-        fetcher = starter(settings, &mut all)?;
+    let mut fetcher: Option<Arc<dyn ModelFetcher>> = None;
+    if wants(BackendChoice::Starter)
+        && let Some(starter) = starter::build(settings)?
+    {
+        all.push(starter.backend());
+        fetcher = Some(Arc::new(starter));
     }
     Ok(Backends { all, fetcher })
 }
@@ -48,30 +52,5 @@ fn openai_config(settings: &OpenaiSettings) -> OpenAiConfig {
         base_url: settings.base_url.clone(),
         api_key: settings.api_key.as_ref().map(|key| key.reveal().to_owned()),
         default_model: settings.default_model.clone(),
-    }
-}
-
-#[cfg(feature = "starter")]
-fn starter(
-    settings: &Settings,
-    all: &mut Vec<Arc<dyn Backend>>,
-) -> anyhow::Result<Option<Arc<dyn ModelFetcher>>> {
-    let Some(starter) = crate::starter::build(settings)? else {
-        return Ok(None);
-    };
-    all.push(starter.backend());
-    Ok(Some(Arc::new(starter)))
-}
-
-#[cfg(not(feature = "starter"))]
-fn starter(
-    settings: &Settings,
-    _: &mut Vec<Arc<dyn Backend>>,
-) -> anyhow::Result<Option<Arc<dyn ModelFetcher>>> {
-    match (settings.model.backend, &settings.model.starter) {
-        (BackendChoice::Starter, Some(model)) => anyhow::bail!(
-            "LLM_BACKEND asks for the starter model {model}, but this navi was built without it"
-        ),
-        _ => Ok(None),
     }
 }

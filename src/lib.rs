@@ -18,7 +18,6 @@ pub mod process;
 pub mod profiles;
 mod serve;
 pub mod settings;
-#[cfg(feature = "starter")]
 mod starter;
 mod telemetry;
 mod watches;

@@ -30,7 +30,6 @@ pub fn main(program: &str, run: impl FnOnce() -> anyhow::Result<ExitCode>) -> Ex
         return ExitCode::from(sandbox::carry_out(&words.collect::<Vec<_>>()));
     }
     // Before anything else: it sets a variable, which is sound only while there is one thread.
-    #[cfg(feature = "starter")]
     navi_threads::leave_one_free();
     match run() {
         Ok(code) => code,

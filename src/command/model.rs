@@ -1,15 +1,18 @@
 //! `navi model`.
 
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
+
+use navi_actors::llm::starter::FetchState;
 
 use crate::cli::ModelCommand;
 use crate::settings::Settings;
+use crate::starter::Starter;
 
 /// Lists and fetches models of the starter.
 ///
 /// # Errors
 /// There is no such model, no room for it, or no source that has it.
-#[cfg(feature = "starter")]
 pub(crate) async fn run(settings: &Settings, command: &ModelCommand) -> anyhow::Result<ExitCode> {
     let Some(starter) = crate::starter::build(settings)? else {
         anyhow::bail!("the starter model is off; set STARTER_MODEL to a model's name");
@@ -21,17 +24,7 @@ pub(crate) async fn run(settings: &Settings, command: &ModelCommand) -> anyhow::
     Ok(ExitCode::SUCCESS)
 }
 
-/// This build has no starter.
-///
-/// # Errors
-/// Always.
-#[cfg(not(feature = "starter"))]
-pub(crate) async fn run(_: &Settings, _: &ModelCommand) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("this navi was built without the starter model")
-}
-
-#[cfg(feature = "starter")]
-fn list(starter: &crate::starter::Starter) {
+fn list(starter: &Starter) {
     let rows: Vec<[String; 5]> = starter
         .model()
         .fetchable()
@@ -50,10 +43,7 @@ fn list(starter: &crate::starter::Starter) {
 }
 
 /// Fetches with a line of progress, rewritten in place where there is a terminal.
-#[cfg(feature = "starter")]
 async fn fetch(starter: &crate::starter::Starter, name: &str) -> anyhow::Result<()> {
-    use std::io::IsTerminal as _;
-
     let mut state = starter.model().fetch_state();
     let is_terminal = std::io::stderr().is_terminal();
     let mut shown = None;
@@ -80,10 +70,7 @@ async fn fetch(starter: &crate::starter::Starter, name: &str) -> anyhow::Result<
     Ok(())
 }
 
-#[cfg(feature = "starter")]
-fn progress(state: &navi_actors::llm::starter::FetchState) -> Option<(u64, String)> {
-    use navi_actors::llm::starter::FetchState;
-
+fn progress(state: &FetchState) -> Option<(u64, String)> {
     match state {
         FetchState::Fetching {
             model,
@@ -103,10 +90,7 @@ fn progress(state: &navi_actors::llm::starter::FetchState) -> Option<(u64, Strin
 }
 
 /// Every percent on a terminal, every tenth into a file.
-#[cfg(feature = "starter")]
 fn tell(line: &str, is_terminal: bool, percent: u64) {
-    use std::io::Write as _;
-
     if is_terminal {
         let mut out = std::io::stderr();
         let _ = write!(out, "\r{line}\x1b[K");

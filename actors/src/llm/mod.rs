@@ -3,7 +3,6 @@
 pub mod guard;
 pub mod ollama;
 pub mod openai;
-#[cfg(feature = "starter")]
 pub mod starter;
 
 mod decode;
@@ -17,7 +16,7 @@ mod wire;
 
 #[cfg(test)]
 mod fixture_tests;
-#[cfg(all(test, feature = "starter"))]
+#[cfg(test)]
 mod prefix_tests;
 #[cfg(test)]
 mod whole_tests;
