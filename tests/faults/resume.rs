@@ -8,6 +8,7 @@ use tokio::time::{Duration, Instant};
 
 use crate::fake_model::{FakeModel, Reply, Step};
 use crate::rounds::rounds;
+use crate::script::spawn;
 use crate::server::{House, PATIENCE, Server, Socket};
 use crate::view::View;
 
@@ -433,5 +434,72 @@ async fn a_tab_that_comes_before_a_waiting_run_goes_on_sees_it_from_its_start() 
         .await;
     assert_eq!(tab.next_of("tool_call").await["success"], false);
     tab.next_of("stream_end").await;
+    model.assert_clean();
+}
+
+/// A run that asks whether it may make its first call, while a subagent does the second.
+async fn asks_and_spawns(model: &FakeModel, child: Step) -> (Server, String, Socket) {
+    let url = model.url();
+    let house = House::new(&[("OLLAMA_HOST", &url), ("NAVI_CONSENT_MODE", "ask")]);
+    let fetch = Step::tool_call("web_fetch", json!({"url": "https://example.com/"}));
+    model.script(Reply::new([fetch, spawn("look around")]).when("do both"));
+    model.script(Reply::new([child]).when("look around"));
+    let server = house.start();
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "do both"}))
+        .await;
+    (server, session, tab)
+}
+
+/// Results are recorded in the order of the calls: that of the second waits for the first.
+#[tokio::test]
+async fn a_result_that_waits_behind_a_question_outlives_an_upgrade() {
+    let model = FakeModel::start();
+    let (server, session, mut tab) = asks_and_spawns(&model, Step::text("it is empty")).await;
+    tab.next_of("subagent_finished").await;
+    upgrade(&server);
+    let mut tab = server.tab(&session, None).await;
+    let id = tab.next_of("approval_requested").await["approval_id"].clone();
+    tab.send(&json!({"type": "approve", "approval_id": id, "decision": "deny"}))
+        .await;
+    let frames = tab.until("stream_end").await;
+    let results = frames.iter().filter(|frame| frame["type"] == "tool_call");
+    let results: Vec<_> = results
+        .map(|frame| (&frame["tool"], &frame["outcome"]))
+        .collect();
+    assert_eq!(
+        results,
+        [
+            (&json!("web_fetch"), &json!("failed")),
+            (&json!("spawn_agent"), &json!("success"))
+        ]
+    );
+    model.assert_clean();
+}
+
+/// A run that goes on after a crash, and panics at its first step.
+#[tokio::test]
+async fn what_a_panic_leaves_unclear_is_asked_about_at_once() {
+    let model = FakeModel::start();
+    let (server, session, mut tab) = asks_and_spawns(&model, Step::Silence).await;
+    tab.next_of("approval_requested").await;
+    model
+        .wait_for(|chats| {
+            let mut chats = chats.iter();
+            chats.any(|chat| chat.last_user_text().contains("look around"))
+        })
+        .await;
+    let house = server.house().clone();
+    drop(server);
+    let server = house.start_with(&[("FAILPOINTS", "run::step=1*panic(forced by a test)")]);
+    let mut tab = server.tab(&session, Some(0)).await;
+    assert_eq!(tab.next_of("error").await["code"], "run_failed");
+    let calls = unknown(&server, &session).await;
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    assert_eq!(calls[0]["tool"], "spawn_agent");
+    resolve(&mut tab, &calls[0]["call_id"], "skip").await;
+    tab.next_of("call_resolved").await;
+    assert!(unknown(&server, &session).await.is_empty());
     model.assert_clean();
 }

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 use crate::database::lock;
 use crate::fake_model::{FakeModel, Reply, Step};
-use crate::server::{House, Server, Socket};
+use crate::server::{House, Server, Socket, Told};
 
 /// A session whose run stands still, with a message that waits behind it and two tabs.
 struct Scene {
@@ -140,6 +140,31 @@ async fn an_edit_that_is_acknowledged_is_what_is_answered() {
     );
 }
 
+/// It comes too late, and that is said: no edit is acknowledged and lost.
+#[tokio::test]
+async fn an_edit_behind_the_runs_end_is_what_is_answered_or_refused() {
+    let mut scene = Scene::begin().await;
+    let held = stands_still(&scene.server).await;
+    scene.server.arm("log journal::append").await;
+    // The run's end is on its way to the store, and told to nobody.
+    scene.model.release("gate");
+    scene.server.says("passes journal::append").await;
+    let edit = scene.edit("other words");
+    scene.two.send(&edit).await;
+    held.await.unwrap();
+    let answer = loop {
+        match scene.two.next().await {
+            Told::Frame(frame) if frame["type"] == "error" => break "You said: second",
+            Told::Frame(frame) if frame["type"] == "queue_changed" => {
+                break "You said: other words";
+            }
+            Told::Frame(_) => {}
+            Told::Closed(code) => panic!("closed with {code}"),
+        }
+    };
+    assert_eq!(scene.goes_on().await, [answer, "You said: last"]);
+}
+
 #[tokio::test]
 async fn two_toggles_of_a_pin_are_told_apart() {
     let scene = Scene::begin().await;
@@ -154,4 +179,26 @@ async fn two_toggles_of_a_pin_are_told_apart() {
     let mut pinned = [a["pinned"].clone(), b["pinned"].clone()];
     pinned.sort_by_key(Value::to_string);
     assert_eq!(pinned, [json!(false), json!(true)]);
+}
+
+#[tokio::test]
+async fn a_mode_that_is_set_back_is_set_back() {
+    let scene = Scene::begin().await;
+    let mode = format!("/sessions/{}/mode", scene.session);
+    let set = async |to: &str| {
+        let body = Some(json!({ "mode": to }));
+        let (status, _) = scene.server.call(reqwest::Method::PATCH, &mode, body).await;
+        assert!(status.is_success());
+    };
+    set("ask").await;
+    let held = stands_still(&scene.server).await;
+    scene.server.arm("log journal::append").await;
+    let back = async {
+        scene.server.says("passes journal::append").await;
+        set("ask").await;
+    };
+    let ((), (), held) = tokio::join!(set("auto"), back, held);
+    held.unwrap();
+    let path = format!("/sessions/{}", scene.session);
+    assert_eq!(scene.server.get(&path).await["mode"], "ask");
 }

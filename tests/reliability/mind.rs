@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::talking;
@@ -116,6 +117,55 @@ async fn stop_while_it_compresses() {
         context["messages"].to_string().contains("\"one\""),
         "{context}"
     );
+}
+
+#[tokio::test]
+async fn a_branch_that_is_shown_while_another_is_compressed_keeps_its_own_context() {
+    let model = FakeModel::start();
+    let server = House::new(&[("OLLAMA_HOST", &model.url()), ("CONTEXT_KEEP_RECENT", "1")]).start();
+    let (session, mut tab) = begin(&server, "one").await;
+    tab.next_of("stream_end").await;
+    let path = |rest: &str| format!("/sessions/{session}{rest}");
+    let first = server.get(&path("")).await["messages"][0]["id"].clone();
+    let edited = json!({"message_id": first, "content": "eins"});
+    server.post(&path("/branches"), edited).await;
+    tab.next_of("stream_end").await;
+    model.script(
+        Reply::new([Step::hold("summary"), Step::text("- they counted to zwei")])
+            .streamed(false)
+            .last(SUMMARY),
+    );
+    model.script([
+        Step::text("full"),
+        Step::Finish {
+            reason: "stop".to_owned(),
+            prompt_tokens: 60_000,
+            completion_tokens: 100,
+        },
+    ]);
+    say(&mut tab, "zwei").await;
+    tab.next_of("stream_end").await;
+    model.wait_for(|chats| asked_for(chats, SUMMARY)).await;
+    let body = Some(json!({"branch_id": 0}));
+    let (status, _) = server.call(Method::PUT, &path("/branch"), body).await;
+    assert!(status.is_success());
+    model.release("summary");
+    let over = |chat: &Recorded| chat.finished_ms.is_some() || chat.closed_early_ms.is_some();
+    model.wait_for(|chats| chats.iter().all(over)).await;
+    // Whatever comes of the summary has come before another conversation has its answer.
+    let (_, mut other) = begin(&server, "hello").await;
+    other.next_of("stream_end").await;
+    assert_eq!(server.get(&path("")).await["compression"], Value::Null);
+    say(&mut tab, "two").await;
+    tab.next_of("stream_end").await;
+    let chats = model.chats();
+    let sent = chats.iter().rfind(|chat| chat.last_user_text() == "two");
+    let sent = sent.unwrap().body["messages"].to_string();
+    assert!(
+        sent.contains("You said: one") && !sent.contains("counted"),
+        "{sent}"
+    );
+    model.assert_clean();
 }
 
 #[tokio::test]
