@@ -454,28 +454,39 @@ async fn asks_and_spawns(model: &FakeModel, child: Step) -> (Server, String, Soc
 
 /// Results are recorded in the order of the calls: that of the second waits for the first.
 #[tokio::test]
-async fn a_result_that_waits_behind_a_question_outlives_an_upgrade() {
-    let model = FakeModel::start();
-    let (server, session, mut tab) = asks_and_spawns(&model, Step::text("it is empty")).await;
-    tab.next_of("subagent_finished").await;
-    upgrade(&server);
-    let mut tab = server.tab(&session, None).await;
-    let id = tab.next_of("approval_requested").await["approval_id"].clone();
-    tab.send(&json!({"type": "approve", "approval_id": id, "decision": "deny"}))
-        .await;
-    let frames = tab.until("stream_end").await;
-    let results = frames.iter().filter(|frame| frame["type"] == "tool_call");
-    let results: Vec<_> = results
-        .map(|frame| (&frame["tool"], &frame["outcome"]))
-        .collect();
-    assert_eq!(
-        results,
-        [
-            (&json!("web_fetch"), &json!("failed")),
-            (&json!("spawn_agent"), &json!("success"))
-        ]
-    );
-    model.assert_clean();
+async fn a_result_that_waits_behind_a_question_outlives_a_shutdown_and_an_upgrade() {
+    for upgrades in [true, false] {
+        let model = FakeModel::start();
+        let (mut server, session, mut tab) =
+            asks_and_spawns(&model, Step::text("it is empty")).await;
+        tab.next_of("subagent_finished").await;
+        drop(tab);
+        if upgrades {
+            upgrade(&server);
+        } else {
+            server.ask_to_end();
+            assert_eq!(server.ended().await.code(), Some(0), "{}", server.said());
+            server = server.house().start();
+        }
+        let mut tab = server.tab(&session, None).await;
+        let id = tab.next_of("approval_requested").await["approval_id"].clone();
+        tab.send(&json!({"type": "approve", "approval_id": id, "decision": "deny"}))
+            .await;
+        let frames = tab.until("stream_end").await;
+        let results = frames.iter().filter(|frame| frame["type"] == "tool_call");
+        let results: Vec<_> = results
+            .map(|frame| (&frame["tool"], &frame["outcome"]))
+            .collect();
+        assert_eq!(
+            results,
+            [
+                (&json!("web_fetch"), &json!("failed")),
+                (&json!("spawn_agent"), &json!("success"))
+            ],
+            "upgrades: {upgrades}"
+        );
+        model.assert_clean();
+    }
 }
 
 /// A run that goes on after a crash, and panics at its first step.

@@ -132,7 +132,7 @@ impl Driver {
     }
 
     /// The loop as it stands, for a restart. A child's is not kept: its conversation isn't.
-    fn waits(&self) -> Option<Record> {
+    pub(super) fn waits(&self) -> Option<Record> {
         if self.origin.is_subagent() {
             return None;
         }

@@ -79,7 +79,11 @@ impl Driver {
                 Some(CallProgress::Ended(call_id, result, views)) => {
                     working -= 1;
                     self.context.views.extend(views);
-                    let records = self.run_loop.on_tool_result(&call_id, result, now());
+                    let mut records = self.run_loop.on_tool_result(&call_id, result, now());
+                    if moving.len() > working {
+                        // It may be kept until a person has answered for a call before it.
+                        records.extend(self.waits());
+                    }
                     self.commit(records).await?;
                 }
                 Some(CallProgress::Answered(call_id, answer)) => {
