@@ -10,6 +10,7 @@
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -157,7 +158,8 @@ impl Agent {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        wait_until("the agent listens", || socket.exists());
+        // The file is there a moment before anyone listens.
+        wait_until("the agent listens", || UnixStream::connect(&socket).is_ok());
         Self { socket, server }
     }
 
