@@ -279,12 +279,30 @@ async fn a_tool_sees_none_of_navis_secrets() {
     ] {
         assert!(!told.contains(secret), "{told}");
     }
-    // Standard input, output, errors, and the folder that `ls` reads.
+    // Standard input, output, errors, and the folder that `ls` reads; and what whoever started
+    // this test left open for all that comes after it.
+    let left_open = left_open();
     let handles = told
         .lines()
-        .filter(|line| line.parse::<u32>().is_ok())
+        .filter(|line| line.parse::<u32>().is_ok() && !left_open.iter().any(|fd| fd == line))
         .count();
     assert!(handles <= 4, "{told}");
+}
+
+/// What this process hands down to every program that it starts.
+fn left_open() -> Vec<String> {
+    const CLOSED_AT_EXEC: u32 = 0o2_000_000;
+    let name = |entry: std::fs::DirEntry| entry.file_name().into_string().ok();
+    let handed_down = |fd: &String| {
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap_or_default();
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+        flags.is_some_and(|flags| flags & CLOSED_AT_EXEC == 0)
+    };
+    let all = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let above = |fd: &String| fd.parse::<u32>().is_ok_and(|fd| fd > 2);
+    let all = all.filter_map(name).filter(above);
+    all.filter(handed_down).collect()
 }
 
 /// A server that describes its tool otherwise once it is trusted.

@@ -15,7 +15,7 @@ use navi_actors::tools::sandbox::{Fence, Limits, Order, Streams};
 use navi_actors::tools::terminal::Allowed;
 use serde_json::json;
 
-use super::ward::Ward;
+use super::ward::{SameUser, Ward};
 use crate::processes::{begun, gone, is_root, marker, processes_with, runs};
 use crate::server::House;
 
@@ -67,15 +67,15 @@ async fn read_outside() {
         "ls /root",
         "ls /home",
         "ls /",
-        "ls /tmp",
         "ls /var",
-        "ls /proc",
-        "cat /proc/1/cmdline",
-        "cat /proc/self/environ",
+        "ls /sys",
         "cat /dev/sda /dev/vda /dev/mem",
     ] {
         assert!(!inside.works(command).await, "{command}");
     }
+    // It has processes of its own.
+    let own = inside.run("cat /proc/1/cmdline").await.unwrap();
+    assert!(own.starts_with("navi-sandbox"), "{own}");
     let me = std::process::id();
     assert!(!inside.works(&format!("cat /proc/{me}/environ")).await);
     assert!(
@@ -277,13 +277,17 @@ async fn what_an_older_kernel_leaves_open() {
         limits: Limits::default(),
     };
     let mut job = ward.sandbox().job(order, true);
+    (job.policy.namespaces, job.policy.over_socket) = (false, false);
     for (denied, told) in [(false, "0000000\n"), (true, "1111111\n")] {
         (job.policy.deny_signals, job.policy.deny_truncate) = (denied, denied);
         let said = Command::new(env!("CARGO_BIN_EXE_navi"))
             .args(["sandbox-exec", "confine"])
-            .arg(serde_json::to_string(&job.policy).unwrap())
             .env_clear()
             .envs(&job.environment)
+            .env(
+                "NAVI_SANDBOX_POLICY",
+                serde_json::to_string(&job.policy).unwrap(),
+            )
             .output()
             .unwrap();
         assert_eq!(String::from_utf8_lossy(&said.stdout), told, "{said:?}");
@@ -658,4 +662,74 @@ async fn any_command_by_hand() {
     ]);
     assert!(said.status.success());
     assert!(!runs(&mark));
+}
+
+/// What a command may do beside reading and writing, where it runs as the service's own user.
+#[tokio::test]
+async fn modes_paces_watches_and_objects_of_the_same_user() {
+    let same = SameUser::new();
+    let kept = same.path("kept");
+    std::fs::write(&kept, "the service's").unwrap();
+    same.own(&kept);
+    let mode = || std::fs::metadata(&kept).unwrap().mode() & 0o777;
+    let before = mode();
+    let tried = same.run(&format!(
+        "chmod 000 {0}; touch -d 2001-01-01 {0}",
+        kept.display()
+    ));
+    assert_eq!(mode(), before, "{tried:?}");
+    assert!(std::fs::metadata(&kept).unwrap().mtime() > 1_000_000_000);
+    let watch = "import ctypes, sys\n\
+        libc = ctypes.CDLL(None)\n\
+        watch = libc.inotify_add_watch(libc.inotify_init(), sys.argv[1].encode(), 0x100)\n\
+        sys.exit(0 if watch >= 0 else 1)";
+    let watched = kept.display().to_string();
+    assert!(!same.python(watch, &watched).status.success());
+    let mut bystander = bystander(&marker());
+    let pid = bystander.id().to_string();
+    let slower = "import os, sys; os.setpriority(os.PRIO_PROCESS, int(sys.argv[1]), 19)";
+    assert!(!same.python(slower, &pid).status.success());
+    let pinned = "import os, sys; os.sched_setaffinity(int(sys.argv[1]), {0})";
+    assert!(!same.python(pinned, &pid).status.success());
+    bystander.kill().unwrap();
+    bystander.wait().unwrap();
+    // A set of semaphores by its number.
+    let made = "import ctypes; print(ctypes.CDLL(None).semget(0, 1, 0o1666))";
+    let made = Command::new("python3").args(["-c", made]).output().unwrap();
+    let id = String::from_utf8_lossy(&made.stdout).trim().to_owned();
+    let seen = "import ctypes, sys\n\
+        libc = ctypes.CDLL(None)\n\
+        sys.exit(0 if libc.semctl(int(sys.argv[1]), 0, 12) >= 0 else 1)";
+    let reached = same.python(seen, &id);
+    let gone = "import ctypes, sys; ctypes.CDLL(None).semctl(int(sys.argv[1]), 0, 0)";
+    let ended = Command::new("python3").args(["-c", gone, &id]).status();
+    assert!(ended.unwrap().success());
+    assert!(!reached.status.success(), "{reached:?}");
+}
+
+#[tokio::test]
+async fn without_namespaces_the_same_user_is_asked_about_each_command() {
+    let same = SameUser::new();
+    let said = same.navi(&["doctor"], &[("FAILPOINT_NO_NAMESPACES", "1")]);
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(
+        said.contains("each command is asked about: the kernel gives no namespaces"),
+        "{said}"
+    );
+    let said = same.navi(&["doctor"], &[]);
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains("commands are held by namespaces"), "{said}");
+}
+
+#[tokio::test]
+async fn memory_by_name_is_its_own() {
+    let pool = "from multiprocessing import Pool\n\
+        if __name__ == '__main__': print(Pool(2).map(abs, [-1, -2]))";
+    assert!(Ward::inside().python(pool).await);
+    let name = marker();
+    let shared = std::path::PathBuf::from(format!("/dev/shm/{name}"));
+    open_file(&shared, "of others");
+    let reached = Ward::inside().works(&format!("cat /dev/shm/{name}")).await;
+    std::fs::remove_file(&shared).unwrap();
+    assert!(!reached);
 }

@@ -1,6 +1,8 @@
 //! A terminal with a workspace of its own, and a world outside of it.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,6 +20,9 @@ use crate::processes::is_root;
 pub(crate) fn sandbox_user() -> Option<String> {
     is_root().then(|| "nobody".to_owned())
 }
+
+/// A user without a name of its own on most machines, and never root.
+const NOBODY: u32 = 65534;
 
 /// Live output, kept.
 #[derive(Debug, Default)]
@@ -153,5 +158,76 @@ fn sandbox_config(dir: &Path, limits: Limits, user: Option<String>) -> SandboxCo
         private: vec![dir.to_owned()],
         limits,
         ..SandboxConfig::default()
+    }
+}
+
+/// Navi as a user that is no root, whose commands have nobody to drop to. A program of its own,
+/// since that user may not pass the folders above ours.
+#[derive(Debug)]
+pub(crate) struct SameUser(TempDir);
+
+impl SameUser {
+    pub(crate) fn new() -> Self {
+        let same = Self(tempfile::tempdir().unwrap());
+        for folder in ["", "workspace", "data"] {
+            let path = same.path(folder);
+            std::fs::create_dir_all(&path).unwrap();
+            same.own(&path);
+        }
+        let program = same.path("navi");
+        std::fs::copy(env!("CARGO_BIN_EXE_navi"), program).unwrap();
+        same
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Gives a file to that user.
+    pub(crate) fn own(&self, path: &Path) {
+        if is_root() {
+            std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+
+    /// Runs a shell command in its sandbox.
+    pub(crate) fn run(&self, command: &str) -> Output {
+        let workspace = self.path("workspace");
+        let workspace = workspace.to_str().unwrap();
+        self.navi(
+            &[
+                "sandbox",
+                "--workspace",
+                workspace,
+                "--",
+                "sh",
+                "-c",
+                command,
+            ],
+            &[],
+        )
+    }
+
+    /// Runs a Python program there, with one argument.
+    pub(crate) fn python(&self, program: &str, argument: &str) -> Output {
+        let probe = self.path("workspace").join("probe.py");
+        std::fs::write(probe, program).unwrap();
+        self.run(&format!("python3 probe.py {argument}"))
+    }
+
+    pub(crate) fn navi(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
+        let mut command = Command::new(self.path("navi"));
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.0.path())
+            .env("NAVI_DATA_DIR", self.path("data"))
+            .envs(variables.iter().copied())
+            .current_dir(self.0.path());
+        if is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command.output().unwrap()
     }
 }

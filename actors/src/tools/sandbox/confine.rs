@@ -1,12 +1,10 @@
-//! The process that becomes the command: it gives up everything that the command must not have,
-//! one after the other, and then executes it. Any step that fails ends it: a command runs
-//! confined or not at all.
+//! The process that starts the command: it gives up everything that the command must not have,
+//! one after the other, and then starts it, waits for it, and takes the ends of whom it left
+//! behind. Any step that fails ends it: a command runs confined or not at all.
 
 use std::fmt::Display;
 use std::io::Write as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::Command;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd,
@@ -15,27 +13,35 @@ use landlock::{
 };
 use rustix::fs::Mode;
 use rustix::process::{Gid, Resource, Rlimit, Signal, Uid, setrlimit, setsid};
-use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
+use rustix::thread::{CapabilitySet, CapabilitySets, remove_capability_from_bounding_set};
 
-use super::policy::{DEVICES, Policy};
+use super::policy::{DEVICES, POLICY, Policy};
 use super::user::SandboxUser;
-use super::{FAILED, FAILED_WORDS, Limits, ownership, processes, reach, syscalls};
+use super::{FAILED, FAILED_WORDS, HOLDS, Limits, init, ownership, processes, root, syscalls};
 
 /// The newest rules that were tried out with this program. An older kernel has fewer.
 const RULES: ABI = ABI::V6;
 
-/// Becomes the command of this policy (JSON). Comes back only where it could not.
-pub(super) fn confine_and_execute(policy: &str) -> u8 {
-    let problem = match serde_json::from_str::<Policy>(policy) {
-        Ok(policy) => match confine(&policy) {
-            Ok(()) => execute(&policy),
-            Err(problem) => problem,
-        },
-        Err(error) => format!("its orders make no sense: {error}"),
-    };
-    // Nobody may listen, and there is nobody else to tell.
-    let _ = writeln!(std::io::stderr(), "{FAILED_WORDS}{problem}");
-    FAILED
+/// Carries out the policy of the environment, and ends with the exit code of its command. A
+/// policy without a program only says whether it would hold.
+pub(super) fn confine_and_run() -> u8 {
+    let policy = std::env::var(POLICY).unwrap_or_default();
+    let done = serde_json::from_str::<Policy>(&policy)
+        .map_err(|error| format!("its orders make no sense: {error}"))
+        .and_then(|policy| {
+            let input = init::Input::of(&policy)?;
+            confine(&policy)?;
+            if policy.program.is_empty() {
+                let _ = writeln!(std::io::stdout(), "{HOLDS}");
+                return Ok(0);
+            }
+            init::run(&policy, input)
+        });
+    done.unwrap_or_else(|problem| {
+        // Nobody may listen, and there is nobody else to tell.
+        let _ = writeln!(std::io::stderr(), "{FAILED_WORDS}{problem}");
+        FAILED
+    })
 }
 
 fn confine(policy: &Policy) -> Result<(), String> {
@@ -46,28 +52,32 @@ fn confine(policy: &Policy) -> Result<(), String> {
         return die_with_parent();
     }
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
-    // While it has the right to open them: what the rules hold on to are open directories.
-    if let Some(user) = &policy.user {
-        let mut needed = policy.write.clone();
-        needed.extend(policy.read.iter().cloned());
-        reach::make_reachable(&needed, user)?;
-        if policy.own_session {
-            for folder in &policy.write {
-                ownership::give(folder, user)
-                    .map_err(|error| failed(&format!("give {} away", folder.display()), error))?;
-            }
+    // The kernel counts all that its user runs, and here it can still be seen.
+    let user = policy.user.as_ref();
+    let uid = user.map_or_else(|| rustix::process::getuid().as_raw(), |user| user.uid);
+    let others = processes::threads_of_user(uid);
+    if let Some(user) = user.filter(|_| policy.own_session) {
+        for folder in &policy.write {
+            ownership::give(folder, user)
+                .map_err(|error| failed(&format!("give {} away", folder.display()), error))?;
         }
     }
-    let rules = policy.landlock.then(|| rules(policy)).transpose()?;
-    match &policy.user {
-        Some(user) => become_user(user)?,
-        None => drop_capabilities(),
+    if policy.namespaces {
+        root::enter(policy)?;
     }
+    // While it has the right to open them: what the rules hold on to are open directories.
+    let rules = policy.landlock.then(|| rules(policy)).transpose()?;
+    for capability in CapabilitySet::all().iter() {
+        // Who has none may not say so.
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+    user.map_or(Ok(()), become_user)?;
+    drop_capabilities().map_err(|error| failed("give up its capabilities", error))?;
     let filters = syscalls::filters(policy)
         .map_err(|error| failed("make the filters of system calls", error))?;
     // Next to nothing is allocated from here on: the command's memory may be less than this
     // program's allocator asks for at a time.
-    limit(&policy.limits)?;
+    limit(&policy.limits, others)?;
     // After the change of user, which takes it back.
     die_with_parent()?;
     rustix::thread::set_no_new_privs(true).map_err(|error| failed("give up privileges", error))?;
@@ -86,13 +96,14 @@ fn failed(what: &str, error: impl Display) -> String {
     format!("cannot {what}: {error}")
 }
 
-fn die_with_parent() -> Result<(), String> {
+/// Ends this process with the one that started it.
+pub(super) fn die_with_parent() -> Result<(), String> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| failed("be tied to the supervisor", error))?;
-    // It may have died just before.
+    // It may have died just before. The first process of a namespace sees none.
     match rustix::process::getppid() {
-        Some(parent) if !parent.is_init() => Ok(()),
-        _ => Err("the supervisor is gone".to_owned()),
+        Some(parent) if parent.is_init() => Err("the supervisor is gone".to_owned()),
+        _ => Ok(()),
     }
 }
 
@@ -111,18 +122,22 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, String> {
         .and_then(Ruleset::create)
         .map_err(held)?;
     // Of these, a machine has some and not others.
-    let rules = rules
+    let mut rules = rules
         .add_rules(path_beneath_rules(&policy.read, read))
         .and_then(|rules| rules.add_rules(path_beneath_rules(DEVICES, device)))
         .map_err(held)?;
-    policy
-        .write
-        .iter()
-        .try_fold(rules, |rules, folder: &PathBuf| {
-            let open = PathFd::new(folder)
-                .map_err(|error| failed(&format!("open {}", folder.display()), error))?;
-            rules.add_rule(PathBeneath::new(open, write)).map_err(held)
-        })
+    let mut folders = policy.write.clone();
+    if policy.namespaces {
+        rules = rules
+            .add_rules(path_beneath_rules([root::PROC], read))
+            .map_err(held)?;
+        folders.push(PathBuf::from(root::SHARED_MEMORY));
+    }
+    folders.iter().try_fold(rules, |rules, folder: &PathBuf| {
+        let open = PathFd::new(folder)
+            .map_err(|error| failed(&format!("open {}", folder.display()), error))?;
+        rules.add_rule(PathBeneath::new(open, write)).map_err(held)
+    })
 }
 
 fn become_user(user: &SandboxUser) -> Result<(), String> {
@@ -141,16 +156,19 @@ fn become_user(user: &SandboxUser) -> Result<(), String> {
 }
 
 /// A command that stays root is root of nothing but its files.
-fn drop_capabilities() {
-    for capability in CapabilitySet::all().iter() {
-        // Who is no root has none, and may not say so.
-        let _ = remove_capability_from_bounding_set(capability);
-    }
+fn drop_capabilities() -> rustix::io::Result<()> {
+    rustix::thread::clear_ambient_capability_set()?;
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets {
+        effective: none,
+        permitted: none,
+        inheritable: none,
+    };
+    rustix::thread::set_capabilities(None, sets)
 }
 
-fn limit(limits: &Limits) -> Result<(), String> {
-    // The kernel counts all that its user runs, and not only what is in here.
-    let others = processes::threads_of_user(rustix::process::getuid().as_raw());
+/// `others`: threads that the user has outside of here.
+fn limit(limits: &Limits, others: u64) -> Result<(), String> {
     let mut all = vec![
         (Resource::Core, 0),
         (Resource::Data, limits.memory_bytes),
@@ -171,26 +189,6 @@ fn limit(limits: &Limits) -> Result<(), String> {
         setrlimit(resource, limit).map_err(|error| failed("set its limits", error))?;
     }
     Ok(())
-}
-
-/// Becomes the command. Comes back only with what kept it from that.
-fn execute(policy: &Policy) -> String {
-    let error = Command::new(&policy.program)
-        .args(&policy.args)
-        .current_dir(&policy.directory)
-        .exec();
-    match error.kind() {
-        std::io::ErrorKind::NotFound => format!(
-            "there is no program {}, or no directory {}",
-            policy.program,
-            policy.directory.display()
-        ),
-        _ => format!(
-            "cannot run {} in {}: {error}",
-            policy.program,
-            policy.directory.display()
-        ),
-    }
 }
 
 /// The newest version of Landlock that both this kernel and this program know.

@@ -6,9 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{WaitOptions, wait};
-
-use super::{FAILED, processes};
+use super::{FAILED, init, processes};
 
 /// How long a program that is sent nothing any more may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
@@ -48,15 +46,7 @@ pub(super) fn keep(words: &[String]) -> u8 {
             processes::end_all(|| true);
         });
     }
-    let code = loop {
-        match wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == own => {
-                break status.exit_status();
-            }
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => break None,
-        }
-    };
+    let code = init::wait_for(own).code;
     // Whoever it left behind.
     processes::end_all(processes::reap);
     code.and_then(|code| u8::try_from(code).ok())

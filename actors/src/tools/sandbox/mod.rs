@@ -1,18 +1,22 @@
 //! The sandbox: commands run in a child process that our own program confines before it
 //! becomes the command (DESIGN section 6).
 //!
-//! Three processes: the service asks; a supervisor (this program again, [`supervise`]) keeps the
-//! whole process tree and ends it; a third one (`confine`) gives up what the command must not
-//! have and then executes it. The supervisor lives at the end of a socket that the service
-//! holds: whatever ends the service, `kill -9` too, closes it, and with it the tree.
+//! The service asks; a supervisor (this program again, [`supervise`]) keeps the whole process tree
+//! and ends it; a third process (`separate`) leaves the machine's namespaces; a fourth (`confine`),
+//! the first one in there, gives up what the command must not have, and starts it. The supervisor
+//! lives at the end of a socket that the service holds: whatever ends the service, `kill -9` too,
+//! closes it, and with it the tree.
 
 pub mod running;
 pub mod user;
 
 mod policy;
+mod probe;
 
 #[cfg(target_os = "linux")]
 mod confine;
+#[cfg(target_os = "linux")]
+mod init;
 #[cfg(target_os = "linux")]
 mod keep;
 #[cfg(target_os = "linux")]
@@ -20,7 +24,9 @@ mod ownership;
 #[cfg(target_os = "linux")]
 mod processes;
 #[cfg(target_os = "linux")]
-mod reach;
+mod root;
+#[cfg(target_os = "linux")]
+mod separate;
 #[cfg(target_os = "linux")]
 pub mod supervise;
 #[cfg(target_os = "linux")]
@@ -108,12 +114,17 @@ impl Default for Limits {
 pub struct Confinement {
     /// The kernel's version of Landlock.
     pub landlock: u32,
+    /// Whether commands have processes, mounts and a network of their own.
+    pub namespaces: bool,
     /// Whom commands run as; none where the service is no root and they run as itself.
     pub user: Option<SandboxUser>,
 }
 
 impl fmt::Display for Confinement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespaces {
+            f.write_str("namespaces, ")?;
+        }
         write!(f, "Landlock {}, seccomp", self.landlock)?;
         match &self.user {
             Some(user) => write!(f, ", as the user {}", user.name),
@@ -173,6 +184,8 @@ pub struct Order {
 pub struct Sandbox {
     config: SandboxConfig,
     landlock: Option<u32>,
+    /// Why there are none, where there are none.
+    namespaces: Result<(), Reason>,
     user: Option<SandboxUser>,
     available: Result<Confinement, Reason>,
 }
@@ -181,16 +194,18 @@ impl Sandbox {
     #[must_use]
     pub fn new(config: SandboxConfig) -> Self {
         let landlock = landlock_version();
+        let namespaces = probe::namespaces(&config.program);
         let (user, available) = match user::wanted(config.user.as_deref()) {
             Err(reason) => (None, Err(reason)),
             Ok(user) => {
-                let held = held_by(landlock, user.as_ref(), &config);
+                let held = held_by(landlock, &namespaces, user.as_ref(), &config);
                 (user, held)
             }
         };
         Self {
             config,
             landlock,
+            namespaces,
             user,
             available,
         }
@@ -237,7 +252,8 @@ impl Sandbox {
         let mut read = policy::system_paths();
         read.extend(self.config.read_paths.iter().cloned());
         read.extend(order.read);
-        let signals_are_scoped = self.landlock.is_some_and(|version| version >= 6);
+        let namespaces = inside && self.namespaces.is_ok();
+        let signals_are_scoped = namespaces || self.landlock.is_some_and(|version| version >= 6);
         let truncation_is_open = self.landlock.is_some_and(|version| version < 3);
         Job {
             environment,
@@ -246,14 +262,17 @@ impl Sandbox {
             policy: Policy {
                 inside,
                 landlock: inside && self.landlock.is_some(),
+                namespaces,
                 user: user.cloned(),
                 // A process of another user cannot signal ours; one of the same user can, where
                 // the kernel does not hold signals inside.
                 deny_signals: inside && !signals_are_scoped && self.user.is_none(),
                 deny_truncate: inside && truncation_is_open,
                 own_session,
+                over_socket: own_session,
                 read,
-                write: vec![order.workspace, order.scratch],
+                write: vec![order.workspace, order.scratch.clone()],
+                scratch: order.scratch,
                 directory: order.directory,
                 program: order.program,
                 args: order.args,
@@ -274,6 +293,7 @@ fn make_scratch(path: &Path) -> io::Result<()> {
 
 fn held_by(
     landlock: Option<u32>,
+    namespaces: &Result<(), Reason>,
     user: Option<&SandboxUser>,
     config: &SandboxConfig,
 ) -> Result<Confinement, Reason> {
@@ -289,6 +309,12 @@ fn held_by(
                 .to_owned(),
         ));
     }
+    // What Landlock does not hold, an account of their own keeps from the service's files.
+    if let (Err(Reason(why)), None) = (namespaces, user) {
+        return Err(Reason(format!(
+            "{why}, so that a command could change the modes of Navi's own files and stand in the way of its processes; allow user namespaces (docs/terminal.md), or run Navi as root with NAVI_SANDBOX_USER"
+        )));
+    }
     let mut readable = policy::system_paths();
     readable.extend(config.read_paths.iter().cloned());
     if let Some((private, open)) = overlap(&config.private, &readable) {
@@ -300,6 +326,7 @@ fn held_by(
     }
     Ok(Confinement {
         landlock,
+        namespaces: namespaces.is_ok(),
         user: user.cloned(),
     })
 }
@@ -336,7 +363,8 @@ pub fn carry_out(args: &[String]) -> u8 {
     #[cfg(target_os = "linux")]
     match args {
         [role] if role == "supervise" => supervise::for_service(),
-        [role, policy] if role == "confine" => confine::confine_and_execute(policy),
+        [role] if role == "enter-namespaces" => separate::separate_and_confine(),
+        [role] if role == "confine" => confine::confine_and_run(),
         [role, command @ ..] if role == "keep" => keep::keep(command),
         _ => FAILED,
     }
@@ -349,5 +377,7 @@ pub fn carry_out(args: &[String]) -> u8 {
 
 /// The exit code of a command that could not be confined: it was not run.
 pub const FAILED: u8 = 125;
+/// What is said of a policy that would hold, where it starts nothing.
+const HOLDS: &str = "held";
 /// What its message begins with.
 pub const FAILED_WORDS: &str = "navi sandbox: ";

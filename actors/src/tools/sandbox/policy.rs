@@ -18,26 +18,35 @@ pub struct Job {
     pub policy: Policy,
 }
 
-/// What the process that becomes the command gives up first. Paths and numbers alone: it stands
-/// on a command line, which anyone may read.
+/// What the process that starts the command gives up first (JSON, in the variable [`POLICY`]).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Policy {
     pub inside: bool,
     pub landlock: bool,
+    /// In namespaces of its own, and with a file system of its own.
+    pub namespaces: bool,
     pub user: Option<SandboxUser>,
     pub deny_signals: bool,
     /// Where the kernel's rules for writing do not hold it.
     pub deny_truncate: bool,
     pub own_session: bool,
+    /// What the command reads comes over the socket on standard input, and how it ended goes
+    /// back there. Otherwise it has the standard input that there is.
+    pub over_socket: bool,
     /// Folders and files that may be read, and programs of which may be run.
     pub read: Vec<PathBuf>,
     /// Folders that may be changed.
     pub write: Vec<PathBuf>,
+    /// The one of them for temporary files.
+    pub scratch: PathBuf,
     pub directory: PathBuf,
     pub program: String,
     pub args: Vec<String>,
     pub limits: Limits,
 }
+
+/// The variable in which a policy goes from process to process; a command does not have it.
+pub(super) const POLICY: &str = "NAVI_SANDBOX_POLICY";
 
 /// Programs, libraries, and what of the machine's configuration they need to work at all.
 const SYSTEM: [&str; 59] = [
@@ -95,7 +104,8 @@ const SYSTEM: [&str; 59] = [
     "/etc/vimrc",
     "/etc/wgetrc",
     "/etc/xdg",
-    // No other file of /proc: other programs' command lines stand there.
+    // Where all of /proc is the machine's, no other file of it: other programs' command lines
+    // stand there.
     "/proc/cpuinfo",
     "/proc/loadavg",
     "/proc/meminfo",

@@ -3,7 +3,8 @@
 //! for it goes.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write};
-use std::os::fd::AsFd as _;
+use std::net::Shutdown;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
@@ -11,17 +12,20 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{WaitOptions, wait};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::policy::POLICY;
 use super::running::Report;
-use super::{FAILED, Job, Limits, SUBCOMMAND, processes};
+use super::{FAILED, Job, Limits, SUBCOMMAND, init, processes};
 
 /// How often the tree is measured.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// This very program, even where its file was replaced meanwhile.
-const OURSELVES: &str = "/proc/self/exe";
+pub(super) const OURSELVES: &str = "/proc/self/exe";
+
+/// As much as is said of a command's end.
+const REPORT_BYTES: usize = 256;
 
 /// Why the tree is ended before its time; the first reason stays.
 type Cut = Arc<OnceLock<String>>;
@@ -79,8 +83,8 @@ fn carry_out(job: Job, cut: &Cut, apart: bool) -> Report {
     if let Err(error) = rustix::process::set_child_subreaper(Some(me)) {
         return Report::failed(format!("orphans cannot be kept: {error}"));
     }
-    let own = match start(job, apart) {
-        Ok(own) => own,
+    let (own, said) = match start(job, apart) {
+        Ok(started) => started,
         Err(error) => return Report::failed(format!("the sandbox cannot be started: {error}")),
     };
     if cut.get().is_some() {
@@ -93,46 +97,56 @@ fn carry_out(job: Job, cut: &Cut, apart: bool) -> Report {
         let cut = Arc::clone(cut);
         thread::spawn(move || keep_within(limits, &cut));
     }
-    let mut report = Report::default();
-    loop {
-        match wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == own => {
-                report.code = status.exit_status();
-                report.signal = status.terminating_signal();
-                break;
-            }
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => break,
-        }
-    }
+    let ended = init::wait_for(own);
     // Whoever it left behind.
     processes::end_all(processes::reap);
+    let mut report = said.and_then(report_of).unwrap_or(ended);
     report.cut = cut.get().cloned();
     report
 }
 
-fn start(job: Job, apart: bool) -> io::Result<i32> {
+/// Starts the first process inside, and gives back its number and where it says how the command
+/// ended.
+fn start(job: Job, apart: bool) -> io::Result<(i32, Option<UnixStream>)> {
     let policy = serde_json::to_string(&job.policy)?;
+    let role = if job.policy.namespaces {
+        "enter-namespaces"
+    } else {
+        "confine"
+    };
     let mut command = Command::new(OURSELVES);
     command
         .arg0("navi-sandbox")
-        .args([SUBCOMMAND, "confine", &policy])
+        .args([SUBCOMMAND, role])
         .env_clear()
-        .envs(&job.environment);
-    match (&job.input, apart) {
-        (Some(_), _) => command.stdin(Stdio::piped()),
-        (None, true) => command.stdin(Stdio::null()),
-        (None, false) => command.stdin(Stdio::inherit()),
-    };
-    let mut child = command.spawn()?;
-    if let (Some(input), Some(mut stdin)) = (job.input, child.stdin.take()) {
+        .envs(&job.environment)
+        .env(POLICY, policy);
+    let said = if apart {
+        let (ours, theirs) = UnixStream::pair()?;
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
+        let mut input = ours.try_clone()?;
         thread::spawn(move || {
             // It may end without reading it all.
-            let _ = stdin.write_all(input.as_bytes());
+            let _ = input.write_all(job.input.unwrap_or_default().as_bytes());
+            let _ = input.shutdown(Shutdown::Write);
         });
-    }
+        Some(ours)
+    } else {
+        command.stdin(Stdio::inherit());
+        None
+    };
+    let child = command.spawn()?;
     // Its end is awaited among everyone's.
-    Ok(i32::try_from(child.id()).unwrap_or_default())
+    Ok((i32::try_from(child.id()).unwrap_or_default(), said))
+}
+
+/// What was said of the command's end; none where it could not be started, or was ended.
+fn report_of(mut socket: UnixStream) -> Option<Report> {
+    // Whoever could still say anything is gone.
+    socket.set_nonblocking(true).ok()?;
+    let mut said = [0; REPORT_BYTES];
+    let length = socket.read(&mut said).ok()?;
+    serde_json::from_slice(&said[..length]).ok()
 }
 
 fn end_early(cut: &Cut, why: &str) {

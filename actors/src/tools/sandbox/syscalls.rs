@@ -136,6 +136,12 @@ fn forbidden(policy: &Policy) -> Result<Rules, seccompiler::BackendError> {
         let bits = SUID_AND_SGID.iter().map(|bits| has_bits(mode, *bits));
         rules.insert(call, bits.collect::<Result<_, _>>()?);
     }
+    if !policy.namespaces {
+        // The pace of other programs of its user, which it could see there.
+        for (call, target) in PACE {
+            rules.insert(call, vec![when(target, SeccompCmpOp::Ne, 0)?]);
+        }
+    }
     if policy.deny_truncate {
         rules.insert(libc::SYS_truncate, Vec::new());
     }
@@ -213,6 +219,16 @@ const SYS_REMOVEXATTRAT: i64 = 466;
 const SYS_OPEN_TREE_ATTR: i64 = 467;
 const SYS_FILE_SETATTR: i64 = 469;
 
+/// With the argument that says whose pace is meant: 0 for its own.
+const PACE: [(i64, u8); 6] = [
+    (libc::SYS_setpriority, 1),
+    (libc::SYS_ioprio_set, 1),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_sched_setaffinity, 0),
+];
+
 const SIGNALS: [i64; 6] = [
     libc::SYS_kill,
     libc::SYS_tkill,
@@ -222,7 +238,7 @@ const SIGNALS: [i64; 6] = [
     libc::SYS_pidfd_send_signal,
 ];
 
-const ALWAYS: [i64; 76] = [
+const ALWAYS: [i64; 83] = [
     // The network, and every other program's sockets.
     libc::SYS_socket,
     libc::SYS_connect,
@@ -242,8 +258,15 @@ const ALWAYS: [i64; 76] = [
     // What programs of one user share beside files.
     libc::SYS_shmget,
     libc::SYS_shmat,
+    libc::SYS_shmctl,
     libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
     libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
     libc::SYS_mq_open,
     libc::SYS_mq_unlink,
     libc::SYS_keyctl,

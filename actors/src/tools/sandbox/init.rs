@@ -1,0 +1,117 @@
+//! The command's parent inside: it starts the command, waits for it, takes the ends of everyone
+//! who lost theirs, and says how the command ended.
+
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use rustix::process::{WaitOptions, wait};
+
+use super::FAILED;
+use super::policy::{POLICY, Policy};
+use super::running::Report;
+
+/// What shells add to the number of a signal that ended a program.
+pub(super) const BY_SIGNAL: i32 = 128;
+
+/// What the command reads.
+#[derive(Debug)]
+pub(super) enum Input {
+    /// What this process would read.
+    Ours,
+    /// This, and then nothing.
+    Sent { bytes: Vec<u8>, socket: UnixStream },
+}
+
+impl Input {
+    /// Reads what was sent, before anything is given up.
+    ///
+    /// # Errors
+    /// The socket is gone.
+    pub(super) fn of(policy: &Policy) -> Result<Self, String> {
+        if !policy.over_socket {
+            return Ok(Self::Ours);
+        }
+        let read = || -> io::Result<Self> {
+            let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+            let mut bytes = Vec::new();
+            // Its length is whoever sends it who bounds.
+            socket.read_to_end(&mut bytes)?;
+            Ok(Self::Sent { bytes, socket })
+        };
+        read().map_err(|error| format!("cannot read what the command is given: {error}"))
+    }
+}
+
+/// Starts the command, and waits for its end.
+///
+/// # Errors
+/// What kept it from being started.
+pub(super) fn run(policy: &Policy, input: Input) -> Result<u8, String> {
+    let mut command = Command::new(&policy.program);
+    command
+        .args(&policy.args)
+        .current_dir(&policy.directory)
+        .env_remove(POLICY);
+    match &input {
+        Input::Sent { bytes, .. } if !bytes.is_empty() => command.stdin(Stdio::piped()),
+        Input::Sent { .. } => command.stdin(Stdio::null()),
+        Input::Ours => command.stdin(Stdio::inherit()),
+    };
+    let mut child = command.spawn().map_err(|error| why_not(policy, &error))?;
+    let own = i32::try_from(child.id()).unwrap_or_default();
+    let (bytes, socket) = match input {
+        Input::Sent { bytes, socket } => (bytes, Some(socket)),
+        Input::Ours => (Vec::new(), None),
+    };
+    if let Some(mut stdin) = child.stdin.take() {
+        thread::spawn(move || {
+            // It may end without reading it all.
+            let _ = stdin.write_all(&bytes);
+        });
+    }
+    let report = wait_for(own);
+    if let (Some(mut socket), Ok(line)) = (socket, serde_json::to_vec(&report)) {
+        // The supervisor may be gone.
+        let _ = socket.write_all(&line);
+    }
+    let code = report
+        .code
+        .or_else(|| report.signal.map(|signal| BY_SIGNAL + signal));
+    Ok(code
+        .and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(FAILED))
+}
+
+/// Waits for the end of a child among those of everyone else.
+pub(super) fn wait_for(own: i32) -> Report {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == own => {
+                return Report {
+                    code: status.exit_status(),
+                    signal: status.terminating_signal(),
+                    cut: None,
+                };
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return Report::default(),
+        }
+    }
+}
+
+fn why_not(policy: &Policy, error: &io::Error) -> String {
+    let (program, directory) = (&policy.program, policy.directory.display());
+    match (error.kind(), &policy.user) {
+        (io::ErrorKind::NotFound, _) => {
+            format!("there is no program {program}, or no directory {directory}")
+        }
+        (io::ErrorKind::PermissionDenied, Some(user)) if !policy.namespaces => format!(
+            "cannot run {program} in {directory}: {error}; the user {} has to be able to pass the folders above it: let others pass them with chmod o+x, or move them, such as with NAVI_DATA_DIR",
+            user.name
+        ),
+        _ => format!("cannot run {program} in {directory}: {error}"),
+    }
+}

@@ -1,0 +1,299 @@
+//! The file system as a command sees it: what it may read, mounted for reading alone, its own
+//! folders, and nothing else. Paths stay what they are.
+//!
+//! Landlock holds what is read and written; modes, times, watches and the mere existence of a
+//! file it does not hold. What is not mounted has none of these.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, StatVfsMountFlags, openat, statvfs};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change,
+    mount_remount, unmount,
+};
+use rustix::process::{chdir, pivot_root};
+
+use super::policy::{DEVICES, Policy};
+
+/// Memory that programs share by name.
+pub(super) const SHARED_MEMORY: &str = "/dev/shm";
+
+/// What the kernel tells of itself and of the command's own processes.
+pub(super) const PROC: &str = "/proc";
+
+/// Folders that every machine has.
+const PLACES: [&str; 4] = ["/tmp", "/var", "/home", "/sys"];
+
+/// The links that every `/dev` has.
+const STREAMS: [(&str, &str); 4] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+];
+
+/// What is to be seen, by its path.
+#[derive(Debug, Default)]
+struct View {
+    mounts: BTreeMap<PathBuf, Mounted>,
+    links: BTreeMap<PathBuf, PathBuf>,
+}
+
+/// A folder or file that is put in its place. Held open, since its path leads nowhere once the
+/// new root is mounted.
+#[derive(Debug)]
+struct Mounted {
+    open: OwnedFd,
+    is_dir: bool,
+    is_writable: bool,
+}
+
+/// Makes the new root and moves there.
+///
+/// # Errors
+/// What this process may not do.
+pub(super) fn enter(policy: &Policy) -> Result<(), String> {
+    build(policy).map_err(|error| format!("cannot make a file system for the command: {error}"))
+}
+
+fn build(policy: &Policy) -> io::Result<()> {
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private)?;
+    let view = View::of(policy)?;
+    let root = view.place()?;
+    let flags = MountFlags::NODEV | MountFlags::NOSUID;
+    mount("tmpfs", root, "tmpfs", flags, c"size=1m,mode=755")?;
+    for (path, mounted) in &view.mounts {
+        mounted.put(&below(root, path))?;
+    }
+    for (path, target) in &view.links {
+        let path = below(root, path);
+        make_folders(path.parent())?;
+        symlink(target, path)?;
+    }
+    fill_dev(root)?;
+    fill_proc(root, policy)?;
+    if !view.covers(Path::new("/tmp")) {
+        symlink(&policy.scratch, below(root, Path::new("/tmp")))?;
+    }
+    close(root, &view)?;
+    chdir(root)?;
+    pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
+    Ok(chdir("/")?)
+}
+
+/// A path of the command's as it is reached from here.
+fn below(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn make_folders(path: Option<&Path>) -> io::Result<()> {
+    path.map_or(Ok(()), |path| {
+        DirBuilder::new().recursive(true).mode(0o755).create(path)
+    })
+}
+
+impl View {
+    fn of(policy: &Policy) -> io::Result<Self> {
+        let mut view = Self::default();
+        for path in &policy.write {
+            view.add(path, true)?;
+        }
+        let devices = DEVICES.iter().map(Path::new);
+        let read = policy.read.iter().map(PathBuf::as_path);
+        // Of these, a machine has some and not others.
+        for path in read.chain(devices).filter(|path| !path.starts_with(PROC)) {
+            let Ok(metadata) = path.symlink_metadata() else {
+                continue;
+            };
+            if !metadata.is_symlink() {
+                view.add(path, false)?;
+            } else if let (Ok(target), Ok(real)) = (path.read_link(), path.canonicalize()) {
+                view.links.insert(path.to_owned(), target);
+                view.add(&real, false)?;
+            }
+        }
+        let all = &view.mounts;
+        let is_seen = |path: &Path| {
+            let mut above = path.ancestors().skip(1);
+            above.any(|above| all.get(above).is_some_and(|mounted| mounted.is_dir))
+        };
+        let twice: Vec<PathBuf> = all
+            .iter()
+            .filter(|(path, mounted)| !mounted.is_writable && is_seen(path))
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in twice {
+            view.mounts.remove(&path);
+        }
+        let mounts = &view.mounts;
+        view.links
+            .retain(|path, _| !path.ancestors().any(|above| mounts.contains_key(above)));
+        Ok(view)
+    }
+
+    /// Under the path that was asked for, and under its real one.
+    fn add(&mut self, path: &Path, is_writable: bool) -> io::Result<()> {
+        let real = path.canonicalize()?;
+        for at in [path, &real] {
+            if self.mounts.contains_key(at) {
+                continue;
+            }
+            let mounted = Mounted {
+                open: openat(CWD, &real, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?,
+                is_dir: real.is_dir(),
+                is_writable,
+            };
+            self.mounts.insert(at.to_owned(), mounted);
+        }
+        Ok(())
+    }
+
+    /// A folder to mount the new root on, where nobody else sees it: none that is shown itself,
+    /// which would show what is mounted there, too.
+    fn place(&self) -> io::Result<&'static Path> {
+        let folders = PLACES.iter().map(Path::new).filter(|path| path.is_dir());
+        let is_shown = |path: &Path| path.ancestors().any(|at| self.mounts.contains_key(at));
+        let mut free = folders.filter(|path| !is_shown(path));
+        free.next()
+            .ok_or_else(|| io::Error::other(format!("commands may read all of {PLACES:?}")))
+    }
+
+    /// Whether anything is seen at a path or below it.
+    fn covers(&self, path: &Path) -> bool {
+        let mut paths = self.mounts.keys().chain(self.links.keys());
+        paths.any(|seen| seen.starts_with(path))
+    }
+
+    fn is_writable(&self, path: &Path) -> bool {
+        let mut above = path.ancestors();
+        above
+            .find_map(|above| self.mounts.get(above))
+            .is_some_and(|mounted| mounted.is_writable)
+    }
+}
+
+impl Mounted {
+    fn put(&self, at: &Path) -> io::Result<()> {
+        if self.is_dir {
+            make_folders(Some(at))?;
+        } else {
+            make_folders(at.parent())?;
+            if !at.exists() {
+                File::create(at)?;
+            }
+        }
+        let source = format!("/proc/self/fd/{}", self.open.as_raw_fd());
+        Ok(mount_bind_recursive(source, at)?)
+    }
+}
+
+fn fill_dev(root: &Path) -> io::Result<()> {
+    let dev = root.join("dev");
+    let shared = below(root, Path::new(SHARED_MEMORY));
+    make_folders(Some(&shared))?;
+    let flags = MountFlags::NODEV | MountFlags::NOSUID;
+    mount("tmpfs", &shared, "tmpfs", flags, c"size=64m,mode=1777")?;
+    STREAMS
+        .iter()
+        .try_for_each(|(name, target)| symlink(target, dev.join(name)))
+}
+
+/// The processes of the command's own namespace. Where the kernel refuses that, as in a
+/// container that hides parts of its own, there are those files that name no process.
+fn fill_proc(root: &Path, policy: &Policy) -> io::Result<()> {
+    let proc = below(root, Path::new(PROC));
+    make_folders(Some(&proc))?;
+    let flags = MountFlags::NODEV | MountFlags::NOSUID | MountFlags::NOEXEC;
+    if mount("proc", &proc, "proc", flags, None).is_ok() {
+        return Ok(());
+    }
+    let named = policy.read.iter().filter(|path| path.starts_with(PROC));
+    for path in named.filter(|path| path.exists()) {
+        let mounted = Mounted {
+            open: openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?,
+            is_dir: path.is_dir(),
+            is_writable: false,
+        };
+        mounted.put(&below(root, path))?;
+    }
+    Ok(())
+}
+
+/// Makes everything read-only that is not the command's, with what is mounted inside of it.
+fn close(root: &Path, view: &View) -> io::Result<()> {
+    let own = [Path::new(PROC), Path::new(SHARED_MEMORY)];
+    for mounted in mounts_below(root)? {
+        let path = Path::new("/").join(mounted.strip_prefix(root).unwrap_or(&mounted));
+        if view.is_writable(&path) || own.contains(&path.as_path()) {
+            continue;
+        }
+        let kept = kept_flags(&mounted)?;
+        mount_remount(&mounted, MountFlags::BIND | MountFlags::RDONLY | kept, c"")?;
+    }
+    Ok(())
+}
+
+/// What a mount has already: in a user namespace none of it may be given up.
+fn kept_flags(mounted: &Path) -> io::Result<MountFlags> {
+    let has = statvfs(mounted)?.f_flag;
+    let pairs = [
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+        (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
+        (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
+        (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
+    ];
+    let kept = pairs.into_iter().filter(|(flag, _)| has.contains(*flag));
+    Ok(kept.fold(MountFlags::empty(), |all, (_, flag)| all | flag))
+}
+
+fn mounts_below(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let table = fs::read("/proc/self/mountinfo")?;
+    let paths = table
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
+        .map(unescaped);
+    Ok(paths.filter(|path| path.starts_with(root)).collect())
+}
+
+/// The table writes blanks and backslashes as three octal digits.
+fn unescaped(word: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let Some((byte, after)) = rest.split_first() {
+        let code = after.get(..3).filter(|_| *byte == b'\\');
+        let code = code.and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(code) => {
+                bytes.push(code);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(*byte);
+                rest = after;
+            }
+        }
+    }
+    PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_the_mount_table_is_read_as_it_is() {
+        assert_eq!(unescaped(br"/a\040b\134c"), Path::new(r"/a b\c"));
+        assert_eq!(unescaped(br"/plain"), Path::new("/plain"));
+        assert_eq!(unescaped(br"/cut\04"), Path::new(r"/cut\04"));
+    }
+}
