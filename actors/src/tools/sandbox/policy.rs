@@ -18,7 +18,7 @@ pub struct Job {
     pub policy: Policy,
 }
 
-/// What the process that starts the command gives up first (JSON, in the variable [`POLICY`]).
+/// What the process that starts the command gives up first (JSON, in a variable of the environment).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Policy {
     pub inside: bool,
