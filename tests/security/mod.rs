@@ -9,6 +9,7 @@ mod extensions;
 mod fetch;
 mod orders;
 mod paths;
+mod provenance;
 mod sandbox;
 mod secrets;
 mod site;

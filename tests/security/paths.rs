@@ -277,18 +277,8 @@ async fn proc_self_with_the_fence_lifted() {
         ("NAVI_API_TOKEN", crate::server::TOKEN),
     ])
     .await;
-    let calls = ["/proc/self/environ", "/proc/self/mem", "/dev/zero"].map(read);
-    scene.refused(&calls, "is closed to this tool").await;
-    // Navi's own files, by their path and by a link of the user's.
     let data_dir = scene.server.house().data_dir();
-    let secret = text(&scene.secret).to_owned();
-    let lock = text(&data_dir.join("navi.lock")).to_owned();
-    let link = data_dir.parent().unwrap().join("link");
-    symlink(&data_dir, &link).unwrap();
-    let linked = text(&link.join("secret.txt")).to_owned();
-    let calls = [secret, lock, linked].map(|path| read(&path));
-    scene.refused(&calls, "is closed to this tool").await;
-    // Those that Navi would read, though they are not there yet.
+    // What Navi would read, though it is not there yet.
     let new = [
         "mcp.json",
         "ssh_hosts.json",
@@ -299,6 +289,16 @@ async fn proc_self_with_the_fence_lifted() {
     let calls = new.map(
         |name| json!({"action": "write", "path": text(&data_dir.join(name)), "content": "{}"}),
     );
+    scene.refused(&calls, "is closed to this tool").await;
+    let calls = ["/proc/self/environ", "/proc/self/mem", "/dev/zero"].map(read);
+    scene.refused(&calls, "is closed to this tool").await;
+    // Navi's own files, by their path and by a link of the user's.
+    let secret = text(&scene.secret).to_owned();
+    let lock = text(&data_dir.join("navi.lock")).to_owned();
+    let link = data_dir.parent().unwrap().join("link");
+    symlink(&data_dir, &link).unwrap();
+    let linked = text(&link.join("secret.txt")).to_owned();
+    let calls = [secret, lock, linked].map(|path| read(&path));
     scene.refused(&calls, "is closed to this tool").await;
     let status = scene.server.get("/api/status").await;
     let warnings = status["warnings"].to_string();

@@ -15,6 +15,7 @@ import { newApproval } from './approvals.js';
  * @property {string} output what it printed so far, or the end of it
  * @property {number} output_from how much of it came before that, in UTF-16 code units
  * @property {string | null} result
+ * @property {boolean} outside whether the result came from outside
  * @property {AttachedFile[]} files images that it gave back
  * @property {number | null} duration_ms
  * @property {string | null} started_at
@@ -107,6 +108,7 @@ import { newApproval } from './approvals.js';
  * @property {CompressionMark | null} compression
  * @property {Fork[]} forks
  * @property {ConsentMode} mode
+ * @property {boolean} outside whether text from outside was read: what goes out is asked about since
  * @property {Approval[]} approvals what a person is asked, and was while this page watched
  * @property {UnknownCall[]} unknown calls of which a person has to say what became of them
  * @property {Record<string, Child>} children by run id
@@ -140,6 +142,7 @@ export function fromSnapshot(snapshot) {
     compression: compressionOf(snapshot, entries),
     forks: snapshot.forks ?? [],
     mode: snapshot.mode ?? 'edits',
+    outside: snapshot.tainted_at != null,
     approvals: (snapshot.approvals ?? []).map(newApproval),
     unknown: snapshot.unknown_calls ?? [],
     children: {},
@@ -226,6 +229,7 @@ function entriesOf(messages, run) {
       const call = calls.get(message.tool_call_id);
       if (call === undefined) continue;
       call.result = message.content ?? '';
+      call.outside = message.outside === true;
       call.state = message.outcome ?? 'success';
       call.duration_ms = message.duration_ms ?? null;
       call.result_id = message.id;
@@ -300,5 +304,5 @@ export function profileOf(args) {
  * @returns {Call}
  */
 export function newCall(id, name, args, state, started_at = null) {
-  return { id, name, args, state, output: '', output_from: 0, result: null, files: [], duration_ms: null, started_at, decision: null, result_id: null };
+  return { id, name, args, state, output: '', output_from: 0, result: null, outside: false, files: [], duration_ms: null, started_at, decision: null, result_id: null };
 }

@@ -46,8 +46,20 @@ export function applyFrame(state, frame) {
   const foreign = isChild(frame) && !SHARED.has(frame.type);
   const next = foreign ? applyToChild(state, frame) : applyEvent(state, frame, step);
   if (next === null) return { ...step, hole: true };
-  step.state = frame.seq === undefined ? next : { ...next, last_seq: frame.seq };
+  const read = readOutside(next, frame);
+  step.state = frame.seq === undefined ? read : { ...read, last_seq: frame.seq };
   return step;
+}
+
+/**
+ * A file that was sent in need not be its sender's own words; a result says so itself.
+ * @param {SessionState} state
+ * @param {Frame} frame
+ */
+function readOutside(state, frame) {
+  const read = (frame.type === 'tool_call' && frame.outside === true)
+    || (frame.type === 'message_accepted' && frame.files !== undefined && frame.files.length > 0);
+  return read && !state.outside ? { ...state, outside: true } : state;
 }
 
 /** The event types that `applyEvent` knows, for the test that compares them with the protocol. */

@@ -48,6 +48,7 @@ export function applyToThread(thread, frame) {
       return mapCall(withCall(withoutWaiting(thread), frame), frame.call_id, (call) => ({
         ...call,
         result: frame.result,
+        outside: frame.outside === true,
         state: frame.outcome ?? (frame.success ? 'success' : 'failed'),
         duration_ms: frame.duration_ms,
         files: frame.files ?? [],

@@ -93,6 +93,7 @@
  * @property {string} [tool_call_id]
  * @property {string} [name]
  * @property {ToolOutcome} [outcome]
+ * @property {boolean} [outside] whether a result came from outside
  * @property {number} [duration_ms]
  * @property {string} [thinking]
  * @property {MessageState} [state]
@@ -184,7 +185,7 @@
  * @typedef {SessionSummary & {
  *   messages: WireMessage[], todo: TodoItem[], plan: Plan | null, compression: Compression | null,
  *   forks: Fork[], queue: QueuedMessage[], run: ActiveRun | null,
- *   mode: ConsentMode, approvals: PendingApproval[], unknown_calls: UnknownCall[],
+ *   mode: ConsentMode, tainted_at?: string | null, approvals: PendingApproval[], unknown_calls: UnknownCall[],
  *   can_continue: boolean, reason?: string | null, notices?: RunNotice[], max_context_tokens: number, last_seq: number, epoch: number,
  * }} SessionSnapshot
  */
@@ -218,7 +219,7 @@
  *   | ({ type: 'stream_delta' } & Delta)
  *   | { type: 'tool_started', tool: string, args: unknown, is_subagent: boolean, call_id: string, message_id: string }
  *   | ({ type: 'tool_output', call_id: string } & Delta)
- *   | { type: 'tool_call', tool: string, args: unknown, result: string, success: boolean, outcome?: ToolOutcome, is_subagent: boolean, call_id: string, duration_ms: number, files?: AttachedFile[] }
+ *   | { type: 'tool_call', tool: string, args: unknown, result: string, success: boolean, outcome?: ToolOutcome, is_subagent: boolean, call_id: string, duration_ms: number, outside?: boolean, files?: AttachedFile[] }
  *   | { type: 'approval_requested', approval_id: string, call_id: string, tool: string, request: ApprovalRequest, expires_at: string, is_subagent?: boolean }
  *   | { type: 'approval_resolved', approval_id: string, call_id: string, decision: Decision, by: DecidedBy, is_subagent?: boolean }
  *   | { type: 'call_resolved', call_id: string, decision: CallDecision }

@@ -247,3 +247,14 @@ test('a page that is loaded again shows what the last run had to say, where it w
   // Who has them already is not told again.
   assert.equal(play({ ...over, last_seq: 0 }, service.frames.filter(({ seq }) => seq !== undefined)).entries.length, 4);
 });
+
+test('a session that read text from outside says so, whoever of its runs read it', () => {
+  const service = new FakeService();
+  const start = fromSnapshot(service.snapshot);
+  assert.equal(start.outside, false);
+  assert.equal(fromSnapshot({ ...service.snapshot, tainted_at: '2026-01-01T00:00:00Z' }).outside, true);
+  service.tell({ type: 'tool_call', tool: 'web_fetch', args: {}, result: 'page', success: true, is_subagent: false, call_id: 'k', duration_ms: 1 });
+  assert.equal(play(start, service.frames).outside, false);
+  service.tell({ type: 'tool_call', tool: 'web_fetch', args: {}, result: 'page', success: true, outside: true, is_subagent: true, call_id: 'kc', parent_run_id: 'r1', duration_ms: 1 }, 'rc');
+  assert.equal(play(start, service.frames).outside, true);
+});

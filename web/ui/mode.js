@@ -32,16 +32,19 @@ export class NaviMode extends NaviElement {
 
   render() {
     const mode = session.get()?.mode ?? null;
+    const outside = session.get()?.outside === true;
     const open = holes(status.get()?.fence);
     if (mode === null) return open.length === 0 ? nothing : fenceBadge(open);
     return html`<span class="mode ${mode} ${open.length > 0 ? 'unfenced' : ''}" data-testid="mode" data-mode=${mode}>
       <button type="button" class="mode-button" popovertarget="mode-panel" data-testid="mode-button" aria-haspopup="dialog" aria-expanded=${String(this._open)}
         title="${t('mode.label')}: ${t(`mode.${mode}`)}">${icons.shield}<span class="off-screen">${t('mode.label')}:</span> <span class="mode-name">${t(`mode.${mode}`)}</span>
+        ${outside ? html`<span data-testid="outside" title=${t('mode.outside')}>${icons.globe}<span class="off-screen">${t('mode.outside')}</span></span>` : nothing}
         ${open.length === 0 ? nothing : fenceBadge(open)}</button>
       <div id="mode-panel" popover class="mode-panel" role="dialog" aria-label=${t('mode.label')} data-testid="mode-panel" @toggle=${(/** @type {ToggleEvent} */ event) => { this._open = event.newState === 'open'; }}>
         <fieldset><legend>${t('mode.label')}</legend>${MODES.map((name) => html`<label class="mode-choice ${name}">
           <input type="radio" name="consent-mode" value=${name} data-testid=${`consent-${name}`} ?disabled=${this._wanted !== null} .checked=${live((this._wanted ?? mode) === name)} @change=${() => void this.#choose(name)}>
           <span><b>${t(`mode.${name}`)}</b>${this._wanted === name ? html` <span class="spinner" aria-hidden="true"></span>` : nothing}<span class="mode-text">${t(`mode.${name}.text`)}</span></span></label>`)}</fieldset>
+        ${outside ? html`<p class="mode-outside" data-testid="outside-text">${icons.globe}<span>${t('mode.outside')} ${t('mode.outside.text')}</span></p>` : nothing}
         ${open.length === 0 ? nothing : html`<ul class="fence-list" data-testid="fence-list">${open.map((text) => html`<li>${icons.warning}<span>${withCode(text)}</span></li>`)}</ul>`}
       </div></span>`;
   }

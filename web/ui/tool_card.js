@@ -87,8 +87,9 @@ export class NaviToolCard extends NaviElement {
   /** @param {Call} call @param {string} result */
   #result(call, result) {
     const diff = diffOf(call);
-    if (diff === null) return this.#text('tool.result', pretty(plain(result)));
-    return html`<div class="tool-part"><div class="tool-label"><span>${t('tool.result')}</span>${copyButton(() => result, 'message.copy')}</div>
+    const label = call.outside ? 'tool.result.outside' : 'tool.result';
+    if (diff === null) return this.#text(label, pretty(plain(result)));
+    return html`<div class="tool-part"><div class="tool-label"><span>${t(label)}</span>${copyButton(() => result, 'message.copy')}</div>
       ${diff.before === '' ? nothing : html`<p class="diff-around">${diff.before}</p>`}<navi-diff .rows=${diff.rows}></navi-diff>
       ${diff.after === '' ? nothing : html`<p class="diff-around">${diff.after}</p>`}</div>`;
   }

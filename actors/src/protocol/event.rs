@@ -182,6 +182,9 @@ pub enum Event {
         is_subagent: bool,
         call_id: CallId,
         duration_ms: u64,
+        /// Whether the result came from outside and is data, whatever it says.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        outside: bool,
         /// Images that the call gave back.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<AttachedFile>,

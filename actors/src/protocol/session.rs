@@ -140,6 +140,9 @@ pub struct SessionSnapshot {
     pub run: Option<ActiveRun>,
     /// How much it may do without asking.
     pub mode: ConsentMode,
+    /// When it first read text from outside: what goes out of this machine is asked about since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tainted_at: Option<DateTime<Utc>>,
     /// What a person is asked just now.
     pub approvals: Vec<PendingApproval>,
     /// Calls of the last run that a person may say what became of.

@@ -64,7 +64,7 @@ const UNKNOWN_RULE: &str = "the database does not answer, so it cannot be told w
 enum Ruling {
     Run(Option<ConsentEntry>),
     Ask(Box<Asking>),
-    Refuse(String, Option<ConsentEntry>),
+    Refuse(CallResult, Option<ConsentEntry>),
 }
 
 impl Driver {
@@ -101,6 +101,7 @@ impl Driver {
                 Ruling::Run(entry) => {
                     records.extend(self.run_loop.on_tools_started(one));
                     records.extend(entry.map(Record::Consented));
+                    records.extend(self.taint_of(call_id));
                     opened.begun.push(planned.clone());
                 }
                 Ruling::Ask(asking) => {
@@ -111,10 +112,9 @@ impl Driver {
                         .push((call_id.clone(), asking.pending.approval_id));
                     records.extend(self.run_loop.on_asked(*asking));
                 }
-                Ruling::Refuse(reason, entry) => {
+                Ruling::Refuse(result, entry) => {
                     records.extend(self.run_loop.on_tools_started(one));
                     records.extend(entry.map(Record::Consented));
-                    let result = refused(reason);
                     records.extend(self.run_loop.on_tool_result(call_id, result, now()));
                 }
             }
@@ -185,7 +185,7 @@ impl Driver {
             None => None,
             Some(key) => match self.rule(&call.name, key).await {
                 Ok(rule) => rule,
-                Err(RuleUnknown) => return Ruling::Refuse(UNKNOWN_RULE.to_owned(), None),
+                Err(RuleUnknown) => return Ruling::Refuse(refused(UNKNOWN_RULE.to_owned()), None),
             },
         };
         let question = Question {
@@ -216,15 +216,19 @@ impl Driver {
         match (verdict, proposal) {
             (Verdict::Free, _) => Ruling::Run(None),
             // One that cannot say what it would do may be one that a rule forbids.
-            (Verdict::Allow(_) | Verdict::Ask { .. }, Err(error)) => Ruling::Refuse(error.0, None),
+            (Verdict::Allow(_) | Verdict::Ask { .. }, Err(error)) => {
+                let mut result = refused(error.0);
+                result.outside = self.origins(&context).is_outside(prepared).await;
+                Ruling::Refuse(result, None)
+            }
             (Verdict::Allow(by), Ok(_)) => Ruling::Run(Some(entry(Permission::Allow, by))),
             (Verdict::Deny { message, by }, _) => Ruling::Refuse(
-                format!("{summary}: {message}"),
+                refused(format!("{summary}: {message}")),
                 Some(entry(Permission::Deny, by)),
             ),
             (Verdict::Ask { .. }, Ok(_)) if consent.waiting >= consent::MAX_WAITING => {
                 let denied = entry(Permission::Deny, PermittedBy::Mode);
-                Ruling::Refuse(consent::TOO_MANY.to_owned(), Some(denied))
+                Ruling::Refuse(refused(consent::TOO_MANY.to_owned()), Some(denied))
             }
             (Verdict::Ask { reason }, Ok(proposal)) => {
                 let digest = bound_to(prepared, &proposal);
@@ -302,6 +306,7 @@ impl Driver {
         let asked = self.run_loop.asked(call_id).cloned().ok_or(RunGone)?;
         let mut records = self.run_loop.on_tools_started(one);
         if answer.resolution.decision.permission() == Permission::Allow {
+            records.extend(self.taint_of(call_id));
             self.commit(records).await?;
             let consent = self.consent_state().await?;
             return Ok(Some((asked.digest, consent.tainted_at.is_some())));

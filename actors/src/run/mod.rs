@@ -14,6 +14,7 @@ mod context;
 mod driver;
 mod live_output;
 mod model_call;
+mod origins;
 mod pace;
 mod planning;
 mod subagents;

@@ -179,11 +179,6 @@ impl Driver {
             CallPlan::Run { .. } => None,
         };
         let prepared = self.prepared.get(&call_id).cloned();
-        // A refusal is in our own words.
-        let foreign = refusal.is_none()
-            && prepared
-                .as_ref()
-                .is_some_and(|prepared| prepared.tool.fails_in_foreign_words());
         let live = self.run_loop.asked_by(&call_id).map(|message_id| {
             let piece = OutputOf {
                 origin: self.origin,
@@ -195,15 +190,21 @@ impl Driver {
         let output = live.as_ref().map_or_else(live_output::unseen, Live::output);
         let mut context = self.tool_context(config, &call_id, untrusted, agents, output);
         context.approved = digest.is_some();
+        let origins = self.origins(&context);
         async move {
             let began = Instant::now();
-            let answer = match (refusal, prepared) {
-                (Some(refusal), _) => Err(ToolError(refusal)),
+            let (answer, outside) = match (refusal, prepared) {
+                (Some(refusal), _) => (Err(ToolError(refusal)), false),
                 (None, Some(prepared)) => {
                     files.used_by_call(session_id, &prepared.args).await;
-                    approved_or_free(prepared, digest, context).await
+                    let before = origins.is_outside(&prepared).await;
+                    let answer = approved_or_free(prepared.clone(), digest, context).await;
+                    (answer, before || origins.is_outside(&prepared).await)
                 }
-                (None, None) => Err(ToolError("this call was lost; make it again".to_owned())),
+                (None, None) => (
+                    Err(ToolError("this call was lost; make it again".to_owned())),
+                    false,
+                ),
             };
             if let Some(live) = live {
                 live.finish().await;
@@ -215,9 +216,9 @@ impl Driver {
                     for problem in &kept.problems {
                         text.push_str(&format!("\n[{problem}]"));
                     }
-                    (ToolOutcome::Success, text, output.outside, kept)
+                    (ToolOutcome::Success, text, outside || output.outside, kept)
                 }
-                Err(error) => (ToolOutcome::Failed, error.0, foreign, KeptImages::default()),
+                Err(error) => (ToolOutcome::Failed, error.0, outside, KeptImages::default()),
             };
             let result = CallResult {
                 outcome,

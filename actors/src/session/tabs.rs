@@ -38,6 +38,7 @@ impl SessionActor {
                 waiting: told.waiting.clone(),
             }),
             mode: told.mode,
+            tainted_at: told.tainted_at,
             approvals: told.approvals.iter().map(|it| it.pending.clone()).collect(),
             unknown_calls: told.unknown_calls(),
             can_continue: !self.session.is_closing() && told.can_continue(),

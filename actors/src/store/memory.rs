@@ -52,7 +52,7 @@ pub enum SavedFact {
     Confirmed(Fact),
     Replaced {
         fact: Fact,
-        former: String,
+        former: Fact,
     },
     /// The user has as many facts as there may be.
     Full,

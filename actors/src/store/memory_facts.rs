@@ -86,7 +86,7 @@ pub(super) async fn put(
             Ok(SavedFact::Confirmed(fact))
         }
         (Merge::Replace, Some(known)) => {
-            let former = known.value.clone();
+            let former = known.clone();
             let fact = Fact {
                 created_at: known.created_at,
                 ..fact_of(new)

@@ -129,7 +129,7 @@ impl Store {
     ) -> Result<UnreadMessages, StoreError> {
         use message::Column;
         let moment = self.begin_read().await?;
-        let count = message_count(&moment, id).await?;
+        let (count, tainted_at) = length(&moment, id).await?;
         // Tools are left out here already: what they brought is never read.
         let roles = [name_of(&Role::User)?, name_of(&Role::Assistant)?];
         let start = Func::cust("substr").args([
@@ -166,7 +166,8 @@ impl Store {
                 Role::User => Speaker::User,
                 Role::Assistant | Role::Tool | Role::System => Speaker::Assistant,
             };
-            let said = Said::new(MessageId(id), by, &text.0, at);
+            let mut said = Said::new(MessageId(id), by, &text.0, at);
+            said.tainted = tainted_at.is_some_and(|since| at >= since);
             bytes += said.text.len();
             if bytes > most_bytes && !unread.said.is_empty() {
                 unread.has_more = true;
@@ -240,7 +241,8 @@ impl Store {
     /// [`StoreError::SessionNotFound`], [`StoreError::Unavailable`].
     pub async fn note_unreadable(&self, id: SessionId) -> Result<(), StoreError> {
         let transaction = self.begin_write().await?;
-        let count = to_db(message_count(&transaction, id).await?)?;
+        let (count, _) = length(&transaction, id).await?;
+        let count = to_db(count)?;
         let known = state(&transaction, id).await?;
         let failures = known
             .as_ref()
@@ -262,18 +264,20 @@ impl Store {
     }
 }
 
-async fn message_count(db: &DatabaseTransaction, id: SessionId) -> Result<u64, StoreError> {
-    let count: Option<i64> = session::Entity::find_by_id(id.0)
+/// How many messages a session has, and since when it has read text from outside.
+async fn length(
+    db: &DatabaseTransaction,
+    id: SessionId,
+) -> Result<(u64, Option<DateTime<Utc>>), StoreError> {
+    let found: Option<(i64, Option<DateTime<Utc>>)> = session::Entity::find_by_id(id.0)
         .filter(session::Column::DeletedAt.is_null())
         .select_only()
-        .column(session::Column::MessageCount)
+        .columns([session::Column::MessageCount, session::Column::TaintedAt])
         .into_tuple()
         .one(db)
         .await?;
-    from_db(
-        "sessions.message_count",
-        count.ok_or(StoreError::SessionNotFound)?,
-    )
+    let (count, tainted_at) = found.ok_or(StoreError::SessionNotFound)?;
+    Ok((from_db("sessions.message_count", count)?, tainted_at))
 }
 
 async fn state(

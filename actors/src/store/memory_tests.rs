@@ -70,7 +70,10 @@ async fn newer_facts_win_and_old_values_are_kept(db: TestDb) {
     let SavedFact::Replaced { fact: kept, former } = second.unwrap() else {
         unreachable!("it has another value");
     };
-    assert_eq!((former.as_str(), kept.value.as_str()), ("Kyiv\0", "Lviv"));
+    assert_eq!(
+        (former.value.as_str(), kept.value.as_str()),
+        ("Kyiv\0", "Lviv")
+    );
     assert_eq!((kept.created_at, kept.updated_at), (at(1), at(3)));
     for older_or_equal in [fact("home", "Odesa", 2), fact("home", "Lviv", 4)] {
         let saved = store.save_fact(user, older_or_equal).await.unwrap();
@@ -342,6 +345,20 @@ async fn what_was_said_is_read_in_bounded_pieces_and_without_tools(db: TestDb) {
         [(Speaker::Assistant, "done"), (Speaker::User, "thanks")]
     );
     assert_eq!((rest.up_to, rest.has_more), (5, false));
+    assert!(rest.said.iter().all(|said| !said.tainted));
+
+    // What was said after the session had read text from outside says so.
+    session.write(vec![Write::Tainted(at(4))]).await.unwrap();
+    let rest = store.unread_messages(session.id, 0, 100_000).await.unwrap();
+    let tainted: Vec<_> = rest.said.iter().map(|said| said.tainted).collect();
+    assert_eq!(
+        tainted,
+        rest.said
+            .iter()
+            .map(|said| said.at >= at(4))
+            .collect::<Vec<_>>()
+    );
+    assert!(tainted.contains(&true) && tainted.contains(&false));
 }
 
 async fn a_summary_of_older_facts_is_not_written(db: TestDb) {

@@ -261,6 +261,7 @@ async fn events_refer_to_their_messages_and_are_told_byte_for_byte(db: TestDb) {
             is_subagent: false,
             call_id: CallId::new(),
             duration_ms: 3,
+            outside: false,
             files: Vec::new(),
         },
         ends(&answer),

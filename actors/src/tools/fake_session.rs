@@ -108,9 +108,7 @@ impl MemoryAccess for FakeSession {
         Ok(match known {
             None => SavedByTool::Created,
             Some(known) if known.value == new.value => SavedByTool::Known(known.value),
-            Some(known) => SavedByTool::Replaced {
-                former: known.value,
-            },
+            Some(known) => SavedByTool::Replaced { former: known },
         })
     }
 

@@ -11,8 +11,11 @@ use serde_json::{Value, json};
 use super::arguments::read;
 use super::output::{counted, shortened};
 use super::schema::schema_of;
-use super::{SaveFact, SavedByTool, Tool, ToolContext, ToolError, ToolResult};
+use super::{
+    Proposal, SaveFact, SavedByTool, Tool, ToolContext, ToolError, ToolOutput, ToolResult,
+};
 use crate::domain::memory::{CATEGORIES, FactName, UNCONFIRMED, is_confirmed, search, value};
+use crate::protocol::approval::{Detail, DetailKind};
 use crate::protocol::memory::Fact;
 use crate::protocol::tool::{Effect, ToolSpec};
 
@@ -149,7 +152,7 @@ impl Tool for MemorySearch {
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let SearchArgs { query } = read(args)?;
         let facts = context.memory.facts().await?;
-        Ok(render(&facts, &query).into())
+        Ok(render(&facts, &query))
     }
 }
 
@@ -172,6 +175,7 @@ impl Tool for MemorySave {
             confidence: if context.untrusted { UNCONFIRMED } else { 1.0 },
         };
         let stored = fact.value.clone();
+        let mut outside = false;
         let told = match context.memory.save(fact).await? {
             SavedByTool::Known(known) if known == stored => {
                 return Ok(format!("this was known already: {name}: {known}").into());
@@ -183,13 +187,18 @@ impl Tool for MemorySave {
             }
             SavedByTool::Created => format!("remembered: {name}: {stored}"),
             SavedByTool::Replaced { former } => {
-                format!("remembered: {name}: {stored} (it was: {former})")
+                outside = !is_confirmed(&former);
+                format!("remembered: {name}: {stored} (it was: {})", former.value)
             }
         };
-        Ok(if context.untrusted {
-            format!("{OUTSIDE}\n{told}").into()
-        } else {
-            told.into()
+        Ok(ToolOutput {
+            text: if context.untrusted {
+                format!("{OUTSIDE}\n{told}")
+            } else {
+                told
+            },
+            outside,
+            ..ToolOutput::default()
         })
     }
 }
@@ -204,17 +213,40 @@ impl Tool for MemoryForget {
         Effect::Write
     }
 
+    async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
+        let args: ForgetArgs = read(args.clone())?;
+        let name = FactName::new(&args.category, &args.key).map_err(ToolError)?;
+        let facts = context.memory.facts().await?;
+        let known = facts.iter().find(|fact| FactName::of(fact) == name);
+        let known = known.ok_or_else(|| unknown(&name))?;
+        Ok(Proposal {
+            summary: format!("forget {name}"),
+            details: vec![Detail {
+                label: "what is remembered".to_owned(),
+                kind: DetailKind::Text,
+                text: known.value.clone(),
+            }],
+            // Each is for the user to decide.
+            rule: None,
+            binding: known.value.clone(),
+        })
+    }
+
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: ForgetArgs = read(args)?;
         let name = FactName::new(&args.category, &args.key).map_err(ToolError)?;
         if context.memory.forget(name.clone()).await? {
             Ok(format!("forgotten: {name}").into())
         } else {
-            Err(ToolError(format!(
-                "there is no fact {name}; look for its name with memory_search"
-            )))
+            Err(unknown(&name))
         }
     }
+}
+
+fn unknown(name: &FactName) -> ToolError {
+    ToolError(format!(
+        "there is no fact {name}; look for its name with memory_search"
+    ))
 }
 
 fn spec(name: &str, description: &str, parameters: Value, effect: Effect) -> ToolSpec {
@@ -236,36 +268,49 @@ fn with_categories(mut parameters: Value) -> Value {
     parameters
 }
 
-fn render(facts: &[Fact], query: &str) -> String {
-    let found = search(facts, query);
+/// What nobody confirmed may be in the words of a page that a session had read: a result with
+/// any of it is from outside.
+fn render(facts: &[Fact], query: &str) -> ToolOutput {
+    let mut found = search(facts, query);
     if facts.is_empty() {
-        return "nothing is remembered about the user yet".to_owned();
+        return "nothing is remembered about the user yet".to_owned().into();
     }
     if found.is_empty() {
-        let names: Vec<String> = search(facts, "")
-            .into_iter()
-            .take(NAMES_SHOWN)
+        let mut others = search(facts, "");
+        others.truncate(NAMES_SHOWN);
+        let names: Vec<String> = others
+            .iter()
             .map(|fact| FactName::of(fact).to_string())
             .collect();
-        return format!(
-            "nothing is remembered about \"{}\"; what there is: {}",
-            shortened(query, QUERY_BYTES),
-            names.join(", ")
-        );
+        return ToolOutput {
+            text: format!(
+                "nothing is remembered about \"{}\"; what there is: {}",
+                shortened(query, QUERY_BYTES),
+                names.join(", ")
+            ),
+            outside: !others.into_iter().all(is_confirmed),
+            ..ToolOutput::default()
+        };
     }
-    let mut text = counted(found.len(), "fact");
+    let count = found.len();
+    found.truncate(SHOWN);
+    let mut text = counted(count, "fact");
     text.push(':');
-    for fact in found.iter().take(SHOWN) {
+    for fact in &found {
         // Writing to a string cannot fail.
         let _ = write!(text, "\n{}: {}", FactName::of(fact), fact.value);
         if !is_confirmed(fact) {
             text.push_str(" (unconfirmed)");
         }
     }
-    if found.len() > SHOWN {
-        let _ = write!(text, "\nand {} more; use more words", found.len() - SHOWN);
+    if count > SHOWN {
+        let _ = write!(text, "\nand {} more; use more words", count - SHOWN);
     }
-    text
+    ToolOutput {
+        text,
+        outside: !found.into_iter().all(is_confirmed),
+        ..ToolOutput::default()
+    }
 }
 
 #[cfg(test)]

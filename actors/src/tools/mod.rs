@@ -105,10 +105,10 @@ pub trait Tool: Send + Sync + Debug + 'static {
         Ok(Proposal::of_arguments(&self.spec().name, args))
     }
 
-    /// Whether what a failed call says may be in somebody else's words, those of a server or a
-    /// program: they are data as much as what a call gives back from outside.
-    fn fails_in_foreign_words(&self) -> bool {
-        false
+    /// Where what this very call says comes from, be it a result or an error. `args` has passed
+    /// the schema.
+    fn provenance(&self, _args: &Value) -> Provenance {
+        Provenance::Own
     }
 
     /// Runs the call. `args` has passed the schema. The caller races it against the
@@ -123,14 +123,27 @@ pub trait Tool: Send + Sync + Debug + 'static {
 /// to do.
 pub type ToolResult = Result<ToolOutput, ToolError>;
 
+/// Where a text comes from. What came from outside stays from outside, whoever reads, copies or
+/// quotes it (DESIGN section 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provenance {
+    /// Navi's own words, and those of the model.
+    Own,
+    /// The session's workspace: from outside as soon as anything that is has come into the
+    /// session, since a file there may be a copy of it.
+    Workspace,
+    /// The web, another machine, a program beyond the sandbox, a file that was sent in.
+    Outside,
+}
+
 /// What a call that did what was asked gives back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolOutput {
     pub text: String,
     /// Put before the model beside the text.
     pub images: Vec<ToolImage>,
-    /// Whether the text came from outside: from the web, another machine, a file that was sent
-    /// in. It is data, whatever it says (DESIGN section 6).
+    /// Whether something in the text came from outside although [`Tool::provenance`] does not
+    /// say so: a hit among others, what a child read.
     pub outside: bool,
 }
 
@@ -140,18 +153,6 @@ pub struct ToolImage {
     /// As in `image/png`.
     pub media_type: String,
     pub bytes: Vec<u8>,
-}
-
-impl ToolOutput {
-    /// A text that came from outside.
-    #[must_use]
-    pub fn outside(text: String) -> Self {
-        Self {
-            text,
-            outside: true,
-            ..Self::default()
-        }
-    }
 }
 
 impl From<String> for ToolOutput {
@@ -323,12 +324,12 @@ pub struct SaveFact {
 }
 
 /// What became of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum SavedByTool {
     /// Nothing: this value was known and stays, be it the same, or one that is more certain.
     Known(String),
     Created,
     Replaced {
-        former: String,
+        former: Fact,
     },
 }

@@ -22,7 +22,7 @@ use super::todo::TodoTool;
 use super::view_image::ViewImage;
 use super::web_fetch::WebFetch;
 use super::web_search::WebSearch;
-use super::{Audience, Tool, ToolError};
+use super::{Audience, Provenance, Tool, ToolError};
 use crate::protocol::ids::SessionId;
 use crate::protocol::tool::{Effect, ListedTool, ToolSource, ToolSpec};
 
@@ -69,6 +69,8 @@ pub struct PreparedCall {
     pub effect: Effect,
     /// Whether it may run beside others that may.
     pub side_by_side: bool,
+    /// Where what it says comes from.
+    pub provenance: Provenance,
 }
 
 impl Registry {
@@ -244,6 +246,7 @@ impl Registry {
         Ok(PreparedCall {
             effect: tool.effect(&args),
             side_by_side: tool.side_by_side(&args),
+            provenance: tool.provenance(&args),
             tool: Arc::clone(tool),
             args,
         })

@@ -11,7 +11,7 @@ use super::{ToolContext, ToolError};
 use crate::protocol::ids::CallId;
 
 /// The folder in the session's workspace.
-pub(super) const FOLDER: &str = "tool_output";
+const FOLDER: &str = "tool_output";
 
 /// A result as the model gets it. One that is too long is cut in the middle, and kept whole in
 /// the session's workspace; where that fails it is only cut. Blocks.

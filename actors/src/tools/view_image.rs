@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::arguments::read;
 use super::output::{counted, human_size, shortened, visible};
 use super::schema::schema_of;
-use super::{Tool, ToolContext, ToolError, ToolImage, ToolOutput, ToolResult};
+use super::{Provenance, Tool, ToolContext, ToolError, ToolImage, ToolOutput, ToolResult};
 use crate::documents;
 use crate::domain::files::FILES_DIR;
 use crate::protocol::tool::{Effect, ToolSpec};
@@ -77,6 +77,11 @@ impl Tool for ViewImage {
         Effect::Read
     }
 
+    // What is written in a picture is as little an order as what is written in a file.
+    fn provenance(&self, _: &Value) -> Provenance {
+        Provenance::Workspace
+    }
+
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: ViewArgs = read(args)?;
         if !context.sees_images {
@@ -106,8 +111,7 @@ impl Tool for ViewImage {
                 media_type: image.media_type.to_owned(),
                 bytes: image.bytes,
             }],
-            // What is written in a picture is as little an order as what is written in a file.
-            outside: true,
+            ..ToolOutput::default()
         })
     }
 }

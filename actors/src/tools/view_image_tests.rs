@@ -13,7 +13,7 @@ async fn view(workspace: &Path, path: &str) -> ToolResult {
 }
 
 #[tokio::test]
-async fn an_image_comes_back_made_anew_and_as_something_from_outside() {
+async fn an_image_comes_back_made_anew() {
     let dir = TempDir::new().unwrap();
     std::fs::create_dir(dir.path().join("uploads")).unwrap();
     let mut png = fixtures::png(40, 20);
@@ -21,7 +21,6 @@ async fn an_image_comes_back_made_anew_and_as_something_from_outside() {
     std::fs::write(dir.path().join("uploads/a.png"), &png).unwrap();
     let output = view(dir.path(), "./uploads/a.png").await.unwrap();
     assert!(output.text.contains("(40×20 pixels"), "{}", output.text);
-    assert!(output.outside);
     assert_eq!(output.images.len(), 1);
     assert!(!output.images[0].bytes.ends_with(b"pixels"), "made anew");
     assert_eq!(output.images[0].media_type, "image/png");

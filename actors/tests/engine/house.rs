@@ -35,7 +35,7 @@ use navi_actors::tools::spawn_agent::SpawnAgent;
 use navi_actors::tools::switch_profile::SwitchProfile;
 use navi_actors::tools::todo::TodoTool;
 use navi_actors::tools::{
-    Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolOutput, ToolResult,
+    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -363,8 +363,8 @@ impl Tool for Page {
         Effect::Read
     }
 
-    fn fails_in_foreign_words(&self) -> bool {
-        true
+    fn provenance(&self, _: &Value) -> Provenance {
+        Provenance::Outside
     }
 
     async fn call(&self, args: Value, _: ToolContext) -> ToolResult {
@@ -372,7 +372,7 @@ impl Tool for Page {
         if args["fails"] == true {
             return Err(ToolError(text));
         }
-        Ok(ToolOutput::outside(text))
+        Ok(text.into())
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use navi_actors::llm::LlmError;
 use navi_actors::memory::MemoryTimes;
 use navi_actors::protocol::chat::{ChatMessage, ChatRequest};
+use navi_actors::protocol::command::Decision;
 use navi_actors::protocol::ids::SessionId;
 use navi_actors::protocol::memory::MemoryOverview;
 use navi_actors::protocol::message::Role;
@@ -263,6 +264,15 @@ fn the_tools_find_save_and_forget() {
         )]);
         house.script(text("forgotten"));
         house.say(session, "Forget my sister's name").await;
+        let request = tab.until("approval_requested").await.pop().unwrap();
+        assert_eq!(request["request"]["summary"], "forget people/sister_name");
+        assert_eq!(request["request"]["details"][0]["text"], "Олена");
+        let id = serde_json::from_value(request["approval_id"].clone()).unwrap();
+        let engine = &house.engine;
+        engine
+            .approve(house.user, session, id, Decision::Once.into())
+            .await
+            .unwrap();
         tab.until("stream_end").await;
         assert!(memory.facts(house.user).await.unwrap().is_empty());
         assert_eq!(memory.summary(house.user).await, None);

@@ -239,6 +239,7 @@ impl Session {
                 queue: Vec::new(),
                 run: None,
                 mode: ConsentMode::Edits,
+                tainted_at: None,
                 approvals: Vec::new(),
                 can_continue: false,
                 reason: None,

@@ -11,7 +11,8 @@
 //! egress and host ask in every mode, since that text may be what led to the call; a rule
 //! lifts this only where its user gave it in this very session after it read that text, knowing
 //! what the session had read. Calls that only read, and those that change nothing but the
-//! session's own list and notes, are never asked about.
+//! session's own list and notes, are never asked about. What is forgotten of the user asks in
+//! every mode, too; a plain run that may do anything may do that as long as it is not tainted.
 
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
@@ -40,6 +41,9 @@ const OWN_STATE: [&str; 5] = [
     "memory_search",
     "spawn_agent",
 ];
+
+/// Tools that take the user's explicit word in every mode, and of which no rule can be made (SPEC section 9).
+const BY_WORD: [&str; 1] = ["memory_forget"];
 
 /// A request for consent, and what only Navi needs to know of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,7 +129,8 @@ pub fn decide(question: &Question<'_>) -> Verdict {
         };
     }
     let leaves = effect >= Effect::Egress;
-    let tainted_at = tainted_at.filter(|_| leaves);
+    let by_word = BY_WORD.contains(&tool);
+    let tainted_at = tainted_at.filter(|_| leaves || by_word);
     let knowing = |rule: Rule| tainted_at.is_none_or(|at| rule.given_here > Some(at));
     if rule.is_some_and(knowing) {
         return Verdict::Allow(PermittedBy::Rule);
@@ -136,8 +141,8 @@ pub fn decide(question: &Question<'_>) -> Verdict {
     };
     let asks = match mode {
         ConsentMode::Ask => true,
-        ConsentMode::Edits => leaves,
-        ConsentMode::Auto => false,
+        ConsentMode::Edits => leaves || by_word,
+        ConsentMode::Auto => by_word && consent != PlainConsent::Allow,
     };
     if !asks && tainted_at.is_none() {
         return Verdict::Allow(PermittedBy::Mode);
@@ -149,12 +154,13 @@ pub fn decide(question: &Question<'_>) -> Verdict {
         };
     }
     Verdict::Ask {
-        reason: reason(effect, tainted_at.is_some()),
+        reason: reason(tool, effect, tainted_at.is_some()),
     }
 }
 
-fn reason(effect: Effect, tainted: bool) -> String {
+fn reason(tool: &str, effect: Effect, tainted: bool) -> String {
     let what = match effect {
+        _ if BY_WORD.contains(&tool) => "what is forgotten does not come back",
         Effect::Read | Effect::Write => "this session asks before anything is changed",
         Effect::Egress => "it sends something out of this machine",
         Effect::Host => "it can change things on this machine outside the session's own folder",

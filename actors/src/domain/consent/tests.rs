@@ -67,6 +67,26 @@ fn what_only_reads_and_the_sessions_own_state_are_never_asked_about() {
 }
 
 #[test]
+fn forgetting_takes_the_users_word_in_every_mode() {
+    for mode in [ConsentMode::Ask, ConsentMode::Edits, ConsentMode::Auto] {
+        for tainted_at in [None, Some(at(1))] {
+            let forgets = Question {
+                tool: "memory_forget",
+                tainted_at,
+                ..question(Effect::Write, mode)
+            };
+            assert!(asks(&forgets), "{mode:?} {tainted_at:?}");
+            let allowed = Question {
+                consent: PlainConsent::Allow,
+                ..forgets
+            };
+            let may = matches!(decide(&allowed), Verdict::Allow(PermittedBy::Mode));
+            assert_eq!(may, tainted_at.is_none(), "{mode:?} {tainted_at:?}");
+        }
+    }
+}
+
+#[test]
 fn after_text_from_outside_egress_and_host_ask_in_every_mode() {
     for effect in [Effect::Egress, Effect::Host] {
         let tainted = Question {

@@ -2,7 +2,9 @@
 //!
 //! Only what the user said is believed. What the assistant said is shown, shortened, so that
 //! the user's words make sense; a fact that stands in it and not in the user's words is
-//! dropped. Results of tools are never shown: a web page must not write the memory.
+//! dropped. Results of tools are never shown: a web page must not write the memory. Nor is what
+//! the assistant said once the session had read text from outside, and what is found there
+//! counts as certain only where one message of the user holds all of its words.
 
 use std::fmt::Write as _;
 
@@ -66,6 +68,8 @@ pub struct Said {
     pub by: Speaker,
     /// Shortened to [`USER_CHARS`] or [`ASSISTANT_CHARS`].
     pub text: String,
+    /// The session had read text from outside by then: the assistant may be repeating it.
+    pub tainted: bool,
     pub at: DateTime<Utc>,
 }
 
@@ -81,6 +85,7 @@ impl Said {
             message_id,
             by,
             text: cut_chars(text.trim(), most).to_owned(),
+            tainted: false,
             at,
         }
     }
@@ -137,7 +142,10 @@ pub fn prompt(said: &[Said], known: &[Fact], most_bytes: usize) -> Vec<ChatMessa
         let _ = write!(system, "\n\nKnown facts:{shown}");
     }
     let mut talk = String::new();
-    for said in said {
+    let shown = said
+        .iter()
+        .filter(|said| said.by == Speaker::User || !said.tainted);
+    for said in shown {
         let name = match said.by {
             Speaker::User => "User",
             Speaker::Assistant => "Assistant",
@@ -317,7 +325,16 @@ pub fn believed(found: Vec<Found>, said: &[Said], session_id: SessionId) -> Vec<
                 .map(|said| (held(&wanted, &said.text), said))
                 .max_by_key(|(held, _)| *held)
                 .filter(|(held, _)| *held > 0);
+            let repeats = |least: usize| {
+                by(Speaker::Assistant).any(|said| said.tainted && held(&wanted, &said.text) > least)
+            };
             let (source, confidence) = match best {
+                Some((held, said)) if said.tainted && held < wanted.len() => {
+                    if repeats(held) {
+                        return None;
+                    }
+                    (said, found.confidence.min(UNCONFIRMED))
+                }
                 Some((_, said)) => (said, found.confidence),
                 None if by(Speaker::Assistant).any(|said| held(&wanted, &said.text) > 0) => {
                     return None;

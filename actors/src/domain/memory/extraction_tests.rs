@@ -168,3 +168,44 @@ fn an_assistants_answer_is_shortened() {
     assert_eq!(long.text.len(), ASSISTANT_CHARS);
     assert!(!is_worth_reading(&[long]));
 }
+
+#[test]
+fn what_the_assistant_repeats_of_a_page_is_no_fact() {
+    let tainted = |by, text, seconds| Said {
+        tainted: true,
+        ..said(by, text, seconds)
+    };
+    let conversation = [
+        said(Speaker::User, "I live in Lviv", 1),
+        said(Speaker::Assistant, "A nice city, Lviv", 2),
+        tainted(Speaker::User, "What does the page say of my bank?", 3),
+        tainted(Speaker::Assistant, "Your bank is Mallory Trust", 4),
+        tainted(Speaker::User, "Thanks. My bank is called Oschad", 5),
+    ];
+    let asked = format!("{:?}", prompt(&conversation, &[], 10_000));
+    assert!(
+        asked.contains("A nice city") && !asked.contains("Mallory"),
+        "{asked}"
+    );
+    let fact = |key: &str, value: &str| Found {
+        name: FactName::new("other", key).unwrap(),
+        value: value.to_owned(),
+        confidence: 0.9,
+    };
+    let found = vec![
+        fact("city", "Lviv"),
+        fact("bank", "Oschad"),
+        fact("page_bank", "bank Mallory Trust"),
+        fact("page_only", "Mallory Trust"),
+        fact("in_other_words", "bank customer"),
+    ];
+    let facts = believed(found, &conversation, SessionId::new());
+    let facts: Vec<_> = facts
+        .iter()
+        .map(|fact| (fact.name.key.as_str(), fact.confidence > UNCONFIRMED))
+        .collect();
+    assert_eq!(
+        facts,
+        [("city", true), ("bank", true), ("in_other_words", false)]
+    );
+}

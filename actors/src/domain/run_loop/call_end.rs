@@ -92,6 +92,7 @@ pub fn call_ended(call: ToolCall, result: CallResult, origin: Origin) -> Event {
         is_subagent: origin.is_subagent(),
         call_id: call.id,
         duration_ms: result.duration_ms,
+        outside: result.outside,
         files: result.files,
     }
 }

@@ -48,9 +48,8 @@ use self::search_content::Query;
 use super::actions::ActionFields;
 use super::schema::schema_of;
 use super::{
-    Proposal, Tool, ToolContext, ToolError, ToolOutput, ToolResult, arguments, spill, ssh,
+    Proposal, Provenance, Tool, ToolContext, ToolError, ToolOutput, ToolResult, arguments,
 };
-use crate::domain::files::FILES_DIR;
 use crate::protocol::ids::{CallId, RunId};
 use crate::protocol::tool::{Effect, ToolSpec};
 
@@ -159,6 +158,14 @@ impl Filesystem {
         }
     }
 
+    /// Whether a call may reach beyond the workspace.
+    fn leads_outside(&self, args: &Value) -> bool {
+        ["path", "to"]
+            .iter()
+            .filter_map(|field| args[*field].as_str())
+            .any(|path| self.access.leads_outside(path))
+    }
+
     /// Runs work that blocks. A caller that gives up drops this future; the guard tells the
     /// blocking thread, which looks at the token between files and before each change.
     async fn run<T: Send + 'static>(
@@ -199,11 +206,20 @@ impl Tool for Filesystem {
         if let Some("list" | "read" | "search_names" | "search_content") = args["action"].as_str() {
             return Effect::Read;
         }
-        let outside = ["path", "to"]
-            .iter()
-            .filter_map(|field| args[*field].as_str())
-            .any(|path| self.access.leads_outside(path));
-        if outside { Effect::Host } else { Effect::Write }
+        if self.leads_outside(args) {
+            Effect::Host
+        } else {
+            Effect::Write
+        }
+    }
+
+    fn provenance(&self, args: &Value) -> Provenance {
+        let tells_nothing = matches!(args["action"].as_str(), Some("write" | "delete"));
+        match (self.leads_outside(args), tells_nothing) {
+            (true, true) => Provenance::Own,
+            (true, false) => Provenance::Outside,
+            (false, _) => Provenance::Workspace,
+        }
     }
 
     async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
@@ -215,51 +231,9 @@ impl Tool for Filesystem {
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: FilesystemArgs = arguments::read(args)?;
         let (run_id, call_id) = (context.run_id, context.call_id.clone());
-        self.run(&context, move |reach| {
-            let from_outside = handles_foreign(reach, &args);
-            let text = act(reach, args, run_id, &call_id)?;
-            Ok(ToolOutput {
-                outside: from_outside || shows_foreign(&text),
-                text,
-                ..ToolOutput::default()
-            })
-        })
-        .await
+        let work = self.run(&context, move |reach| act(reach, args, run_id, &call_id));
+        work.await.map(ToolOutput::from)
     }
-}
-
-/// Folders of the workspace with what was sent in, and with long results of other tools.
-const FOREIGN: [&str; 3] = [FILES_DIR, spill::FOLDER, ssh::OUTPUTS];
-
-/// Whether a call reads, finds or moves what came from outside. Moved elsewhere it would be
-/// taken for the session's own.
-fn handles_foreign(reach: &Reach, args: &FilesystemArgs) -> bool {
-    let takes = matches!(
-        args.action,
-        Action::Read | Action::SearchContent | Action::Move
-    );
-    let Some(path) = args.path.as_deref().filter(|_| takes) else {
-        return false;
-    };
-    let Ok(Spot { root, path }) = reach.spot(path) else {
-        return false;
-    };
-    // By a link, too.
-    let real = root.dir.canonicalize(path.as_path());
-    let real = real.unwrap_or_else(|_| path.as_path().to_owned());
-    let lies_in = |folder: &str| real.starts_with(folder) || path.prefix().starts_with(folder);
-    root.outside.is_none() && FOREIGN.into_iter().any(lies_in)
-}
-
-/// Whether a search through more than that came upon it.
-fn shows_foreign(text: &str) -> bool {
-    let lies_in = |line: &str, folder: &str| {
-        let rest = line.strip_prefix(folder);
-        rest.is_some_and(|rest| rest.starts_with('/'))
-    };
-    text.lines()
-        .skip(1)
-        .any(|line| line.contains(": ") && FOREIGN.into_iter().any(|folder| lies_in(line, folder)))
 }
 
 /// What an action gives back.

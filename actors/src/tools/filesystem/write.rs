@@ -80,7 +80,10 @@ pub(super) fn write(
                 human_size(before.size())
             );
             let changed = difference(before.bytes(), content.as_bytes(), diff::RESULT_BYTES);
-            if let (Before::Content(_), Some(changed)) = (before, changed) {
+            // Beside the workspace a write tells nothing of what stood there: that is text from
+            // outside.
+            let tells = spot.root.outside.is_none();
+            if let (Before::Content(_), Some(changed), true) = (before, changed, tells) {
                 text.push_str(":\n");
                 text.push_str(&changed);
             }

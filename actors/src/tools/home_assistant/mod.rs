@@ -23,7 +23,7 @@ use super::net::key::ApiKey;
 use super::schema::schema_of;
 use super::spill::bounded_for;
 use super::{
-    Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolOutput, ToolResult, arguments,
+    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
 };
 use crate::protocol::approval::{Detail, DetailKind};
 use crate::protocol::tool::{Effect, ToolSpec};
@@ -181,8 +181,8 @@ impl Tool for HomeAssistant {
         })
     }
 
-    fn fails_in_foreign_words(&self) -> bool {
-        true
+    fn provenance(&self, _: &Value) -> Provenance {
+        Provenance::Outside
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
@@ -192,7 +192,7 @@ impl Tool for HomeAssistant {
         match text {
             Ok(text) => {
                 let text = bounded_for(api.without_token(&text), &context).await?;
-                Ok(ToolOutput::outside(text))
+                Ok(text.into())
             }
             Err(error) => Err(ToolError(api.without_token(&error.0))),
         }

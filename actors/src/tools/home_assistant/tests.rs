@@ -165,10 +165,7 @@ fn here() -> ToolContext {
 
 async fn answer(server: &MockServer, args: Value) -> String {
     match tool(server, TOKEN).call(args, here()).await {
-        Ok(output) => {
-            assert!(output.outside);
-            output.text
-        }
+        Ok(output) => output.text,
         Err(error) => format!("error: {error}"),
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn read(answer: CallToolResult, context: &ToolContext) -> ToolResult 
             text
         },
         images,
-        outside: true,
+        ..ToolOutput::default()
     })
 }
 

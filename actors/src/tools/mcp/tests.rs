@@ -175,7 +175,7 @@ impl House {
 }
 
 #[tokio::test]
-async fn a_servers_tool_is_called_and_what_it_gives_is_from_outside() {
+async fn a_servers_tool_is_called() {
     let house = House::open(&wild("well", &[])).await;
     let effects: Vec<_> = house
         .listing
@@ -195,7 +195,7 @@ async fn a_servers_tool_is_called_and_what_it_gives_is_from_outside() {
         .await
         .unwrap();
     assert_eq!(answer.text, "hello\n[1 image here]\n[note://1]\na note");
-    assert_eq!((answer.images.len(), answer.outside), (1, true));
+    assert_eq!(answer.images.len(), 1);
     let wrong = house
         .call("mcp__wild__echo", json!({"text": [1]}))
         .await

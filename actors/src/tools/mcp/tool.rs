@@ -17,7 +17,9 @@ use crate::protocol::tool::{Effect, ToolSpec};
 use crate::tools::extension_schema;
 use crate::tools::output::{shortened, visible};
 use crate::tools::trust::Trust;
-use crate::tools::{Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolResult, ToolSource};
+use crate::tools::{
+    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, ToolSource,
+};
 
 /// The call's own limit ends it, and tells the server; that of the run comes a little later.
 const MARGIN: Duration = Duration::from_secs(5);
@@ -193,8 +195,8 @@ impl Tool for McpTool {
         })
     }
 
-    fn fails_in_foreign_words(&self) -> bool {
-        true
+    fn provenance(&self, _: &Value) -> Provenance {
+        Provenance::Outside
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {

@@ -37,7 +37,7 @@ use super::actions::ActionFields;
 use super::output::{RESULT_LIMIT_BYTES, cut_middle, human_size, shortened};
 use super::schema::schema_of;
 use super::{
-    Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolOutput, ToolResult, arguments,
+    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
 };
 use crate::protocol::approval::{Detail, DetailKind};
 use crate::protocol::ids::SessionId;
@@ -50,7 +50,7 @@ const NOT_SET_UP: &str = "no host is set up: the user has to name hosts in ssh_h
     data directory, or set SSH_HOSTS_FILE to such a file, and start Navi anew; say so to the user";
 
 /// The folder in the session's workspace where long outputs are kept.
-pub(super) const OUTPUTS: &str = "outputs";
+const OUTPUTS: &str = "outputs";
 
 /// As many hosts as the description names; list_hosts has them all.
 const DESCRIBED_HOSTS: usize = 20;
@@ -170,7 +170,7 @@ impl Ssh {
         let output = ran.output;
         if output.total_bytes == 0 {
             text.push_str("; no output");
-            return Ok(ToolOutput::outside(text));
+            return Ok(text.into());
         }
         if output.text.len() > RESULT_LIMIT_BYTES {
             let call = context.call_id.to_string();
@@ -192,7 +192,7 @@ impl Ssh {
         }
         text.push_str("\n\n");
         text.push_str(&cut_middle(&output.text, RESULT_LIMIT_BYTES));
-        Ok(ToolOutput::outside(text))
+        Ok(text.into())
     }
 
     async fn upload(
@@ -228,13 +228,13 @@ impl Ssh {
         let to = (sink, &path);
         let size =
             transfer::download(channel, &from, to, self.transfer_bytes, &context.output).await?;
-        // The sentence is ours, but with it a text from outside has come in.
-        Ok(ToolOutput::outside(format!(
+        Ok(format!(
             "downloaded {} from {} to the workspace's file `{}`",
             human_size(size),
             host.name,
             path.shown()
-        )))
+        )
+        .into())
     }
 
     fn list(&self) -> String {
@@ -344,6 +344,13 @@ impl Tool for Ssh {
             binding: json!([host.login(), host.key, host.agent, offered.binding, digest])
                 .to_string(),
         })
+    }
+
+    fn provenance(&self, args: &Value) -> Provenance {
+        match args["action"].as_str() {
+            Some("list_hosts") => Provenance::Own,
+            _ => Provenance::Outside,
+        }
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {

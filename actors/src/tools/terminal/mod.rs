@@ -24,7 +24,7 @@ use super::actions::ActionFields;
 use super::arguments;
 use super::sandbox::{Fence, Sandbox, SandboxConfig};
 use super::schema::schema_of;
-use super::{Proposal, Tool, ToolContext, ToolError, ToolResult};
+use super::{Proposal, Provenance, Tool, ToolContext, ToolError, ToolResult};
 use crate::protocol::ids::SessionId;
 use crate::protocol::tool::{Effect, ToolSpec};
 
@@ -165,6 +165,14 @@ impl Tool for Terminal {
             Some("look" | "list") => Effect::Read,
             Some("end") => Effect::Write,
             _ => self.effect_of_run(),
+        }
+    }
+
+    // Without a fence it may have read anything, from anywhere.
+    fn provenance(&self, _: &Value) -> Provenance {
+        match self.effect_of_run() {
+            Effect::Host => Provenance::Outside,
+            Effect::Read | Effect::Write | Effect::Egress => Provenance::Workspace,
         }
     }
 

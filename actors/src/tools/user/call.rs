@@ -18,7 +18,7 @@ use crate::tools::output::{human_size, visible};
 use crate::tools::spill::bounded;
 use crate::tools::trust::Trust;
 use crate::tools::{
-    Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolOutput, ToolResult, ToolSource,
+    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, ToolSource,
 };
 
 /// As much as a tool may write to standard output.
@@ -78,11 +78,6 @@ impl UserTool {
             sha256,
             workshop,
         }
-    }
-
-    /// One that reaches out brings back what others wrote.
-    fn reaches_out(&self) -> bool {
-        self.manifest.effect >= Effect::Egress
     }
 
     fn refuse_untrusted(&self) -> Result<(), ToolError> {
@@ -155,8 +150,8 @@ impl Tool for UserTool {
         })
     }
 
-    fn fails_in_foreign_words(&self) -> bool {
-        self.reaches_out()
+    fn provenance(&self, _: &Value) -> Provenance {
+        Provenance::Outside
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
@@ -193,11 +188,7 @@ impl Tool for UserTool {
         let text = tokio::task::spawn_blocking(move || bounded(text, &workspace, &call_id))
             .await
             .map_err(|_| ToolError("the result was lost; call the tool again".to_owned()))?;
-        Ok(ToolOutput {
-            text,
-            outside: self.reaches_out(),
-            ..ToolOutput::default()
-        })
+        Ok(text.into())
     }
 }
 

@@ -24,7 +24,8 @@ use super::net::url::{authority, parse};
 use super::output::shortened;
 use super::schema::schema_of;
 use super::{
-    Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolOutput, ToolResult, arguments,
+    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolOutput, ToolResult,
+    arguments,
 };
 use crate::protocol::approval::{Detail, DetailKind};
 use crate::protocol::tool::{Effect, ToolSpec};
@@ -162,6 +163,10 @@ impl Tool for WebFetch {
         })
     }
 
+    fn provenance(&self, _: &Value) -> Provenance {
+        Provenance::Outside
+    }
+
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: WebFetchArgs = arguments::read(args)?;
         let found = tokio::time::timeout(self.limits.whole, self.page(&args, &context))
@@ -173,10 +178,11 @@ impl Tool for WebFetch {
                 )))
             })?;
         match found {
-            Found::Redirected(to) => Ok(ToolOutput::outside(format!(
+            Found::Redirected(to) => Ok(format!(
                 "not followed: this address leads to another host, {to}\nCall web_fetch with that address if it is what you want."
-            ))),
-            Found::Page(page) => shown(&page, args.start.unwrap_or(0)).map(ToolOutput::outside),
+            )
+            .into()),
+            Found::Page(page) => shown(&page, args.start.unwrap_or(0)).map(ToolOutput::from),
         }
     }
 }

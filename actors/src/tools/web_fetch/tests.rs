@@ -40,7 +40,7 @@ async fn fetched(server: &MockServer, at: &str) -> ToolResult {
 }
 
 #[tokio::test]
-async fn a_page_comes_as_markdown_from_outside() {
+async fn a_page_comes_as_markdown() {
     let page = "<title>Hello</title><h1>Hello</h1><p>A <b>page</b> &amp; a <a href='/x'>link</a>.";
     let server = server(
         "/a",
@@ -48,7 +48,6 @@ async fn a_page_comes_as_markdown_from_outside() {
     )
     .await;
     let output = fetched(&server, "/a#part").await.unwrap();
-    assert!(output.outside);
     let expected = format!(
         "Title: Hello\nAddress: {0}/a\n\n# Hello\n\nA **page** & a [link]({0}/x).",
         server.uri()
@@ -246,11 +245,7 @@ async fn redirects_of_one_host_are_followed_and_others_told() {
     let error = fetched(&server, "/loop").await.unwrap_err().to_string();
     assert!(error.contains("redirects more than 10 times"), "{error}");
     let output = fetched(&server, "/away").await.unwrap();
-    assert!(
-        output.outside && output.text.starts_with("not followed"),
-        "{}",
-        output.text
-    );
+    assert!(output.text.starts_with("not followed"), "{}", output.text);
     assert!(output.text.contains(&elsewhere.uri()), "{}", output.text);
     assert!(elsewhere.received_requests().await.unwrap().is_empty());
 }

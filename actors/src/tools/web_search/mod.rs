@@ -20,7 +20,7 @@ use self::engine::{Found, SearchError};
 use super::output::shortened;
 use super::schema::schema_of;
 use super::{
-    Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolOutput, ToolResult, arguments,
+    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
 };
 use crate::protocol::approval::{Detail, DetailKind};
 use crate::protocol::tool::{Effect, ToolSpec};
@@ -122,8 +122,8 @@ impl Tool for WebSearch {
         })
     }
 
-    fn fails_in_foreign_words(&self) -> bool {
-        true
+    fn provenance(&self, _: &Value) -> Provenance {
+        Provenance::Outside
     }
 
     async fn call(&self, args: Value, _: ToolContext) -> ToolResult {
@@ -140,7 +140,7 @@ impl Tool for WebSearch {
             .await
             .unwrap_or(Err(SearchError::TooSlow))
             .map_err(|error| ToolError(error.told(engine)))?;
-        Ok(ToolOutput::outside(render(query, &found, most)))
+        Ok(render(query, &found, most).into())
     }
 }
 

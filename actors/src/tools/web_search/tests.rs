@@ -56,7 +56,6 @@ async fn searxng_finds() {
         .await;
     let engine = SearchEngine::searxng(base(&server, "/sx/"));
     let output = found(engine.clone(), cats()).await.unwrap();
-    assert!(output.outside);
     assert_eq!(
         output.text,
         "Answer: 42\n\n1. Cats\n   https://cats.example/\n   (2024-05-01) All about cats & more\n2. Dogs\n   https://dogs.example/"
