@@ -1,8 +1,9 @@
 //! `navi read-document TYPE`: the process in which one document is read.
 //!
 //! The service starts it without an environment, hands it the document on standard input and
-//! ends it when it takes too long. It bounds itself before it reads a byte: what it parses may
-//! have been made to fill all memory.
+//! ends it when it takes too long. It bounds itself before it reads a byte, and gives up
+//! everything but its two streams: what it parses may have been made to fill all memory, or to
+//! take its reader over.
 
 use std::process::ExitCode;
 
@@ -34,6 +35,11 @@ pub(crate) fn run(media_type: &str) -> ExitCode {
         };
         // A limit that this system lacks; the service's own time limit still holds.
         let _ = setrlimit(resource, limit);
+    }
+    #[cfg(target_os = "linux")]
+    if navi_actors::tools::sandbox::seal().is_err() {
+        // A document is read confined or not at all, as a command runs.
+        return ExitCode::FAILURE;
     }
     match documents::serve(media_type, std::io::stdin(), std::io::stdout()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use navi_actors::tools::filesystem::{Allowed, FileAccess};
+use navi_actors::tools::filesystem::{Allowed, FileAccess, WorkspaceLimits};
 
 use super::read::{self, Reader};
 use super::{keys, platform_data_dir};
@@ -35,6 +35,17 @@ pub(super) fn access(r: &mut Reader<'_>, base: &Path) -> Option<FileAccess> {
         closed,
         sessions_dir,
         home,
+        workspace: workspace(r)?,
+    })
+}
+
+/// What a workspace may hold, whoever fills it.
+pub(super) fn workspace(r: &mut Reader<'_>) -> Option<WorkspaceLimits> {
+    let megabytes = r.required(&keys::WORKSPACE_SIZE, read::number(1_u64..=16_777_216));
+    let entries = r.required(&keys::WORKSPACE_FILES, read::number(10_u64..=100_000_000));
+    Some(WorkspaceLimits {
+        bytes: megabytes? << 20,
+        entries: entries?,
     })
 }
 

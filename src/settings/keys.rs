@@ -94,6 +94,20 @@ pub(crate) const SANDBOX_USER: Key = key("tools.sandbox_user", "NAVI_SANDBOX_USE
 pub(crate) const SANDBOX_READ: Key = key("tools.sandbox_read_paths", "NAVI_SANDBOX_READ_PATHS");
 pub(crate) const SANDBOX_MEMORY: Key = key("tools.sandbox_memory_mb", "NAVI_SANDBOX_MEMORY_MB");
 pub(crate) const SANDBOX_PROCESSES: Key = key("tools.sandbox_processes", "NAVI_SANDBOX_PROCESSES");
+pub(crate) const SANDBOX_SESSION_MEMORY: Key = key(
+    "tools.sandbox_session_memory_mb",
+    "NAVI_SANDBOX_SESSION_MEMORY_MB",
+);
+pub(crate) const SANDBOX_SESSION_PROCESSES: Key = key(
+    "tools.sandbox_session_processes",
+    "NAVI_SANDBOX_SESSION_PROCESSES",
+);
+pub(crate) const SANDBOX_ALL_MEMORY: Key =
+    key("tools.sandbox_all_memory_mb", "NAVI_SANDBOX_ALL_MEMORY_MB");
+pub(crate) const SANDBOX_ALL_PROCESSES: Key =
+    key("tools.sandbox_all_processes", "NAVI_SANDBOX_ALL_PROCESSES");
+pub(crate) const WORKSPACE_SIZE: Key = key("tools.workspace_mb", "NAVI_WORKSPACE_MB");
+pub(crate) const WORKSPACE_FILES: Key = key("tools.workspace_files", "NAVI_WORKSPACE_FILES");
 pub(crate) const SSH_HOSTS: Key = key("tools.ssh_hosts_file", "SSH_HOSTS_FILE");
 pub(crate) const SSH_KNOWN_HOSTS: Key = key("tools.ssh_known_hosts", "NAVI_SSH_KNOWN_HOSTS");
 pub(crate) const SSH_MORE_KNOWN_HOSTS: Key =
@@ -166,6 +180,12 @@ pub(crate) const ALL: &[&Key] = &[
     &SANDBOX_READ,
     &SANDBOX_MEMORY,
     &SANDBOX_PROCESSES,
+    &SANDBOX_SESSION_MEMORY,
+    &SANDBOX_SESSION_PROCESSES,
+    &SANDBOX_ALL_MEMORY,
+    &SANDBOX_ALL_PROCESSES,
+    &WORKSPACE_SIZE,
+    &WORKSPACE_FILES,
     &SSH_HOSTS,
     &SSH_KNOWN_HOSTS,
     &SSH_MORE_KNOWN_HOSTS,

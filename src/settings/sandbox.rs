@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use navi_actors::tools::sandbox::{Limits, SandboxConfig};
+use navi_actors::tools::sandbox::{Limits, SandboxConfig, Sum, SumLimits, machine_memory};
 use navi_actors::tools::terminal::{Allowed, TerminalConfig};
 
 use super::read::{self, Reader};
@@ -23,6 +23,8 @@ pub(super) fn terminal(r: &mut Reader<'_>, base: &Path) -> Option<TerminalConfig
     };
     let memory_mb = r.required(&keys::SANDBOX_MEMORY, read::number(64_u64..=16_777_216));
     let processes = r.required(&keys::SANDBOX_PROCESSES, read::number(8_u64..=1_000_000));
+    let workspace = files::workspace(r);
+    let sum_limits = sum_limits(r);
     let private = files::closed(r, base);
     Some(TerminalConfig {
         sandbox: SandboxConfig {
@@ -33,12 +35,46 @@ pub(super) fn terminal(r: &mut Reader<'_>, base: &Path) -> Option<TerminalConfig
             limits: Limits {
                 memory_bytes: memory_mb? << 20,
                 processes: processes?,
+                workspace_bytes: workspace?.bytes,
+                workspace_entries: workspace?.entries,
                 ..Limits::default()
             },
+            sum_limits: sum_limits?,
             ..SandboxConfig::default()
         },
         allowed: allowed?,
         max_time: Duration::from_secs(max_seconds?),
+    })
+}
+
+/// What commands may use together.
+fn sum_limits(r: &mut Reader<'_>) -> Option<SumLimits> {
+    let memory_mb = r.required(
+        &keys::SANDBOX_SESSION_MEMORY,
+        read::number(64_u64..=16_777_216),
+    );
+    let processes = r.required(
+        &keys::SANDBOX_SESSION_PROCESSES,
+        read::number(8_u64..=1_000_000),
+    );
+    let all_memory_mb = r.required(&keys::SANDBOX_ALL_MEMORY, read::number(0_u64..=16_777_216));
+    let all_processes = r.required(
+        &keys::SANDBOX_ALL_PROCESSES,
+        read::number(8_u64..=1_000_000),
+    );
+    let all_memory = match all_memory_mb? {
+        0 => machine_memory() / 2,
+        megabytes => megabytes << 20,
+    };
+    Some(SumLimits {
+        session: Sum {
+            memory_bytes: memory_mb? << 20,
+            processes: processes?,
+        },
+        all: Sum {
+            memory_bytes: all_memory,
+            processes: all_processes?,
+        },
     })
 }
 

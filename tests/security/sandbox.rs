@@ -6,18 +6,25 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use navi_actors::protocol::tool::Effect;
 use navi_actors::tools::Tool as _;
-use navi_actors::tools::sandbox::{Fence, Limits, Order, Streams};
+use navi_actors::tools::sandbox::{Fence, Limits, Order, Streams, Sum};
 use navi_actors::tools::terminal::Allowed;
 use serde_json::json;
 
 use super::ward::{SameUser, Ward};
+use crate::fake_model::FakeModel;
 use crate::processes::{begun, gone, is_root, marker, processes_with, runs};
-use crate::server::House;
+use crate::server::{House, program};
+
+/// Whether commands have any here: these tests run a second time where they have none.
+fn has_namespaces() -> bool {
+    std::env::var_os("FAILPOINT_NO_NAMESPACES").is_none()
+}
 
 /// A file that any user may read and write.
 fn open_file(path: &std::path::Path, text: &str) {
@@ -73,9 +80,11 @@ async fn read_outside() {
     ] {
         assert!(!inside.works(command).await, "{command}");
     }
-    // It has processes of its own.
-    let own = inside.run("cat /proc/1/cmdline").await.unwrap();
-    assert!(own.starts_with("navi-sandbox"), "{own}");
+    if has_namespaces() {
+        // It has processes of its own.
+        let own = inside.run("cat /proc/1/cmdline").await.unwrap();
+        assert!(own.starts_with("navi-sandbox"), "{own}");
+    }
     let me = std::process::id();
     assert!(!inside.works(&format!("cat /proc/{me}/environ")).await);
     assert!(
@@ -280,7 +289,7 @@ async fn what_an_older_kernel_leaves_open() {
     (job.policy.namespaces, job.policy.over_socket) = (false, false);
     for (denied, told) in [(false, "0000000\n"), (true, "1111111\n")] {
         (job.policy.deny_signals, job.policy.deny_truncate) = (denied, denied);
-        let said = Command::new(env!("CARGO_BIN_EXE_navi"))
+        let said = Command::new(program())
             .args(["sandbox-exec", "confine"])
             .env_clear()
             .envs(&job.environment)
@@ -430,6 +439,75 @@ async fn memory_bomb() {
     std::fs::write(ward.workspace().join("many.py"), many).unwrap();
     let said = ward.run("python3 many.py").await.unwrap_err();
     assert!(said.contains("memory"), "{said}");
+}
+
+#[tokio::test]
+async fn files_that_fill_the_disk() {
+    let ward = Ward::within(Limits {
+        workspace_bytes: 64 << 20,
+        workspace_entries: 500,
+        ..Limits::default()
+    });
+    for (fills, told) in [
+        // Each is within its own limit.
+        (
+            "for i in $(seq 1000); do head -c 16000000 /dev/urandom > $i; done",
+            "64 MB",
+        ),
+        (
+            "for i in $(seq 1000); do head -c 16000000 /dev/urandom > $TMPDIR/$i; done",
+            "64 MB",
+        ),
+        // No name shows them.
+        (
+            "python3 -c 'import os, time\nfiles = []\nfor i in range(1000):\n    f = open(str(i), \"wb\"); os.unlink(str(i)); f.write(os.urandom(16000000)); f.flush(); files.append(f)'",
+            "64 MB",
+        ),
+        (
+            "mkdir many; i=0; while :; do i=$((i+1)); : > many/$i; done",
+            "500 files",
+        ),
+    ] {
+        let said = ward.run(fills).await.unwrap_err();
+        assert!(said.contains(told), "{fills}: {said}");
+        // Nor is it in the way of who makes room again.
+        assert!(
+            ward.works("rm -rf ./* $TMPDIR/*; sleep 1.5").await,
+            "{fills}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn many_commands_of_one_session() {
+    let ward = Ward::together(Sum {
+        memory_bytes: 300 << 20,
+        processes: 1000,
+    });
+    let mark = marker();
+    let takes = format!(
+        "import sys, time\ndata = bytearray(90 << 20)\nfor at in range(0, len(data), 4096): data[at] = 1\ntime.sleep(60)\n# {mark}"
+    );
+    std::fs::write(ward.workspace().join("takes.py"), takes).unwrap();
+    let background = json!({"action": "run", "command": "python3 takes.py", "background": true});
+    for _ in 0..5 {
+        ward.call(background.clone()).await.unwrap();
+    }
+    // As many as fit stay, the others are told why they had to go.
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let said = ward.call(json!({"action": "list"})).await.unwrap();
+        if said
+            .matches("used more than their 300 MB of memory together")
+            .count()
+            >= 2
+        {
+            assert!(said.contains("[running for"), "{said}");
+            break;
+        }
+        assert!(Instant::now() < until, "{said}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 #[tokio::test]
@@ -601,6 +679,133 @@ async fn as_root_without_a_user_every_command_asks_and_says_why() {
     assert!(!ward.python("import socket; socket.socket()").await);
 }
 
+/// The whole way: the mode that does everything unasked does not do this.
+#[tokio::test]
+async fn as_root_without_a_user_and_in_the_mode_auto() {
+    if !is_root() {
+        return;
+    }
+    let model = FakeModel::start();
+    let variables = [
+        ("OLLAMA_HOST", model.url()),
+        ("NAVI_SANDBOX_USER", "none".to_owned()),
+        ("NAVI_CONSENT_MODE", "auto".to_owned()),
+    ];
+    let variables: Vec<_> = variables
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    let server = House::new(&variables).start();
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "use the tool: terminal {\"action\": \"run\", \"command\": \"touch done\"}"}))
+        .await;
+    let request = tab.next_of("approval_requested").await;
+    let reason = request["request"]["reason"].as_str().unwrap();
+    assert!(reason.contains("nothing holds this command"), "{reason}");
+    let no = json!({"type": "approve", "approval_id": request["approval_id"], "decision": "deny"});
+    tab.send(&no).await;
+    tab.next_of("stream_end").await;
+    let workspace = server
+        .house()
+        .data_dir()
+        .join("session_files")
+        .join(&session);
+    assert!(!workspace.join("done").exists());
+}
+
+/// What parses a document holds nothing but the document: no file, no network, no program.
+#[test]
+fn a_document_that_takes_its_reader_over() {
+    let mut reader = Command::new(program())
+        .args(["read-document", "application/pdf"])
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let status = format!("/proc/{}/status", reader.id());
+    let field = |name: &str| {
+        let status = std::fs::read_to_string(&status).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap().trim().to_owned()
+    };
+    let until = Instant::now() + Duration::from_secs(30);
+    while field("Seccomp:") != "2" {
+        assert!(Instant::now() < until, "it is held by nothing");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(field("NoNewPrivs:"), "1");
+    assert_eq!(field("CapEff:"), "0000000000000000");
+    if is_root() {
+        // Whoever has no right to say so keeps a bound that bounds nothing they have.
+        assert_eq!(field("CapBnd:"), "0000000000000000");
+    }
+    let users = field("Uid:");
+    assert!(!users.split_whitespace().any(|uid| uid == "0"), "{users}");
+    reader.kill().unwrap();
+    reader.wait().unwrap();
+
+    // The same seal on a thread of ours: what it could not do then.
+    let tried = std::thread::spawn(|| {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        navi_actors::tools::sandbox::seal().unwrap();
+        [
+            std::fs::read("/etc/passwd").is_ok(),
+            std::fs::write(dir.path().join("new"), "x").is_ok(),
+            std::net::TcpStream::connect(at).is_ok(),
+            Command::new("/bin/true").status().is_ok(),
+        ]
+    });
+    assert_eq!(tried.join().unwrap(), [false; 4]);
+}
+
+/// The attacks of these modules once more: as a user that is no root, and as root without
+/// namespaces.
+#[test]
+fn by_whomever_and_whatever_they_are_held() {
+    if !is_root() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let copy = |from: &Path, name: &str| {
+        let to = place.path().join(name);
+        std::fs::copy(from, &to).unwrap();
+        to
+    };
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let tests = copy(&std::env::current_exe().unwrap(), "tests");
+    let navi = copy(&program(), "navi");
+    let run = |uid: u32, variables: &[(&str, &str)]| {
+        let done = Command::new(&tests)
+            .args([
+                "security::sandbox",
+                "security::commands",
+                "security::user_tools",
+                "--skip",
+                "by_whomever",
+            ])
+            .args(["--test-threads", "4"])
+            .env("NAVI_TEST_PROGRAM", &navi)
+            .env("TMPDIR", place.path())
+            .env("HOME", place.path())
+            .envs(variables.iter().copied())
+            .current_dir(place.path())
+            .uid(uid)
+            .gid(uid)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(done.status.success(), "{uid} {variables:?}: {said}");
+        assert!(said.contains(" passed; 0 failed"), "{said}");
+    };
+    run(65_534, &[]);
+    run(0, &[("FAILPOINT_NO_NAMESPACES", "1")]);
+}
+
 #[tokio::test]
 async fn as_root_commands_run_as_nobody_by_themselves() {
     if !is_root() {
@@ -725,7 +930,7 @@ async fn without_namespaces_the_same_user_is_asked_about_each_command() {
 async fn memory_by_name_is_its_own() {
     let pool = "from multiprocessing import Pool\n\
         if __name__ == '__main__': print(Pool(2).map(abs, [-1, -2]))";
-    assert!(Ward::inside().python(pool).await);
+    assert_eq!(Ward::inside().python(pool).await, has_namespaces());
     let name = marker();
     let shared = std::path::PathBuf::from(format!("/dev/shm/{name}"));
     open_file(&shared, "of others");

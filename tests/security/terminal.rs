@@ -1,10 +1,12 @@
 //! The terminal through the whole service: live output, what stays, what ends.
 
+use std::time::{Duration, Instant};
+
 use navi_actors::tools::Tool as _;
 use serde_json::json;
 
 use super::ward::Ward;
-use crate::fake_model::{FakeModel, Step};
+use crate::fake_model::{FakeModel, Recorded, Step};
 use crate::processes::{gone, is_root, marker, runs};
 use crate::server::{House, Server};
 
@@ -85,6 +87,59 @@ async fn background_commands_outlive_a_run_and_not_their_session() {
         .await;
     assert!(status.is_success());
     gone(&mark).await;
+}
+
+#[tokio::test]
+async fn background_commands_end_with_a_stop_of_their_run() {
+    let mark = marker();
+    let (model, server) = house();
+    let session = server.new_session().await;
+    model.script(vec![terminal(&format!("setsid sleep {mark} & wait"), true)]);
+    model.script([Step::hold("answer")]);
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "run"}))
+        .await;
+    tab.next_of("tool_call").await;
+    assert!(runs(&mark));
+    // The model holds its answer.
+    let answers = |chat: &Recorded| {
+        chat.body["messages"]
+            .to_string()
+            .contains("started in the background")
+    };
+    model.wait_for(|chats| chats.iter().any(answers)).await;
+    tab.send(&json!({"type": "stop"})).await;
+    tab.next_of("stream_stopped").await;
+    gone(&mark).await;
+    model.script(vec![Step::tool_call("terminal", json!({"action": "list"}))]);
+    tab.send(&json!({"type": "message", "content": "what goes"}))
+        .await;
+    let listed = tab.next_of("tool_call").await;
+    let said = listed["result"].as_str().unwrap();
+    assert!(
+        said.contains("the run that started it was stopped"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn background_commands_end_when_their_time_is_up() {
+    let mark = marker();
+    let ward = Ward::inside();
+    let args = json!({"action": "run", "background": true, "timeout_seconds": 1, "command": format!("sleep {mark}")});
+    ward.call(args).await.unwrap();
+    gone(&mark).await;
+    let look = json!({"action": "look", "id": 1});
+    let until = Instant::now() + Duration::from_secs(30);
+    loop {
+        let said = ward.call(look.clone()).await.unwrap();
+        if !said.contains("running for") {
+            assert!(said.contains("its 1 s were up"), "{said}");
+            break;
+        }
+        assert!(Instant::now() < until, "{said}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[tokio::test]

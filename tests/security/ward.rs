@@ -1,5 +1,6 @@
 //! A terminal with a workspace of its own, and a world outside of it.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use navi_actors::protocol::ids::SessionId;
-use navi_actors::tools::sandbox::{Limits, Sandbox, SandboxConfig};
+use navi_actors::tools::sandbox::{Limits, Sandbox, SandboxConfig, Sum};
 use navi_actors::tools::terminal::{Allowed, Terminal, TerminalConfig};
 use navi_actors::tools::{LiveOutput, OutputSink, Tool as _, ToolContext};
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ use tempfile::TempDir;
 
 use super::tool_context;
 use crate::processes::is_root;
+use crate::server::program;
 
 /// Whom commands run as: somebody else, where there is something to drop from.
 pub(crate) fn sandbox_user() -> Option<String> {
@@ -49,6 +51,8 @@ impl Ward {
         for folder in ["workspace", "outside"] {
             std::fs::create_dir(dir.path().join(folder)).unwrap();
         }
+        // Where nothing is mounted, the user of a command has to pass it.
+        open(dir.path(), 0o711);
         let terminal = Terminal::new(TerminalConfig {
             sandbox: sandbox_config(dir.path(), limits, user),
             allowed,
@@ -92,6 +96,19 @@ impl Ward {
         Self::new(Allowed::Any, limits, sandbox_user())
     }
 
+    /// What its commands may use together.
+    pub(crate) fn together(session: Sum) -> Self {
+        let mut ward = Self::inside();
+        let limits = Limits::default();
+        let mut sandbox = sandbox_config(ward.dir.path(), limits, sandbox_user());
+        sandbox.sum_limits.session = session;
+        ward.terminal = Arc::new(Terminal::new(TerminalConfig {
+            sandbox,
+            ..TerminalConfig::default()
+        }));
+        ward
+    }
+
     /// What holds its commands.
     pub(crate) fn sandbox(&self) -> Sandbox {
         let limits = Limits::default();
@@ -106,13 +123,9 @@ impl Ward {
 
     /// A folder that is none of the workspace, and open to every user of the machine.
     pub(crate) fn foreign(&self) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt as _;
-        let open = |path: &Path| {
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
-        };
         let foreign = self.dir.path().join("outside");
-        open(self.dir.path());
-        open(&foreign);
+        open(self.dir.path(), 0o777);
+        open(&foreign, 0o777);
         foreign
     }
 
@@ -150,9 +163,13 @@ impl Ward {
     }
 }
 
+fn open(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
 fn sandbox_config(dir: &Path, limits: Limits, user: Option<String>) -> SandboxConfig {
     SandboxConfig {
-        program: PathBuf::from(env!("CARGO_BIN_EXE_navi")),
+        program: program(),
         user,
         scratch: dir.join("scratch"),
         private: vec![dir.to_owned()],
@@ -175,7 +192,7 @@ impl SameUser {
             same.own(&path);
         }
         let program = same.path("navi");
-        std::fs::copy(env!("CARGO_BIN_EXE_navi"), program).unwrap();
+        std::fs::copy(crate::server::program(), program).unwrap();
         same
     }
 

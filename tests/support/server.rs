@@ -90,7 +90,7 @@ impl House {
 
     /// A command of `navi` on this directory, with nothing else in its environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_navi"));
+        let mut command = Command::new(program());
         command
             .args(arguments)
             .env_clear()
@@ -359,6 +359,12 @@ impl Drop for Server {
                 .unwrap_or_default();
         }
     }
+}
+
+/// The built program; a copy of it where whoever runs the tests may not pass to the first.
+pub(crate) fn program() -> PathBuf {
+    std::env::var_os("NAVI_TEST_PROGRAM")
+        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_navi")), PathBuf::from)
 }
 
 /// A client that follows no redirects and keeps no cookies. It is built once, which takes long;

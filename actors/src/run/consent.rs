@@ -188,10 +188,12 @@ impl Driver {
                 Err(RuleUnknown) => return Ruling::Refuse(refused(UNKNOWN_RULE.to_owned()), None),
             },
         };
+        let by_word = prepared.tool.by_word(&prepared.args);
         let question = Question {
             tool: &call.name,
             effect,
             mode: consent.mode,
+            by_word: by_word.as_deref(),
             consent: self.consent,
             tainted_at: consent.tainted_at,
             rule,

@@ -213,6 +213,11 @@ impl Tool for MemoryForget {
         Effect::Write
     }
 
+    // SPEC section 9.
+    fn by_word(&self, _: &Value) -> Option<String> {
+        Some("what is forgotten does not come back".to_owned())
+    }
+
     async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
         let args: ForgetArgs = read(args.clone())?;
         let name = FactName::new(&args.category, &args.key).map_err(ToolError)?;

@@ -105,6 +105,11 @@ pub trait Tool: Send + Sync + Debug + 'static {
         Ok(Proposal::of_arguments(&self.spec().name, args))
     }
 
+    /// Why a person is asked about this very call in every mode, where one is.
+    fn by_word(&self, _args: &Value) -> Option<String> {
+        None
+    }
+
     /// Where what this very call says comes from, be it a result or an error. `args` has passed
     /// the schema.
     fn provenance(&self, _args: &Value) -> Provenance {
@@ -249,6 +254,9 @@ pub struct ToolContext {
     /// The session's own directory. It exists.
     pub workspace: PathBuf,
     pub stop: CancellationToken,
+    /// Cancelled when the user stops the run, and at a subagent's end: what a call leaves behind
+    /// ends with it.
+    pub run_stop: CancellationToken,
     pub session: Arc<dyn SessionState>,
     pub agents: Arc<dyn Agents>,
     pub memory: Arc<dyn MemoryAccess>,

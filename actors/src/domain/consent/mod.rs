@@ -11,8 +11,9 @@
 //! egress and host ask in every mode, since that text may be what led to the call; a rule
 //! lifts this only where its user gave it in this very session after it read that text, knowing
 //! what the session had read. Calls that only read, and those that change nothing but the
-//! session's own list and notes, are never asked about. What is forgotten of the user asks in
-//! every mode, too; a plain run that may do anything may do that as long as it is not tainted.
+//! session's own list and notes, are never asked about. Some calls take a person's word in every
+//! mode: what is forgotten of the user, a command that nothing holds. A plain run that may do
+//! anything may do those as long as it is not tainted.
 
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
@@ -42,9 +43,6 @@ const OWN_STATE: [&str; 5] = [
     "spawn_agent",
 ];
 
-/// Tools that take the user's explicit word in every mode, and of which no rule can be made (SPEC section 9).
-const BY_WORD: [&str; 1] = ["memory_forget"];
-
 /// A request for consent, and what only Navi needs to know of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asking {
@@ -70,6 +68,8 @@ pub struct Question<'a> {
     /// Of this very call.
     pub effect: Effect,
     pub mode: ConsentMode,
+    /// Why a person is asked about it in every mode.
+    pub by_word: Option<&'a str>,
     /// What the run says of questions.
     pub consent: PlainConsent,
     /// When the session first read text from outside.
@@ -114,6 +114,7 @@ pub fn decide(question: &Question<'_>) -> Verdict {
     let Question {
         tool,
         effect,
+        by_word,
         consent,
         tainted_at,
         rule,
@@ -129,8 +130,7 @@ pub fn decide(question: &Question<'_>) -> Verdict {
         };
     }
     let leaves = effect >= Effect::Egress;
-    let by_word = BY_WORD.contains(&tool);
-    let tainted_at = tainted_at.filter(|_| leaves || by_word);
+    let tainted_at = tainted_at.filter(|_| leaves || by_word.is_some());
     let knowing = |rule: Rule| tainted_at.is_none_or(|at| rule.given_here > Some(at));
     if rule.is_some_and(knowing) {
         return Verdict::Allow(PermittedBy::Rule);
@@ -141,8 +141,8 @@ pub fn decide(question: &Question<'_>) -> Verdict {
     };
     let asks = match mode {
         ConsentMode::Ask => true,
-        ConsentMode::Edits => leaves || by_word,
-        ConsentMode::Auto => by_word && consent != PlainConsent::Allow,
+        ConsentMode::Edits => leaves || by_word.is_some(),
+        ConsentMode::Auto => by_word.is_some() && consent != PlainConsent::Allow,
     };
     if !asks && tainted_at.is_none() {
         return Verdict::Allow(PermittedBy::Mode);
@@ -154,17 +154,16 @@ pub fn decide(question: &Question<'_>) -> Verdict {
         };
     }
     Verdict::Ask {
-        reason: reason(tool, effect, tainted_at.is_some()),
+        reason: reason(by_word, effect, tainted_at.is_some()),
     }
 }
 
-fn reason(tool: &str, effect: Effect, tainted: bool) -> String {
-    let what = match effect {
-        _ if BY_WORD.contains(&tool) => "what is forgotten does not come back",
+fn reason(by_word: Option<&str>, effect: Effect, tainted: bool) -> String {
+    let what = by_word.unwrap_or(match effect {
         Effect::Read | Effect::Write => "this session asks before anything is changed",
         Effect::Egress => "it sends something out of this machine",
         Effect::Host => "it can change things on this machine outside the session's own folder",
-    };
+    });
     if tainted {
         format!(
             "{what}; and this conversation has read text from outside, which may have led to it"

@@ -12,6 +12,7 @@ fn question(effect: Effect, mode: ConsentMode) -> Question<'static> {
         tool: "terminal",
         effect,
         mode,
+        by_word: None,
         consent: PlainConsent::Ask,
         tainted_at: None,
         rule: None,
@@ -67,11 +68,11 @@ fn what_only_reads_and_the_sessions_own_state_are_never_asked_about() {
 }
 
 #[test]
-fn forgetting_takes_the_users_word_in_every_mode() {
+fn some_calls_take_the_users_word_in_every_mode() {
     for mode in [ConsentMode::Ask, ConsentMode::Edits, ConsentMode::Auto] {
         for tainted_at in [None, Some(at(1))] {
             let forgets = Question {
-                tool: "memory_forget",
+                by_word: Some("it does not come back"),
                 tainted_at,
                 ..question(Effect::Write, mode)
             };

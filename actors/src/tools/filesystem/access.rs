@@ -14,6 +14,25 @@ pub struct FileAccess {
     pub sessions_dir: PathBuf,
     /// What `~` stands for.
     pub home: Option<PathBuf>,
+    pub workspace: WorkspaceLimits,
+}
+
+/// What a workspace may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkspaceLimits {
+    /// Of all files together.
+    pub bytes: u64,
+    /// Files and directories.
+    pub entries: u64,
+}
+
+impl Default for WorkspaceLimits {
+    fn default() -> Self {
+        Self {
+            bytes: 4 << 30,
+            entries: 100_000,
+        }
+    }
 }
 
 /// `FS_ALLOWED_PATHS`.

@@ -29,7 +29,7 @@ mod text;
 mod walk;
 mod write;
 
-pub use self::access::{Allowed, FileAccess};
+pub use self::access::{Allowed, FileAccess, WorkspaceLimits};
 pub use self::changes::{ChangeError, changes, changes_dir, undo};
 
 use std::sync::Arc;
@@ -178,7 +178,7 @@ impl Filesystem {
         let reach = Reach {
             access: Arc::clone(&self.access),
             workspace: context.workspace.clone(),
-            limits: Limits::default(),
+            limits: Limits::of(&self.access),
             stop,
         };
         let work = tokio::task::spawn_blocking(move || work(&reach));

@@ -39,6 +39,7 @@ fn home(allowed: impl FnOnce(&Path) -> Allowed) -> Fixture {
             ],
             sessions_dir: outside.join("sessions"),
             home: Some(outside.join("home")),
+            ..FileAccess::default()
         }
     })
 }
@@ -205,6 +206,7 @@ fn changes_beyond_the_workspace_are_the_hosts() {
             closed: Vec::new(),
             sessions_dir: PathBuf::from("/data/sessions"),
             home: Some(PathBuf::from("/home/ann")),
+            ..FileAccess::default()
         }))
     };
     let write = |path: &str| json!({"action": "write", "path": path, "content": "x"});

@@ -12,6 +12,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions};
 use tokio_util::sync::CancellationToken;
 
+use super::access::{FileAccess, WorkspaceLimits};
 use super::closed::{Closed, Identity};
 use super::fault::fault;
 use super::path::InnerPath;
@@ -26,10 +27,8 @@ pub(super) struct Limits {
     pub(super) write_bytes: u64,
     /// Of a file that is taken in whole.
     pub(super) read_bytes: u64,
-    /// Of all files together. Counted before a call that adds to them.
-    pub(super) workspace_bytes: u64,
-    /// Of files and directories. Counted before a call that adds one.
-    pub(super) workspace_entries: usize,
+    /// Counted before a call that adds to it.
+    pub(super) workspace: WorkspaceLimits,
 }
 
 impl Default for Limits {
@@ -37,8 +36,17 @@ impl Default for Limits {
         Self {
             write_bytes: 4 << 20,
             read_bytes: 16 << 20,
-            workspace_bytes: 1 << 30,
-            workspace_entries: 20_000,
+            workspace: WorkspaceLimits::default(),
+        }
+    }
+}
+
+impl Limits {
+    /// As the settings say.
+    pub(super) fn of(access: &FileAccess) -> Self {
+        Self {
+            workspace: access.workspace,
+            ..Self::default()
         }
     }
 }
@@ -423,7 +431,7 @@ impl Root {
             return Ok(());
         }
         let mut bytes = added_bytes;
-        let mut entries = added_entries;
+        let mut entries = added_entries as u64;
         let walk = Walk::new(self, Rules::Everything);
         walk.run(&InnerPath::root(), |entry| {
             entries += 1;
@@ -432,21 +440,18 @@ impl Root {
             }
             Ok(())
         })?;
-        let Limits {
-            workspace_bytes,
-            workspace_entries,
-            ..
-        } = self.limits;
-        if bytes > workspace_bytes {
+        let most = self.limits.workspace;
+        if bytes > most.bytes {
             return Err(ToolError(format!(
                 "the workspace would have {}, and {} is the limit; make files smaller, or tell the user",
                 human_size(bytes),
-                human_size(workspace_bytes)
+                human_size(most.bytes)
             )));
         }
-        if entries > workspace_entries {
+        if entries > most.entries {
             return Err(ToolError(format!(
-                "the workspace would have more than {workspace_entries} files and directories, which is the limit; put more into one file, or tell the user"
+                "the workspace would have more than {} files and directories, which is the limit; put more into one file, or tell the user",
+                most.entries
             )));
         }
         Ok(())

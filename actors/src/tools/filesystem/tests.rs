@@ -305,8 +305,10 @@ fn small(place: &Fixture) -> Reach {
         limits: Limits {
             write_bytes: 100,
             read_bytes: 200,
-            workspace_bytes: 250,
-            workspace_entries: 4,
+            workspace: WorkspaceLimits {
+                bytes: 250,
+                entries: 4,
+            },
         },
         ..place.reach()
     }

@@ -14,9 +14,10 @@ use landlock::{
 use rustix::fs::Mode;
 use rustix::process::{Gid, Resource, Rlimit, Signal, Uid, setrlimit, setsid};
 use rustix::thread::{CapabilitySet, CapabilitySets, remove_capability_from_bounding_set};
+use seccompiler::BpfProgram;
 
 use super::policy::{DEVICES, POLICY, Policy};
-use super::user::SandboxUser;
+use super::user::{self, SandboxUser};
 use super::{FAILED, FAILED_WORDS, HOLDS, Limits, init, ownership, processes, root, syscalls};
 
 /// The newest rules that were tried out with this program. An older kernel has fewer.
@@ -67,12 +68,7 @@ fn confine(policy: &Policy) -> Result<(), String> {
     }
     // While it has the right to open them: what the rules hold on to are open directories.
     let rules = policy.landlock.then(|| rules(policy)).transpose()?;
-    for capability in CapabilitySet::all().iter() {
-        // Who has none may not say so.
-        let _ = remove_capability_from_bounding_set(capability);
-    }
-    user.map_or(Ok(()), become_user)?;
-    drop_capabilities().map_err(|error| failed("give up its capabilities", error))?;
+    give_up_rights(user)?;
     let filters = syscalls::filters(policy)
         .map_err(|error| failed("make the filters of system calls", error))?;
     // Next to nothing is allocated from here on: the command's memory may be less than this
@@ -80,6 +76,50 @@ fn confine(policy: &Policy) -> Result<(), String> {
     limit(&policy.limits, others)?;
     // After the change of user, which takes it back.
     die_with_parent()?;
+    hold(rules, &filters)
+}
+
+/// From here on this very process, which has one thread, reaches nothing of the machine but the
+/// files that it has open: no other file, no network, no program, no right.
+///
+/// # Errors
+/// What of that the kernel refuses.
+pub fn seal() -> Result<(), String> {
+    let policy = Policy {
+        inside: true,
+        landlock: landlock_version().is_some(),
+        namespaces: false,
+        user: user::wanted(None).ok().flatten(),
+        deny_signals: true,
+        deny_truncate: true,
+        own_session: false,
+        over_socket: false,
+        read: Vec::new(),
+        write: Vec::new(),
+        scratch: PathBuf::new(),
+        directory: PathBuf::new(),
+        program: String::new(),
+        args: Vec::new(),
+        limits: Limits::default(),
+    };
+    let rules = policy.landlock.then(|| rules(&policy)).transpose()?;
+    give_up_rights(policy.user.as_ref())?;
+    let filters = syscalls::filters(&policy)
+        .and_then(|filters| Ok([filters.to_vec(), vec![syscalls::no_programs()?]].concat()))
+        .map_err(|error| failed("make the filters of system calls", error))?;
+    hold(rules, &filters)
+}
+
+fn give_up_rights(user: Option<&SandboxUser>) -> Result<(), String> {
+    for capability in CapabilitySet::all().iter() {
+        // Who has none may not say so.
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+    user.map_or(Ok(()), become_user)?;
+    drop_capabilities().map_err(|error| failed("give up its capabilities", error))
+}
+
+fn hold(rules: Option<RulesetCreated>, filters: &[BpfProgram]) -> Result<(), String> {
     rustix::thread::set_no_new_privs(true).map_err(|error| failed("give up privileges", error))?;
     if let Some(rules) = rules {
         let status = rules
@@ -89,7 +129,7 @@ fn confine(policy: &Policy) -> Result<(), String> {
             return Err("the kernel does not enforce Landlock".to_owned());
         }
     }
-    syscalls::deny(&filters).map_err(|error| failed("be held by seccomp", error))
+    syscalls::deny(filters).map_err(|error| failed("be held by seccomp", error))
 }
 
 fn failed(what: &str, error: impl Display) -> String {

@@ -16,6 +16,8 @@ mod probe;
 #[cfg(target_os = "linux")]
 mod confine;
 #[cfg(target_os = "linux")]
+mod disk;
+#[cfg(target_os = "linux")]
 mod init;
 #[cfg(target_os = "linux")]
 mod keep;
@@ -27,6 +29,8 @@ mod processes;
 mod root;
 #[cfg(target_os = "linux")]
 mod separate;
+#[cfg(target_os = "linux")]
+mod sums;
 #[cfg(target_os = "linux")]
 pub mod supervise;
 #[cfg(target_os = "linux")]
@@ -45,8 +49,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(target_os = "linux")]
+pub use self::confine::seal;
 pub use self::policy::{Job, Policy};
 use self::running::Running;
+#[cfg(target_os = "linux")]
+pub use self::sums::{Sum, SumLimits, Sums, machine_memory};
 use self::user::SandboxUser;
 
 /// The hidden subcommand by which the program starts itself again.
@@ -67,6 +75,11 @@ pub struct SandboxConfig {
     /// Where each session gets a directory for temporary files of its own.
     pub scratch: PathBuf,
     pub limits: Limits,
+    /// What commands may use together, and those that go.
+    #[cfg(target_os = "linux")]
+    pub sum_limits: SumLimits,
+    #[cfg(target_os = "linux")]
+    pub sums: Sums,
 }
 
 impl Default for SandboxConfig {
@@ -78,6 +91,10 @@ impl Default for SandboxConfig {
             private: Vec::new(),
             scratch: std::env::temp_dir().join("navi-sandbox"),
             limits: Limits::default(),
+            #[cfg(target_os = "linux")]
+            sum_limits: SumLimits::default(),
+            #[cfg(target_os = "linux")]
+            sums: Sums::default(),
         }
     }
 }
@@ -91,6 +108,10 @@ pub struct Limits {
     pub processes: u64,
     /// Of one file that it writes.
     pub file_bytes: u64,
+    /// Of the workspace and the directory for temporary files together, in bytes and in files
+    /// and directories.
+    pub workspace_bytes: u64,
+    pub workspace_entries: u64,
     /// Of one process.
     pub open_files: u64,
     /// Processor time of one process.
@@ -103,6 +124,8 @@ impl Default for Limits {
             memory_bytes: 2 << 30,
             processes: 256,
             file_bytes: 1 << 30,
+            workspace_bytes: 4 << 30,
+            workspace_entries: 100_000,
             open_files: 1024,
             cpu: None,
         }
@@ -239,7 +262,14 @@ impl Sandbox {
         let (streams, scratch) = (order.streams, order.scratch.clone());
         tokio::task::spawn_blocking(move || make_scratch(&scratch)).await??;
         let job = self.job(order, true);
-        Running::start(&self.config.program, &job, streams).await
+        let mut running = Running::start(&self.config.program, &job, streams).await?;
+        #[cfg(target_os = "linux")]
+        running.count(
+            &self.config.sums,
+            self.config.sum_limits,
+            job.policy.scratch,
+        )?;
+        Ok(running)
     }
 
     /// The order in the terms of the processes that carry it out. `own_session`: away from the
@@ -283,9 +313,10 @@ impl Sandbox {
 }
 
 fn make_scratch(path: &Path) -> io::Result<()> {
-    let mut folder = DirBuilder::new();
-    folder.recursive(true).mode(0o700);
-    folder.create(path).map_err(|error| {
+    let make = |path: &Path, mode| DirBuilder::new().recursive(true).mode(mode).create(path);
+    // The user of a command has to pass the one above.
+    let above = path.parent().map_or(Ok(()), |above| make(above, 0o711));
+    above.and_then(|()| make(path, 0o700)).map_err(|error| {
         let why = format!("the directory for temporary files cannot be made: {error}");
         io::Error::new(error.kind(), why)
     })

@@ -58,7 +58,17 @@ pub(super) fn descendants() -> Vec<Process> {
 
 /// What they use.
 pub(super) fn usage() -> Usage {
-    descendants()
+    sum(&descendants())
+}
+
+/// What those use who descend from each of these, at one look.
+pub(super) fn usage_of(roots: impl Iterator<Item = i32>) -> Vec<Usage> {
+    let all = all();
+    roots.map(|root| sum(&descendants_of(root, &all))).collect()
+}
+
+fn sum(processes: &[Process]) -> Usage {
+    processes
         .iter()
         .fold(Usage::default(), |sum, process| Usage {
             threads: sum.threads + process.threads,

@@ -1,9 +1,9 @@
 //! A command under way, as the service holds it.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -13,6 +13,8 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
+#[cfg(target_os = "linux")]
+use super::sums::{Counting, SumLimits, Sums};
 use super::{Job, SUBCOMMAND, Streams};
 
 /// As much as a report has.
@@ -51,6 +53,8 @@ pub struct Running {
     /// Standard error, where it is apart.
     pub errors: Option<pipe::Receiver>,
     supervisor: Child,
+    #[cfg(target_os = "linux")]
+    counting: Option<Counting>,
 }
 
 impl Running {
@@ -80,11 +84,30 @@ impl Running {
                 .map(|errors| pipe::Receiver::from_owned_fd(errors.into()))
                 .transpose()?,
             supervisor,
+            #[cfg(target_os = "linux")]
+            counting: None,
         };
         let mut line = serde_json::to_vec(job)?;
         line.push(b'\n');
         running.socket.write_all(&line).await?;
         Ok(running)
+    }
+
+    /// Counts what it uses with what its session's other commands use.
+    #[cfg(target_os = "linux")]
+    pub(super) fn count(
+        &mut self,
+        sums: &Sums,
+        limits: SumLimits,
+        session: PathBuf,
+    ) -> io::Result<()> {
+        let Some(pid) = self.pid().and_then(|pid| i32::try_from(pid).ok()) else {
+            // It is over already.
+            return Ok(());
+        };
+        let tells = StdUnixStream::from(self.socket.as_fd().try_clone_to_owned()?);
+        self.counting = Some(sums.count(limits, session, pid, tells));
+        Ok(())
     }
 
     /// The supervisor's process.
@@ -101,6 +124,14 @@ impl Running {
         gone.unwrap_or_else(|_| Report::failed("it does not end".to_owned()))
     }
 
+    /// The same, for this reason.
+    pub async fn end_because(&mut self, why: String) -> Report {
+        Report {
+            cut: Some(why),
+            ..self.end().await
+        }
+    }
+
     /// Waits for the end. Its output is to be read first, or the pipe may be full for ever.
     pub async fn ended(&mut self) -> Report {
         let mut text = String::new();
@@ -111,6 +142,10 @@ impl Running {
         };
         // It ends right after its report.
         let _ = self.supervisor.wait().await;
+        #[cfg(target_os = "linux")]
+        {
+            self.counting = None;
+        }
         report.unwrap_or_else(|| Report::failed("the sandbox ended without a word".to_owned()))
     }
 }

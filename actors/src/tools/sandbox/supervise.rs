@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::disk::Disk;
 use super::policy::POLICY;
 use super::running::Report;
 use super::{FAILED, Job, Limits, SUBCOMMAND, init, processes};
@@ -54,9 +55,15 @@ pub(super) fn for_service() -> u8 {
     let cut = Cut::default();
     let asked_to_end = Arc::clone(&cut);
     thread::spawn(move || {
-        // Nothing more is ever said: this waits for the other side to go.
-        let _ = asked.read(&mut [0]);
-        end_early(&asked_to_end, "it was stopped");
+        // Why it has to end; nothing where the other side goes.
+        let mut why = String::new();
+        let _ = asked.read_line(&mut why);
+        let why = if why.is_empty() {
+            "it was stopped"
+        } else {
+            why.trim_end()
+        };
+        end_early(&asked_to_end, why);
     });
     let report = carry_out(job, &cut, true);
     if let Ok(mut line) = serde_json::to_vec(&report) {
@@ -79,6 +86,7 @@ pub fn in_foreground(job: Job) -> Report {
 
 fn carry_out(job: Job, cut: &Cut, apart: bool) -> Report {
     let limits = job.policy.inside.then_some(job.limits);
+    let folders = job.policy.write.clone();
     let me = rustix::process::getpid();
     if let Err(error) = rustix::process::set_child_subreaper(Some(me)) {
         return Report::failed(format!("orphans cannot be kept: {error}"));
@@ -95,7 +103,7 @@ fn carry_out(job: Job, cut: &Cut, apart: bool) -> Report {
     thread::spawn(move || heed_signals(&heeds));
     if let Some(limits) = limits {
         let cut = Arc::clone(cut);
-        thread::spawn(move || keep_within(limits, &cut));
+        thread::spawn(move || keep_within(limits, Disk::new(folders, limits), &cut));
     }
     let ended = init::wait_for(own);
     // Whoever it left behind.
@@ -185,7 +193,7 @@ fn heed_signals(cut: &Cut) {
 }
 
 /// Ends a tree that takes more than it may: the kernel's own limits are each process's.
-fn keep_within(limits: Limits, cut: &Cut) {
+fn keep_within(limits: Limits, mut disk: Disk, cut: &Cut) {
     loop {
         thread::sleep(LOOK);
         let used = processes::usage();
@@ -196,6 +204,9 @@ fn keep_within(limits: Limits, cut: &Cut) {
         if used.threads > limits.processes {
             let most = limits.processes;
             end_early(cut, &format!("it started more than its {most} processes"));
+        }
+        if let Some(why) = disk.too_much() {
+            end_early(cut, &why);
         }
     }
 }

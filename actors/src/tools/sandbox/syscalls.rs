@@ -30,6 +30,13 @@ pub(super) fn filters(policy: &Policy) -> Result<[BpfProgram; 3], Box<dyn std::e
     ])
 }
 
+/// For a process that starts no other.
+pub(super) fn no_programs() -> Result<BpfProgram, Box<dyn std::error::Error>> {
+    let starting = [libc::SYS_execve, libc::SYS_execveat];
+    let rules = starting.iter().map(|call| (*call, Vec::new())).collect();
+    filter(rules, libc::EPERM)
+}
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 fn filter(rules: Rules, errno: i32) -> Result<BpfProgram, Box<dyn std::error::Error>> {

@@ -38,7 +38,13 @@ struct State {
 }
 
 impl Background {
-    pub(super) fn new(command: &str, running: Running) -> Self {
+    /// Follows a command for at most this time, and no longer than until `run_stop`.
+    pub(super) fn new(
+        command: &str,
+        running: Running,
+        time: Duration,
+        run_stop: CancellationToken,
+    ) -> Self {
         let state = Arc::new(Mutex::new(State {
             began: Instant::now(),
             text: String::new(),
@@ -47,7 +53,12 @@ impl Background {
             ended: None,
         }));
         let stop = CancellationToken::new();
-        let task = tokio::spawn(follow(running, Arc::clone(&state), stop.clone()));
+        let ends = Ends {
+            end: stop.clone(),
+            run_stop,
+            time,
+        };
+        let task = tokio::spawn(follow(running, Arc::clone(&state), ends));
         Self {
             command: command.to_owned(),
             state,
@@ -121,13 +132,29 @@ impl State {
     }
 }
 
-async fn follow(mut running: Running, state: Arc<Mutex<State>>, stop: CancellationToken) {
+/// What ends it before its own end.
+struct Ends {
+    end: CancellationToken,
+    run_stop: CancellationToken,
+    time: Duration,
+}
+
+async fn follow(mut running: Running, state: Arc<Mutex<State>>, ends: Ends) {
     let mut decoder = Decoder::default();
     let mut buffer = vec![0; 16 * 1024];
+    let time_up = tokio::time::sleep(ends.time);
+    tokio::pin!(time_up);
     let report = loop {
         tokio::select! {
             biased;
-            () = stop.cancelled() => break running.end().await,
+            () = ends.end.cancelled() => break running.end().await,
+            () = ends.run_stop.cancelled() => {
+                break running.end_because("the run that started it was stopped".to_owned()).await;
+            }
+            () = &mut time_up => {
+                let seconds = ends.time.as_secs();
+                break running.end_because(format!("its {seconds} s were up; give it more with `timeout_seconds`")).await;
+            }
             read = running.output.read(&mut buffer) => match read {
                 Ok(0) | Err(_) => break running.ended().await,
                 Ok(count) => {

@@ -75,7 +75,7 @@ struct TerminalArgs {
     /// run: the folder to run it in, from the workspace down. Without it: where the last
     /// command ended.
     directory: Option<String>,
-    /// run: end it after so many seconds; 120 without it.
+    /// run: end it after so many seconds; 120 without it, in the background as many as it may.
     timeout_seconds: Option<u64>,
     /// run: do not wait for its end.
     #[serde(default)]
@@ -174,6 +174,13 @@ impl Tool for Terminal {
             Effect::Host => Provenance::Outside,
             Effect::Read | Effect::Write | Effect::Egress => Provenance::Workspace,
         }
+    }
+
+    // Whoever lifted the fence knows; who has none where one is wanted may not.
+    fn by_word(&self, args: &Value) -> Option<String> {
+        let runs = args["action"] == "run" && self.fence() == Fence::Inside;
+        let reason = self.sandbox.available().err().filter(|_| runs)?;
+        Some(format!("nothing holds this command: {reason}"))
     }
 
     async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {

@@ -78,6 +78,7 @@ impl Terminal {
         }
         let line = self.allowed.line(command)?;
         let (time, note) = match args.timeout_seconds.map(Duration::from_secs) {
+            None if args.background => (self.max_time, None),
             None => (USUAL_TIME.min(self.max_time), None),
             Some(time) if time > self.max_time => (
                 self.max_time,
@@ -235,7 +236,12 @@ impl Terminal {
         let running = self.start(&wanted, Path::new(NOWHERE)).await?;
         let id = self.shells.keep(
             context.session_id,
-            Background::new(&wanted.command, running),
+            Background::new(
+                &wanted.command,
+                running,
+                wanted.time,
+                context.run_stop.clone(),
+            ),
         );
         tokio::time::sleep(FIRST_LOOK).await;
         let first = self.shells.look(context.session_id, id)?;

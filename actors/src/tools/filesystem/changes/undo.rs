@@ -202,7 +202,7 @@ fn reach(access: &Arc<FileAccess>, workspace: &Path) -> Reach {
     Reach {
         access: Arc::clone(access),
         workspace: workspace.to_owned(),
-        limits: Limits::default(),
+        limits: Limits::of(access),
         stop: CancellationToken::new(),
     }
 }

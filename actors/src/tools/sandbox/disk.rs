@@ -1,0 +1,165 @@
+//! What a command takes of the disk: the size of the folders that it may change, and of files
+//! that it deleted and still holds open.
+
+use std::collections::HashSet;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::{Limits, processes};
+
+/// So much less free space is worth a look at once.
+const WORTH_A_LOOK: u64 = 64 << 20;
+
+/// Otherwise this long after the last one, and so many times as long as it took.
+const PAUSE: Duration = Duration::from_secs(1);
+const REST: u32 = 20;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Disk {
+    folders: Vec<PathBuf>,
+    limits: Limits,
+    /// As it was at the first look: what was too much before is not this command's doing.
+    first: Option<Used>,
+    free: u64,
+    next: Instant,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Used {
+    bytes: u64,
+    entries: u64,
+}
+
+impl Disk {
+    pub(super) fn new(folders: Vec<PathBuf>, limits: Limits) -> Self {
+        Self {
+            free: free(&folders),
+            folders,
+            limits,
+            first: None,
+            next: Instant::now() + PAUSE,
+        }
+    }
+
+    /// What it took too much of, if it did.
+    pub(super) fn too_much(&mut self) -> Option<String> {
+        let free = free(&self.folders);
+        let began = Instant::now();
+        if began < self.next && free.saturating_add(WORTH_A_LOOK) > self.free {
+            return None;
+        }
+        let used = used(&self.folders);
+        self.free = free;
+        self.next = Instant::now() + PAUSE.max(began.elapsed() * REST);
+        let first = *self.first.get_or_insert(used);
+        let Limits {
+            workspace_bytes,
+            workspace_entries,
+            ..
+        } = self.limits;
+        // Where this look is the first one, all of it may be from before.
+        if used.bytes > workspace_bytes && used.bytes > first.bytes {
+            let most = workspace_bytes >> 20;
+            return Some(format!(
+                "the workspace and its temporary files grew over their {most} MB"
+            ));
+        }
+        (used.entries > workspace_entries && used.entries > first.entries).then(|| {
+            format!(
+                "the workspace and its temporary files grew over their {workspace_entries} files and folders"
+            )
+        })
+    }
+}
+
+/// Free space, on the disk that has least of it.
+fn free(folders: &[PathBuf]) -> u64 {
+    folders
+        .iter()
+        .filter_map(|folder| rustix::fs::statvfs(folder).ok())
+        .map(|disk| disk.f_bfree.saturating_mul(disk.f_frsize))
+        .min()
+        .unwrap_or(0)
+}
+
+fn used(folders: &[PathBuf]) -> Used {
+    let mut used = Used::default();
+    // A file with two names takes its place once.
+    let mut seen = HashSet::new();
+    let mut open = folders.to_vec();
+    while let Some(folder) = open.pop() {
+        // One that was closed to its owner holds what it held: its files are counted when
+        // somebody opens it again.
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            used.entries += 1;
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
+            if metadata.is_dir() {
+                open.push(entry.path());
+            } else if metadata.nlink() < 2 || seen.insert((metadata.dev(), metadata.ino())) {
+                used.bytes += bytes(&metadata);
+            }
+        }
+    }
+    let opened = processes::descendants();
+    let opened = opened.iter().flat_map(|process| {
+        let files = fs::read_dir(Path::new("/proc").join(process.pid.to_string()).join("fd"));
+        files.into_iter().flatten().flatten()
+    });
+    for file in opened {
+        // Through the link, which leads to a file that has no name any more.
+        let Ok(metadata) = fs::metadata(file.path()) else {
+            continue;
+        };
+        let deleted = metadata.is_file() && metadata.nlink() == 0;
+        if deleted && seen.insert((metadata.dev(), metadata.ino())) {
+            used.bytes += bytes(&metadata);
+        }
+    }
+    used
+}
+
+/// What it takes, which is less than its length where it has holes.
+fn bytes(metadata: &Metadata) -> u64 {
+    metadata.blocks().saturating_mul(512)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn what_was_there_before_counts_and_is_not_held_against_it() {
+        let place = tempfile::tempdir().unwrap();
+        let folders = vec![place.path().to_owned()];
+        let put = |name: &str| fs::write(place.path().join(name), vec![1; 80 << 10]).unwrap();
+        put("before");
+        let limits = Limits {
+            workspace_bytes: 64 << 10,
+            workspace_entries: 2,
+            ..Limits::default()
+        };
+        let mut disk = Disk::new(folders, limits);
+        let mut look = || {
+            disk.next = Instant::now();
+            disk.too_much()
+        };
+        assert_eq!(look(), None);
+        fs::remove_file(place.path().join("before")).unwrap();
+        fs::create_dir(place.path().join("folder")).unwrap();
+        assert_eq!(look(), None);
+        put("folder/first");
+        put("folder/second");
+        assert!(look().unwrap().contains("MB"));
+        fs::remove_file(place.path().join("folder/second")).unwrap();
+        fs::hard_link(place.path().join("folder/first"), place.path().join("a")).unwrap();
+        fs::write(place.path().join("b"), "").unwrap();
+        assert!(look().unwrap().contains("4 files") || look().unwrap().contains("2 files"));
+    }
+}
