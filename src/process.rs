@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use navi_actors::tools::sandbox;
+#[cfg(target_os = "linux")]
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tokio::runtime::Runtime;
 use tracing::Level;
 
@@ -49,6 +51,7 @@ pub fn with_settings(
     logs: Logs,
     work: impl FnOnce(&Loaded, &Arc<Runtime>) -> anyhow::Result<ExitCode>,
 ) -> anyhow::Result<ExitCode> {
+    keep_to_itself();
     // Fails only where a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     #[cfg(feature = "failpoints")]
@@ -70,4 +73,16 @@ pub fn with_settings(
         runtime.shutdown_timeout(Duration::from_millis(500));
     }
     code
+}
+
+/// Closes this process's memory and environment, which hold the secret settings, to other
+/// programs of the same user. What it starts is not closed by this, and what it becomes by an
+/// upgrade comes here again.
+fn keep_to_itself() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        console::complain(&format!(
+            "! other programs of this user can read navi's environment: {error}"
+        ));
+    }
 }

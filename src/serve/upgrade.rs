@@ -128,6 +128,8 @@ async fn trial(program: &Path) -> anyhow::Result<String> {
     let arguments: [OsString; 1] = ["--version".into()];
     let output = tokio::process::Command::new(program)
         .args(arguments)
+        // Its environment is open to other programs of this user.
+        .env_clear()
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();

@@ -371,6 +371,23 @@ async fn an_mcp_server_gets_none_of_navis_environment_and_shows_none_of_its_own(
     }
 }
 
+/// The service's own environment is no file that one may read, by the same user nor by root.
+#[tokio::test]
+async fn an_mcp_server_reads_the_environment_of_the_service() {
+    let mut scene = Scene::new().await;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/mcp_server.py");
+    let config = json!({"mcpServers": {"wild": {"command": "python3", "args": [script, "peek"]}}});
+    write(
+        &scene.server.house().data_dir().join("mcp.json"),
+        &config.to_string(),
+    );
+    scene.state("mcp__wild__env", "allowed").await;
+    let results = scene.run("use the tool: mcp__wild__env {}").await;
+    let told = results[0]["result"].as_str().unwrap();
+    assert!(told.contains("Permission denied"), "{told}");
+    assert!(!told.contains(CANARY), "{told}");
+}
+
 #[tokio::test]
 async fn a_skill_leads_nowhere_outside_of_its_folder() {
     let mut scene = Scene::new().await;

@@ -5,6 +5,7 @@
 
 mod commands;
 mod consent;
+mod doors;
 mod extensions;
 mod fetch;
 mod orders;

@@ -233,18 +233,23 @@ impl SameUser {
     }
 
     pub(crate) fn navi(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
-        let mut command = Command::new(self.path("navi"));
+        let mut command = self.command(&self.path("navi"), args);
+        command.envs(variables.iter().copied()).output().unwrap()
+    }
+
+    /// A program of that user.
+    pub(crate) fn command(&self, program: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(args)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.0.path())
             .env("NAVI_DATA_DIR", self.path("data"))
-            .envs(variables.iter().copied())
             .current_dir(self.0.path());
         if is_root() {
             command.uid(NOBODY).gid(NOBODY);
         }
-        command.output().unwrap()
+        command
     }
 }

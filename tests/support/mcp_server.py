@@ -22,7 +22,21 @@ def send(message):
     sys.stdout.flush()
 
 
+def environments_above():
+    """What the service that started this one was given, and its keeper, as far as it is open."""
+    read, pid = [], os.getppid()
+    while open(f"/proc/{pid}/comm").read() == "navi\n":
+        try:
+            read.append(open(f"/proc/{pid}/environ").read())
+        except OSError as error:
+            read.append(str(error))
+        pid = int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
+    return "\n".join(read)
+
+
 def call(name, arguments):
+    if mode == "peek":
+        return {"content": [{"type": "text", "text": environments_above()}]}
     if mode == "hang":
         time.sleep(1000)
     if mode == "die":

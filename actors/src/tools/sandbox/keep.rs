@@ -6,10 +6,20 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
+
 use super::{FAILED, init, processes};
 
 /// How long a program that is sent nothing any more may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// What lets root look into the memory and the environment of any process, and so of the service,
+/// which closes its own to everybody else.
+const OVER_OTHERS: [CapabilitySet; 3] = [
+    CapabilitySet::SYS_PTRACE,
+    CapabilitySet::SYS_ADMIN,
+    CapabilitySet::PERFMON,
+];
 
 /// Starts the program, hands on what it is sent, and ends with its exit code. What it says goes
 /// to the service without a stop here.
@@ -17,6 +27,10 @@ pub(super) fn keep(words: &[String]) -> u8 {
     let Some((program, args)) = words.split_first() else {
         return FAILED;
     };
+    for right in OVER_OTHERS {
+        // Who is not root has none, and an older kernel has fewer.
+        let _ = remove_capability_from_bounding_set(right);
+    }
     let me = rustix::process::getpid();
     let started = rustix::process::set_child_subreaper(Some(me))
         .map_err(io::Error::from)

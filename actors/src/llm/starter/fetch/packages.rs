@@ -2,6 +2,7 @@
 //! its settings (mirrors, proxies, certificates) hold. A wheel is a zip file, and nothing in
 //! it is ever run.
 
+use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -79,11 +80,36 @@ fn command(way: &[String]) -> Option<Command> {
     let mut command = Command::new(program);
     command
         .args(arguments)
+        .env_clear()
+        .envs(std::env::vars_os().filter(|(name, _)| is_for_pip(name)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     Some(command)
+}
+
+/// What pip gets of Navi's environment. The rest may hold secrets, and its own environment is
+/// open to other programs of this user.
+fn is_for_pip(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else {
+        return false;
+    };
+    let name = name.to_ascii_uppercase();
+    let begins = |start: &&str| name.starts_with(*start);
+    ["PIP_", "PYTHON", "SSL_CERT_", "XDG_", "LC_"]
+        .iter()
+        .any(begins)
+        || name.ends_with("_PROXY")
+        || [
+            "HOME",
+            "LANG",
+            "PATH",
+            "REQUESTS_CA_BUNDLE",
+            "TMPDIR",
+            "VIRTUAL_ENV",
+        ]
+        .contains(&name.as_str())
 }
 
 /// Has pip put one wheel into `incoming`, and shows how it grows within its share.
