@@ -2,14 +2,16 @@
 
 use std::io::{self, Write as _};
 
+use navi_actors::domain::redact::redacted;
+
 /// A line on standard output. A reader that went away is no fault.
 pub fn say(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-/// A line on standard error.
+/// A line on standard error, without the secrets of addresses.
 pub fn complain(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", redacted(line));
 }
 
 /// A table with aligned columns; the last one is left as it is.

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use config::Config;
 use navi_actors::domain::hangs::Patience;
+use navi_actors::domain::redact::{HIDDEN, redacted};
 use navi_actors::domain::slots::Parallel;
 use navi_actors::files::FileLimits;
 use navi_actors::protocol::status::Fence;
@@ -511,9 +512,11 @@ fn shown(config: &Config, settings: &Settings) -> Vec<ShownValue> {
                 .ok()
                 .filter(|text| !text.is_empty());
             let value = match set {
-                Some(_) if key.secret => Some("[hidden]".to_owned()),
+                Some(_) if key.secret => Some(HIDDEN.to_owned()),
+                // It may have been set without its scheme, and with a password.
+                Some(_) if *key == keys::OLLAMA_HOST => Some(redacted(&settings.model.ollama_host).into_owned()),
                 None if *key == keys::DATA_DIR => Some(settings.data_dir.display().to_string()),
-                set => set,
+                set => set.map(|text| redacted(&text).into_owned()),
             };
             ShownValue {
                 key: key.path,

@@ -1,7 +1,8 @@
 //! Logs: readable lines on standard error, which leaves standard output to answers.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write};
 
+use navi_actors::domain::redact::redacted;
 use tracing::Level;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -30,10 +31,26 @@ pub(crate) fn start(level: Level) {
         filter = filter.with_target("rmcp", LevelFilter::OFF);
     }
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr)
+        .with_writer(|| Redacting(io::stderr()))
         .with_ansi(io::stderr().is_terminal());
     let _ = tracing_subscriber::registry()
         .with(lines)
         .with(filter)
         .try_init();
+}
+
+/// Takes the secrets out of addresses, whoever logs them: a library knows nothing of ours. It is
+/// given a whole line at a time.
+struct Redacting<W>(W);
+
+impl<W: Write> Write for Redacting<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let shown = String::from_utf8_lossy(line);
+        self.0.write_all(redacted(&shown).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use config::{Config, ValueKind};
+use navi_actors::domain::redact::{HIDDEN, redacted};
 
 use super::keys::Key;
 
@@ -88,12 +89,13 @@ impl<'a> Reader<'a> {
 
     fn wrong(&mut self, key: &Key, text: &str, expected: &str) {
         // Some write a password into an address.
-        let hidden = key.secret || (text.contains("://") && text.contains('@'));
-        let shown = if hidden { "[hidden]" } else { text };
+        let hidden = key.secret || text.contains('@');
+        let shown = if hidden { HIDDEN } else { text };
         let origin = origin(self.config, key);
         self.problem(format!(
-            "{} is \"{shown}\" (from {origin}): expected {expected}",
-            names(key)
+            "{} is \"{shown}\" (from {origin}): expected {}",
+            names(key),
+            redacted(expected)
         ));
     }
 }

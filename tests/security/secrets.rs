@@ -284,3 +284,54 @@ fn a_secret_that_is_wrong_is_not_repeated() {
         assert!(said.contains(&variable), "{said}");
     }
 }
+
+/// Model servers and proxies that are named with a password in their address.
+#[tokio::test]
+async fn passwords_inside_addresses_stand_nowhere_else() {
+    const PASSWORD: &str = "CANARY-pass.0123456789abcdef";
+    let with = |scheme: &str, rest: &str| format!("{scheme}me:{PASSWORD}@{rest}");
+    let (ollama, openai) = (with("", "127.0.0.1:9"), with("http://", "gpu.invalid:9/v1"));
+    let proxy = with("http://", "127.0.0.1:9");
+    let house = House::new(&[
+        ("LOG_LEVEL", "trace"),
+        ("OLLAMA_HOST", &ollama),
+        ("OPENAI_BASE_URL", &openai),
+        ("HTTP_PROXY", &proxy),
+        ("http_proxy", &proxy),
+    ]);
+    let mut server = house.start();
+    let mut seen = Seen::default();
+    let session = server.new_session().await;
+    turn(&mut server.tab(&session, None).await, "Hello?", &mut seen).await;
+    documents(&server, &session, TOKEN, &mut seen).await;
+    for arguments in [
+        &["config"][..],
+        &["config", "--json"],
+        &["doctor"],
+        &["doctor", "--json"],
+    ] {
+        let output = house.run(arguments);
+        seen.add(&format!("navi {arguments:?}"), output.stdout);
+        seen.add(&format!("navi {arguments:?}, its errors"), output.stderr);
+    }
+    server.ask_to_end();
+    server.ended().await;
+    seen.add("the banner", server.banner.join("\n"));
+    assert!(server.said().contains("gpu.invalid"), "it was asked");
+    seen.add("the log", server.said());
+    for (variable, wrong) in [
+        ("OLLAMA_HOST", with("", "host:port")),
+        ("OPENAI_BASE_URL", with("", "host")),
+        ("OPENAI_BASE_URL", with("ftp://", "host")),
+        ("NAVI_SEARXNG_URL", with("http://", "host")),
+        ("HOME_ASSISTANT_URL", with("http://", "host")),
+        ("NAVI_FETCH_ALLOWED_HOSTS", with("http://", "host")),
+        ("NAVI_BIND", with("", "host:1")),
+    ] {
+        let output = House::new(&[(variable, &wrong)]).run(&["config"]);
+        assert!(!output.status.success(), "{variable} took {wrong}");
+        seen.add(variable, output.stdout);
+        seen.add(variable, output.stderr);
+    }
+    seen.has_no(PASSWORD);
+}

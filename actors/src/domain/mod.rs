@@ -19,6 +19,7 @@ pub mod model_choice;
 pub mod outside;
 pub mod planning;
 pub mod recovery;
+pub mod redact;
 pub mod replay;
 pub mod run_loop;
 pub mod scratchpad;

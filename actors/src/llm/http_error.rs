@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::LlmError;
 use super::roles::refuses_roles;
 use crate::domain::context::overflow::Overflow;
+use crate::domain::redact::redacted;
 
 /// A message that people read is no longer than this.
 const MAX_MESSAGE_CHARS: usize = 500;
@@ -232,10 +233,10 @@ fn html_title(page: &str) -> String {
     }
 }
 
-/// One line of at most [`MAX_MESSAGE_CHARS`].
+/// One line of at most [`MAX_MESSAGE_CHARS`], whose addresses have lost their secrets.
 pub(super) fn shortened(text: &str) -> String {
     let mut line = String::new();
-    for (count, character) in text
+    for (count, character) in redacted(text)
         .split_whitespace()
         .flat_map(|word| word.chars().chain([' ']))
         .enumerate()

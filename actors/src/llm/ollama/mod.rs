@@ -66,7 +66,7 @@ impl OllamaBackend {
     /// [`LlmError::NotReady`] where `host` is no address.
     pub fn new(config: OllamaConfig) -> Result<Self, LlmError> {
         let base = base_url(&config.host).ok_or_else(|| LlmError::NotReady {
-            problem: format!("{:?} is no address of an Ollama server", config.host),
+            problem: "OLLAMA_HOST is no address of an Ollama server".to_owned(),
             remedy: "set OLLAMA_HOST to something like http://localhost:11434".to_owned(),
         })?;
         let client = http::client(&base, HeaderMap::new())?;

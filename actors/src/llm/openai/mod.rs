@@ -79,7 +79,7 @@ impl OpenAiBackend {
     /// [`LlmError::NotReady`] where the address or the key cannot be one.
     pub fn new(config: OpenAiConfig) -> Result<Self, LlmError> {
         let base = address::api_root(&config.base_url).ok_or_else(|| LlmError::NotReady {
-            problem: format!("{:?} is no address of a model server", config.base_url),
+            problem: "OPENAI_BASE_URL is no address of a model server".to_owned(),
             remedy: "set OPENAI_BASE_URL to something like http://localhost:8080/v1".to_owned(),
         })?;
         let mut headers = HeaderMap::new();

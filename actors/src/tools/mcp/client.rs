@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::config::{ServerConfig, Transport};
 use super::listing::{Listing, MAX_TOOLS};
 use super::stdio::Program;
+use crate::domain::redact::redacted;
 use crate::tools::output::shortened;
 
 /// Greeting and list together; a package runner may fetch the server first.
@@ -257,7 +258,7 @@ fn told(error: &dyn std::error::Error, transport: &Transport) -> String {
     {
         text = text.replace(&format!("?{query}"), "");
     }
-    shortened(&text, SHOWN_BYTES)
+    shortened(&redacted(&text), SHOWN_BYTES)
 }
 
 /// With the last words of the server's program.
