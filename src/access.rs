@@ -4,6 +4,7 @@
 //! SHA-256 of 244 random bits, so a lookup by hash tells an attacker's clock nothing.
 
 mod fault_limit;
+mod holds;
 pub(crate) mod links;
 pub(crate) mod random;
 
@@ -20,6 +21,8 @@ use tracing::warn;
 use uuid::Uuid;
 
 use self::fault_limit::FaultLimit;
+use self::holds::Holds;
+pub(crate) use self::holds::{Hold, Key};
 use self::links::{Links, Redeemed};
 use self::random::{Digest, digest};
 use crate::settings::Secret;
@@ -38,6 +41,7 @@ const STORE_LIMIT: Duration = Duration::from_secs(10);
 pub(crate) struct Principal {
     pub(crate) user: UserId,
     pub(crate) method: AuthMethod,
+    pub(crate) key: Key,
 }
 
 /// How they came in.
@@ -69,6 +73,8 @@ pub(crate) struct Access {
     api_token: Option<Digest>,
     user: UserId,
     faults: FaultLimit,
+    holds: Holds,
+    _tending: AbortOnDropHandle<()>,
 }
 
 impl Access {
@@ -79,6 +85,8 @@ impl Access {
         api_token: Option<&Secret>,
         user: UserId,
     ) -> Self {
+        let holds = Holds::default();
+        let tending = runtime.spawn(holds.clone().tend(store.clone()));
         Self {
             store,
             runtime,
@@ -86,6 +94,8 @@ impl Access {
             api_token: api_token.map(|token| digest(token.reveal())),
             user,
             faults: FaultLimit::default(),
+            holds,
+            _tending: AbortOnDropHandle::new(tending),
         }
     }
 
@@ -100,9 +110,10 @@ impl Access {
     ) -> Result<Principal, NaviError> {
         if let Some(bearer) = credentials.bearer {
             return match self.token_owner(bearer).await? {
-                Some(user) => Ok(Principal {
+                Some((user, key)) => Ok(Principal {
                     user,
                     method: AuthMethod::Token,
+                    key,
                 }),
                 None => Err(self.denied("the token is not known; make one with `navi token add`")),
             };
@@ -161,7 +172,14 @@ impl Access {
     pub(crate) async fn log_out(&self, cookie: &str) -> Result<(), NaviError> {
         let (store, hash) = (self.store.clone(), SecretHash(digest(cookie)));
         self.on_runtime(async move { store.delete_web_login(hash).await })
-            .await
+            .await?;
+        self.holds.look();
+        Ok(())
+    }
+
+    /// What a socket holds while it is open: it ends with what opened it.
+    pub(crate) fn hold(&self, key: Key) -> Hold {
+        self.holds.hold(key)
     }
 
     /// All tokens of a user, without what opens the door.
@@ -194,16 +212,19 @@ impl Access {
     /// The store cannot be used.
     pub(crate) async fn remove_token(&self, user: UserId, id: Uuid) -> Result<bool, NaviError> {
         let store = self.store.clone();
-        self.on_runtime(async move { store.delete_token(user, id).await })
-            .await
+        let removed = self
+            .on_runtime(async move { store.delete_token(user, id).await })
+            .await?;
+        self.holds.look();
+        Ok(removed)
     }
 
-    async fn token_owner(&self, bearer: &str) -> Result<Option<UserId>, NaviError> {
+    async fn token_owner(&self, bearer: &str) -> Result<Option<(UserId, Key)>, NaviError> {
         let hash = digest(bearer);
         if let Some(token) = &self.api_token
             && bool::from(token.as_slice().ct_eq(hash.as_slice()))
         {
-            return Ok(Some(self.user));
+            return Ok(Some((self.user, Key::Setting)));
         }
         let store = self.store.clone();
         let found = self
@@ -212,7 +233,7 @@ impl Access {
                 store.user_by_token_hash(SecretHash(hash), now).await
             })
             .await?;
-        Ok(found.map(|user| user.id))
+        Ok(found.map(|user| (user.id, Key::Token(hash))))
     }
 
     async fn login_owner(&self, cookie: &str) -> Result<Option<Principal>, NaviError> {
@@ -233,6 +254,7 @@ impl Access {
         Ok(login.map(|(user, renewed)| Principal {
             user,
             method: AuthMethod::Cookie { renewed },
+            key: Key::Login(hash.0),
         }))
     }
 

@@ -10,6 +10,8 @@ use navi_actors::protocol::error::{ErrorCode, NaviError};
 
 /// The close code of a session that does not exist, or that is another user's.
 const SESSION_NOT_FOUND: u16 = 4004;
+/// The close code of a socket whose login or token has ended.
+const NOT_LOGGED_IN: u16 = 4001;
 /// What fits into a close frame beside its code.
 const MAX_REASON_BYTES: usize = 123;
 
@@ -139,6 +141,7 @@ pub(crate) fn close_reason(error: &NaviError) -> CloseReason {
 fn close_code(code: ErrorCode) -> CloseCode {
     match code {
         ErrorCode::SessionNotFound | ErrorCode::InvalidId => CloseCode::Other(SESSION_NOT_FOUND),
+        ErrorCode::Unauthorized => CloseCode::Other(NOT_LOGGED_IN),
         ErrorCode::InvalidJson
         | ErrorCode::UnknownType
         | ErrorCode::InvalidField
@@ -149,7 +152,6 @@ fn close_code(code: ErrorCode) -> CloseCode {
         | ErrorCode::MessageTooLarge
         | ErrorCode::UnsupportedMediaType
         | ErrorCode::UnknownProfile
-        | ErrorCode::Unauthorized
         | ErrorCode::ForbiddenOrigin
         | ErrorCode::ForbiddenHost
         | ErrorCode::NotFound
@@ -206,6 +208,7 @@ mod tests {
         let close = |code| u16::from(close_reason(&NaviError::new(code, "x")).code);
         assert_eq!(close(ErrorCode::SessionNotFound), 4004);
         assert_eq!(close(ErrorCode::InvalidId), 4004);
+        assert_eq!(close(ErrorCode::Unauthorized), 4001);
         assert_eq!(close(ErrorCode::ShuttingDown), 1012);
         assert_eq!(close(ErrorCode::FrameTooLarge), 1009);
         assert_eq!(close(ErrorCode::RateLimited), 1008);

@@ -15,11 +15,12 @@ use navi_actors::protocol::error::{ErrorCode, NaviError};
 use serde::Deserialize;
 
 use self::tab::TabActor;
+use self::tabs::Seat;
 use self::watch::WatchActor;
 use super::error::{ApiError, close_reason};
 use super::path::session_id;
 use super::{App, resource};
-use crate::access::Principal;
+use crate::access::{Hold, Principal};
 
 /// A page that only watches the list has next to nothing to say.
 const MAX_WATCH_FRAME_BYTES: usize = 4 * 1024;
@@ -47,6 +48,14 @@ struct Subscription {
     epoch: Option<i64>,
 }
 
+/// What a socket has while it is open.
+#[derive(Debug)]
+struct Place {
+    _seat: Seat,
+    /// What it was opened with.
+    hold: Hold,
+}
+
 /// A browser cannot read the answer to a refused upgrade: what is wrong with the address is
 /// told by a close code, after the upgrade.
 async fn session(
@@ -58,14 +67,11 @@ async fn session(
 ) -> Result<HttpResponse, ApiError> {
     let subscription = subscription(&path, request.query_string());
     let session = subscription.as_ref().ok().map(|it| it.session);
-    let seat = app.tabs.seat(session);
-    let tab = match (subscription, seat) {
-        (Ok(subscription), Ok(seat)) => {
-            TabActor::new(app.as_ref().clone(), who.user, Ok(subscription), seat)
-        }
-        (Err(error), Ok(seat)) => TabActor::new(app.as_ref().clone(), who.user, Err(error), seat),
-        (_, Err(error)) => return Err(ApiError(error)),
+    let place = Place {
+        _seat: app.tabs.seat(session)?,
+        hold: app.access.hold(who.key),
     };
+    let tab = TabActor::new(app.as_ref().clone(), who.user, subscription, place);
     WsResponseBuilder::new(tab, &request, stream)
         .frame_size(MAX_MESSAGE_JSON_BYTES)
         .start()
@@ -78,8 +84,11 @@ async fn list(
     request: HttpRequest,
     stream: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    let seat = app.tabs.seat(None)?;
-    let page = WatchActor::new(app.as_ref().clone(), who.user, seat);
+    let place = Place {
+        _seat: app.tabs.seat(None)?,
+        hold: app.access.hold(who.key),
+    };
+    let page = WatchActor::new(app.as_ref().clone(), who.user, place);
     WsResponseBuilder::new(page, &request, stream)
         .frame_size(MAX_WATCH_FRAME_BYTES)
         .start()
@@ -116,6 +125,14 @@ fn not_an_upgrade(error: &actix_web::Error) -> ApiError {
         ErrorCode::InvalidField,
         format!("this path takes a WebSocket: {error}"),
     )
+}
+
+/// How a socket is closed that was opened with what opens nothing any more.
+fn logged_out() -> CloseReason {
+    close_reason(&NaviError::new(
+        ErrorCode::Unauthorized,
+        "the login or the token has ended",
+    ))
 }
 
 /// How a socket is closed whose feed ended: a client comes back at once after a restart.

@@ -3,8 +3,17 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use reqwest::header::{COOKIE, ORIGIN, SET_COOKIE};
+use reqwest::{Method, StatusCode};
+use serde_json::json;
 
 use super::ward::SameUser;
+use crate::server::{House, Server, Socket, client};
+
+/// The close code of a socket whose login or token has ended.
+const NOT_LOGGED_IN: u16 = 4001;
 
 /// Ends a program that a failed test leaves.
 struct Ended(Child);
@@ -45,4 +54,65 @@ fn a_program_of_the_same_user_reads_the_environment_of_the_service() {
     // What tells nothing is read as ever: nobody else was asked.
     assert!(run("stat").status.success());
     drop(said);
+}
+
+/// The cookie of a fresh login.
+async fn log_in(server: &Server) -> String {
+    let link = server.house().run(&["link"]).stdout;
+    let link = String::from_utf8(link).unwrap();
+    let answer = client().get(link.trim()).send().await.unwrap();
+    let cookie = answer.headers()[SET_COOKIE].to_str().unwrap();
+    cookie.split(';').next().unwrap().to_owned()
+}
+
+/// A socket on a session and one on the list, opened with this.
+async fn sockets(server: &Server, session: &str, key: (&'static str, String)) -> [Socket; 2] {
+    let headers = [key, ("origin", server.url.clone())];
+    let session = format!("/ws/sessions/{session}");
+    let session = server.socket_with(&session, &headers).await.unwrap();
+    let list = server.socket_with("/ws/sessions", &headers).await.unwrap();
+    [session, list]
+}
+
+async fn are_closed(sockets: [Socket; 2]) {
+    let since = Instant::now();
+    for mut socket in sockets {
+        assert_eq!(socket.closed().await, NOT_LOGGED_IN);
+    }
+    // A second; more only where the machine has no time for either side.
+    assert!(since.elapsed() < Duration::from_secs(10));
+}
+
+/// A page, or a script, that reads along after its login was ended elsewhere.
+#[tokio::test]
+async fn sockets_that_outlive_their_login_or_token() {
+    let server = House::new(&[]).start();
+    let session = server.new_session().await;
+    let (leaving, staying) = (log_in(&server).await, log_in(&server).await);
+    let gone = sockets(&server, &session, ("cookie", leaving.clone())).await;
+    let [mut kept, _list] = sockets(&server, &session, ("cookie", staying)).await;
+    let log_out = client().post(format!("{}/logout", server.url));
+    let log_out = log_out.header(COOKIE, &leaving).header(ORIGIN, &server.url);
+    let status = log_out.send().await.unwrap().status();
+    assert_eq!(status, StatusCode::NO_CONTENT);
+    are_closed(gone).await;
+
+    // Removed by the service, and by another process.
+    for by_hand in [false, true] {
+        let made = server.post("/api/tokens", json!({"name": "script"})).await;
+        let bearer = format!("Bearer {}", made["token"].as_str().unwrap());
+        let gone = sockets(&server, &session, ("authorization", bearer)).await;
+        let id = made["id"].as_str().unwrap();
+        if by_hand {
+            let removed = server.house().run(&["token", "remove", id]);
+            assert!(removed.status.success(), "{removed:?}");
+        } else {
+            let path = format!("/api/tokens/{id}");
+            let (status, _) = server.call(Method::DELETE, &path, None).await;
+            assert_eq!(status, StatusCode::NO_CONTENT);
+        }
+        are_closed(gone).await;
+    }
+    kept.send(&json!({"type": "no such thing"})).await;
+    assert_eq!(kept.next_of("error").await["code"], "unknown_type");
 }

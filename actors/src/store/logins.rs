@@ -217,6 +217,40 @@ impl Store {
         Ok(())
     }
 
+    /// Those of these tokens and logins that let nobody in any more.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn ended_keys(
+        &self,
+        tokens: &[SecretHash],
+        logins: &[SecretHash],
+        now: DateTime<Utc>,
+    ) -> Result<Vec<SecretHash>, StoreError> {
+        let bytes = |hashes: &[SecretHash]| hashes.iter().map(|hash| hash.0.to_vec()).collect();
+        let (of_tokens, of_logins): (Vec<Vec<u8>>, Vec<Vec<u8>>) = (bytes(tokens), bytes(logins));
+        let mut open: Vec<Vec<u8>> = Vec::new();
+        if !tokens.is_empty() {
+            let found = api_token::Entity::find()
+                .select_only()
+                .column(api_token::Column::Hash)
+                .filter(api_token::Column::Hash.is_in(of_tokens));
+            open.extend(found.into_tuple::<Vec<u8>>().all(&self.read).await?);
+        }
+        if !logins.is_empty() {
+            let found = web_login::Entity::find()
+                .select_only()
+                .column(web_login::Column::Hash)
+                .filter(web_login::Column::Hash.is_in(of_logins))
+                .filter(web_login::Column::ExpiresAt.gt(db_time(now)));
+            open.extend(found.into_tuple::<Vec<u8>>().all(&self.read).await?);
+        }
+        let all = tokens.iter().chain(logins).copied();
+        Ok(all
+            .filter(|hash| !open.iter().any(|open| *open == hash.0))
+            .collect())
+    }
+
     /// Forgets the logins that expired. Tells how many.
     ///
     /// # Errors

@@ -17,13 +17,11 @@ use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::{SessionId, UserId};
 
-use super::Subscription;
 use super::assemble::{Assembled, Assembly};
-use super::feed_ended;
 use super::frame::{self, Parsed, Refusal};
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
 use super::rate::FrameRate;
-use super::tabs::Seat;
+use super::{Place, Subscription, feed_ended, logged_out};
 use crate::http::App;
 use crate::http::error::close_reason;
 
@@ -55,7 +53,7 @@ pub(crate) struct TabActor {
     /// It joins the session, or a frame is being handled.
     busy: bool,
     closing: bool,
-    _seat: Seat,
+    place: Place,
 }
 
 impl TabActor {
@@ -63,7 +61,7 @@ impl TabActor {
         app: App,
         user: UserId,
         subscription: Result<Subscription, NaviError>,
-        seat: Seat,
+        place: Place,
     ) -> Self {
         let now = Instant::now();
         Self {
@@ -77,7 +75,7 @@ impl TabActor {
             waiting_bytes: 0,
             busy: true,
             closing: false,
-            _seat: seat,
+            place,
         }
     }
 }
@@ -86,6 +84,8 @@ impl Actor for TabActor {
     type Context = WebsocketContext<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
+        let ended = self.place.hold.ended().into_actor(self);
+        ctx.spawn(ended.map(|(), tab, ctx| tab.close(logged_out(), ctx)));
         ctx.run_interval(PING_INTERVAL, |tab, ctx| {
             if tab.heartbeat.is_silent(Instant::now()) {
                 ctx.stop();
@@ -103,7 +103,7 @@ impl Actor for TabActor {
 /// The feed: whole frames, in order.
 impl StreamHandler<ByteString> for TabActor {
     fn handle(&mut self, frame: ByteString, ctx: &mut Self::Context) {
-        if !self.closing {
+        if !self.is_over() {
             ctx.text(frame);
         }
     }
@@ -118,7 +118,7 @@ impl StreamHandler<Result<ws::Message, ProtocolError>> for TabActor {
     fn handle(&mut self, frame: Result<ws::Message, ProtocolError>, ctx: &mut Self::Context) {
         let now = Instant::now();
         self.heartbeat.hear(now);
-        if self.closing {
+        if self.is_over() {
             if matches!(frame, Ok(ws::Message::Close(_)) | Err(_)) {
                 ctx.stop();
             }
@@ -216,7 +216,7 @@ impl TabActor {
 
     /// Starts on the next frame, if none is being handled.
     fn next(&mut self, session: SessionId, ctx: &mut WebsocketContext<Self>) {
-        if self.busy || self.closing {
+        if self.busy || self.is_over() {
             return;
         }
         let Some(text) = self.waiting.pop_front() else {
@@ -234,6 +234,11 @@ impl TabActor {
             }
             tab.next(session, ctx);
         }));
+    }
+
+    /// Whether nothing is told and nothing is taken any more.
+    fn is_over(&self) -> bool {
+        self.closing || self.place.hold.has_ended()
     }
 
     /// Says goodbye, and leaves the client a moment to hear it.

@@ -2,16 +2,16 @@
 
 use std::time::Instant;
 
+use actix::fut::{ActorFutureExt as _, WrapFuture as _};
 use actix::{Actor, ActorContext as _, AsyncContext as _, StreamHandler};
 use actix_web_actors::ws::{self, CloseCode, CloseReason, ProtocolError, WebsocketContext};
 use bytestring::ByteString;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::UserId;
 
-use super::feed_ended;
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
 use super::rate::FrameRate;
-use super::tabs::Seat;
+use super::{Place, feed_ended, logged_out};
 use crate::http::App;
 use crate::http::error::close_reason;
 
@@ -27,11 +27,11 @@ pub(crate) struct WatchActor {
     heartbeat: Heartbeat,
     rate: FrameRate,
     closing: bool,
-    _seat: Seat,
+    place: Place,
 }
 
 impl WatchActor {
-    pub(crate) fn new(app: App, user: UserId, seat: Seat) -> Self {
+    pub(crate) fn new(app: App, user: UserId, place: Place) -> Self {
         let now = Instant::now();
         Self {
             app,
@@ -39,7 +39,7 @@ impl WatchActor {
             heartbeat: Heartbeat::new(now),
             rate: FrameRate::new(now),
             closing: false,
-            _seat: seat,
+            place,
         }
     }
 
@@ -57,6 +57,8 @@ impl Actor for WatchActor {
     type Context = WebsocketContext<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
+        let ended = self.place.hold.ended().into_actor(self);
+        ctx.spawn(ended.map(|(), page, ctx| page.close(logged_out(), ctx)));
         ctx.run_interval(PING_INTERVAL, |page, ctx| {
             if page.heartbeat.is_silent(Instant::now()) {
                 ctx.stop();
@@ -71,7 +73,7 @@ impl Actor for WatchActor {
 /// The feed.
 impl StreamHandler<ByteString> for WatchActor {
     fn handle(&mut self, frame: ByteString, ctx: &mut Self::Context) {
-        if !self.closing {
+        if !self.closing && !self.place.hold.has_ended() {
             ctx.text(frame);
         }
     }

@@ -1,0 +1,125 @@
+//! What live sockets were opened with: where a login or a token ends, they end.
+//!
+//! The database is asked, since `navi token remove` is another process: at once after what this
+//! process changed, and else a few times a second while there is a socket.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use chrono::Utc;
+use navi_actors::store::{SecretHash, Store};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use super::random::Digest;
+
+/// A socket outlives what opened it by no more than this and the answer of the database.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// What opened the door.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Key {
+    Login(Digest),
+    Token(Digest),
+    /// `NAVI_API_TOKEN`, which opens it as long as the process lives.
+    Setting,
+}
+
+/// All that is held open.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Holds(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    open: Mutex<HashMap<Key, (CancellationToken, usize)>>,
+    changed: Notify,
+}
+
+/// One socket's share, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    holds: Holds,
+    key: Key,
+    ended: CancellationToken,
+}
+
+impl Holds {
+    pub(super) fn hold(&self, key: Key) -> Hold {
+        let mut open = self.open();
+        let (ended, count) = open.entry(key).or_default();
+        *count += 1;
+        Hold {
+            holds: self.clone(),
+            key,
+            ended: ended.clone(),
+        }
+    }
+
+    /// A login or a token has just ended.
+    pub(super) fn look(&self) {
+        self.0.changed.notify_one();
+    }
+
+    /// Ends what is held by keys that open nothing any more, for ever.
+    pub(super) async fn tend(self, store: Store) {
+        loop {
+            tokio::select! {
+                () = self.0.changed.notified() => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+            let (mut tokens, mut logins) = (Vec::new(), Vec::new());
+            for key in self.open().keys() {
+                match key {
+                    Key::Login(hash) => logins.push(SecretHash(*hash)),
+                    Key::Token(hash) => tokens.push(SecretHash(*hash)),
+                    Key::Setting => {}
+                }
+            }
+            match store.ended_keys(&tokens, &logins, Utc::now()).await {
+                Ok(ended) => self.end(&ended),
+                Err(error) => debug!(%error, "whether logins have ended is not known"),
+            }
+        }
+    }
+
+    fn end(&self, ended: &[SecretHash]) {
+        let open = self.open();
+        for SecretHash(hash) in ended {
+            for key in [Key::Login(*hash), Key::Token(*hash)] {
+                if let Some((ended, _)) = open.get(&key) {
+                    ended.cancel();
+                }
+            }
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<Key, (CancellationToken, usize)>> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Hold {
+    /// Whether what opened the door opens nothing any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.is_cancelled()
+    }
+
+    /// Waits for that.
+    pub(crate) fn ended(&self) -> impl Future<Output = ()> + 'static {
+        self.ended.clone().cancelled_owned()
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut open = self.holds.open();
+        if let Some((_, count)) = open.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&self.key);
+            }
+        }
+    }
+}
