@@ -128,7 +128,7 @@ impl Access {
                 .denied("the login has expired; run `navi link` and open the link that it prints")),
             None => Err(NaviError::new(
                 ErrorCode::Unauthorized,
-                "log in first: open the link that Navi printed at its start (`navi link` prints a new one), or send a token as `Authorization: Bearer …`",
+                "log in first: run `navi link` and open the link that it prints, or send a token as `Authorization: Bearer …`",
             )),
         }
     }

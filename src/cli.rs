@@ -8,7 +8,7 @@ use crate::settings::Overrides;
 
 /// Navi, a personal AI agent on your own machine.
 ///
-/// Without a command it serves the page and prints the link to it.
+/// Without a command it serves the page, and prints the link to it at a terminal.
 #[derive(Debug, Parser)]
 #[command(name = "navi", version)]
 pub(crate) struct Cli {

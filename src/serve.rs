@@ -33,7 +33,7 @@ use crate::http::{self, App, HttpDoor};
 use crate::instance::Instance;
 use crate::profiles::ProfileFiles;
 use crate::settings::{Loaded, Settings};
-use crate::{backends, console, extensions, profiles};
+use crate::{backends, extensions, profiles};
 
 /// How long all of a shutdown may take, whatever hangs: many supervisors kill after ten seconds.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_millis(8_500);
@@ -203,12 +203,8 @@ impl Service {
 
     /// Tells how the service stands, and the way in.
     async fn greet(&self, settings: &Settings) -> anyhow::Result<()> {
-        let secret = Links::new(&settings.data_dir)
-            .issue()
-            .context("the data directory cannot be written to")?;
         banner::print(self, settings).await;
-        console::say(&format!("\nhttp://{}/login/{secret}\n", self.address));
-        Ok(())
+        banner::print_way_in(self, settings).context("the data directory cannot be written to")
     }
 
     /// Waits for the end, and brings it about in order.

@@ -16,7 +16,7 @@ use crate::settings::Settings;
 pub(crate) fn run(settings: &Settings) -> anyhow::Result<ExitCode> {
     let dir = settings.data_dir.display();
     let Some(running) = instance::running(&settings.data_dir) else {
-        bail!("navi does not run on {dir}; start it with `navi`, which prints a link");
+        bail!("navi does not run on {dir}; start it with `navi`");
     };
     let secret = Links::new(&settings.data_dir)
         .issue()

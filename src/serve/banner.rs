@@ -1,11 +1,13 @@
 //! What a start tells: line by line what is well and what is not.
 
+use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use navi_actors::protocol::profile::Profile;
 use navi_actors::protocol::status::{BackendState, BackendStatus};
 
 use super::Service;
+use crate::access::links::Links;
 use crate::checks::{self, Check};
 use crate::console::say;
 use crate::settings::{DatabaseSettings, Settings};
@@ -13,7 +15,7 @@ use crate::settings::{DatabaseSettings, Settings};
 /// How long the banner waits for model servers to say how they are.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Prints the banner, without the link.
+/// Prints the banner, without the way in.
 pub(super) async fn print(service: &Service, settings: &Settings) {
     let backends = first_statuses(service).await;
     say(&format!(
@@ -34,7 +36,24 @@ pub(super) async fn print(service: &Service, settings: &Settings) {
     ] {
         say(&check.text());
     }
-    say("\nOpen this link. It works once; `navi link` prints another.");
+}
+
+/// Prints the way in. A link opens the door to whoever reads it: it is for the person at the
+/// terminal, and stands in no journal.
+///
+/// # Errors
+/// The data directory cannot be written to.
+pub(super) fn print_way_in(service: &Service, settings: &Settings) -> io::Result<()> {
+    if !io::stdout().is_terminal() {
+        say("\n`navi link` prints a link to the page.");
+        return Ok(());
+    }
+    let secret = Links::new(&settings.data_dir).issue()?;
+    say(&format!(
+        "\nOpen this link. It works once; `navi link` prints another.\n\nhttp://{}/login/{secret}\n",
+        service.address
+    ));
+    Ok(())
 }
 
 pub(super) fn ids(profiles: &[Profile]) -> Vec<String> {

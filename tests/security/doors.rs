@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use reqwest::header::{COOKIE, ORIGIN, SET_COOKIE};
@@ -58,9 +58,7 @@ fn a_program_of_the_same_user_reads_the_environment_of_the_service() {
 
 /// The cookie of a fresh login.
 async fn log_in(server: &Server) -> String {
-    let link = server.house().run(&["link"]).stdout;
-    let link = String::from_utf8(link).unwrap();
-    let answer = client().get(link.trim()).send().await.unwrap();
+    let answer = client().get(server.link()).send().await.unwrap();
     let cookie = answer.headers()[SET_COOKIE].to_str().unwrap();
     cookie.split(';').next().unwrap().to_owned()
 }
@@ -115,4 +113,41 @@ async fn sockets_that_outlive_their_login_or_token() {
     }
     kept.send(&json!({"type": "no such thing"})).await;
     assert_eq!(kept.next_of("error").await["code"], "unknown_type");
+}
+
+/// What a service says is kept in a journal that others read.
+#[test]
+fn a_login_link_in_the_journal() {
+    let house = House::new(&[]);
+    let mut service = house.command(&[]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(service.stdout.take().unwrap()).lines();
+    let mut said: Vec<String> = Vec::new();
+    while !said.iter().any(|line| line.contains("`navi link`")) {
+        said.push(lines.next().expect("it greets").unwrap());
+    }
+    // Told to end, it says no more than it has said by then.
+    let ended = Command::new("kill").arg(service.id().to_string()).status();
+    assert!(ended.unwrap().success());
+    said.extend(lines.map_while(Result::ok));
+    service.wait().unwrap();
+    assert!(!said.join("\n").contains("/login/"), "{said:#?}");
+}
+
+/// A person who starts it at a terminal is shown the way in at once.
+#[test]
+fn at_a_terminal_the_link_is_printed() {
+    let house = House::new(&[]);
+    let service = house.command(&[]);
+    let mut terminal = Command::new("python3");
+    terminal
+        .args(["-c", "import pty, sys; pty.spawn(sys.argv[1:])"])
+        .arg(service.get_program())
+        .envs(service.get_envs().filter_map(|(k, v)| Some((k, v?))))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    // Its end is a hang-up of the terminal, which ends the service.
+    let mut terminal = Ended(terminal.spawn().unwrap());
+    let mut lines = BufReader::new(terminal.0.stdout.take().unwrap()).lines();
+    let link = |line: std::io::Result<String>| line.is_ok_and(|line| line.contains("/login/"));
+    assert!(lines.any(link), "no link");
 }

@@ -36,24 +36,25 @@ async fn post_with(server: &Server, headers: &[(&str, &str)]) -> (StatusCode, Va
 #[tokio::test]
 async fn a_link_works_once_and_only_for_who_opens_it() {
     let server = House::new(&[]).start();
-    let head = client().head(&server.link).send().await.unwrap();
+    let link = server.link();
+    let head = client().head(&link).send().await.unwrap();
     assert_eq!(head.status(), StatusCode::OK);
     assert!(head.headers().get(SET_COOKIE).is_none());
-    let prefetch = client().get(&server.link).header("Sec-Purpose", "prefetch");
+    let prefetch = client().get(&link).header("Sec-Purpose", "prefetch");
     let prefetch = prefetch.send().await.unwrap();
     assert_eq!(prefetch.status(), StatusCode::SERVICE_UNAVAILABLE);
 
-    let cookie = log_in(&server.link).await;
+    let cookie = log_in(&link).await;
     assert_eq!(
         get_with_cookie(&server, "/sessions", &cookie).await,
         StatusCode::OK
     );
 
-    let again = client().get(&server.link).header("Accept", "text/html");
+    let again = client().get(&link).header("Accept", "text/html");
     let again = again.send().await.unwrap();
     assert_eq!(again.status(), StatusCode::GONE);
     assert!(again.text().await.unwrap().contains("navi link"));
-    let known = client().get(&server.link).header(COOKIE, &cookie);
+    let known = client().get(&link).header(COOKIE, &cookie);
     assert_eq!(known.send().await.unwrap().status(), StatusCode::SEE_OTHER);
 
     let wrong = client().get(format!("{}/login/{}", server.url, "0".repeat(64)));
@@ -65,10 +66,9 @@ async fn a_link_works_once_and_only_for_who_opens_it() {
 #[tokio::test]
 async fn navi_link_prints_another_and_a_login_outlives_a_crash() {
     let server = House::new(&[]).start();
-    let output = server.house().run(&["link"]);
-    let link = String::from_utf8(output.stdout).unwrap();
+    let link = server.link();
     assert!(link.starts_with(&server.url), "{link}");
-    let cookie = log_in(link.trim()).await;
+    let cookie = log_in(&link).await;
 
     // The cookie's name carries the port, so the port must stay.
     let port = server.authority().rsplit_once(':').unwrap().1.to_owned();
@@ -95,7 +95,7 @@ async fn navi_link_prints_another_and_a_login_outlives_a_crash() {
 #[tokio::test]
 async fn a_cookie_counts_only_from_our_own_page() {
     let server = House::new(&[]).start();
-    let cookie = log_in(&server.link).await;
+    let cookie = log_in(&server.link()).await;
     let cookie = ("cookie", cookie.as_str());
     let (status, _) = post_with(&server, &[cookie, ("origin", &server.url)]).await;
     assert_eq!(status, StatusCode::CREATED);

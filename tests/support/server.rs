@@ -107,7 +107,7 @@ impl House {
         self.command(arguments).output().expect("navi runs")
     }
 
-    /// Starts the service and waits for its link.
+    /// Starts the service and waits for the end of its banner.
     pub(crate) fn start(&self) -> Server {
         self.start_with(&[])
     }
@@ -120,7 +120,7 @@ impl House {
         }
     }
 
-    /// The same. Where it ends before it has told its link: what it said.
+    /// The same. Where it ends before that: what it said.
     pub(crate) fn try_start_with(&self, more: &[(&str, &str)]) -> Result<Server, String> {
         let log = self.dir.path().join("stderr.log");
         let mut child = self
@@ -143,11 +143,14 @@ impl House {
             house: self.clone(),
             banner: Vec::new(),
             url: String::new(),
-            link: String::new(),
             log,
         };
         let until = Instant::now() + PATIENCE;
-        while server.link.is_empty() {
+        let is_greeted = |server: &Server| {
+            let mut lines = server.banner.iter();
+            lines.any(|line| line.contains("`navi link`"))
+        };
+        while !is_greeted(&server) {
             match banner.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(line) => server.read(line),
                 Err(_) => return Err(server.said()),
@@ -170,17 +173,15 @@ pub(crate) struct Server {
     pub(crate) banner: Vec<String>,
     /// Without a slash at its end.
     pub(crate) url: String,
-    pub(crate) link: String,
     log: PathBuf,
 }
 
 impl Server {
     fn read(&mut self, line: String) {
-        if line.starts_with("http://")
-            && let Some(at) = line.find("/login/")
+        if line.starts_with("Navi ")
+            && let Some(at) = line.find("http://")
         {
-            self.url = line[..at].to_owned();
-            self.link = line.trim().to_owned();
+            self.url = line[at..].trim().to_owned();
         }
         self.banner.push(line);
     }
@@ -193,6 +194,14 @@ impl Server {
     /// What it said on standard error.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// A fresh one-time link.
+    pub(crate) fn link(&self) -> String {
+        let printed = self.house.run(&["link"]);
+        let link = String::from_utf8(printed.stdout).expect("a link");
+        assert!(link.contains("/login/"), "{link}");
+        link.trim().to_owned()
     }
 
     /// `host:port`.

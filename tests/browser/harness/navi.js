@@ -7,8 +7,8 @@ import { join } from 'node:path';
 
 import { required, startProgram } from './program.js';
 
-/** The link of the banner: our address, with a secret long enough not to be guessed. */
-const LINK = /(http:\/\/127\.0\.0\.1:(\d+)\/\S*[\w-]{16,}\S*)/;
+/** The banner's first line. */
+const LISTENS = /^Navi \S+ on http:\/\/127\.0\.0\.1:(\d+)$/;
 
 /** Settings that make a backend the one to use. */
 export function backendSettings(backend, address) {
@@ -42,18 +42,15 @@ export async function startNavi(settings, { models } = {}) {
   let link;
 
   async function start() {
-    program = startProgram(required('NAVI_BIN'), {
-      cwd: dataDir,
-      env: { STARTER_MODEL: 'off', LLM_PARALLEL: '1', ...settings, NAVI_BIND: `127.0.0.1:${port}`, NAVI_DATA_DIR: dataDir },
-    });
-    const match = await program.line(LINK);
-    link = match[1];
-    port = Number(match[2]);
+    const env = { STARTER_MODEL: 'off', LLM_PARALLEL: '1', ...settings, NAVI_BIND: `127.0.0.1:${port}`, NAVI_DATA_DIR: dataDir };
+    program = startProgram(required('NAVI_BIN'), { cwd: dataDir, env });
+    port = Number((await program.line(LISTENS))[1]);
+    link = (await startProgram(required('NAVI_BIN'), { args: ['link'], cwd: dataDir, env }).line(/^http:\S+$/))[0];
   }
 
   await start();
   return {
-    /** The newest start's link; good for one login. */
+    /** A link for the newest start; good for one login. */
     get link() {
       return link;
     },
