@@ -138,6 +138,8 @@ impl Service {
                 banner::ids(&found.profiles).join(", ")
             );
         }
+        let secrets = loaded.secrets.iter();
+        mcp::hide(secrets.map(|secret| secret.reveal().to_owned()).collect());
         match std::env::current_exe() {
             Ok(program) => {
                 documents::isolate(program.clone());

@@ -11,6 +11,7 @@ mod sandbox;
 mod secret;
 #[cfg(test)]
 mod settings_tests;
+mod shown;
 mod ssh;
 mod web;
 #[cfg(test)]
@@ -22,7 +23,6 @@ use std::time::Duration;
 
 use config::Config;
 use navi_actors::domain::hangs::Patience;
-use navi_actors::domain::redact::{HIDDEN, redacted};
 use navi_actors::domain::slots::Parallel;
 use navi_actors::files::FileLimits;
 use navi_actors::protocol::status::Fence;
@@ -31,12 +31,12 @@ use navi_actors::store::LogLimits;
 use navi_actors::tools::filesystem::FileAccess;
 use navi_actors::tools::ssh::SshConfig;
 use navi_actors::tools::terminal::TerminalConfig;
-use serde::Serialize;
 use tracing::Level;
 
 use self::layers::{Environment, Layer};
 use self::read::Reader;
 pub(crate) use self::secret::Secret;
+use self::shown::{ShownValue, secrets, shown};
 use self::web::WebSettings;
 
 /// What the service needs to know before it starts.
@@ -140,21 +140,10 @@ pub struct Overrides {
 pub struct Loaded {
     pub settings: Settings,
     pub(crate) values: Vec<ShownValue>,
+    /// The values of all secret settings, to be hidden in what others say.
+    pub(crate) secrets: Vec<Secret>,
     /// Not wrong enough to stop for, one sentence each.
     pub(crate) warnings: Vec<String>,
-}
-
-/// One line of `navi config`.
-#[derive(Debug, Serialize)]
-pub(crate) struct ShownValue {
-    pub(crate) key: &'static str,
-    pub(crate) variable: &'static str,
-    /// Whether its value is hidden.
-    pub(crate) secret: bool,
-    /// Null where unset; `[hidden]` for a secret.
-    pub(crate) value: Option<String>,
-    /// `default`, `environment`, `command line`, or a file's path.
-    pub(crate) origin: String,
 }
 
 /// Everything that is wrong with the settings.
@@ -226,6 +215,7 @@ pub fn load(overrides: &Overrides, environment: &Environment) -> Result<Loaded, 
         Some(settings) if problems.is_empty() => Ok(Loaded {
             warnings: warnings(&settings, environment),
             values: shown(&config, &settings),
+            secrets: secrets(&config),
             settings,
         }),
         _ => Err(SettingsError { problems }),
@@ -500,31 +490,4 @@ fn warnings(settings: &Settings, environment: &Environment) -> Vec<String> {
         }
     }
     warnings
-}
-
-fn shown(config: &Config, settings: &Settings) -> Vec<ShownValue> {
-    keys::ALL
-        .iter()
-        .copied()
-        .map(|key| {
-            let set = config
-                .get_string(key.path)
-                .ok()
-                .filter(|text| !text.is_empty());
-            let value = match set {
-                Some(_) if key.secret => Some(HIDDEN.to_owned()),
-                // It may have been set without its scheme, and with a password.
-                Some(_) if *key == keys::OLLAMA_HOST => Some(redacted(&settings.model.ollama_host).into_owned()),
-                None if *key == keys::DATA_DIR => Some(settings.data_dir.display().to_string()),
-                set => set.map(|text| redacted(&text).into_owned()),
-            };
-            ShownValue {
-                key: key.path,
-                variable: key.variable,
-                secret: key.secret,
-                value,
-                origin: read::origin(config, key),
-            }
-        })
-        .collect()
 }

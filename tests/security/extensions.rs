@@ -388,6 +388,44 @@ async fn an_mcp_server_reads_the_environment_of_the_service() {
     assert!(!told.contains(CANARY), "{told}");
 }
 
+/// What a server's program writes to standard error reaches the log, the API and the model.
+#[tokio::test]
+async fn an_mcp_server_speaks_through_its_standard_error() {
+    let mut scene = Scene::new().await;
+    let data = scene.server.house().data_dir();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/mcp_server.py");
+    let args = json!([script, "loud", data.join("called")]);
+    let env = json!({"GIVEN": "${OPENAI_API_KEY}"});
+    let wild = json!({"command": "python3", "args": args, "env": env});
+    write(
+        &data.join("mcp.json"),
+        &json!({"mcpServers": {"wild": wild}}).to_string(),
+    );
+    scene.state("mcp__wild__echo", "allowed").await;
+    scene.run("use the tool: mcp__wild__echo {}").await;
+    // It ends whenever it is started from now on.
+    let shown = scene
+        .find("/mcp", |it| {
+            it["failures"].as_u64() >= Some(2) && it["state"] == "waiting"
+        })
+        .await;
+    let results = scene.run("use the tool: mcp__wild__echo {}").await;
+    let told = failed(&results);
+    let model = scene.model.chats().pop().unwrap().body.to_string();
+    let marked = model.find("text from outside begins");
+    assert!(marked < model.find("rm -rf"), "{model}");
+    let log = scene.server.said();
+    let line = log.lines().find(|line| line.contains("rm -rf")).unwrap();
+    for text in [shown["last_error"].as_str().unwrap(), told, line] {
+        assert!(text.contains("rm -rf") && text.len() < 2000, "{text:?}");
+        assert!(!text.contains(CANARY), "{text:?}");
+        let bare = |c: char| c.is_control() || c == '\u{202e}';
+        assert!(!text.contains(bare), "{text:?}");
+        // Where its own words end is for Navi to say.
+        assert_eq!(text.matches('”').count(), 1, "{text:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_skill_leads_nowhere_outside_of_its_folder() {
     let mut scene = Scene::new().await;

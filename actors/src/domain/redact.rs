@@ -58,10 +58,23 @@ fn push_address(address: &str, shown: &mut String) {
     shown.push_str(rest);
 }
 
-fn names_key(parameter: &str) -> bool {
-    let name = parameter.to_ascii_lowercase();
+/// The text with each of these hidden in it. What is shorter than six bytes is no secret, and
+/// would take words apart.
+#[must_use]
+pub fn without<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>) -> String {
+    let secrets = secrets.into_iter().filter(|secret| secret.len() >= 6);
+    secrets.fold(text.to_owned(), |text, secret| text.replace(secret, HIDDEN))
+}
+
+/// Whether a parameter or a variable of this name holds a secret, as far as one can tell.
+#[must_use]
+pub fn names_key(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
     name.ends_with("key")
-        || matches!(name.as_str(), "auth" | "authorization" | "pw" | "pwd" | "sig")
+        || matches!(
+            name.as_str(),
+            "auth" | "authorization" | "pw" | "pwd" | "sig"
+        )
         || ["token", "secret", "passw", "signature", "credential"]
             .iter()
             .any(|word| name.contains(word))
@@ -88,7 +101,10 @@ mod tests {
                 "https://x/?a=1&api_key=k&b=2#c",
                 "https://x/?a=1&api_key=[hidden]&b=2#c",
             ),
-            ("https://x?access_token=k", "https://x?access_token=[hidden]"),
+            (
+                "https://x?access_token=k",
+                "https://x?access_token=[hidden]",
+            ),
             ("https://x/?q=key", "https://x/?q=key"),
             ("://", "://"),
         ] {

@@ -272,7 +272,10 @@ async fn with_words(reason: String, program: Option<&Program>) -> String {
     if said.is_empty() {
         reason
     } else {
-        let from = said.ceil_char_boundary(said.len().saturating_sub(SHOWN_BYTES));
-        format!("{reason}; it said: {}", &said[from..])
+        // Whoever reads this must see where the program's words end.
+        format!(
+            "{reason}; in its program's own words: “{}”",
+            said.replace('”', "\"")
+        )
     }
 }

@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use anstream::adapter::strip_str;
 use rmcp::RoleClient;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::domain::redact::{names_key, redacted, without};
+use crate::tools::output::visible;
 use crate::tools::sandbox::SUBCOMMAND;
 use crate::tools::user::GroupGuard;
 
@@ -19,6 +22,8 @@ const MAX_MESSAGE: usize = 8 * 1024 * 1024;
 
 /// As much of what it writes to standard error as is kept for an error: its end.
 const STDERR_TAIL: usize = 2 * 1024;
+/// And as much of that as is shown.
+const SHOWN_BYTES: usize = 600;
 
 /// What a program gets of Navi's environment. The rest may hold secrets: what it needs of that
 /// is for its configuration to name.
@@ -28,6 +33,16 @@ const INHERITED: [&str; 9] = [
 
 /// Navi's own program, which keeps servers' programs; none where nothing keeps them.
 static KEEPER: OnceLock<PathBuf> = OnceLock::new();
+
+/// What no server's words may repeat.
+static SECRETS: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Hides Navi's own secrets in whatever servers' programs write to standard error: one may have
+/// been given them, or have read them in a file.
+pub fn hide(secrets: Vec<String>) {
+    // The first word holds: there is one service in a process.
+    let _ = SECRETS.set(secrets);
+}
 
 /// Has the programs of servers started by this program's
 /// [`carry_out`](crate::tools::sandbox::carry_out), which ends them when this process is killed.
@@ -43,7 +58,9 @@ pub fn keep_by(program: PathBuf) {
 pub(super) struct Program {
     child: Child,
     _group: GroupGuard,
-    said: Arc<Mutex<Vec<u8>>>,
+    said: Arc<Mutex<Said>>,
+    /// Its own secrets, as far as the names of its variables tell.
+    secrets: Vec<String>,
     _reading: Option<AbortOnDropHandle<()>>,
 }
 
@@ -89,7 +106,7 @@ impl Program {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(format!("`{command}` could not be talked to"));
         };
-        let said = Arc::new(Mutex::new(Vec::new()));
+        let said = Arc::<Mutex<Said>>::default();
         let reading = child.stderr.take().map(|stderr| {
             AbortOnDropHandle::new(tokio::spawn(keep_tail(stderr, Arc::clone(&said))))
         });
@@ -98,6 +115,11 @@ impl Program {
             child,
             _group: group,
             said,
+            secrets: env
+                .iter()
+                .filter(|(name, _)| names_key(name))
+                .map(|(_, value)| value.clone())
+                .collect(),
             _reading: reading,
         };
         Ok((program, pipes))
@@ -109,19 +131,75 @@ impl Program {
         let _ = tokio::time::timeout(grace, self.child.wait()).await;
     }
 
-    /// The last that it wrote to standard error.
+    /// The last that it wrote to standard error, for a sentence: on one line, without control
+    /// characters and without secrets. Empty where it wrote nothing.
     pub(super) fn said(&self) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&said).trim().to_owned()
+        let ours = SECRETS.get().into_iter().flatten();
+        said.shown(self.secrets.iter().chain(ours).map(String::as_str))
     }
 }
 
-async fn keep_tail(mut stderr: ChildStderr, said: Arc<Mutex<Vec<u8>>>) {
+/// The end of what a program wrote.
+#[derive(Debug, Default)]
+struct Said {
+    tail: Vec<u8>,
+    is_cut: bool,
+}
+
+impl Said {
+    fn add(&mut self, bytes: &[u8]) {
+        self.tail.extend_from_slice(bytes);
+        let too_much = self.tail.len().saturating_sub(STDERR_TAIL);
+        self.is_cut |= too_much > 0;
+        self.tail.drain(..too_much);
+    }
+
+    fn shown<'a>(&self, secrets: impl Iterator<Item = &'a str>) -> String {
+        let text = String::from_utf8_lossy(&self.tail);
+        // The first word may be the end of a secret.
+        let whole = match text.split_once(char::is_whitespace) {
+            Some((_, rest)) if self.is_cut => rest,
+            None if self.is_cut => "",
+            _ => &text,
+        };
+        let plain = strip_str(whole).to_string();
+        let line: Vec<&str> = plain.split_whitespace().collect();
+        let hidden = without(&redacted(&line.join(" ")), secrets);
+        let from = hidden.ceil_char_boundary(hidden.len().saturating_sub(SHOWN_BYTES));
+        visible(&hidden[from..])
+    }
+}
+
+async fn keep_tail(mut stderr: ChildStderr, said: Arc<Mutex<Said>>) {
     let mut buffer = [0; 1024];
     while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.extend_from_slice(&buffer[..count]);
-        let too_much = said.len().saturating_sub(STDERR_TAIL);
-        said.drain(..too_much);
+        said.add(&buffer[..count]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &[u8]) -> String {
+        let mut said = Said::default();
+        said.add(text);
+        said.shown(["hunter2!"].into_iter())
+    }
+
+    #[test]
+    fn words_of_a_program_are_cleaned_hidden_and_bounded() {
+        assert_eq!(
+            shown("\x1b[31mno\x1b[0m\r\n\tkey: hunter2! \u{202e}at http://a:b@c\x07".as_bytes()),
+            "no key: [hidden] \\u{202e}at http://[hidden]@c"
+        );
+        let long = shown(format!("{}hunter2! end", "x ".repeat(STDERR_TAIL)).as_bytes());
+        assert!(long.ends_with("x [hidden] end"), "{long}");
+        assert!(long.len() <= SHOWN_BYTES);
+        // Nothing is left of one that is cut at its beginning.
+        let cut = format!("hunter2!{} end", "y".repeat(STDERR_TAIL - 11));
+        assert_eq!(shown(cut.as_bytes()), "end");
     }
 }

@@ -1,0 +1,59 @@
+//! Settings as they are shown: without what is secret in them.
+
+use config::Config;
+use navi_actors::domain::redact::{HIDDEN, redacted};
+use serde::Serialize;
+
+use super::{Secret, Settings, keys, read};
+
+/// One line of `navi config`.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownValue {
+    pub(crate) key: &'static str,
+    pub(crate) variable: &'static str,
+    /// Whether its value is hidden.
+    pub(crate) secret: bool,
+    /// Null where unset; `[hidden]` for a secret.
+    pub(crate) value: Option<String>,
+    /// `default`, `environment`, `command line`, or a file's path.
+    pub(crate) origin: String,
+}
+
+/// The values of all secret settings.
+pub(super) fn secrets(config: &Config) -> Vec<Secret> {
+    let secret = keys::ALL.iter().filter(|key| key.secret);
+    secret
+        .filter_map(|key| config.get_string(key.path).ok())
+        .map(Secret::new)
+        .collect()
+}
+
+/// Each setting as `navi config` prints it.
+pub(super) fn shown(config: &Config, settings: &Settings) -> Vec<ShownValue> {
+    keys::ALL
+        .iter()
+        .copied()
+        .map(|key| {
+            let set = config
+                .get_string(key.path)
+                .ok()
+                .filter(|text| !text.is_empty());
+            let value = match set {
+                Some(_) if key.secret => Some(HIDDEN.to_owned()),
+                // It may have been set without its scheme, and with a password.
+                Some(_) if *key == keys::OLLAMA_HOST => {
+                    Some(redacted(&settings.model.ollama_host).into_owned())
+                }
+                None if *key == keys::DATA_DIR => Some(settings.data_dir.display().to_string()),
+                set => set.map(|text| redacted(&text).into_owned()),
+            };
+            ShownValue {
+                key: key.path,
+                variable: key.variable,
+                secret: key.secret,
+                value,
+                origin: read::origin(config, key),
+            }
+        })
+        .collect()
+}
