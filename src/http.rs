@@ -20,6 +20,7 @@ mod messages;
 mod models;
 mod openapi;
 mod origin;
+mod pace;
 mod page;
 mod path;
 mod resume;
@@ -34,6 +35,7 @@ mod ws;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::dev::HttpServiceFactory;
 use actix_web::middleware::from_fn;
@@ -58,6 +60,8 @@ pub(crate) struct App {
     /// Cancelled when the service begins to shut down.
     pub(crate) closing: CancellationToken,
     pub(crate) tabs: Tabs,
+    /// How long a request's body may be too slow.
+    pub(crate) slow_body: Duration,
 }
 
 /// All routes. What stands in the protected scope needs a login; a path that no route has

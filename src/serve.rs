@@ -190,6 +190,7 @@ impl Service {
             address,
             closing: closing.clone(),
             tabs: http::Tabs::default(),
+            slow_body: settings.slow_body,
         };
         let door = http::open(app, listener)?;
         Ok(Self {

@@ -45,6 +45,8 @@ pub struct Settings {
     pub(crate) bind: SocketAddr,
     pub(crate) data_dir: PathBuf,
     pub(crate) api_token: Option<Secret>,
+    /// How long a request's body may be too slow.
+    pub(crate) slow_body: Duration,
     pub(crate) log_level: Level,
     pub(crate) database: DatabaseSettings,
     pub(crate) model: ModelSettings,
@@ -284,6 +286,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
 
     let bind = r.required(&keys::BIND, addresses::bind);
     let api_token = r.optional(&keys::API_TOKEN, api_token);
+    let slow_body = r.required(&keys::SLOW_BODY, read::seconds);
     let log_level = r.required(
         &keys::LOG_LEVEL,
         read::choice(&[
@@ -325,6 +328,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
         bind: bind?,
         data_dir: data_dir?,
         api_token,
+        slow_body: slow_body?,
         log_level: log_level?,
         database: database?,
         model: model?,

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::ApiError;
+use super::pace;
 
 /// A body is parsed beside the arbiter from this size on: a large one takes longer than
 /// the half millisecond that a handler may block.
@@ -101,12 +102,13 @@ fn is_json(request: &HttpRequest) -> bool {
 }
 
 fn unreadable(error: &actix_web::Error) -> ApiError {
-    match error.as_error::<PayloadError>() {
-        Some(PayloadError::Overflow) => {
-            ApiError::new(ErrorCode::BodyTooLarge, "the body is too large")
-        }
-        _ => ApiError::new(ErrorCode::InvalidJson, "the body could not be read"),
+    let error = error.as_error::<PayloadError>();
+    if let Some(PayloadError::Overflow) = error {
+        return ApiError::new(ErrorCode::BodyTooLarge, "the body is too large");
     }
+    error
+        .and_then(pace::too_slow)
+        .unwrap_or_else(|| ApiError::new(ErrorCode::InvalidJson, "the body could not be read"))
 }
 
 #[cfg(test)]

@@ -112,6 +112,7 @@ pub(crate) fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::ImageTooLarge
         | ErrorCode::FileTooLarge
         | ErrorCode::TooManyFiles => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
         ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         ErrorCode::ContextOverflow => StatusCode::UNPROCESSABLE_ENTITY,
         ErrorCode::QueueFull | ErrorCode::RateLimited => StatusCode::TOO_MANY_REQUESTS,
@@ -156,6 +157,7 @@ fn close_code(code: ErrorCode) -> CloseCode {
         | ErrorCode::ForbiddenHost
         | ErrorCode::NotFound
         | ErrorCode::MethodNotAllowed
+        | ErrorCode::BodyTooSlow
         | ErrorCode::FileNotFound
         | ErrorCode::InvalidUpload
         | ErrorCode::FileTooLarge

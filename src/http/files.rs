@@ -22,12 +22,11 @@ use tokio_util::io::ReaderStream;
 
 use super::error::ApiError;
 use super::openapi::Failures;
+use super::pace;
 use super::path::{SessionPath, session_id};
 use super::{App, resource};
 use crate::access::Principal;
 
-/// An upload may pause for this long.
-const STALLED: Duration = Duration::from_secs(60);
 /// How long what is still coming is read after a refusal: a client that is cut off in
 /// mid-sentence does not hear why.
 const LISTENING: Duration = Duration::from_secs(2);
@@ -159,7 +158,7 @@ pub(crate) async fn delete(
 /// Takes every file of a body in.
 async fn receive(app: &App, upload: &mut Upload, parts: &mut Multipart) -> Result<(), ApiError> {
     for _ in 0..MAX_PARTS {
-        let Some(part) = in_time(parts.next()).await? else {
+        let Some(part) = parts.next().await else {
             return Ok(());
         };
         let mut part = part.map_err(|error| refused(&error))?;
@@ -201,20 +200,8 @@ async fn skip(part: &mut Field) -> Result<(), ApiError> {
 }
 
 async fn next_piece(part: &mut Field) -> Result<Option<Bytes>, ApiError> {
-    let piece = in_time(part.next()).await?;
+    let piece = part.next().await;
     piece.transpose().map_err(|error| refused(&error))
-}
-
-async fn in_time<T>(coming: impl Future<Output = T>) -> Result<T, ApiError> {
-    tokio::time::timeout(STALLED, coming).await.map_err(|_| {
-        ApiError::new(
-            ErrorCode::InvalidUpload,
-            format!(
-                "nothing more came for {} s; send the upload again",
-                STALLED.as_secs()
-            ),
-        )
-    })
 }
 
 /// Reads what is still coming, for a moment.
@@ -225,6 +212,11 @@ async fn listen_out<T, E>(coming: &mut (impl Stream<Item = Result<T, E>> + Unpin
 }
 
 fn refused(error: &MultipartError) -> ApiError {
+    if let MultipartError::Payload(error) = error
+        && let Some(too_slow) = pace::too_slow(error)
+    {
+        return too_slow;
+    }
     match error {
         MultipartError::ContentTypeMissing
         | MultipartError::ContentTypeParse

@@ -17,15 +17,18 @@ use tracing::debug;
 use super::App;
 use super::error::ApiError;
 use super::origin::{Trust, check_fetch_site, check_host, check_origin};
+use super::pace;
 use super::page::content_security_policy;
 use crate::access::{AuthMethod, Credentials, LOGIN_LIFETIME, Principal};
 
-/// The first gate: answers only under our own name, and tells browsers to be strict.
+/// The first gate: answers only under our own name, waits for no trickle, and tells browsers to
+/// be strict.
 pub(crate) async fn front(
     app: web::Data<App>,
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
+    pace::keep(&mut request, app.slow_body);
     let started = Instant::now();
     let method = request.method().clone();
     // The pattern and not the path: a path can be a one-time link.

@@ -136,6 +136,7 @@ impl utoipa::IntoResponses for Failures {
             ),
             ("404", "There is no such thing, or it is another user's."),
             ("409", "Not in the state that this needs."),
+            ("408", "The request's body came too slowly."),
             ("413", "Too large."),
             (
                 "415",

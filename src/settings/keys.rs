@@ -29,6 +29,7 @@ const fn secret(path: &'static str, variable: &'static str) -> Key {
 pub(crate) const BIND: Key = key("server.bind", "NAVI_BIND");
 pub(crate) const DATA_DIR: Key = key("server.data_dir", "NAVI_DATA_DIR");
 pub(crate) const API_TOKEN: Key = secret("server.api_token", "NAVI_API_TOKEN");
+pub(crate) const SLOW_BODY: Key = key("server.slow_body_seconds", "NAVI_SLOW_BODY_SECONDS");
 pub(crate) const WATCHDOG: Key = key("server.watchdog_seconds", "NAVI_WATCHDOG_SECONDS");
 pub(crate) const LOG_LEVEL: Key = key("log.level", "LOG_LEVEL");
 pub(crate) const DB_PATH: Key = key("database.path", "DB_PATH");
@@ -134,6 +135,7 @@ pub(crate) const ALL: &[&Key] = &[
     &BIND,
     &DATA_DIR,
     &API_TOKEN,
+    &SLOW_BODY,
     &WATCHDOG,
     &LOG_LEVEL,
     &DB_PATH,

@@ -60,6 +60,7 @@ fn the_defaults_are_those_of_the_contract() {
         ("NAVI_SSH_MORE_KNOWN_HOSTS", ""),
         ("NAVI_BIND", "127.0.0.1:8000"),
         ("NAVI_API_TOKEN", ""),
+        ("NAVI_SLOW_BODY_SECONDS", "30"),
         ("NAVI_WATCHDOG_SECONDS", "5"),
         ("LLM_BACKEND", "auto"),
         ("LLM_PARALLEL", "auto"),

@@ -1,6 +1,6 @@
 //! Attacks on the doors: the process, its logins, its bodies and what it says.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use super::ward::SameUser;
-use crate::server::{House, Server, Socket, client};
+use crate::server::{House, PATIENCE, Server, Socket, TOKEN, client};
 
 /// The close code of a socket whose login or token has ended.
 const NOT_LOGGED_IN: u16 = 4001;
@@ -150,4 +150,46 @@ fn at_a_terminal_the_link_is_printed() {
     let mut lines = BufReader::new(terminal.0.stdout.take().unwrap()).lines();
     let link = |line: std::io::Result<String>| line.is_ok_and(|line| line.contains("/login/"));
     assert!(lines.any(link), "no link");
+}
+
+/// A client that sends a byte now and then, and would hold its place for ever.
+#[tokio::test]
+async fn bodies_that_trickle_in() {
+    let server = House::new(&[("NAVI_SLOW_BODY_SECONDS", "1")]).start();
+    let session = server.new_session().await;
+    let upload = (
+        format!("/sessions/{session}/files"),
+        "multipart/form-data; boundary=x",
+        "--x\r\nContent-Disposition: form-data; name=\"a\"; filename=\"a\"\r\n\r\n",
+    );
+    let message = (
+        format!("/sessions/{session}/messages"),
+        "application/json",
+        "{\"content\": \"",
+    );
+    for (path, kind, begin) in [upload, message] {
+        let stream = std::net::TcpStream::connect(server.authority()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (mut reading, mut writing) = (stream.try_clone().unwrap(), stream);
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\n\
+             Content-Type: {kind}\r\nContent-Length: 1000000\r\n\r\n{begin}",
+            server.authority()
+        );
+        writing.write_all(head.as_bytes()).unwrap();
+        // The trickle itself takes time; it ends with the connection, or with the test.
+        std::thread::spawn(move || {
+            while writing.write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let mut answer = [0; 4096];
+        let count = reading.read(&mut answer).expect("it is given up");
+        let answer = String::from_utf8_lossy(&answer[..count]).into_owned();
+        assert!(answer.starts_with("HTTP/1.1 408 "), "{path}: {answer}");
+        assert!(answer.contains("body_too_slow"), "{path}: {answer}");
+        reading.shutdown(std::net::Shutdown::Both).unwrap();
+    }
+    let held = server.get(&format!("/sessions/{session}/files")).await;
+    assert_eq!(held["files"], json!([]));
 }

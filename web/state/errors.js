@@ -9,6 +9,7 @@ export const ERROR_GROUPS = {
   binary_frame: 'internal',
   frame_too_large: 'input',
   body_too_large: 'input',
+  body_too_slow: 'input',
   unsupported_media_type: 'internal',
   empty_message: 'input',
   message_too_large: 'input',

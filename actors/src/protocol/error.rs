@@ -14,6 +14,7 @@ pub enum ErrorCode {
     BinaryFrame,
     FrameTooLarge,
     BodyTooLarge,
+    BodyTooSlow,
     UnsupportedMediaType,
     EmptyMessage,
     MessageTooLarge,
