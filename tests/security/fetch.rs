@@ -18,6 +18,7 @@ use serde_json::json;
 
 use super::site::{Site, SiteReply, answer, page, redirect};
 use super::tool_context::context;
+use crate::processes::is_root;
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -312,6 +313,59 @@ async fn files_and_other_schemes() {
         let error = refused(&granted("*"), url).await;
         assert!(error.contains(said), "{url}: {error}");
         assert!(!error.contains("password@"), "{error}");
+    }
+}
+
+/// A machine of its own, with public addresses and one more of the same networks: those that the
+/// process beside it is told to fetch from.
+#[tokio::test]
+async fn the_machines_own_public_address_and_its_ipv6_neighbours() {
+    let network = "ip link set lo up && ip addr add 198.41.0.4/24 dev lo \
+        && ip addr add 2001:41d0:a:b::5/64 dev lo nodad \
+        && echo 1 > /proc/sys/net/ipv6/ip_nonlocal_bind \
+        && ip route add local 2001:41d0::/32 dev lo && ip route add local 198.41.9.9 dev lo \
+        && exec \"$@\"";
+    let this = std::env::current_exe().unwrap();
+    let user = if is_root() { "-n" } else { "-rn" };
+    let mut again = tokio::process::Command::new("unshare");
+    again
+        .args([user, "sh", "-c", network, "sh"])
+        .arg(this)
+        .args(["--exact", "security::fetch::fetches_from_its_own_networks"])
+        .env(SITE, "its own");
+    let output = again.output().await.unwrap();
+    assert!(output.status.success(), "{output:#?}");
+}
+
+/// The other half of the test above: it has nothing to do when it is run by itself.
+#[tokio::test]
+async fn fetches_from_its_own_networks() {
+    if std::env::var(SITE).is_err() {
+        return;
+    }
+    for (ip, kind) in [
+        ("198.41.0.4", Some("is this machine")),
+        ("2001:41d0:a:b::5", Some("is this machine")),
+        ("2001:41d0:a:b::1234", Some("this machine's own network")),
+        // The internet, as far as this machine knows it.
+        ("2001:41d0:a:c::5", None),
+        ("198.41.9.9", None),
+    ] {
+        let site = Site::start(ip.parse().unwrap(), |_| page("inside")).await;
+        let url = site.url("/");
+        match kind {
+            Some(kind) => {
+                let error = refused(&granted(""), &url).await;
+                assert!(error.contains(kind), "{ip}: {error}");
+                assert_eq!(site.requests(), Vec::<String>::new(), "{ip}");
+                let output = fetched(&granted(ip), &url).await.unwrap();
+                assert!(output.text.ends_with("inside"), "{}", output.text);
+            }
+            None => {
+                let output = fetched(&granted(""), &url).await.unwrap();
+                assert!(output.text.ends_with("inside"), "{}", output.text);
+            }
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use url::Host;
 use super::NetError;
 use super::address::{not_public, reached};
 use super::grants::Grants;
+use super::own::OwnNetworks;
 use super::resolve::{Resolve, SystemResolver};
 use super::url::{authority, check};
 
@@ -47,8 +48,9 @@ impl Guard {
         }
     }
 
-    /// Resolves the host of `url` once and looks at every address. One that is not public and
-    /// not granted refuses all: a name that leads to both is made to be chosen from.
+    /// Resolves the host of `url` once and looks at every address. One that is not public, or is
+    /// this machine's own, and not granted refuses all: a name that leads to both is made to be
+    /// chosen from.
     ///
     /// # Errors
     /// Why nothing may be sent there.
@@ -61,10 +63,15 @@ impl Guard {
             Some(Host::Domain(name)) => self.resolve(name).await?,
             None => Vec::new(),
         };
+        let own = OwnNetworks::of_this_machine().await;
+        let own = own.map_err(|error| NetError::OwnUnknown {
+            host: host.clone(),
+            reason: error.to_string(),
+        })?;
         let mut addresses = Vec::new();
         for ip in found {
             let ip = reached(ip);
-            if let Some(kind) = not_public(ip)
+            if let Some(kind) = not_public(ip).or_else(|| own.kind_of(ip))
                 && !self.grants.cover(url, ip)
             {
                 return Err(NetError::NotPublic { host, ip, kind });

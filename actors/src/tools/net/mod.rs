@@ -7,6 +7,7 @@ pub mod body;
 pub mod grants;
 pub mod guard;
 pub mod key;
+mod own;
 pub mod resolve;
 pub mod send;
 pub mod url;
@@ -31,6 +32,8 @@ pub enum NetError {
         ip: std::net::IpAddr,
         kind: &'static str,
     },
+    #[error("{host} is not reached: this machine's own addresses are not known ({reason})")]
+    OwnUnknown { host: String, reason: String },
     #[error("no connection to {host}: {reason}")]
     Unreachable { host: String, reason: String },
     #[error("{host} did not answer within {} s", limit.as_secs())]

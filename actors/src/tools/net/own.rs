@@ -1,0 +1,131 @@
+//! What of the internet is this machine itself, or stands beside it: its own public addresses,
+//! behind which its services listen past every firewall, and the IPv6 networks that it is on,
+//! where the machines of its owner's have public addresses too.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use nix::ifaddrs::getifaddrs;
+use nix::sys::socket::SockaddrStorage;
+
+/// The length of an IPv6 network, where an interface's own says nothing: one address alone, as
+/// DHCPv6 gives it out, or half the internet, as some tunnels have it.
+const USUAL_PREFIX: u32 = 64;
+const SHORTEST_PREFIX: u32 = 32;
+
+/// The addresses of this machine's interfaces, as they are now.
+#[derive(Debug)]
+pub(super) struct OwnNetworks(Vec<Own>);
+
+#[derive(Clone, Copy, Debug)]
+struct Own {
+    ip: IpAddr,
+    /// How many bits of it name its network.
+    prefix: u32,
+}
+
+impl OwnNetworks {
+    /// Asks the system, each time: addresses come and go.
+    pub(super) async fn of_this_machine() -> io::Result<Self> {
+        tokio::task::spawn_blocking(|| {
+            let found = getifaddrs()?.filter_map(|interface| {
+                let ip = address(interface.address.as_ref()?)?;
+                let prefix = interface.netmask.as_ref().and_then(address);
+                let prefix = prefix.map_or(USUAL_PREFIX, leading_ones);
+                Some(Own { ip, prefix })
+            });
+            Ok(Self(found.collect()))
+        })
+        .await?
+    }
+
+    /// What an address of the internet is to this machine; none for those of others.
+    pub(super) fn kind_of(&self, ip: IpAddr) -> Option<&'static str> {
+        let ip = translated(ip);
+        if self.0.iter().any(|own| own.ip == ip) {
+            return Some("this machine");
+        }
+        let is_beside = self.0.iter().any(|own| match (own.ip, ip) {
+            (IpAddr::V6(own_ip), IpAddr::V6(ip)) => is_on_link(own_ip, own.prefix, ip),
+            _ => false,
+        });
+        is_beside.then_some("an address of this machine's own network")
+    }
+}
+
+fn address(socket: &SockaddrStorage) -> Option<IpAddr> {
+    let v4 = socket.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+    v4.or_else(|| Some(IpAddr::V6(socket.as_sockaddr_in6()?.ip())))
+}
+
+fn leading_ones(mask: IpAddr) -> u32 {
+    match mask {
+        IpAddr::V4(mask) => mask.to_bits().leading_ones(),
+        IpAddr::V6(mask) => mask.to_bits().leading_ones(),
+    }
+}
+
+fn is_on_link(own: Ipv6Addr, prefix: u32, ip: Ipv6Addr) -> bool {
+    let prefix = if (SHORTEST_PREFIX..=USUAL_PREFIX).contains(&prefix) {
+        prefix
+    } else {
+        USUAL_PREFIX
+    };
+    (own.to_bits() ^ ip.to_bits()).leading_zeros() >= prefix
+}
+
+/// The IPv4 address that NAT64 makes of one.
+fn translated(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V6(v6) if v6.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0] => {
+            let [.., a, b, c, d] = v6.octets();
+            IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
+    use super::*;
+
+    #[test]
+    fn own_addresses_and_their_ipv6_neighbours_are_known() {
+        let own = [
+            ("198.41.0.4", 24),
+            ("2001:41d0:a:b::5", 64),
+            ("2001:41d0:ffff::7", 128),
+            ("2001:41d1::7", 48),
+            ("2a01::1", 3),
+        ];
+        let own = own.map(|(ip, prefix)| Own {
+            ip: ip.parse().unwrap(),
+            prefix,
+        });
+        let own = OwnNetworks(own.to_vec());
+        for (ip, expected) in [
+            ("198.41.0.4", true),
+            ("64:ff9b::198.41.0.4", true),
+            ("198.41.0.5", false),
+            ("2001:41d0:a:b::5", true),
+            ("2001:41d0:a:b:ffff::", true),
+            ("2001:41d0:a:c::5", false),
+            ("2001:41d0:ffff::1234", true),
+            ("2001:41d0:ffff:1::7", false),
+            ("2001:41d1:0:ff::1", true),
+            ("2001:41d1:1::1", false),
+            ("2a01::2", true),
+            ("2606:4700::1111", false),
+        ] {
+            assert_eq!(own.kind_of(ip.parse().unwrap()).is_some(), expected, "{ip}");
+        }
+    }
+
+    #[tokio::test]
+    async fn this_machine_knows_its_loopback_address() {
+        let own = OwnNetworks::of_this_machine().await.unwrap();
+        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        assert_eq!(own.kind_of(loopback), Some("this machine"));
+    }
+}
