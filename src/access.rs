@@ -56,11 +56,55 @@ pub(crate) enum AuthMethod {
     Token,
 }
 
+/// A browser's login, in two halves. Browsers send a cookie to every port of a host: the key
+/// stays in the storage of our page, which only its origin reads, and the cookie, which is made
+/// of it, does not tell it.
+#[derive(Debug)]
+pub(crate) struct Login {
+    pub(crate) cookie: String,
+    pub(crate) key: String,
+}
+
+impl Login {
+    fn fresh() -> Self {
+        let key = random::fresh();
+        Self {
+            cookie: cookie_of(&key),
+            key,
+        }
+    }
+}
+
+fn cookie_of(key: &str) -> String {
+    hex::encode(digest(key))
+}
+
 /// What came with a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Credentials<'a> {
     pub(crate) bearer: Option<&'a str>,
     pub(crate) cookie: Option<&'a str>,
+    pub(crate) key: PageKey<'a>,
+}
+
+/// The other half of a browser's login.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum PageKey<'a> {
+    #[default]
+    Missing,
+    Sent(&'a str),
+    /// For what a page loads without a script, and nobody finds who is not told where it is.
+    NotAsked,
+}
+
+impl PageKey<'_> {
+    fn fits(self, cookie: &str) -> bool {
+        match self {
+            Self::Missing => false,
+            Self::Sent(key) => cookie_of(key).as_bytes().ct_eq(cookie.as_bytes()).into(),
+            Self::NotAsked => true,
+        }
+    }
 }
 
 /// The doorkeeper. Database calls run on the shared runtime: a pooled connection must not
@@ -119,6 +163,7 @@ impl Access {
             };
         }
         if let Some(cookie) = credentials.cookie
+            && credentials.key.fits(cookie)
             && let Some(principal) = self.login_owner(cookie).await?
         {
             return Ok(principal);
@@ -133,11 +178,11 @@ impl Access {
         }
     }
 
-    /// Uses up a one-time link. The text of a fresh login cookie where it was good.
+    /// Uses up a one-time link. A fresh login where it was good.
     ///
     /// # Errors
     /// The store or the data directory cannot be used, or there were too many wrong tries.
-    pub(crate) async fn redeem(&self, secret: &str) -> Result<Result<String, Redeemed>, NaviError> {
+    pub(crate) async fn redeem(&self, secret: &str) -> Result<Result<Login, Redeemed>, NaviError> {
         let links = self.links.clone();
         let secret = secret.to_owned();
         let redeemed = self
@@ -152,17 +197,17 @@ impl Access {
             }
             return Ok(Err(redeemed));
         }
-        let cookie = random::fresh();
+        let login = Login::fresh();
         let (store, now) = (self.store.clone(), Utc::now());
-        let login = WebLogin {
-            hash: SecretHash(digest(&cookie)),
+        let row = WebLogin {
+            hash: SecretHash(digest(&login.cookie)),
             user_id: self.user,
             created_at: now,
             expires_at: now + LOGIN_LIFETIME,
         };
-        self.on_runtime(async move { store.add_web_login(login).await })
+        self.on_runtime(async move { store.add_web_login(row).await })
             .await?;
-        Ok(Ok(cookie))
+        Ok(Ok(login))
     }
 
     /// Forgets a browser's login.

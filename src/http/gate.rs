@@ -19,7 +19,17 @@ use super::error::ApiError;
 use super::origin::{Trust, check_fetch_site, check_host, check_origin};
 use super::pace;
 use super::page::content_security_policy;
-use crate::access::{AuthMethod, Credentials, LOGIN_LIFETIME, Principal};
+use crate::access::{AuthMethod, Credentials, LOGIN_LIFETIME, PageKey, Principal};
+
+const PAGE_KEY: &str = "x-navi-key";
+/// What the key follows in a subprotocol.
+const KEY_PROTOCOL: &str = "navi-key.";
+/// What a page loads without a script: images and downloads. Their ids are random, and are told
+/// to those who have the key.
+const PLAIN_LOADS: [&str; 2] = [
+    "/sessions/{session_id}/files/{file_id}",
+    "/sessions/{session_id}/files/{file_id}/image",
+];
 
 /// The first gate: answers only under our own name, waits for no trickle, and tells browsers to
 /// be strict.
@@ -62,6 +72,7 @@ pub(crate) async fn require_login(
     let credentials = Credentials {
         bearer: bearer(&request),
         cookie: cookie.as_deref(),
+        key: page_key(&request),
     };
     let principal = match app.access.authenticate(credentials).await {
         Ok(principal) => principal,
@@ -130,6 +141,27 @@ fn bearer(request: &ServiceRequest) -> Option<&str> {
     scheme
         .eq_ignore_ascii_case("bearer")
         .then_some(token.trim())
+}
+
+/// The key that our page holds: a header, or for a socket, which takes none from a page, one of
+/// its subprotocols.
+fn page_key(request: &ServiceRequest) -> PageKey<'_> {
+    let text = |name| request.headers().get(name)?.to_str().ok();
+    if let Some(key) = text(PAGE_KEY) {
+        return PageKey::Sent(key);
+    }
+    let protocols = text(header::SEC_WEBSOCKET_PROTOCOL.as_str()).unwrap_or_default();
+    let mut protocols = protocols.split(',').map(str::trim);
+    if let Some(key) = protocols.find_map(|protocol| protocol.strip_prefix(KEY_PROTOCOL)) {
+        return PageKey::Sent(key);
+    }
+    let is_plain = matches!(*request.method(), Method::GET | Method::HEAD)
+        && (request.match_pattern()).is_some_and(|path| PLAIN_LOADS.contains(&path.as_str()));
+    if is_plain {
+        PageKey::NotAsked
+    } else {
+        PageKey::Missing
+    }
 }
 
 fn check_page(request: &ServiceRequest, method: AuthMethod) -> Result<(), ApiError> {

@@ -10,7 +10,7 @@ use super::gate::{login_cookie, new_login_cookie};
 use super::openapi::Failures;
 use super::{App, resource};
 use crate::access::links::Redeemed;
-use crate::access::{Credentials, Principal};
+use crate::access::{Credentials, PageKey, Principal};
 
 pub(crate) fn link() -> Resource {
     resource("/login/{secret}", "GET, HEAD")
@@ -30,7 +30,7 @@ async fn look() -> HttpResponse {
 #[utoipa::path(get, path = "/login/{secret}", tag = "access", security(()),
     params(("secret" = String, Path, description = "As `navi link` prints it.")),
     responses(
-        (status = 303, description = "Logged in by a cookie; on to the page."),
+        (status = 303, description = "Logged in by a cookie, and by the key that stands in `Location` behind `#key=`; on to the page."),
         (status = 401, description = "The link is not known."),
         (status = 410, description = "The link was used, or has expired.")))]
 pub(crate) async fn log_in(
@@ -43,9 +43,10 @@ pub(crate) async fn log_in(
         return HttpResponse::ServiceUnavailable().finish();
     }
     match app.access.redeem(&secret).await {
-        Ok(Ok(cookie)) => HttpResponse::SeeOther()
-            .insert_header((header::LOCATION, "/"))
-            .cookie(new_login_cookie(&app, &cookie))
+        // What follows the `#` is for the page alone: no browser sends it anywhere.
+        Ok(Ok(login)) => HttpResponse::SeeOther()
+            .insert_header((header::LOCATION, format!("/#key={}", login.key)))
+            .cookie(new_login_cookie(&app, &login.cookie))
             .finish(),
         Ok(Err(redeemed)) => no_way_in(&app, &request, redeemed).await,
         Err(error) => ApiError(error).response(),
@@ -73,6 +74,7 @@ async fn no_way_in(app: &App, request: &HttpRequest, redeemed: Redeemed) -> Http
     let credentials = Credentials {
         bearer: None,
         cookie: cookie.as_deref(),
+        key: PageKey::NotAsked,
     };
     if cookie.is_some() && app.access.authenticate(credentials).await.is_ok() {
         return HttpResponse::SeeOther()

@@ -59,7 +59,7 @@ fn json_text(text: &'static str) -> HttpResponse {
 #[openapi(
     info(
         title = "Navi",
-        description = "A personal AI agent on its user's own machine. Conversations stream over WebSocket (`/ws/sessions/{session_id}` and, for the list, `/ws/sessions`; see `/api/events.schema.json`); everything else is here. A browser is logged in by a cookie and its changing requests must come from Navi's own page; scripts send a token.",
+        description = "A personal AI agent on its user's own machine. Conversations stream over WebSocket (`/ws/sessions/{session_id}` and, for the list, `/ws/sessions`; see `/api/events.schema.json`); everything else is here. A browser is logged in by a cookie and a key, which a page sends as `X-Navi-Key` (for a socket, as the subprotocol `navi-key.<key>` beside `navi`), and its changing requests must come from Navi's own page; scripts send a token.",
         license(name = "MIT", identifier = "MIT")
     ),
     paths(
@@ -225,8 +225,9 @@ fn openapi() -> Value {
     document["components"]["securitySchemes"] = json!({
         "token": {"type": "http", "scheme": "bearer"},
         "cookie": {"type": "apiKey", "in": "cookie", "name": "navi_<port>"},
+        "key": {"type": "apiKey", "in": "header", "name": "X-Navi-Key"},
     });
-    document["security"] = json!([{"token": []}, {"cookie": []}]);
+    document["security"] = json!([{"token": []}, {"cookie": [], "key": []}]);
     document["info"]["version"] = Value::from(env!("CARGO_PKG_VERSION"));
     document
 }

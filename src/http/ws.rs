@@ -22,6 +22,8 @@ use super::path::session_id;
 use super::{App, resource};
 use crate::access::{Hold, Principal};
 
+/// What a page asks for beside its key, and is given: a browser wants one of those it named.
+const PROTOCOL: &str = "navi";
 /// A page that only watches the list has next to nothing to say.
 const MAX_WATCH_FRAME_BYTES: usize = 4 * 1024;
 
@@ -73,6 +75,7 @@ async fn session(
     };
     let tab = TabActor::new(app.as_ref().clone(), who.user, subscription, place);
     WsResponseBuilder::new(tab, &request, stream)
+        .protocols(&[PROTOCOL])
         .frame_size(MAX_MESSAGE_JSON_BYTES)
         .start()
         .map_err(|error| not_an_upgrade(&error))
@@ -90,6 +93,7 @@ async fn list(
     };
     let page = WatchActor::new(app.as_ref().clone(), who.user, place);
     WsResponseBuilder::new(page, &request, stream)
+        .protocols(&[PROTOCOL])
         .frame_size(MAX_WATCH_FRAME_BYTES)
         .start()
         .map_err(|error| not_an_upgrade(&error))

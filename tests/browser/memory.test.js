@@ -1,6 +1,7 @@
 // What Navi remembers is shown with the place that it came from, and its user has the last word.
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 
 import { world } from './harness/world.js';
@@ -32,6 +33,16 @@ describe('memory', () => {
     await fact().getByTestId('fact-source').click();
     await tab.sees('I will remember her.');
     assert.equal(await tab.page.getByTestId('memory').count(), 0);
+  });
+
+  it('is exported', async () => {
+    const { tab } = it_has;
+    await open();
+    const [download] = await Promise.all([tab.page.waitForEvent('download'), tab.page.getByTestId('memory-export').click()]);
+    assert.equal(download.suggestedFilename(), 'navi-memory.json');
+    const exported = JSON.parse(await readFile(await download.path(), 'utf8'));
+    assert.ok(JSON.stringify(exported).includes('Olena'));
+    await tab.page.getByTestId('memory-close').click();
   });
 
   it('is corrected', async () => {

@@ -20,7 +20,7 @@ describe('profile files', () => {
   };
   const warning = () => it_has.tab.page.locator('[data-testid="banner"][data-kind="warning"]');
 
-  const listed = () => it_has.tab.page.evaluate(async () => (await fetch('/agents/profiles')).json());
+  const listed = () => it_has.tab.page.evaluate(async () => (await fetch('/agents/profiles', { headers: { 'x-navi-key': localStorage.getItem('navi.key') } })).json());
 
   /** Waits until there is a profile of this name. */
   async function listedAs(name) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use reqwest::header::{COOKIE, ORIGIN, SET_COOKIE};
+use reqwest::header::{COOKIE, ORIGIN};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
@@ -56,16 +56,10 @@ fn a_program_of_the_same_user_reads_the_environment_of_the_service() {
     drop(said);
 }
 
-/// The cookie of a fresh login.
-async fn log_in(server: &Server) -> String {
-    let answer = client().get(server.link()).send().await.unwrap();
-    let cookie = answer.headers()[SET_COOKIE].to_str().unwrap();
-    cookie.split(';').next().unwrap().to_owned()
-}
-
 /// A socket on a session and one on the list, opened with this.
-async fn sockets(server: &Server, session: &str, key: (&'static str, String)) -> [Socket; 2] {
-    let headers = [key, ("origin", server.url.clone())];
+async fn sockets(server: &Server, session: &str, keys: &[(&'static str, String)]) -> [Socket; 2] {
+    let origin = ("origin", server.url.clone());
+    let headers: Vec<_> = keys.iter().cloned().chain([origin]).collect();
     let session = format!("/ws/sessions/{session}");
     let session = server.socket_with(&session, &headers).await.unwrap();
     let list = server.socket_with("/ws/sessions", &headers).await.unwrap();
@@ -86,11 +80,14 @@ async fn are_closed(sockets: [Socket; 2]) {
 async fn sockets_that_outlive_their_login_or_token() {
     let server = House::new(&[]).start();
     let session = server.new_session().await;
-    let (leaving, staying) = (log_in(&server).await, log_in(&server).await);
-    let gone = sockets(&server, &session, ("cookie", leaving.clone())).await;
-    let [mut kept, _list] = sockets(&server, &session, ("cookie", staying)).await;
+    let (leaving, staying) = (server.log_in().await, server.log_in().await);
+    let gone = sockets(&server, &session, &leaving.headers()).await;
+    let [mut kept, _list] = sockets(&server, &session, &staying.headers()).await;
     let log_out = client().post(format!("{}/logout", server.url));
-    let log_out = log_out.header(COOKIE, &leaving).header(ORIGIN, &server.url);
+    let log_out = log_out
+        .header(COOKIE, &leaving.cookie)
+        .header("x-navi-key", &leaving.key)
+        .header(ORIGIN, &server.url);
     let status = log_out.send().await.unwrap().status();
     assert_eq!(status, StatusCode::NO_CONTENT);
     are_closed(gone).await;
@@ -99,7 +96,7 @@ async fn sockets_that_outlive_their_login_or_token() {
     for by_hand in [false, true] {
         let made = server.post("/api/tokens", json!({"name": "script"})).await;
         let bearer = format!("Bearer {}", made["token"].as_str().unwrap());
-        let gone = sockets(&server, &session, ("authorization", bearer)).await;
+        let gone = sockets(&server, &session, &[("authorization", bearer)]).await;
         let id = made["id"].as_str().unwrap();
         if by_hand {
             let removed = server.house().run(&["token", "remove", id]);
@@ -192,4 +189,57 @@ async fn bodies_that_trickle_in() {
     }
     let held = server.get(&format!("/sessions/{session}/files")).await;
     assert_eq!(held["files"], json!([]));
+}
+
+/// Browsers send a cookie to every port of its host, and so to whoever serves there.
+#[tokio::test]
+async fn a_program_on_another_port_uses_the_cookie_that_it_is_sent() {
+    let server = House::new(&[]).start();
+    let session = server.new_session().await;
+    let (login, other) = (server.log_in().await, server.log_in().await);
+    let ask = async |method: Method, path: &str, key: Option<&str>| {
+        let request = client().request(method, format!("{}{path}", server.url));
+        let mut request = request
+            .header(COOKIE, &login.cookie)
+            .header(ORIGIN, &server.url);
+        if let Some(key) = key {
+            request = request.header("x-navi-key", key);
+        }
+        request.send().await.unwrap().status()
+    };
+    let cookie = login.cookie.split_once('=').unwrap().1;
+    for wrong in [None, Some(""), Some(cookie), Some(other.key.as_str())] {
+        for path in ["/sessions", "/memory/export", "/api/tokens"] {
+            let status = ask(Method::GET, path, wrong).await;
+            assert_eq!(status, StatusCode::UNAUTHORIZED, "{path} {wrong:?}");
+        }
+        let status = ask(Method::POST, "/sessions", wrong).await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "{wrong:?}");
+    }
+    let path = format!("/ws/sessions/{session}");
+    let headers = |key: &str| {
+        [
+            ("cookie", login.cookie.clone()),
+            ("origin", server.url.clone()),
+            ("sec-websocket-protocol", format!("navi, navi-key.{key}")),
+        ]
+    };
+    assert!(server.socket_with(&path, &headers("")[..2]).await.is_err());
+    let wrong = server.socket_with(&path, &headers(&other.key)).await;
+    assert!(wrong.is_err());
+
+    // The page has the other half.
+    let key = Some(login.key.as_str());
+    assert_eq!(ask(Method::GET, "/sessions", key).await, StatusCode::OK);
+    let mut tab = server
+        .socket_with(&path, &headers(&login.key))
+        .await
+        .unwrap();
+    tab.send(&json!({"type": "no such thing"})).await;
+    assert_eq!(tab.next_of("error").await["code"], "unknown_type");
+    // What it shows without a script: nobody knows where that is.
+    let file = format!("/sessions/{session}/files/{session}");
+    assert_eq!(ask(Method::GET, &file, None).await, StatusCode::NOT_FOUND);
+    let status = ask(Method::DELETE, &file, None).await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED);
 }

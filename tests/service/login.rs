@@ -1,27 +1,17 @@
 //! Who comes in: links, cookies, tokens, and from which page.
 
-use reqwest::header::{COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
+use reqwest::header::{COOKIE, HOST, ORIGIN, SET_COOKIE};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::server::{House, Server, TOKEN, client};
+use crate::server::{House, Login, Server, TOKEN, client};
 
-/// The cookie of a fresh login.
-async fn log_in(link: &str) -> String {
-    let response = client().get(link).send().await.unwrap();
-    assert_eq!(response.status(), StatusCode::SEE_OTHER);
-    assert_eq!(response.headers()[LOCATION], "/");
-    let cookie = response.headers()[SET_COOKIE].to_str().unwrap().to_owned();
-    for attribute in ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=2592000"] {
-        assert!(cookie.contains(attribute), "{cookie}");
+async fn get_with(server: &Server, path: &str, login: &Login) -> StatusCode {
+    let mut request = client().get(format!("{}{path}", server.url));
+    for (name, value) in login.headers() {
+        request = request.header(name, value);
     }
-    cookie.split(';').next().unwrap().to_owned()
-}
-
-async fn get_with_cookie(server: &Server, path: &str, cookie: &str) -> StatusCode {
-    let request = client().get(format!("{}{path}", server.url));
-    let response = request.header(COOKIE, cookie).send().await.unwrap();
-    response.status()
+    request.send().await.unwrap().status()
 }
 
 async fn post_with(server: &Server, headers: &[(&str, &str)]) -> (StatusCode, Value) {
@@ -44,17 +34,14 @@ async fn a_link_works_once_and_only_for_who_opens_it() {
     let prefetch = prefetch.send().await.unwrap();
     assert_eq!(prefetch.status(), StatusCode::SERVICE_UNAVAILABLE);
 
-    let cookie = log_in(&link).await;
-    assert_eq!(
-        get_with_cookie(&server, "/sessions", &cookie).await,
-        StatusCode::OK
-    );
+    let login = Login::by(&link).await;
+    assert_eq!(get_with(&server, "/sessions", &login).await, StatusCode::OK);
 
     let again = client().get(&link).header("Accept", "text/html");
     let again = again.send().await.unwrap();
     assert_eq!(again.status(), StatusCode::GONE);
     assert!(again.text().await.unwrap().contains("navi link"));
-    let known = client().get(&link).header(COOKIE, &cookie);
+    let known = client().get(&link).header(COOKIE, &login.cookie);
     assert_eq!(known.send().await.unwrap().status(), StatusCode::SEE_OTHER);
 
     let wrong = client().get(format!("{}/login/{}", server.url, "0".repeat(64)));
@@ -68,26 +55,27 @@ async fn navi_link_prints_another_and_a_login_outlives_a_crash() {
     let server = House::new(&[]).start();
     let link = server.link();
     assert!(link.starts_with(&server.url), "{link}");
-    let cookie = log_in(&link).await;
+    let mut login = Login::by(&link).await;
 
     // The cookie's name carries the port, so the port must stay.
     let port = server.authority().rsplit_once(':').unwrap().1.to_owned();
     let server = server.crash_and_restart();
     let new_port = server.authority().rsplit_once(':').unwrap().1;
-    let cookie = cookie.replace(&format!("navi_{port}"), &format!("navi_{new_port}"));
-    assert_eq!(
-        get_with_cookie(&server, "/sessions", &cookie).await,
-        StatusCode::OK
-    );
+    let (old, new) = (format!("navi_{port}"), format!("navi_{new_port}"));
+    login.cookie = login.cookie.replace(&old, &new);
+    assert_eq!(get_with(&server, "/sessions", &login).await, StatusCode::OK);
 
     let log_out = client().post(format!("{}/logout", server.url));
-    let log_out = log_out.header(COOKIE, &cookie).header(ORIGIN, &server.url);
+    let log_out = log_out
+        .header(COOKIE, &login.cookie)
+        .header("x-navi-key", &login.key)
+        .header(ORIGIN, &server.url);
     assert_eq!(
         log_out.send().await.unwrap().status(),
         StatusCode::NO_CONTENT
     );
     assert_eq!(
-        get_with_cookie(&server, "/sessions", &cookie).await,
+        get_with(&server, "/sessions", &login).await,
         StatusCode::UNAUTHORIZED
     );
 }
@@ -95,18 +83,21 @@ async fn navi_link_prints_another_and_a_login_outlives_a_crash() {
 #[tokio::test]
 async fn a_cookie_counts_only_from_our_own_page() {
     let server = House::new(&[]).start();
-    let cookie = log_in(&server.link()).await;
-    let cookie = ("cookie", cookie.as_str());
-    let (status, _) = post_with(&server, &[cookie, ("origin", &server.url)]).await;
+    let login = server.log_in().await;
+    let (cookie, key) = (
+        ("cookie", login.cookie.as_str()),
+        ("x-navi-key", login.key.as_str()),
+    );
+    let (status, _) = post_with(&server, &[cookie, key, ("origin", &server.url)]).await;
     assert_eq!(status, StatusCode::CREATED);
-    let (status, _) = post_with(&server, &[cookie, ("sec-fetch-site", "same-origin")]).await;
+    let (status, _) = post_with(&server, &[cookie, key, ("sec-fetch-site", "same-origin")]).await;
     assert_eq!(status, StatusCode::CREATED);
     for wrong in [
-        vec![cookie],
-        vec![cookie, ("origin", "http://evil.example")],
-        vec![cookie, ("origin", "http://localhost:1")],
-        vec![cookie, ("origin", "null")],
-        vec![cookie, ("sec-fetch-site", "same-site")],
+        vec![cookie, key],
+        vec![cookie, key, ("origin", "http://evil.example")],
+        vec![cookie, key, ("origin", "http://localhost:1")],
+        vec![cookie, key, ("origin", "null")],
+        vec![cookie, key, ("sec-fetch-site", "same-site")],
         vec![
             ("authorization", &format!("Bearer {TOKEN}")),
             ("origin", "http://evil.example"),
@@ -122,6 +113,7 @@ async fn a_cookie_counts_only_from_our_own_page() {
     let read = client().get(format!("{}/sessions", server.url));
     let read = read
         .header("cookie", cookie.1)
+        .header("x-navi-key", key.1)
         .header("sec-fetch-site", "cross-site");
     assert_eq!(read.send().await.unwrap().status(), StatusCode::FORBIDDEN);
 }

@@ -7,6 +7,7 @@
     reason = "test code, included by several programs that each use a part of it"
 )]
 
+mod login;
 mod postgres;
 
 use std::fs::{self, File};
@@ -27,6 +28,7 @@ use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
+pub(crate) use self::login::Login;
 use self::postgres::TestDatabase;
 
 /// How long anything is waited for: only a test that fails ever sees its end.
@@ -202,6 +204,11 @@ impl Server {
         let link = String::from_utf8(printed.stdout).expect("a link");
         assert!(link.contains("/login/"), "{link}");
         link.trim().to_owned()
+    }
+
+    /// Logs in, as a browser does by a link.
+    pub(crate) async fn log_in(&self) -> Login {
+        Login::by(&self.link()).await
     }
 
     /// `host:port`.

@@ -5,6 +5,7 @@
 
 import { t } from '../i18n/index.js';
 import { api, ApiError } from '../net/api.js';
+import { takeKey } from '../net/key.js';
 import { Socket } from '../net/socket.js';
 import { sorted, withoutSession, withSession } from '../state/sessions.js';
 import { errorGroup } from '../state/errors.js';
@@ -23,6 +24,7 @@ const UNDO_TOAST_MS = 20_000;
 const FETCH_SHOWS_UP_MS = 15_000;
 
 export function boot() {
+  takeKey();
   loadPrefs();
   onRefused((refused) => showError(refused));
   addEventListener('hashchange', followHash);

@@ -4,6 +4,7 @@
 /** @import { Upload } from '../state/uploads.js' */
 
 import { ApiError, sessionPath } from '../net/api.js';
+import { key } from '../net/key.js';
 import { changed, newUpload, withList } from '../state/uploads.js';
 import { uploads } from './signals.js';
 
@@ -125,6 +126,7 @@ function upload(session_id, file, onrequest, onprogress) {
     const form = new FormData();
     form.append('file', file, file.name);
     request.open('POST', `${sessionPath(session_id)}/files`);
+    request.setRequestHeader('x-navi-key', key());
     request.responseType = 'json';
     request.upload.onprogress = (event) => onprogress(event.lengthComputable ? Math.min(file.size, Math.round((event.loaded / event.total) * file.size)) : event.loaded);
     request.onload = () => {

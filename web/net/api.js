@@ -3,6 +3,8 @@
 
 /** @import { Change, ConsentEntry, ConsentMode, ConsentRule, ExtensionTool, Fact, FormerFact, Frame, McpServer, Memory, NaviError, ProfileInfo, RunDetails, SearchHit, SentCall, SessionFile, SessionSnapshot, SessionSummary, SkillInfo, SystemStatus } from '../state/wire.js' */
 
+import { key } from './key.js';
+
 export class ApiError extends Error {
   /** @param {NaviError} error @param {number} status */
   constructor(error, status) {
@@ -25,7 +27,7 @@ async function call(method, path, body, signal) {
   try {
     response = await fetch(path, {
       method,
-      headers: body === undefined ? {} : { 'content-type': 'application/json' },
+      headers: body === undefined ? { 'x-navi-key': key() } : { 'x-navi-key': key(), 'content-type': 'application/json' },
       body: body === undefined ? undefined : JSON.stringify(body),
       credentials: 'same-origin',
       signal,
@@ -180,6 +182,8 @@ export const api = {
   restartServer: (name) => call('POST', `/mcp/${encodeURIComponent(name)}/restart`),
   /** @returns {Promise<SkillInfo[]>} */
   skills: async () => listOf(await call('GET', '/skills'), 'skills'),
+  /** All facts, as a file holds them. @returns {Promise<unknown>} */
+  exportMemory: () => call('GET', '/memory/export'),
   forgetAll: () => call('DELETE', '/memory'),
   /** @returns {Promise<SystemStatus>} */
   status: () => call('GET', '/api/status'),

@@ -1,6 +1,8 @@
 // One WebSocket that comes back by itself: after an error, a restart of the service, a network
 // that went away, a laptop that slept. What it says after it opened is the caller's affair.
 
+import { key } from './key.js';
+
 /** Close codes that no reconnect would heal. */
 export const UNKNOWN_SESSION = 4004;
 export const NOT_LOGGED_IN = 4001;
@@ -99,7 +101,7 @@ export class Socket {
     clearTimeout(this.#timer);
     this.#tell('connecting');
     const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
-    const socket = new WebSocket(`${scheme}://${location.host}${this.#handlers.path()}`);
+    const socket = new WebSocket(`${scheme}://${location.host}${this.#handlers.path()}`, ['navi', `navi-key.${key()}`]);
     this.#socket = socket;
     this.#timer = setTimeout(() => this.#lost(), OPEN_TIMEOUT_MS);
     let opened_at = 0;

@@ -56,7 +56,7 @@ export class NaviMemory extends NaviElement {
         <div class="panel-tools">
           <label class="search">${icons.search}<input type="search" data-testid="memory-search" placeholder=${t('memory.search')} aria-label=${t('memory.search')}
             .value=${this._query} @input=${(/** @type {InputEvent} */ event) => { this._query = /** @type {HTMLInputElement} */ (event.target).value; }}></label>
-          <a class="button small plain" href="/memory/export" download="navi-memory.json" data-testid="memory-export">${icons.download}<span>${t('memory.export')}</span></a>
+          <button type="button" class="button small plain" data-testid="memory-export" @click=${() => void this.#export()}>${icons.download}<span>${t('memory.export')}</span></button>
           <button type="button" class="button small plain danger" data-testid="memory-forget-all" ?disabled=${memory === null || memory.facts.length === 0}
             @click=${() => void this.#ask()}>${icons.trash}<span>${t('memory.forget_all')}</span></button>
         </div>
@@ -109,6 +109,21 @@ export class NaviMemory extends NaviElement {
     this._problem = null;
     try {
       this._memory = await api.memory();
+    } catch (error) {
+      this._problem = pageError(error);
+    }
+  }
+
+  /** A link would carry the cookie alone. */
+  async #export() {
+    this._problem = null;
+    try {
+      const facts = JSON.stringify(await api.exportMemory(), null, 2);
+      const link = document.createElement('a');
+      link.href = URL.createObjectURL(new Blob([facts], { type: 'application/json' }));
+      link.download = 'navi-memory.json';
+      link.click();
+      URL.revokeObjectURL(link.href);
     } catch (error) {
       this._problem = pageError(error);
     }
