@@ -1,7 +1,6 @@
 //! Which tools from outside of Navi were allowed, and as what: by the hash of what was seen.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use sha2::{Digest, Sha256};
@@ -40,19 +39,8 @@ impl Trust {
     }
 }
 
-/// SHA-256 in hexadecimal.
-#[must_use]
-pub fn hex(hash: Sha256) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in hash.finalize() {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
 /// The SHA-256 of a text, in hexadecimal.
 #[must_use]
 pub fn sha256(text: &str) -> String {
-    hex(Sha256::new_with_prefix(text))
+    hex::encode(Sha256::digest(text))
 }

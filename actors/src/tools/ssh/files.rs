@@ -152,8 +152,7 @@ impl Source {
             }
             context.update(&buffer[..count]);
         }
-        let digest = context.finish();
-        Ok(digest.as_ref().iter().map(|b| format!("{b:02x}")).collect())
+        Ok(hex::encode(context.finish()))
     }
 
     /// The file's pieces, as fast as they are taken.

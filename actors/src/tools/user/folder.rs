@@ -10,7 +10,6 @@ use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, PermissionsExt as _};
 use sha2::{Digest as _, Sha256};
 
 use crate::tools::output::{human_size, shortened};
-use crate::tools::trust::hex;
 
 const MAX_FILES: usize = 256;
 const MAX_DEPTH: usize = 8;
@@ -102,7 +101,7 @@ fn hash(files: &BTreeMap<String, File>) -> String {
         }
         hash.update([u8::from(file.is_executable)]);
     }
-    hex(hash)
+    hex::encode(hash.finalize())
 }
 
 fn open(path: &Path) -> Result<Dir, String> {

@@ -10,7 +10,7 @@ use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
 use super::super::models::{Packages, Slices, StarterModel};
-use super::{Fetcher, hex};
+use super::Fetcher;
 
 /// The file that the tests' model is.
 pub(super) fn content() -> Vec<u8> {
@@ -25,7 +25,7 @@ pub(super) fn model() -> &'static StarterModel {
         license: "MIT",
         size: content().len() as u64,
         memory: 1,
-        sha256: Box::leak(hex(&Sha256::digest(content())).into_boxed_str()),
+        sha256: Box::leak(hex::encode(Sha256::digest(content())).into_boxed_str()),
         demo: true,
         context_window: 1,
         hub: ["tests/own", "main", "own.gguf"],

@@ -233,14 +233,10 @@ fn hash_of(path: &Path, stop: &CancellationToken) -> Result<String, String> {
             return Err("it was stopped".to_owned());
         }
         match file.read(&mut block).map_err(|error| error.to_string())? {
-            0 => return Ok(hex(&hasher.finalize())),
+            0 => return Ok(hex::encode(hasher.finalize())),
             length => hasher.update(&block[..length]),
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

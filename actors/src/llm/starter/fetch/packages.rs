@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use tokio::process::Command;
 
 use super::super::models::Slice;
-use super::{Fetch, hex};
+use super::Fetch;
 
 const SOURCE: &str = "Python packages";
 
@@ -264,5 +264,5 @@ fn write_slices(
         }
     }
     file.sync_all().map_err(text)?;
-    Ok(hex(&hasher.finalize()))
+    Ok(hex::encode(hasher.finalize()))
 }
