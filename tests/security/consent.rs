@@ -106,6 +106,74 @@ async fn a_script_changed_after_its_approval() {
     assert!(file(&server, &session, "made").exists());
 }
 
+/// A session whose folder has these files, and whose model makes this call.
+async fn calling(
+    model: &FakeModel,
+    server: &Server,
+    files: &[(&str, &str)],
+    call: Step,
+) -> (String, Socket) {
+    model.script(vec![call]);
+    let session = server.new_session().await;
+    for (path, content) in files {
+        let path = file(server, &session, path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "go on"}))
+        .await;
+    (session, tab)
+}
+
+fn run(command: &str) -> Step {
+    Step::tool_call("terminal", json!({"action": "run", "command": command}))
+}
+
+/// What a person is shown, each detail by its label.
+fn shown(request: &Value, label: &str) -> String {
+    let details = request["request"]["details"].as_array().unwrap().iter();
+    let found = details.filter(|detail| detail["label"] == label);
+    let texts: Vec<&str> = found.map(|one| one["text"].as_str().unwrap()).collect();
+    texts.join("\n")
+}
+
+#[tokio::test]
+async fn characters_that_nobody_sees() {
+    let (model, server) = talking(&[ASKS]);
+    let hidden = [
+        '\u{ad}',
+        '\u{34f}',
+        '\u{61c}',
+        '\u{115f}',
+        '\u{200b}',
+        '\u{200d}',
+        '\u{202e}',
+        '\u{2066}',
+        '\u{2800}',
+        '\u{3164}',
+        '\u{fe0f}',
+        '\u{ffa0}',
+        '\u{e0041}',
+        '\u{e0100}',
+        '\u{a0}',
+    ];
+    let command = format!("echo {}.", String::from_iter(hidden));
+    let (_, mut tab) = calling(&model, &server, &[], run(&command)).await;
+    let request = tab.next_of("approval_requested").await;
+    for text in [
+        shown(&request, "command"),
+        request["request"]["summary"].as_str().unwrap().to_owned(),
+        request["request"]["always"].as_str().unwrap().to_owned(),
+    ] {
+        assert!(text.is_ascii(), "{text}");
+        for c in hidden {
+            let name = c.escape_default().to_string();
+            assert!(text.contains(&name), "{name} in {text}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn approval_of_another_session() {
     let (model, server) = talking(&[ASKS]);

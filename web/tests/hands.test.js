@@ -1,6 +1,7 @@
 // Questions, modes, live output, differences and files, without a browser.
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 
 import { approvalOf, asked as countAsked, askedBy, atTheEnd, isOpen, remainingMs } from '../state/approvals.js';
@@ -230,6 +231,21 @@ test('nothing of what is consented to stays unseen', () => {
   assert.deepEqual(seen('a\tb\nПривіт, 你好 🙂'), [{ text: 'a\tb\nПривіт, 你好 🙂', unseen: false }]);
   assert.deepEqual(seen('x\u{e0041}'), [{ text: 'x', unseen: false }, { text: 'U+E0041', unseen: true }]);
   assert.deepEqual(seen(''), [{ text: '', unseen: false }]);
+});
+
+test('the page names the characters that the service names', async () => {
+  /** @type {[number, number][]} */
+  const known = JSON.parse(await readFile(new URL('unseen.json', import.meta.url), 'utf8'));
+  /** @type {[number, number][]} */
+  const ranges = [];
+  for (let code = 0; code <= 0x10ffff; code += 1) {
+    // Half a pair is none of the service's characters.
+    if ((code >= 0xd800 && code <= 0xdfff) || !seen(String.fromCodePoint(code))[0].unseen) continue;
+    const last = ranges.at(-1);
+    if (last !== undefined && last[1] === code - 1) last[1] = code;
+    else ranges.push([code, code]);
+  }
+  assert.deepEqual(ranges, known);
 });
 
 test('a message names the files that are there, and waits for those on their way', () => {

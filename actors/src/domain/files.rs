@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::cut::clip;
+use super::unseen::is_unseen;
 use crate::protocol::file::AttachedFile;
 use crate::protocol::ids::FileId;
 use crate::protocol::message::Message;
@@ -49,7 +50,7 @@ pub fn label(name: &str) -> String {
     let visible: String = base
         .chars()
         .map(|c| if c.is_whitespace() { ' ' } else { c })
-        .filter(|c| !c.is_control() && !is_invisible(*c))
+        .filter(|c| !is_unseen(*c))
         .collect();
     let visible = visible.trim_matches(|c| c == ' ' || c == '.');
     if visible.is_empty() {
@@ -65,14 +66,6 @@ pub fn label(name: &str) -> String {
         .take(MAX_LABEL_CHARS - ending.len() - 1)
         .collect();
     format!("{kept}…{ending}")
-}
-
-/// Formatting characters: zero width, direction, byte order, tags.
-fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}')
 }
 
 /// The extension of a name, where it is a plain one.

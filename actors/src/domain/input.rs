@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 
 use super::files::MAX_FILES;
+use super::unseen::is_unseen;
 use crate::protocol::command::{FileRef, UserInput};
 use crate::protocol::error::{ErrorCode, NaviError};
 
@@ -75,13 +76,9 @@ pub fn validate_content(content: &str) -> Result<(), NaviError> {
     Ok(())
 }
 
-/// Nothing to read: white space, control and zero-width characters only.
+/// Nothing to read: white space and unseen characters only.
 fn is_blank(content: &str) -> bool {
-    content.chars().all(|c| {
-        c.is_whitespace()
-            || c.is_control()
-            || matches!(c, '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{FEFF}')
-    })
+    content.chars().all(|c| c.is_whitespace() || is_unseen(c))
 }
 
 fn validate_client_id(id: &str) -> Result<(), NaviError> {

@@ -30,6 +30,7 @@ pub mod slots;
 pub mod title;
 pub mod todo;
 pub mod turns;
+pub mod unseen;
 
 #[cfg(test)]
 mod recovery_tests;

@@ -16,6 +16,7 @@ use crate::domain::files::FileViews;
 use crate::domain::run_loop::{CallPlan, CallResult, ModelReply, PlannedCall, Record};
 use crate::domain::session::ConsentState;
 use crate::domain::session::command::Command;
+use crate::domain::unseen;
 use crate::protocol::approval::{
     ApprovalRequest, ConsentEntry, DecidedBy, Detail, DetailKind, PendingApproval, Permission,
     PermittedBy,
@@ -26,7 +27,7 @@ use crate::protocol::message::ToolOutcome;
 use crate::services::now;
 use crate::session::messages::{Ask, GetConsent, RunGone, Tell};
 use crate::store::StoreError;
-use crate::tools::output::{is_deceptive, shortened};
+use crate::tools::output::shortened;
 use crate::tools::registry::PreparedCall;
 use crate::tools::{Agents, Proposal, ToolContext, ToolError};
 
@@ -201,7 +202,7 @@ impl Driver {
         let verdict = consent::decide(&question);
         let summary = proposal.as_ref().map_or_else(
             |_| format!("call {}", call.name),
-            |proposal| shortened(&proposal.summary, SUMMARY_BYTES),
+            |proposal| line(&proposal.summary),
         );
         let entry = |decision, by| ConsentEntry {
             id: 0,
@@ -246,9 +247,7 @@ impl Driver {
                             effect,
                             reason,
                             details: shown(proposal.details),
-                            always: proposal
-                                .rule
-                                .map(|subject| shortened(&subject.words, SUMMARY_BYTES)),
+                            always: proposal.rule.map(|subject| line(&subject.words)),
                         },
                         requested_at,
                         expires_at: requested_at + self.services.consent.timeout,
@@ -410,7 +409,7 @@ fn shown(details: Vec<Detail>) -> Vec<Detail> {
         .map(|detail| Detail {
             label: shortened(&detail.label, LABEL_BYTES),
             kind: detail.kind,
-            text: cut_middle(&plain(&detail.text), DETAIL_BYTES),
+            text: cut_middle(&unseen::named(&detail.text), DETAIL_BYTES),
         })
         .collect();
     if left_out > 0 {
@@ -423,15 +422,7 @@ fn shown(details: Vec<Detail>) -> Vec<Detail> {
     shown
 }
 
-/// Text of several lines, with what moves or hides other text shown as an escape.
-fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => plain.push(c),
-            c if is_deceptive(c) => plain.extend(c.escape_default()),
-            c => plain.push(c),
-        }
-    }
-    plain
+/// A line of a request.
+fn line(text: &str) -> String {
+    shortened(&unseen::named_on_a_line(text), SUMMARY_BYTES)
 }

@@ -2,6 +2,7 @@
 
 // What a tool cuts and what the context cuts looks the same to the model.
 pub use crate::domain::cut::cut_middle;
+use crate::domain::unseen::{escaped, is_moving};
 
 /// As many bytes as a tool's result has, where the tool sets no limit of its own.
 pub const RESULT_LIMIT_BYTES: usize = 32 * 1024;
@@ -49,25 +50,11 @@ pub fn counted(count: usize, noun: &str) -> String {
 }
 
 /// A text for a line of its own: control characters and those that change the direction of
-/// writing are shown as escapes, so that a file's name cannot pass for something else.
+/// writing are shown as escapes, so that a file's name cannot pass for something else. A person
+/// who is asked sees more of them by name (`unseen::named`).
 #[must_use]
 pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_deceptive(c) {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
-/// Whether a character moves, hides or breaks the text around it.
-#[must_use]
-pub fn is_deceptive(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+    escaped(text, is_moving)
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::domain::unseen::is_moving;
 use crate::tools::ToolError;
-use crate::tools::output::{is_deceptive, shortened};
+use crate::tools::output::shortened;
 
 /// As many bytes as a path has.
 const MAX_PATH_BYTES: usize = 1_024;
@@ -172,7 +173,7 @@ pub(super) fn check_text(text: &str) -> Result<(), ToolError> {
             ),
         ));
     }
-    if text.chars().any(is_deceptive) {
+    if text.chars().any(is_moving) {
         return Err(refused(text, "has control characters; use plain letters"));
     }
     if text.contains('\\') {

@@ -12,8 +12,9 @@ use cap_tempfile::TempFile;
 use ring::digest::{Context, SHA256};
 use tokio::sync::mpsc;
 
+use crate::domain::unseen::is_moving;
 use crate::tools::ToolError;
-use crate::tools::output::{human_size, is_deceptive, shortened};
+use crate::tools::output::{human_size, shortened};
 
 /// As many bytes as a path has.
 const MAX_PATH_BYTES: usize = 1_024;
@@ -39,7 +40,7 @@ impl LocalPath {
         if text.len() > MAX_PATH_BYTES {
             return refuse("is too long");
         }
-        if text.chars().any(is_deceptive) {
+        if text.chars().any(is_moving) {
             return refuse("has control characters");
         }
         if text.starts_with(['/', '~']) {

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::tools::output::{is_deceptive, shortened};
+use crate::domain::unseen::is_moving;
+use crate::tools::output::shortened;
 
 /// As many hosts as a file has.
 const MAX_HOSTS: usize = 500;
@@ -241,11 +242,11 @@ checked!(User, |text| unless(
     "user"
 ));
 checked!(KeyPath, |text| unless(
-    (1..=1_024).contains(&text.len()) && !text.chars().any(is_deceptive),
+    (1..=1_024).contains(&text.len()) && !text.chars().any(is_moving),
     "path of a private key's file"
 ));
 checked!(Description, |text| unless(
-    text.len() <= 200 && !text.chars().any(is_deceptive),
+    text.len() <= 200 && !text.chars().any(is_moving),
     "description: one line of up to 200 bytes"
 ));
 

@@ -15,7 +15,8 @@ use uuid::Uuid;
 
 use super::connection::Connection;
 use super::files::{LocalPath, Sink, Source, too_large};
-use crate::tools::output::{human_size, is_deceptive, shortened};
+use crate::domain::unseen::is_moving;
+use crate::tools::output::{human_size, shortened};
 use crate::tools::{LiveOutput, ToolError};
 
 /// How long a host may take for each answer.
@@ -37,7 +38,7 @@ pub(super) struct RemotePath(String);
 impl RemotePath {
     pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
         let path = text.strip_prefix("~/").unwrap_or(text);
-        if path.is_empty() || path.len() > MAX_PATH_BYTES || path.chars().any(is_deceptive) {
+        if path.is_empty() || path.len() > MAX_PATH_BYTES || path.chars().any(is_moving) {
             return Err(ToolError(format!(
                 "`{}` is no path on the host; give one such as /var/log/syslog, or one from the user's home there",
                 shortened(text, 120)
