@@ -139,6 +139,53 @@ fn shown(request: &Value, label: &str) -> String {
 }
 
 #[tokio::test]
+async fn the_middle_of_a_long_command() {
+    let (model, server) = talking(&[ASKS]);
+    let command = format!("{0}touch pwned\n{0}", "true\n".repeat(3_000));
+    let (_, mut tab) = calling(&model, &server, &[], run(&command)).await;
+    let request = tab.next_of("approval_requested").await;
+    assert_eq!(shown(&request, "command"), command.trim());
+}
+
+#[tokio::test]
+async fn more_than_anyone_can_be_shown() {
+    let (model, server) = talking(&[ASKS]);
+    let content = format!("{0}rm -rf ~\n{0}", "a line\n".repeat(20_000));
+    let call = json!({"action": "write", "path": "a.sh", "content": content});
+    let call = Step::tool_call("filesystem", call);
+    let (session, mut tab) = calling(&model, &server, &[], call).await;
+    let frames = tab.until("stream_end").await;
+    assert!(frames.iter().all(|f| f["type"] != "approval_requested"));
+    let call = frames.iter().find(|f| f["type"] == "tool_call").unwrap();
+    assert_eq!(call["success"], false);
+    let told = call["result"].as_str().unwrap();
+    assert!(told.contains("split it into smaller calls"), "{told}");
+    assert!(!file(&server, &session, "a.sh").exists());
+    let log = server.get("/consent/log").await;
+    assert_eq!(log["entries"][0]["decision"], "deny");
+}
+
+#[tokio::test]
+async fn content_that_is_called_binary() {
+    let (model, server) = talking(&[ASKS]);
+    let large = "x".repeat(17 << 20);
+    for before in [None, Some("\0\u{1}binary"), Some(large.as_str())] {
+        let files: Vec<_> = before
+            .map(|content| ("a.sh", content))
+            .into_iter()
+            .collect();
+        let call =
+            json!({"action": "write", "path": "a.sh", "content": "#!/bin/sh\n\0\nrm -rf ~\n"});
+        let call = Step::tool_call("filesystem", call);
+        let (_, mut tab) = calling(&model, &server, &files, call).await;
+        let request = tab.next_of("approval_requested").await;
+        let changes = shown(&request, "changes");
+        assert!(changes.contains("+rm -rf ~"), "{changes}");
+        assert!(changes.contains("+\\u{0}"), "{changes}");
+    }
+}
+
+#[tokio::test]
 async fn characters_that_nobody_sees() {
     let (model, server) = talking(&[ASKS]);
     let hidden = [

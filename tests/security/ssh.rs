@@ -157,3 +157,14 @@ async fn a_host_whose_key_is_another_than_before() {
 fn link(from: &Path, to: &Path) {
     std::os::unix::fs::symlink(to, from).unwrap();
 }
+
+#[tokio::test]
+async fn a_command_that_nobody_could_be_shown_whole() {
+    let world = World::new();
+    let mark = world.outside("mark");
+    let command = format!("{}\ntouch {}", ": ".repeat(20_000), mark.display());
+    let args = json!({"action": "run", "host": "box", "command": command});
+    let refused = world.call(args).await.unwrap_err();
+    assert!(refused.0.contains("upload a script"), "{refused}");
+    assert!(!mark.exists());
+}

@@ -11,15 +11,13 @@ use super::Work;
 use super::driver::{Driver, RunConfig};
 use super::live_output;
 use crate::domain::consent::{self, Answer, Asking, Question, Rule, Verdict};
-use crate::domain::cut::cut_middle;
 use crate::domain::files::FileViews;
 use crate::domain::run_loop::{CallPlan, CallResult, ModelReply, PlannedCall, Record};
 use crate::domain::session::ConsentState;
 use crate::domain::session::command::Command;
 use crate::domain::unseen;
 use crate::protocol::approval::{
-    ApprovalRequest, ConsentEntry, DecidedBy, Detail, DetailKind, PendingApproval, Permission,
-    PermittedBy,
+    ApprovalRequest, ConsentEntry, DecidedBy, Detail, PendingApproval, Permission, PermittedBy,
 };
 use crate::protocol::event::{Event, WaitReason};
 use crate::protocol::ids::{ApprovalId, CallId};
@@ -34,11 +32,8 @@ use crate::tools::{Agents, Proposal, ToolContext, ToolError};
 /// A tool says what it would do within this.
 const PROPOSAL_LIMIT: Duration = Duration::from_secs(10);
 
-/// What a request may hold, in bytes. What is cut says so, to the one who is asked.
+/// As many bytes as a line of a request has. Its details say the whole.
 const SUMMARY_BYTES: usize = 300;
-const LABEL_BYTES: usize = 60;
-const DETAIL_BYTES: usize = 16 * 1024;
-const DETAILS: usize = 12;
 
 /// What happens to the calls of a group, one after the other.
 pub(super) enum CallProgress {
@@ -235,6 +230,13 @@ impl Driver {
             }
             (Verdict::Ask { reason }, Ok(proposal)) => {
                 let digest = bound_to(prepared, &proposal);
+                let details = match shown(proposal.details) {
+                    Ok(details) => details,
+                    Err(bytes) => {
+                        let denied = entry(Permission::Deny, PermittedBy::Mode);
+                        return Ruling::Refuse(consent::too_long(bytes), Some(denied));
+                    }
+                };
                 let requested_at = now();
                 Ruling::Ask(Box::new(Asking {
                     pending: PendingApproval {
@@ -246,7 +248,7 @@ impl Driver {
                             summary,
                             effect,
                             reason,
-                            details: shown(proposal.details),
+                            details,
                             always: proposal.rule.map(|subject| line(&subject.words)),
                         },
                         requested_at,
@@ -399,27 +401,22 @@ pub(super) fn bound_to(prepared: &PreparedCall, proposal: &Proposal) -> String {
     consent::digest(tool, &prepared.args, &proposal.binding)
 }
 
-/// Details as a person is shown them: bounded, and nothing in them can pass for something
-/// else.
-fn shown(details: Vec<Detail>) -> Vec<Detail> {
-    let left_out = details.len().saturating_sub(DETAILS);
-    let mut shown: Vec<Detail> = details
-        .into_iter()
-        .take(DETAILS)
-        .map(|detail| Detail {
-            label: shortened(&detail.label, LABEL_BYTES),
-            kind: detail.kind,
-            text: cut_middle(&unseen::named(&detail.text), DETAIL_BYTES),
-        })
-        .collect();
-    if left_out > 0 {
-        shown.push(Detail {
-            label: "not shown".to_owned(),
-            kind: DetailKind::Text,
-            text: format!("{left_out} more details"),
-        });
+/// Details as a person is shown them: nothing in them can pass for something else. An error is
+/// how many bytes there would be to show, where that is more than a request may have.
+fn shown(details: Vec<Detail>) -> Result<Vec<Detail>, usize> {
+    let shown = details.into_iter().map(|detail| Detail {
+        label: unseen::named_on_a_line(&detail.label),
+        kind: detail.kind,
+        text: unseen::named(&detail.text),
+    });
+    let shown: Vec<Detail> = shown.collect();
+    let bytes = shown
+        .iter()
+        .map(|detail| detail.label.len() + detail.text.len());
+    match bytes.sum() {
+        bytes if bytes > consent::MAX_SHOWN_BYTES => Err(bytes),
+        _ => Ok(shown),
     }
-    shown
 }
 
 /// A line of a request.

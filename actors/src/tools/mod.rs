@@ -51,6 +51,10 @@ use crate::protocol::profile::Profile;
 use crate::protocol::todo::{Scratchpad, TodoItem};
 use crate::protocol::tool::{Effect, ToolSource, ToolSpec};
 
+/// The longest command that a tool takes: one of ours stands on a command line, and those are
+/// limited; each has to be shown whole to whoever is asked about it.
+const COMMAND_BYTES: usize = 32 * 1024;
+
 /// Something that the model can call. One instance serves every session.
 #[async_trait]
 pub trait Tool: Send + Sync + Debug + 'static {

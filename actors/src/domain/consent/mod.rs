@@ -30,6 +30,10 @@ pub const MAX_RULES: u64 = 500;
 /// The most requests that may wait in a session at once.
 pub const MAX_WAITING: usize = 32;
 
+/// The most bytes of details that a request may have. A person is shown all of what they are
+/// asked about: a call with more than this is refused before anybody is asked.
+pub const MAX_SHOWN_BYTES: usize = 128 * 1024;
+
 /// The most characters of the note that a person may send with an answer.
 pub const MAX_NOTE_CHARS: usize = 500;
 
@@ -241,6 +245,14 @@ pub const CHANGED: &str = "changed after approval, so nothing was run: what this
 
 /// What it is told where too many requests wait already.
 pub const TOO_MANY: &str = "too many requests wait for the user's consent already; make this call again when they are answered";
+
+/// What it is told where a person could not be shown all of what the call would do.
+#[must_use]
+pub fn too_long(bytes: usize) -> String {
+    format!(
+        "nobody was asked and nothing was done: the user is shown all of what they allow, and this call has {bytes} bytes to show, of which {MAX_SHOWN_BYTES} is the limit; split it into smaller calls, or put what is long into a file first, piece by piece"
+    )
+}
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use super::FileResult;
 use super::changes::{ChangeLog, Origin};
-use super::diff::{self, difference};
+use super::diff::difference;
 use super::place::Spot;
 use super::text::whole_text;
 use super::write::{Before, check, look};
@@ -42,7 +42,7 @@ pub(super) fn edit(spot: &Spot, edit: Edit, log: &ChangeLog, origin: &Origin<'_>
     let planned = plan(spot, edit)?;
     let before = Before::Content(planned.before);
     log.write(ChangeAction::Edit, spot, &before, &planned.after, origin)?;
-    let changed = difference(before.bytes(), &planned.after, diff::RESULT_BYTES);
+    let changed = difference(before.bytes(), &planned.after);
     Ok(format!(
         "edited `{}` ({}):\n{}",
         spot.path.shown(),

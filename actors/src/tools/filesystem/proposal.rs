@@ -3,7 +3,7 @@
 
 use super::arrange::{destination, directory_of, kind};
 use super::changes::{fingerprint, fingerprint_of_content, measure, standing};
-use super::diff::{PROPOSAL_BYTES, difference};
+use super::diff::{proposed, text_of};
 use super::edit::plan;
 use super::fault::fault;
 use super::place::{Reach, Spot};
@@ -80,19 +80,22 @@ pub(super) fn proposal(reach: &Reach, args: FilesystemArgs) -> Result<Proposal, 
 /// A file's new content.
 fn of_content(spot: &Spot, verb: &str, before: &Before, after: &[u8]) -> Proposal {
     let mut details = vec![text("path", full(spot))];
-    let diff = match before {
-        Before::Large(size) => Some(format!(
-            "[{} are replaced by {}, and cannot be put back]",
-            human_size(*size),
-            human_size(after.len() as u64)
-        )),
-        before => difference(before.bytes(), after, PROPOSAL_BYTES),
+    let what_goes = match before {
+        Before::Large(_) => Some("which cannot be put back"),
+        Before::Content(bytes) if text_of(bytes).is_none() => Some("which is no text"),
+        Before::Content(_) | Before::Absent => None,
     };
-    details.extend(diff.map(|text| Detail {
-        label: "changes".to_owned(),
-        kind: DetailKind::Diff,
-        text,
+    details.extend(what_goes.map(|why| {
+        let size = human_size(before.size());
+        text("what goes", format!("{size}, {why}"))
     }));
+    if *before != Before::Content(after.to_vec()) {
+        details.push(Detail {
+            label: "changes".to_owned(),
+            kind: DetailKind::Diff,
+            text: proposed(before.bytes(), after),
+        });
+    }
     Proposal {
         summary: format!("{verb} `{}`", visible(&spot.path.shown())),
         details,

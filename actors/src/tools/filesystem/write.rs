@@ -9,7 +9,7 @@ use cap_tempfile::TempFile;
 
 use super::FileResult;
 use super::changes::{ChangeLog, Origin};
-use super::diff::{self, difference};
+use super::diff::difference;
 use super::fault::fault;
 use super::path::InnerPath;
 use super::place::Spot;
@@ -79,7 +79,7 @@ pub(super) fn write(
                 "replaced all of `{shown}` ({size}; before: {}); to change only a part, use edit",
                 human_size(before.size())
             );
-            let changed = difference(before.bytes(), content.as_bytes(), diff::RESULT_BYTES);
+            let changed = difference(before.bytes(), content.as_bytes());
             // Beside the workspace a write tells nothing of what stood there: that is text from
             // outside.
             let tells = spot.root.outside.is_none();

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::files::LocalPath;
 use super::hosts::{Host, Hosts};
 use super::transfer::RemotePath;
-use crate::tools::ToolError;
 use crate::tools::actions::ActionFields;
+use crate::tools::{COMMAND_BYTES, ToolError};
 
 const RUN_SECONDS: u64 = 60;
 const TRANSFER_SECONDS: u64 = 600;
@@ -78,6 +78,12 @@ impl<'a> Order<'a> {
             Action::ListHosts => return Ok(Self::ListHosts),
             Action::Run => {
                 let command = needed(args.command, "run", "command")?;
+                if command.len() > COMMAND_BYTES {
+                    return Err(ToolError(format!(
+                        "`command` has {} bytes, and {COMMAND_BYTES} is the limit; upload a script and run that",
+                        command.len()
+                    )));
+                }
                 if command.contains('\0') {
                     return Err(ToolError(
                         "`command` has a NUL byte; leave it out".to_owned(),

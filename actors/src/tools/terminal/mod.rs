@@ -34,9 +34,6 @@ pub const NAME: &str = "terminal";
 /// How long a command may take that asks for no more.
 const USUAL_TIME: Duration = Duration::from_secs(120);
 
-/// The longest command: it stands on a command line of ours, and those are limited.
-const COMMAND_BYTES: usize = 32 * 1024;
-
 const DESCRIPTION: &str = "Run a shell command in this conversation's workspace. It has no \
     network, sees no files outside the workspace and cannot be typed into: give everything as \
     arguments, with flags such as -y. cd stays for the next command. Run servers and other long \

@@ -14,13 +14,13 @@ use tokio::io::AsyncReadExt as _;
 use super::allowed::Line;
 use super::background::Background;
 use super::output::{Collector, MAX_BYTES, asks, misses_network};
-use super::{COMMAND_BYTES, NAME, Terminal, TerminalArgs, USUAL_TIME};
+use super::{NAME, Terminal, TerminalArgs, USUAL_TIME};
 use crate::protocol::ids::CallId;
 use crate::tools::output::{RESULT_LIMIT_BYTES, cut_middle, human_size, shortened};
 use crate::tools::sandbox::running::{Report, Running};
 use crate::tools::sandbox::{FAILED, FAILED_WORDS, Fence, Order, Streams};
 use crate::tools::spill::bounded;
-use crate::tools::{ToolContext, ToolError, ToolResult};
+use crate::tools::{COMMAND_BYTES, ToolContext, ToolError, ToolResult};
 
 /// Runs its argument and tells where it ended, whatever ended it.
 const SCRIPT: &str = r#"trap 'pwd -P >"$NAVI_DIRECTORY_FILE" 2>/dev/null' EXIT
