@@ -255,6 +255,8 @@ export const en = {
   'approval.once': 'Allow once',
   'approval.always': 'Always allow',
   'approval.deny': 'Deny',
+  'approval.all': 'Show all of it',
+  'approval.show_all': 'Show all of it first',
   'approval.left': 'denied by itself in {time}',
   'approval.until': 'open until {at}',
   'approval.expired': 'the time is up',

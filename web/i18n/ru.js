@@ -258,6 +258,8 @@ export const ru = {
   'approval.once': 'Разрешить один раз',
   'approval.always': 'Всегда разрешать',
   'approval.deny': 'Отказать',
+  'approval.all': 'Показать всё',
+  'approval.show_all': 'Сначала показать всё',
   'approval.left': 'через {time} будет отказано',
   'approval.until': 'ждёт до {at}',
   'approval.expired': 'время вышло',

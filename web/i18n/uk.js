@@ -258,6 +258,8 @@ export const uk = {
   'approval.once': 'Дозволити раз',
   'approval.always': 'Завжди дозволяти',
   'approval.deny': 'Відмовити',
+  'approval.all': 'Показати все',
+  'approval.show_all': 'Спершу показати все',
   'approval.left': 'за {time} буде відмовлено',
   'approval.until': 'чекає до {at}',
   'approval.expired': 'час вийшов',

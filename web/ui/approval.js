@@ -14,7 +14,7 @@ import { NaviElement } from './element.js';
 import { formatDuration, formatTime, sentence } from './format.js';
 import { icons, toolIcon } from './icons.js';
 import { visible, visibleWords } from './visible.js';
-import './diff.js';
+import { isLong } from './diff.js';
 
 /** A button that has just come to stand under a pointer is not pressed by the press that was meant for something else. */
 const SETTLES_MS = 400;
@@ -22,7 +22,9 @@ const SETTLES_MS = 400;
 const COUNTED_MS = 60 * 60 * 1000;
 /** From here on it is said again. */
 const URGENT_MS = 60 * 1000;
+/** A code of more than these is folded. */
 const LINES = 24;
+const CHARS = 2000;
 
 export class NaviApproval extends NaviElement {
   static properties = { approval: { attribute: false }, _now: { state: true }, _settled: { state: true }, _whole: { state: true } };
@@ -32,7 +34,7 @@ export class NaviApproval extends NaviElement {
     this.approval = /** @type {Approval} */ (/** @type {unknown} */ (null));
     this._now = Date.now();
     this._settled = false;
-    /** Whether all of a long command is shown. */
+    /** Whether all that is asked about is shown: nothing is allowed before. */
     this._whole = false;
     /** @type {ReturnType<typeof setInterval> | undefined} */
     this._clock = undefined;
@@ -43,7 +45,29 @@ export class NaviApproval extends NaviElement {
   connectedCallback() {
     super.connectedCallback();
     this._clock = setInterval(() => { if (isOpen(this.approval)) this._now = Date.now(); }, 1000);
+    this.#settle();
+  }
+
+  /** @param {Map<PropertyKey, unknown>} changed */
+  willUpdate(changed) {
+    const before = /** @type {Approval | null | undefined} */ (changed.get('approval'));
+    if (before == null || before.approval_id === this.approval.approval_id) return;
+    this._whole = false;
+    this.#settle();
+  }
+
+  #settle() {
+    clearTimeout(this._timer);
+    this._settled = false;
     this._timer = setTimeout(() => { this._settled = true; }, SETTLES_MS);
+  }
+
+  #unfold() {
+    // The button that was pressed goes.
+    if (this.contains(document.activeElement)) this.querySelector('section')?.focus({ preventScroll: true });
+    this._whole = true;
+    // The press that unfolded is not the one that allows.
+    this.#settle();
   }
 
   disconnectedCallback() {
@@ -92,13 +116,13 @@ export class NaviApproval extends NaviElement {
   #detail({ label, kind, text }) {
     if (kind === 'text') return html`<p class="approval-fact"><span>${label}</span> <span dir="auto">${visible(text)}</span></p>`;
     const diff = kind === 'diff' ? findDiff(text) : null;
-    const lines = text.split('\n');
-    const cut = !this._whole && lines.length > LINES + 3;
+    const start = beginning(text);
+    const cut = !this._whole && start !== text;
     return html`<div class="approval-detail" data-testid="approval-detail" data-kind=${kind}><span class="approval-label">${label}</span>
       ${diff !== null
-        ? html`${diff.before === '' ? nothing : html`<p class="quiet">${visible(diff.before)}</p>`}<navi-diff .rows=${diff.rows}></navi-diff>${diff.after === '' ? nothing : html`<p class="quiet">${visible(diff.after)}</p>`}`
-        : html`<pre tabindex="0" class="approval-code" dir="ltr"><code data-testid="approval-code">${visible(cut ? lines.slice(0, LINES).join('\n') : text)}</code></pre>
-          ${cut ? html`<button type="button" class="link-button" data-testid="approval-all" @click=${() => { this._whole = true; }}>${t('tool.more', { n: lines.length - LINES })}</button>` : nothing}`}
+        ? html`${diff.before === '' ? nothing : html`<p class="quiet">${visible(diff.before)}</p>`}<navi-diff .rows=${diff.rows} .whole=${this._whole} @navi-unfolded=${this.#unfold}></navi-diff>${diff.after === '' ? nothing : html`<p class="quiet">${visible(diff.after)}</p>`}`
+        : html`<pre tabindex="0" class="approval-code" dir="ltr"><code data-testid="approval-code">${visible(cut ? start : text)}</code></pre>
+          ${cut ? html`<button type="button" class="link-button" data-testid="approval-all" @click=${this.#unfold}>${t('approval.all')}</button>` : nothing}`}
     </div>`;
   }
 
@@ -108,9 +132,12 @@ export class NaviApproval extends NaviElement {
     const answer = answering.get().get(approval_id);
     const sent = answer?.sending === true ? answer.decision : undefined;
     const blocked = !this._settled || sent !== undefined || connection.get() !== 'open';
+    // What is folded away has not been seen: it is shown first, and then asked about.
+    const folded = !this._whole && request.details.some(isFolded);
     return html`<div class="approval-actions">
-      ${this.#button('once', t('approval.once'), 'button small', blocked, sent)}
-      ${request.always === undefined ? nothing : this.#button('always', html`${t('approval.always')} <q class="approval-words" dir="auto">${visibleWords(request.always)}</q>`, 'button small soft', blocked, sent)}
+      ${folded ? html`<button type="button" class="button small" data-testid="approval-show-all" aria-disabled=${String(blocked)} @click=${() => { if (!blocked) this.#unfold(); }}>${t('approval.show_all')}</button>`
+        : this.#button('once', t('approval.once'), 'button small', blocked, sent)}
+      ${folded || request.always === undefined ? nothing : this.#button('always', html`${t('approval.always')} <q class="approval-words" dir="auto">${visibleWords(request.always)}</q>`, 'button small soft', blocked, sent)}
       ${this.#button('deny', t('approval.deny'), 'button small plain danger', blocked, sent)}
       ${this.#time(approval)}
     </div>`;
@@ -151,6 +178,20 @@ export class NaviApproval extends NaviElement {
     if (card instanceof HTMLElement) card.focus();
     else /** @type {HTMLElement | null} */ (document.querySelector('#composer'))?.focus({ preventScroll: true });
   }
+}
+
+/** What is shown of a long code. @param {string} text */
+function beginning(text) {
+  const lines = text.split('\n');
+  const short = lines.length > LINES + 3 ? lines.slice(0, LINES).join('\n') : text;
+  return short.length > CHARS ? `${[...short.slice(0, CHARS)].slice(0, -1).join('')}…` : short;
+}
+
+/** @param {Detail} detail */
+function isFolded({ kind, text }) {
+  if (kind === 'text') return false;
+  const diff = kind === 'diff' ? findDiff(text) : null;
+  return diff === null ? beginning(text) !== text : isLong(diff.rows);
 }
 
 /** @param {string} id */

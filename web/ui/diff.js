@@ -10,28 +10,36 @@ import { visible } from './visible.js';
 
 /** More rows than these are shown on demand. */
 const ROWS = 40;
+/** @param {Row[]} rows */
+export const isLong = (rows) => rows.length > ROWS + 5;
 const SIGNS = { same: ' ', added: '+', removed: '−', gap: '', file: '' };
 
 export class NaviDiff extends NaviElement {
-  static properties = { rows: { attribute: false }, _whole: { state: true } };
+  static properties = { rows: { attribute: false }, whole: { attribute: false } };
 
   constructor() {
     super();
     this.rows = /** @type {Row[]} */ ([]);
-    this._whole = false;
+    /** Whether all of a long one is shown. */
+    this.whole = false;
   }
 
   render() {
     const { rows } = this;
     const { added, removed } = counts(rows);
-    const cut = !this._whole && rows.length > ROWS + 5;
+    const cut = !this.whole && isLong(rows);
     const shown = cut ? rows.slice(0, ROWS) : rows;
     const summary = t('diff.summary', { added, removed });
     return html`<div class="diff" data-testid="diff" data-added=${added} data-removed=${removed} data-whole=${String(!cut)}>
       <p class="diff-counts"><span class="off-screen">${summary}</span><span aria-hidden="true"><b class="added">+${added}</b> <b class="removed">−${removed}</b></span></p>
       <div class="diff-scroll" tabindex="0" role="region" aria-label=${summary}><table><tbody>${shown.map(row)}</tbody></table></div>
-      ${cut ? html`<button type="button" class="link-button" data-testid="diff-all" @click=${() => { this._whole = true; }}>${t('diff.all', { n: rows.length })}</button>` : nothing}
+      ${cut ? html`<button type="button" class="link-button" data-testid="diff-all" @click=${this.#unfold}>${t('diff.all', { n: rows.length })}</button>` : nothing}
     </div>`;
+  }
+
+  #unfold() {
+    this.whole = true;
+    this.dispatchEvent(new CustomEvent('navi-unfolded'));
   }
 }
 

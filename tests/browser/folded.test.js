@@ -1,0 +1,84 @@
+// What is folded away is not allowed: it is unfolded first, by whatever way one answers.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+
+import { world } from './harness/world.js';
+
+const LINES = Array.from({ length: 80 }, (_, at) => `line ${at + 1}`);
+const write = (path, lines) => ({ tool_call: { name: 'filesystem', arguments: { action: 'write', path, content: lines.join('\n') } } });
+const run = (command) => ({ tool_call: { name: 'terminal', arguments: { action: 'run', command } } });
+
+describe('a question with more than the page shows at once', () => {
+  const it_has = world({ settings: { NAVI_CONSENT_MODE: 'ask' } });
+  const card = () => it_has.tab.page.getByTestId('approval');
+  const settled = (testId) => it_has.tab.page.locator(`[data-testid="${testId}"][aria-disabled="false"]`);
+
+  /** Asks, and sees that it can be denied and not allowed. */
+  async function asks(...calls) {
+    const { model, tab } = it_has;
+    await model.script(calls, [{ text: 'That was it.' }]);
+    await tab.send('Go on.');
+    await settled('approval-show-all').waitFor();
+    for (const decision of ['once', 'always']) assert.equal(await card().getByTestId(`approve-${decision}`).count(), 0);
+    await settled('approve-deny').waitFor();
+  }
+
+  /** Unfolded, there is nothing that stands in a window of its own. */
+  async function allShown() {
+    for (const part of await card().locator('.approval-code, .diff-scroll').all()) {
+      assert.ok(await part.evaluate((box) => box.scrollHeight <= box.clientHeight + 1));
+    }
+  }
+
+  it('unfolds a long command, and allows it with the next press', async () => {
+    const command = [...LINES.map((line) => `true ${line}`), 'echo pwned'].join('\n');
+    await asks(run(command));
+    const { page } = it_has.tab;
+    assert.equal(await card().getByText('echo pwned').count(), 0);
+    await settled('approval-show-all').focus();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Enter');
+    await settled('approve-once').waitFor();
+    assert.equal(await card().getByTestId('approval-code').innerText(), command);
+    await allShown();
+    await it_has.tab.screenshot('unfolded-consent');
+    await settled('approve-once').click();
+    await it_has.tab.sees('That was it.');
+    await it_has.tab.idle();
+  });
+
+  it('folds one line of many words too', async () => {
+    await asks(run(`true ${'word '.repeat(2000)}; echo pwned`));
+    assert.equal(await card().getByText('echo pwned').count(), 0);
+    await card().getByTestId('approval-all').click();
+    await settled('approve-once').waitFor();
+    assert.match(await card().getByTestId('approval-code').innerText(), /echo pwned$/);
+    await allShown();
+    await settled('approve-deny').click();
+    await it_has.tab.idle();
+  });
+
+  it('unfolds a long difference by its own button or by that of the card', async () => {
+    for (const testId of ['diff-all', 'approval-show-all']) {
+      await asks(write('long.txt', LINES));
+      assert.equal(await card().locator('.diff-row').filter({ hasText: /line 80$/ }).count(), 0);
+      await card().getByTestId(testId).click();
+      await settled('approve-once').waitFor();
+      await card().locator('.diff-row').filter({ hasText: /line 80$/ }).waitFor();
+      await allShown();
+      await settled('approve-deny').click();
+      await card().waitFor({ state: 'detached' });
+      await it_has.tab.idle();
+    }
+  });
+
+  it('asks for the next one anew', async () => {
+    await asks(run(LINES.map((line) => `true ${line}`).join('\n')), run(LINES.map((line) => `false ${line}`).join('\n')));
+    await settled('approval-show-all').click();
+    await settled('approve-deny').click();
+    await card().getByText('false line 1', { exact: false }).first().waitFor();
+    await settled('approval-show-all').waitFor();
+    assert.equal(await card().getByTestId('approve-once').count(), 0);
+  });
+});
