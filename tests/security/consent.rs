@@ -222,6 +222,76 @@ async fn characters_that_nobody_sees() {
 }
 
 #[tokio::test]
+async fn a_script_that_the_command_comes_to_by_a_way_of_its_own() {
+    let (model, server) = talking(&[ASKS]);
+    let many = format!("{} && sh run.sh", vec!["true"; 40].join(" && "));
+    for (command, script) in [
+        ("cd sub && sh ./run.sh", "sub/run.sh"),
+        ("cd sub; cd deep; ./run.sh", "sub/deep/run.sh"),
+        ("(exec sh<run.sh)", "run.sh"),
+        ("sh -c '. ./run.sh'", "run.sh"),
+        ("make deploy", "Makefile"),
+        ("make -C sub", "sub/Makefile"),
+        ("npm run build", "package.json"),
+        (many.as_str(), "run.sh"),
+    ] {
+        let (session, mut tab) =
+            calling(&model, &server, &[(script, "touch made")], run(command)).await;
+        let request = tab.next_of("approval_requested").await;
+        std::fs::write(file(&server, &session, script), "touch pwned").unwrap();
+        tab.send(&approve(&request, "once")).await;
+        let call = tab.next_of("tool_call").await;
+        let text = call["result"].as_str().unwrap();
+        assert!(text.contains("changed after approval"), "{command}: {text}");
+        assert!(
+            shown(&request, "what is held").contains(script),
+            "{request}"
+        );
+        tab.next_of("stream_end").await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_a_subagent_changes_while_another_one_asks() {
+    let (model, server) = talking(&[ASKS]);
+    let spawn = |task: &str| Step::tool_call("spawn_agent", json!({"task": task}));
+    model.script(Reply::new([run("sh run.sh")]).when("run the script"));
+    let change = json!({"action": "write", "path": "lib.sh", "content": "touch pwned"});
+    let change = Step::tool_call("filesystem", change);
+    model.script(Reply::new([change]).when("change the file"));
+    model.script(Reply::new([spawn("run the script"), spawn("change the file")]).when("both"));
+    // Whose subagents have both tools.
+    let profile = json!({"profile_id": "server_admin"});
+    let session = server.post("/sessions", profile).await["session_id"].clone();
+    let session = session.as_str().unwrap();
+    let folder = file(&server, session, "");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("run.sh"), ". ./lib.sh").unwrap();
+    std::fs::write(folder.join("lib.sh"), "touch made").unwrap();
+    let mut tab = server.tab(session, None).await;
+    tab.send(&json!({"type": "message", "content": "both"}))
+        .await;
+    let mut asked = Vec::new();
+    while asked.len() < 2 {
+        asked.push(tab.next_of("approval_requested").await);
+    }
+    for tool in ["filesystem", "terminal"] {
+        let request = asked.iter().find(|frame| frame["tool"] == tool).unwrap();
+        tab.send(&approve(request, "once")).await;
+        let call = loop {
+            let call = tab.next_of("tool_call").await;
+            if call["tool"] == tool {
+                break call;
+            }
+        };
+        let text = call["result"].as_str().unwrap();
+        let refused = text.contains("changed after approval");
+        assert_eq!(refused, tool == "terminal", "{text}");
+    }
+    assert!(!folder.join("pwned").exists() && !folder.join("made").exists());
+}
+
+#[tokio::test]
 async fn approval_of_another_session() {
     let (model, server) = talking(&[ASKS]);
     let (session, mut tab, request) = asked(&model, &server, "a.txt").await;

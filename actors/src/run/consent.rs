@@ -51,6 +51,14 @@ pub(super) struct Opened {
     pub(super) untrusted: bool,
 }
 
+/// What an answer holds for.
+pub(super) struct Approval {
+    /// See [`bound_to`].
+    pub(super) digest: String,
+    /// How many changes of files there had been when it was asked.
+    pub(super) changes: Option<u64>,
+}
+
 /// Whether there is a rule cannot be told: it may be one that forbids.
 struct RuleUnknown;
 
@@ -85,6 +93,7 @@ impl Driver {
                 opened.asked.push((call_id.clone(), asked.approval_id));
                 continue;
             }
+            let changes = self.changes.count();
             let ruling = tokio::select! {
                 biased;
                 // Nothing of this group has begun: the caller sees the same and ends the run.
@@ -102,6 +111,7 @@ impl Driver {
                 }
                 Ruling::Ask(asking) => {
                     consent.waiting += 1;
+                    self.changes_when_asked.insert(call_id.clone(), changes);
                     waits_for = Some(asking.pending.request.summary.clone());
                     opened
                         .asked
@@ -298,12 +308,12 @@ impl Driver {
     }
 
     /// A person answered. Where they allowed it the call's start is committed, and this gives
-    /// back what the answer is bound to, and whether the session has read text from outside.
+    /// back what the answer holds for, and whether the session has read text from outside.
     pub(super) async fn on_answer(
         &mut self,
         planned: &PlannedCall,
         answer: Answer,
-    ) -> Result<Option<(String, bool)>, RunGone> {
+    ) -> Result<Option<(Approval, bool)>, RunGone> {
         let call_id = &planned.call.id;
         let one = std::slice::from_ref(planned);
         let asked = self.run_loop.asked(call_id).cloned().ok_or(RunGone)?;
@@ -312,7 +322,11 @@ impl Driver {
             records.extend(self.taint_of(call_id));
             self.commit(records).await?;
             let consent = self.consent_state().await?;
-            return Ok(Some((asked.digest, consent.tainted_at.is_some())));
+            let approval = Approval {
+                digest: asked.digest,
+                changes: self.changes_when_asked.remove(call_id),
+            };
+            return Ok(Some((approval, consent.tainted_at.is_some())));
         }
         let reason = match answer.resolution.by {
             DecidedBy::User | DecidedBy::Stop => {

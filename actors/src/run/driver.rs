@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::begin::{find_config, notices};
 use super::context::RunContext;
-use super::{ChildReport, Ends, RunActor, RunSetup, Work};
+use super::{ChildReport, Ends, FileChanges, RunActor, RunSetup, Work};
 use crate::domain::consent;
 use crate::domain::model_calls::ModelCall;
 use crate::domain::model_choice::Choice;
@@ -67,6 +67,10 @@ pub(super) struct Driver {
     pub(super) consent: PlainConsent,
     /// The most that its calls may do.
     pub(super) ceiling: Effect,
+    pub(super) changes: FileChanges,
+    /// How many there had been when a call was asked about; not known of one from before a
+    /// restart, which no child outlives.
+    pub(super) changes_when_asked: HashMap<CallId, u64>,
     /// It read text from outside.
     pub(super) outside: bool,
     /// It goes on after a restart.
@@ -123,6 +127,8 @@ impl Driver {
             room: None,
             consent: setup.consent,
             ceiling: setup.ceiling,
+            changes: setup.changes,
+            changes_when_asked: HashMap::new(),
             outside: false,
             resumed: false,
             over: None,

@@ -23,6 +23,7 @@ mod tool_calls;
 pub(crate) use self::context::would_send;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use actix::{
     Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Handler, Message, WrapFuture,
@@ -61,6 +62,36 @@ pub struct RunSetup {
     pub consent: PlainConsent,
     /// The most that its calls may do: what its parent's may.
     pub ceiling: Effect,
+    /// Its family's: a child's are its parent's.
+    pub changes: FileChanges,
+}
+
+/// How many calls began or ended that may have changed files, of a run and of its children. Cheap
+/// to clone; all clones are one. Whoever is asked about a call that reads files is asked again
+/// where this is another number by the time of the answer.
+#[derive(Clone, Debug, Default)]
+pub struct FileChanges(Arc<AtomicU64>);
+
+impl FileChanges {
+    fn count(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// Counts the begin of a call, and its end where what this gives back is dropped.
+    fn begin(&self) -> ChangesFiles {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        ChangesFiles(self.clone())
+    }
+}
+
+/// See [`FileChanges::begin`].
+#[derive(Debug)]
+struct ChangesFiles(FileChanges);
+
+impl Drop for ChangesFiles {
+    fn drop(&mut self) {
+        self.0.0.fetch_add(1, Ordering::SeqCst);
+    }
 }
 
 /// What a run is about.

@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::Instant;
 
 use super::driver::Driver;
-use super::{ChildReport, ChildTask, Ends, RunActor, RunChild, RunSetup, Work};
+use super::{ChildReport, ChildTask, Ends, FileChanges, RunActor, RunChild, RunSetup, Work};
 use crate::domain::consent;
 use crate::domain::session::command::ChildStart;
 use crate::protocol::command::PlainConsent;
@@ -40,6 +40,7 @@ pub(super) struct Spawner {
     /// The most that a child's calls may do.
     ceiling: Effect,
     consent: PlainConsent,
+    changes: FileChanges,
     /// The tokens that each child of this group may use.
     tokens: u64,
     slots: Arc<Semaphore>,
@@ -69,6 +70,7 @@ impl Driver {
             profile_id: profile.id.clone(),
             ceiling,
             consent: self.consent,
+            changes: self.changes.clone(),
             depth: match &self.work {
                 Work::Turn(_) => 0,
                 Work::Child(child) => child.depth,
@@ -137,6 +139,7 @@ impl Spawner {
             max_tokens: self.tokens,
             consent: self.consent,
             ceiling: self.ceiling,
+            changes: self.changes.clone(),
         }
     }
 }

@@ -9,7 +9,8 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::consent::{CallFuture, CallProgress, bound_to, propose};
+use super::FileChanges;
+use super::consent::{Approval, CallFuture, CallProgress, bound_to, propose};
 use super::driver::{Driver, RunConfig};
 use super::live_output::{self, Live, OutputOf};
 use crate::domain::consent;
@@ -91,9 +92,10 @@ impl Driver {
                         .iter()
                         .find(|planned| planned.call.id == call_id)
                         .ok_or(RunGone)?;
-                    if let Some((digest, untrusted)) = self.on_answer(planned, answer?).await? {
+                    if let Some((approval, untrusted)) = self.on_answer(planned, answer?).await? {
                         working += 1;
-                        moving.push(self.ending(config, planned, Some(digest), untrusted, &agents));
+                        let approval = Some(approval);
+                        moving.push(self.ending(config, planned, approval, untrusted, &agents));
                     }
                 }
             }
@@ -110,11 +112,11 @@ impl Driver {
         &self,
         config: &RunConfig,
         planned: &PlannedCall,
-        digest: Option<String>,
+        approval: Option<Approval>,
         untrusted: bool,
         agents: &Arc<dyn Agents>,
     ) -> CallFuture {
-        let ended = self.run_call(config, planned, digest, untrusted, agents);
+        let ended = self.run_call(config, planned, approval, untrusted, agents);
         Box::pin(async move {
             let (call_id, result, views) = ended.await;
             CallProgress::Ended(call_id, result, views)
@@ -161,13 +163,12 @@ impl Driver {
         }
     }
 
-    /// One call as a task of its own: a panic in it is its result, and no more. Where it was
-    /// approved, `digest` is what the approval is bound to.
+    /// One call as a task of its own: a panic in it is its result, and no more.
     fn run_call(
         &self,
         config: &RunConfig,
         planned: &PlannedCall,
-        digest: Option<String>,
+        approval: Option<Approval>,
         untrusted: bool,
         agents: &Arc<dyn Agents>,
     ) -> impl Future<Output = (CallId, CallResult, FileViews)> + use<> {
@@ -190,7 +191,8 @@ impl Driver {
         });
         let output = live.as_ref().map_or_else(live_output::unseen, Live::output);
         let mut context = self.tool_context(config, &call_id, untrusted, agents, output);
-        context.approved = digest.is_some();
+        context.approved = approval.is_some();
+        let changes = self.changes.clone();
         let origins = self.origins(&context);
         async move {
             let began = Instant::now();
@@ -199,7 +201,8 @@ impl Driver {
                 (None, Some(prepared)) => {
                     files.used_by_call(session_id, &prepared.args).await;
                     let before = origins.is_outside(&prepared).await;
-                    let answer = approved_or_free(prepared.clone(), digest, context).await;
+                    let answer =
+                        approved_or_free(prepared.clone(), approval, context, &changes).await;
                     (answer, before || origins.is_outside(&prepared).await)
                 }
                 (None, None) => (
@@ -236,15 +239,20 @@ impl Driver {
 /// Runs a call, where it was approved only if it is still the one that was.
 async fn approved_or_free(
     prepared: PreparedCall,
-    digest: Option<String>,
+    approval: Option<Approval>,
     context: ToolContext,
+    changes: &FileChanges,
 ) -> ToolResult {
-    if let Some(digest) = digest {
+    if let Some(approval) = approval {
         let proposal = propose(&prepared, &context).await?;
-        if bound_to(&prepared, &proposal) != digest {
+        let is_another = bound_to(&prepared, &proposal) != approval.digest;
+        let changed = approval.changes.is_some_and(|then| then != changes.count());
+        if is_another || (changed && prepared.tool.hangs_on_files(&prepared.args)) {
             return Err(ToolError(consent::CHANGED.to_owned()));
         }
     }
+    let tool = &prepared.tool.spec().name;
+    let _changes = consent::may_change_files(tool, prepared.effect).then(|| changes.begin());
     execute(prepared, context).await
 }
 

@@ -15,7 +15,7 @@ use crate::protocol::ids::{MessageId, Origin, RunId};
 use crate::protocol::session::RunState;
 use crate::protocol::tool;
 use crate::root::store_error;
-use crate::run::{Ends, Interrupt, RunActor, RunSetup, Turn, Work};
+use crate::run::{Ends, FileChanges, Interrupt, RunActor, RunSetup, Turn, Work};
 use crate::store::RunOutcome;
 use crate::supervision::Guard;
 
@@ -146,6 +146,7 @@ impl SessionActor {
                 max_tokens: limits.tokens,
                 consent,
                 ceiling: tool::Effect::Host,
+                changes: FileChanges::default(),
             },
             guard,
         )

@@ -109,6 +109,12 @@ pub trait Tool: Send + Sync + Debug + 'static {
         Ok(Proposal::of_arguments(&self.spec().name, args))
     }
 
+    /// Whether what this call does hangs on files that its proposal does not hold: where other
+    /// calls changed some between the question and the answer, the answer does not count.
+    fn hangs_on_files(&self, _args: &Value) -> bool {
+        false
+    }
+
     /// Why a person is asked about this very call in every mode, where one is.
     fn by_word(&self, _args: &Value) -> Option<String> {
         None

@@ -47,6 +47,15 @@ const OWN_STATE: [&str; 5] = [
     "spawn_agent",
 ];
 
+/// Tools that change something and no files.
+const NO_FILES: [&str; 5] = [
+    "memory_save",
+    "memory_forget",
+    "web_search",
+    "web_fetch",
+    "home_assistant",
+];
+
 /// A request for consent, and what only Navi needs to know of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asking {
@@ -110,6 +119,12 @@ pub enum Verdict {
 #[must_use]
 pub fn is_free(tool: &str, effect: Effect) -> bool {
     effect == Effect::Read || OWN_STATE.contains(&tool)
+}
+
+/// Whether a call may change files that another call reads.
+#[must_use]
+pub fn may_change_files(tool: &str, effect: Effect) -> bool {
+    !is_free(tool, effect) && !NO_FILES.contains(&tool)
 }
 
 /// See the module.
@@ -241,7 +256,7 @@ pub fn unanswered(summary: &str) -> String {
 }
 
 /// What it is told where the call was another one by the time that it was allowed.
-pub const CHANGED: &str = "changed after approval, so nothing was run: what this call would do is no longer what the user allowed (its command, directory, environment or script changed); make the call again, the user will be asked anew";
+pub const CHANGED: &str = "changed after approval, so nothing was run: what this call would do is no longer what the user allowed (its command, directory, environment or script changed, or files that it may read); make the call again, the user will be asked anew";
 
 /// What it is told where too many requests wait already.
 pub const TOO_MANY: &str = "too many requests wait for the user's consent already; make this call again when they are answered";

@@ -2,6 +2,7 @@
 
 mod allowed;
 mod background;
+mod held;
 mod output;
 mod proposal;
 mod run;
@@ -165,6 +166,10 @@ impl Tool for Terminal {
         }
     }
 
+    fn hangs_on_files(&self, args: &Value) -> bool {
+        args["action"] == "run"
+    }
+
     // Without a fence it may have read anything, from anywhere.
     fn provenance(&self, _: &Value) -> Provenance {
         match self.effect_of_run() {
@@ -184,8 +189,9 @@ impl Tool for Terminal {
         let args: TerminalArgs = arguments::read(args.clone())?;
         match args.action {
             Action::Run => {
+                let background = args.background;
                 let wanted = self.wanted(args, context).await?;
-                self.propose(&wanted, context).await
+                self.propose(&wanted, background).await
             }
             Action::End => self.propose_end(needed(args.id)?, context),
             Action::Look | Action::List => {

@@ -1,33 +1,32 @@
 //! A command as a person is asked about it.
 
-use std::fmt::Write as _;
-use std::path::Path;
+use std::collections::BTreeMap;
 
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
 use super::Terminal;
+use super::held::files_of;
 use super::run::Wanted;
 use crate::protocol::approval::{Detail, DetailKind};
 use crate::tools::output::shortened;
 use crate::tools::sandbox::Fence;
 use crate::tools::{Proposal, RuleSubject, ToolContext, ToolError};
 
-/// As many words of a command as are looked at for a file that it runs, and as much of one.
-const WORDS: usize = 16;
-const SCRIPT_BYTES: u64 = 8 << 20;
+/// As many files as a person is told by name.
+const NAMED_FILES: usize = 12;
 
 impl Terminal {
     pub(super) async fn propose(
         &self,
         wanted: &Wanted,
-        _: &ToolContext,
+        background: bool,
     ) -> Result<Proposal, ToolError> {
         let for_files = wanted.clone();
-        let files = tokio::task::spawn_blocking(move || files_of(&for_files)).await;
-        let files = files.unwrap_or_default();
+        let free = self.fence() == Fence::Lifted;
+        let files = tokio::task::spawn_blocking(move || files_of(&for_files, free)).await;
+        let files = files.map_err(|_| {
+            ToolError("the files that the command names could not be looked at; try again".into())
+        })?;
         let directory = match wanted.directory.strip_prefix(&wanted.workspace) {
             Ok(inside) if inside.as_os_str().is_empty() => "the workspace".to_owned(),
             Ok(inside) => inside.display().to_string(),
@@ -39,18 +38,19 @@ impl Terminal {
                 kind: DetailKind::Code,
                 text: wanted.command.clone(),
             },
-            Detail {
-                label: "directory".to_owned(),
-                kind: DetailKind::Text,
-                text: directory,
-            },
+            text("directory", directory),
+            text(
+                "time",
+                if background {
+                    "in the background, until it is ended".to_owned()
+                } else {
+                    format!("at most {} s", wanted.time.as_secs())
+                },
+            ),
+            text("what is held", held(&files)),
         ];
         let open = self.why_open();
-        details.extend(open.clone().map(|why| Detail {
-            label: "why it asks".to_owned(),
-            kind: DetailKind::Text,
-            text: why,
-        }));
+        details.extend(open.clone().map(|why| text("why it asks", why)));
         let rule = open.is_none().then(|| RuleSubject {
             key: json!([wanted.command, wanted.directory, files]).to_string(),
             words: format!("`{}`, word for word", shortened(&wanted.command, 120)),
@@ -98,8 +98,8 @@ impl Terminal {
     }
 
     /// What makes the call what it is: the command, its directory, its environment, and the
-    /// content of each file of the workspace that it names.
-    fn binding(&self, wanted: &Wanted, files: &[(String, String)]) -> String {
+    /// content of each file that it names.
+    fn binding(&self, wanted: &Wanted, files: &BTreeMap<String, String>) -> String {
         let job = self.sandbox.job(self.order(wanted), true);
         json!({
             "command": wanted.command,
@@ -112,42 +112,25 @@ impl Terminal {
     }
 }
 
-/// Each file of the workspace that the command names, with the hash of its content: a script
-/// that was changed after it was approved is another one.
-fn files_of(wanted: &Wanted) -> Vec<(String, String)> {
-    let words = shlex::split(&wanted.command).unwrap_or_else(|| {
-        let words = wanted.command.split_whitespace();
-        words.map(str::to_owned).collect()
-    });
-    let Ok(inside) = wanted.directory.strip_prefix(&wanted.workspace) else {
-        return Vec::new();
-    };
-    let Ok(workspace) = Dir::open_ambient_dir(&wanted.workspace, ambient_authority()) else {
-        return Vec::new();
-    };
-    words
-        .iter()
-        .take(WORDS)
-        .filter_map(|word| {
-            let word = word.trim_end_matches(';');
-            let path = match Path::new(word).strip_prefix(&wanted.workspace) {
-                Ok(inside) => inside.to_owned(),
-                Err(_) => inside.join(word),
-            };
-            let metadata = workspace.metadata(&path).ok()?;
-            if !metadata.is_file() {
-                return None;
-            }
-            if metadata.len() > SCRIPT_BYTES {
-                return Some((word.to_owned(), format!("{} bytes", metadata.len())));
-            }
-            let content = workspace.read(&path).ok()?;
-            let mut hash = String::new();
-            for byte in Sha256::digest(&content) {
-                // Writing to a text cannot fail.
-                let _ = write!(hash, "{byte:02x}");
-            }
-            Some((word.to_owned(), hash))
-        })
-        .collect()
+/// What a person has to know of a command that reads more than they are shown.
+fn held(files: &BTreeMap<String, String>) -> String {
+    let mut names: Vec<&str> = files.keys().map(String::as_str).collect();
+    let more = names.len().saturating_sub(NAMED_FILES);
+    names.truncate(NAMED_FILES);
+    let mut held = names.join(", ");
+    if more > 0 {
+        held.push_str(&format!(" and {more} more"));
+    }
+    if !held.is_empty() {
+        held.push_str(": where one of these has changed, nothing is run. ");
+    }
+    held + "Whatever else of the workspace the command reads is held against Navi's other calls until you have answered, and not against you, commands in the background and other programs"
+}
+
+fn text(label: &str, text: String) -> Detail {
+    Detail {
+        label: label.to_owned(),
+        kind: DetailKind::Text,
+        text,
+    }
 }

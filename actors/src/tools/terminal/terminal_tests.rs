@@ -97,11 +97,9 @@ async fn a_command_that_is_not_held_says_why_and_has_no_rule() {
         .await;
     let proposal = proposal.unwrap();
     assert_eq!(proposal.rule, None);
-    assert!(
-        proposal.details[2]
-            .text
-            .contains("TERMINAL_ALLOWED_COMMANDS")
-    );
+    let mut details = proposal.details.iter();
+    let why = details.find(|detail| detail.label == "why it asks");
+    assert!(why.unwrap().text.contains("TERMINAL_ALLOWED_COMMANDS"));
 }
 
 #[tokio::test]

@@ -113,6 +113,10 @@ impl Tool for UserTool {
         self.spec.effect
     }
 
+    fn hangs_on_files(&self, _: &Value) -> bool {
+        true
+    }
+
     async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
         self.refuse_untrusted()?;
         let name = &self.spec.name;
