@@ -198,6 +198,7 @@ pub fn load(overrides: &Overrides, environment: &Environment) -> Result<Loaded, 
         &mut problems,
     );
 
+    let file_path = file.as_ref().and_then(Layer::path);
     let mut builder = Config::builder().add_source(defaults);
     if let Some(file) = file {
         builder = builder.add_source(file);
@@ -210,7 +211,7 @@ pub fn load(overrides: &Overrides, environment: &Environment) -> Result<Loaded, 
             problems: vec![error.to_string()],
         })?;
 
-    let mut reader = Reader::new(&config, problems);
+    let mut reader = Reader::new(&config, file_path, problems);
     let settings = typed(&mut reader);
     let problems = reader.into_problems();
     match settings {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use navi_actors::tools::filesystem::{Allowed, FileAccess, WorkspaceLimits};
 
 use super::read::{self, Reader};
-use super::{keys, platform_data_dir};
+use super::{keys, platform_data_dir, ssh};
 
 /// What Navi keeps in the data directory under these names, whatever the settings say.
 const KEPT: [&str; 6] = [
@@ -49,7 +49,7 @@ pub(super) fn workspace(r: &mut Reader<'_>) -> Option<WorkspaceLimits> {
     })
 }
 
-/// Navi's own places: what it keeps, what it is set up by, and what it runs.
+/// Navi's own places: what it keeps, what it is set up by, what it logs in with, and what it runs.
 pub(super) fn closed(r: &mut Reader<'_>, base: &Path) -> Vec<PathBuf> {
     let own = [
         &keys::FILES_DIR,
@@ -69,7 +69,8 @@ pub(super) fn closed(r: &mut Reader<'_>, base: &Path) -> Vec<PathBuf> {
         own.into_iter()
             .filter_map(|key| r.optional(key, read::path_in(base))),
     );
-    closed.extend(r.files());
+    closed.extend(r.file());
+    closed.extend(ssh::private_keys(r, base));
     // Those of other starts of Navi, with other settings.
     closed.extend(platform_data_dir());
     closed.extend(

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use config::{Config, ConfigError, File, FileFormat, Map, Source, Value, ValueKind};
 
@@ -58,6 +58,11 @@ impl Layer {
 
     pub(crate) fn get(&self, key: &Key) -> Option<&str> {
         self.values.get(key.path).map(String::as_str)
+    }
+
+    /// The file that it was read from.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        self.origin.as_ref().map(PathBuf::from)
     }
 
     /// The environment's part. Problems are added to `problems`.

@@ -19,12 +19,18 @@ const DEFAULT_ORIGIN: &str = "default";
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     config: &'a Config,
+    /// The user's settings file.
+    file: Option<PathBuf>,
     problems: Vec<String>,
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(config: &'a Config, problems: Vec<String>) -> Self {
-        Self { config, problems }
+    pub(crate) fn new(config: &'a Config, file: Option<PathBuf>, problems: Vec<String>) -> Self {
+        Self {
+            config,
+            file,
+            problems,
+        }
     }
 
     pub(crate) fn into_problems(self) -> Vec<String> {
@@ -36,16 +42,9 @@ impl<'a> Reader<'a> {
         self.problems.push(text);
     }
 
-    /// The files that settings came from.
-    pub(crate) fn files(&self) -> Vec<PathBuf> {
-        let origins = super::keys::ALL.iter().map(|key| origin(self.config, key));
-        let mut files: Vec<PathBuf> = origins
-            .filter(|origin| Path::new(origin).is_file())
-            .filter_map(|origin| std::path::absolute(origin).ok())
-            .collect();
-        files.sort();
-        files.dedup();
-        files
+    /// The user's settings file, whether or not anything in it holds.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        std::path::absolute(self.file.as_ref()?).ok()
     }
 
     /// The text of a setting; none where it is unset.

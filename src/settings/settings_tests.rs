@@ -414,3 +414,32 @@ fn what_navi_keeps_is_closed_to_the_filesystem_tool() {
     // And to commands.
     assert_eq!(settings.terminal.sandbox.private, *closed);
 }
+
+#[test]
+fn what_navi_logs_in_with_and_its_settings_file_are_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let hosts = dir.path().join("hosts.json");
+    let host = r#"{"box": {"host": "192.0.2.1", "user": "x", "key": "keys/box"}}"#;
+    std::fs::write(&hosts, host).unwrap();
+    // Nothing of it holds: a secret in it is one all the same.
+    let file = dir.path().join("navi.toml");
+    std::fs::write(&file, "web.tavily_api_key = \"canary\"").unwrap();
+    let overrides = Overrides {
+        config: Some(file.clone()),
+        data_dir: Some(dir.path().join("data")),
+        ..Overrides::default()
+    };
+    let variables = [
+        ("SSH_HOSTS_FILE", hosts.to_str().unwrap()),
+        ("NAVI_TAVILY_API_KEY", "another"),
+    ];
+    let settings = load(&overrides, &environment(&variables)).unwrap().settings;
+    let closed = &settings.file_access.closed;
+    let home = directories::BaseDirs::new().map(|dirs| dirs.home_dir().join(".ssh"));
+    for path in [Some(file), Some(dir.path().join("keys/box")), home]
+        .into_iter()
+        .flatten()
+    {
+        assert!(closed.contains(&path), "{closed:?}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Which hosts the ssh tool may reach, and where their keys are known from.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use navi_actors::tools::ssh::SshConfig;
 use navi_actors::tools::ssh::hosts::Hosts;
@@ -32,4 +32,19 @@ pub(super) fn ssh(r: &mut Reader<'_>, base: &Path) -> Option<SshConfig> {
             None
         }
     }
+}
+
+/// What Navi logs in with: the keys that the hosts file names, those that ssh itself would use
+/// and has in its agent, and the way to that.
+pub(super) fn private_keys(r: &mut Reader<'_>, base: &Path) -> Vec<PathBuf> {
+    let home = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
+    // What is wrong with the file is told where the hosts are read.
+    let hosts = r
+        .optional(&keys::SSH_HOSTS, read::path_in(base))
+        .and_then(|file| Hosts::read(&file, home.as_deref()).ok())
+        .unwrap_or_default();
+    let named = hosts.iter().filter_map(|host| host.key.clone());
+    let folder = home.iter().map(|home| home.join(".ssh"));
+    let agent = std::env::var_os("SSH_AUTH_SOCK").map(PathBuf::from);
+    named.chain(folder).chain(agent).collect()
 }

@@ -29,10 +29,17 @@ impl Scene {
     }
 
     async fn with(variables: &[(&str, &str)]) -> Self {
+        Self::laid_out(variables, |_| ()).await
+    }
+
+    /// With files that are there before the service is.
+    async fn laid_out(variables: &[(&str, &str)], lay_out: impl FnOnce(&Path)) -> Self {
         let model = FakeModel::start();
         let url = model.url();
         let variables = [&[("OLLAMA_HOST", url.as_str())], variables].concat();
-        let server = House::new(&variables).start();
+        let house = House::new(&variables);
+        lay_out(house.data_dir().parent().unwrap());
+        let server = house.start();
         let session = server.new_session().await;
         let sessions = server.house().data_dir().join("session_files");
         let workspace = sessions.join(&session);
@@ -303,6 +310,55 @@ async fn proc_self_with_the_fence_lifted() {
     let status = scene.server.get("/api/status").await;
     let warnings = status["warnings"].to_string();
     assert!(warnings.contains("FS_ALLOWED_PATHS is *"), "{warnings}");
+}
+
+#[tokio::test]
+async fn keys_that_navi_logs_in_with() {
+    let lay_out = |home: &Path| {
+        for name in ["keys/navi_ed25519", ".ssh/id_ed25519"] {
+            fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
+            fs::write(home.join(name), CANARY).unwrap();
+        }
+        fs::write(home.join("keys/plain.txt"), "plain").unwrap();
+        fs::hard_link(home.join("keys/plain.txt"), home.join("plain too.txt")).unwrap();
+        let hosts =
+            json!({"box": {"host": "127.0.0.1", "user": "x", "key": "~/keys/navi_ed25519"}});
+        fs::write(home.join("hosts.json"), hosts.to_string()).unwrap();
+        symlink("keys/navi_ed25519", home.join("a link")).unwrap();
+        fs::hard_link(home.join("keys/navi_ed25519"), home.join("a hard link")).unwrap();
+        fs::hard_link(home.join(".ssh/id_ed25519"), home.join("another")).unwrap();
+    };
+    let house = tempfile::tempdir().unwrap();
+    let hosts = house.path().join("hosts.json");
+    // The hosts file is named before its directory is known.
+    let variables = [
+        ("FS_ALLOWED_PATHS", "*"),
+        ("SSH_HOSTS_FILE", hosts.to_str().unwrap()),
+    ];
+    let scene = Scene::laid_out(&variables, |home| {
+        lay_out(home);
+        fs::copy(home.join("hosts.json"), &hosts).unwrap();
+    })
+    .await;
+    let data_dir = scene.server.house().data_dir();
+    let home = data_dir.parent().unwrap();
+    fs::hard_link(&scene.secret, home.join("a hard link to data")).unwrap();
+    let calls = [
+        "keys/navi_ed25519",
+        ".ssh/id_ed25519",
+        "a link",
+        "a hard link",
+        "another",
+        "a hard link to data",
+    ]
+    .map(|name| read(text(&home.join(name))));
+    scene.refused(&calls, "is closed to this tool").await;
+    let calls = ["keys/plain.txt", "plain too.txt"].map(|name| read(text(&home.join(name))));
+    for (success, answer) in scene.calls(&calls).await {
+        assert!(success && answer.contains("plain"), "{answer}");
+    }
+    let search = json!({"action": "search_content", "path": text(home), "pattern": "canary"});
+    scene.calls(&[search]).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! What stays closed in the directories that are allowed beside the workspace: recognised by
 //! what a handle is, not by how its path reads, so that no link and no other spelling opens it.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,6 +14,9 @@ use crate::tools::ToolError;
 
 /// As many directories as lie between a file and the root of the machine.
 const MAX_LEVELS: usize = 256;
+
+/// As many entries of the closed places as are looked at for other names of a file.
+const MAX_ENTRIES: usize = 200_000;
 
 /// The kernel's own directories: through them a process reads its environment, which has
 /// secrets in it, and every file of every other process.
@@ -62,11 +66,19 @@ pub(super) struct Closed {
     above: HashSet<Identity>,
     /// A directory inside a closed place that is open all the same.
     opened: Option<Identity>,
+    /// The closed places of Navi's own by their paths.
+    paths: Vec<PathBuf>,
+    /// Files with several names of which one lies in there. Looked for once, where a file has
+    /// several; none where there was too much to look through.
+    linked: OnceCell<Option<HashSet<Identity>>>,
 }
 
 impl Closed {
     pub(super) fn of(paths: &[PathBuf]) -> Self {
-        let mut closed = Self::default();
+        let mut closed = Self {
+            paths: paths.to_vec(),
+            ..Self::default()
+        };
         let system = SYSTEM.iter().map(Path::new);
         for path in paths.iter().map(PathBuf::as_path).chain(system) {
             closed.add(path);
@@ -168,12 +180,57 @@ impl Closed {
         Ok(())
     }
 
-    /// Refuses a file or directory that is a closed place itself.
+    /// Refuses a file or directory that is a closed place itself, and a file that has another
+    /// name in one.
     pub(super) fn check_metadata(&self, shown: &str, metadata: &Metadata) -> Result<(), ToolError> {
-        if self.places.contains(&Identity::of(metadata)) {
+        let identity = Identity::of(metadata);
+        let is_linked = || {
+            let linked = self.linked.get_or_init(|| self.linked_files());
+            // What cannot be told is closed.
+            linked.as_ref().is_none_or(|it| it.contains(&identity))
+        };
+        if self.places.contains(&identity)
+            || (metadata.is_file() && metadata.nlink() > 1 && is_linked())
+        {
             return Err(closed_place(shown));
         }
         Ok(())
+    }
+
+    /// Every file with several names in the closed places.
+    fn linked_files(&self) -> Option<HashSet<Identity>> {
+        let mut linked = HashSet::new();
+        let mut entries = 0;
+        let mut directories = self.paths.clone();
+        while let Some(directory) = directories.pop() {
+            if self.opened.is_some() && self.opened == Identity::at(&directory) {
+                continue;
+            }
+            // One that is not there, is a file, or that Navi itself may not look into.
+            let Ok(inside) = std::fs::read_dir(&directory) else {
+                continue;
+            };
+            for entry in inside.flatten() {
+                use std::os::unix::fs::MetadataExt as _;
+                entries += 1;
+                if entries > MAX_ENTRIES {
+                    return None;
+                }
+                // Links are not followed.
+                let Ok(metadata) = entry.metadata() else {
+                    continue;
+                };
+                if metadata.is_dir() {
+                    directories.push(entry.path());
+                } else if metadata.nlink() > 1 {
+                    linked.insert(Identity {
+                        device: metadata.dev(),
+                        inode: metadata.ino(),
+                    });
+                }
+            }
+        }
+        Some(linked)
     }
 
     /// Refuses to take away a directory with a closed place somewhere in it.
@@ -201,6 +258,6 @@ fn parent_of(directory: impl AsFd) -> rustix::io::Result<OwnedFd> {
 
 fn closed_place(shown: &str) -> ToolError {
     ToolError(format!(
-        "`{shown}` is closed to this tool: Navi's own data, settings and tools, other conversations' files, and /proc, /sys and /dev are never opened; choose another path"
+        "`{shown}` is closed to this tool: Navi's own data, settings, keys and tools, other conversations' files, and /proc, /sys and /dev are never opened; choose another path"
     ))
 }
