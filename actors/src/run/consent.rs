@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio_util::task::AbortOnDropHandle;
 
-use super::Work;
 use super::driver::{Driver, RunConfig};
 use super::live_output;
+use super::{FileChanges, Work};
 use crate::domain::consent::{self, Answer, Asking, Question, Rule, Verdict};
 use crate::domain::files::FileViews;
 use crate::domain::run_loop::{CallPlan, CallResult, ModelReply, PlannedCall, Record};
@@ -45,18 +45,46 @@ pub(super) type CallFuture = Pin<Box<dyn Future<Output = CallProgress> + Send>>;
 
 /// A group whose calls have begun, or wait for a person, or have their result already.
 pub(super) struct Opened {
-    pub(super) begun: Vec<PlannedCall>,
+    /// With the rule that each was allowed by, where it was.
+    pub(super) begun: Vec<(PlannedCall, Option<Approval>)>,
     pub(super) asked: Vec<(CallId, ApprovalId)>,
     /// See [`ToolContext::untrusted`].
     pub(super) untrusted: bool,
 }
 
-/// What an answer holds for.
-pub(super) struct Approval {
-    /// See [`bound_to`].
-    pub(super) digest: String,
-    /// How many changes of files there had been when it was asked.
-    pub(super) changes: Option<u64>,
+/// What a person's consent holds for, which a call is held to right before it runs.
+pub(super) enum Approval {
+    /// An answer to a question about this very call.
+    Answer {
+        /// See [`bound_to`].
+        digest: String,
+        /// How many changes of files there had been when it was asked.
+        changes: Option<u64>,
+    },
+    /// A rule for calls with this key.
+    Rule(String),
+}
+
+impl Approval {
+    /// Whether it holds for a call as it is proposed now.
+    pub(super) fn holds(
+        &self,
+        call: &PreparedCall,
+        proposal: &Proposal,
+        changes: &FileChanges,
+    ) -> bool {
+        match self {
+            Self::Answer {
+                digest,
+                changes: then,
+            } => {
+                let changed = then.is_some_and(|then| then != changes.count());
+                bound_to(call, proposal) == *digest
+                    && !(changed && call.tool.hangs_on_files(&call.args))
+            }
+            Self::Rule(key) => rule_key(call, proposal).as_ref() == Some(key),
+        }
+    }
 }
 
 /// Whether there is a rule cannot be told: it may be one that forbids.
@@ -66,7 +94,7 @@ const UNKNOWN_RULE: &str = "the database does not answer, so it cannot be told w
 
 /// What is to become of one call.
 enum Ruling {
-    Run(Option<ConsentEntry>),
+    Run(Option<ConsentEntry>, Option<Approval>),
     Ask(Box<Asking>),
     Refuse(CallResult, Option<ConsentEntry>),
 }
@@ -103,11 +131,11 @@ impl Driver {
             };
             let one = std::slice::from_ref(planned);
             match ruling {
-                Ruling::Run(entry) => {
+                Ruling::Run(entry, approval) => {
                     records.extend(self.run_loop.on_tools_started(one));
                     records.extend(entry.map(Record::Consented));
                     records.extend(self.taint_of(call_id));
-                    opened.begun.push(planned.clone());
+                    opened.begun.push((planned.clone(), approval));
                 }
                 Ruling::Ask(asking) => {
                     consent.waiting += 1;
@@ -167,12 +195,12 @@ impl Driver {
         let (CallPlan::Run { .. }, Some(prepared)) = (&planned.plan, self.prepared.get(&call.id))
         else {
             // Its result says what was wrong with it.
-            return Ruling::Run(None);
+            return Ruling::Run(None, None);
         };
         // As it is now: the plan may be from before a restart.
         let effect = prepared.effect;
         if consent::is_free(&call.name, effect) {
-            return Ruling::Run(None);
+            return Ruling::Run(None, None);
         }
         let context = self.tool_context(
             config,
@@ -182,11 +210,8 @@ impl Driver {
             live_output::unseen(),
         );
         let proposal = propose(prepared, &context).await;
-        let key = proposal
-            .as_ref()
-            .ok()
-            .and_then(|proposal| proposal.rule.as_ref())
-            .map(|subject| consent::rule_key(&call.name, &subject.key));
+        let key = proposal.as_ref().ok();
+        let key = key.and_then(|proposal| rule_key(prepared, proposal));
         let rule = match &key {
             None => None,
             Some(key) => match self.rule(&call.name, key).await {
@@ -222,14 +247,18 @@ impl Driver {
             by,
         };
         match (verdict, proposal) {
-            (Verdict::Free, _) => Ruling::Run(None),
+            (Verdict::Free, _) => Ruling::Run(None, None),
             // One that cannot say what it would do may be one that a rule forbids.
             (Verdict::Allow(_) | Verdict::Ask { .. }, Err(error)) => {
                 let mut result = refused(error.0);
                 result.outside = self.origins(&context).is_outside(prepared).await;
                 Ruling::Refuse(result, None)
             }
-            (Verdict::Allow(by), Ok(_)) => Ruling::Run(Some(entry(Permission::Allow, by))),
+            (Verdict::Allow(by), Ok(_)) => {
+                let by_rule = key.filter(|_| by == PermittedBy::Rule);
+                let entry = entry(Permission::Allow, by);
+                Ruling::Run(Some(entry), by_rule.map(Approval::Rule))
+            }
             (Verdict::Deny { message, by }, _) => Ruling::Refuse(
                 refused(format!("{summary}: {message}")),
                 Some(entry(Permission::Deny, by)),
@@ -244,7 +273,7 @@ impl Driver {
                     Ok(details) => details,
                     Err(bytes) => {
                         let denied = entry(Permission::Deny, PermittedBy::Mode);
-                        return Ruling::Refuse(consent::too_long(bytes), Some(denied));
+                        return Ruling::Refuse(refused(consent::too_long(bytes)), Some(denied));
                     }
                 };
                 let requested_at = now();
@@ -322,7 +351,7 @@ impl Driver {
             records.extend(self.taint_of(call_id));
             self.commit(records).await?;
             let consent = self.consent_state().await?;
-            let approval = Approval {
+            let approval = Approval::Answer {
                 digest: asked.digest,
                 changes: self.changes_when_asked.remove(call_id),
             };
@@ -410,9 +439,15 @@ pub(super) async fn propose(
 }
 
 /// What an approval of this call is bound to.
-pub(super) fn bound_to(prepared: &PreparedCall, proposal: &Proposal) -> String {
+fn bound_to(prepared: &PreparedCall, proposal: &Proposal) -> String {
     let tool = &prepared.tool.spec().name;
     consent::digest(tool, &prepared.args, &proposal.binding)
+}
+
+/// What rules for such calls are compared by; none where there can be none.
+fn rule_key(prepared: &PreparedCall, proposal: &Proposal) -> Option<String> {
+    let subject = proposal.rule.as_ref()?;
+    Some(consent::rule_key(&prepared.tool.spec().name, &subject.key))
 }
 
 /// Details as a person is shown them: nothing in them can pass for something else. An error is

@@ -10,7 +10,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::FileChanges;
-use super::consent::{Approval, CallFuture, CallProgress, bound_to, propose};
+use super::consent::{Approval, CallFuture, CallProgress, propose};
 use super::driver::{Driver, RunConfig};
 use super::live_output::{self, Live, OutputOf};
 use crate::domain::consent;
@@ -53,8 +53,8 @@ impl Driver {
         // How many calls run; the others of `moving` wait for a person.
         let mut working = opened.begun.len();
         let mut moving: FuturesUnordered<CallFuture> = FuturesUnordered::new();
-        for planned in &opened.begun {
-            moving.push(self.ending(config, planned, None, opened.untrusted, &agents));
+        for (planned, approval) in opened.begun {
+            moving.push(self.ending(config, &planned, approval, opened.untrusted, &agents));
         }
         for asked in opened.asked {
             moving.push(self.answering(asked));
@@ -191,7 +191,7 @@ impl Driver {
         });
         let output = live.as_ref().map_or_else(live_output::unseen, Live::output);
         let mut context = self.tool_context(config, &call_id, untrusted, agents, output);
-        context.approved = approval.is_some();
+        context.approved = matches!(approval, Some(Approval::Answer { .. }));
         let changes = self.changes.clone();
         let origins = self.origins(&context);
         async move {
@@ -236,7 +236,7 @@ impl Driver {
     }
 }
 
-/// Runs a call, where it was approved only if it is still the one that was.
+/// Runs a call, where a person allowed it only if it is still one that they allowed.
 async fn approved_or_free(
     prepared: PreparedCall,
     approval: Option<Approval>,
@@ -245,9 +245,7 @@ async fn approved_or_free(
 ) -> ToolResult {
     if let Some(approval) = approval {
         let proposal = propose(&prepared, &context).await?;
-        let is_another = bound_to(&prepared, &proposal) != approval.digest;
-        let changed = approval.changes.is_some_and(|then| then != changes.count());
-        if is_another || (changed && prepared.tool.hangs_on_files(&prepared.args)) {
+        if !approval.holds(&prepared, &proposal, changes) {
             return Err(ToolError(consent::CHANGED.to_owned()));
         }
     }

@@ -380,6 +380,28 @@ fn a_call_that_changed_after_its_approval_is_not_run() {
 }
 
 #[test]
+fn a_call_that_changed_after_a_rule_allowed_it_is_not_run() {
+    with_house(|house| async move {
+        let (session, mut tab) = ask(&house).await;
+        house.script([send("restless")]);
+        house.script([send("restless")]);
+        house.script(says("not then"));
+        house.say(session, "write to restless, twice").await;
+        let (id, _) = requested(&mut tab).await;
+        answer(&house, session, id, Decision::Always).await;
+        assert!(result(&mut tab).await.0);
+        // Looked at for the rule, and again before it runs.
+        let (success, text) = result(&mut tab).await;
+        assert!(
+            !success && text.contains("changed after approval"),
+            "{text}"
+        );
+        tab.until("stream_end").await;
+        assert_eq!(sent(&house, session), "restless\n");
+    });
+}
+
+#[test]
 fn a_call_that_cannot_say_what_it_does_is_made_in_no_mode() {
     with_house(|house| async move {
         let (session, mut tab) = ask(&house).await;
