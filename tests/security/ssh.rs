@@ -112,9 +112,11 @@ async fn an_upload_of_what_is_not_in_the_workspace() {
     std::fs::write(world.outside("secret"), "secret").unwrap();
     link(&workspace.join("file"), &world.outside("secret"));
     link(&workspace.join("dir"), world.server.dir.path());
+    std::fs::hard_link(world.outside("secret"), workspace.join("another name")).unwrap();
     for path in [
         "../secret",
         "file",
+        "another name",
         "dir/secret",
         "/proc/self/environ",
         "/etc/passwd",

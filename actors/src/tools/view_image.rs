@@ -1,22 +1,18 @@
 //! `view_image`: an image of the workspace before the model's eyes (SPEC section 11).
 
-use std::io::Read as _;
-use std::path::{Component, Path};
+use std::path::Path;
 
 use async_trait::async_trait;
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
-use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::arguments::read;
-use super::output::{counted, human_size, shortened, visible};
+use super::filesystem;
+use super::output::{human_size, shortened};
 use super::schema::schema_of;
 use super::{Provenance, Tool, ToolContext, ToolError, ToolImage, ToolOutput, ToolResult};
 use crate::documents;
-use crate::domain::files::FILES_DIR;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// The tool's name on the wire.
@@ -30,8 +26,6 @@ const DESCRIPTION: &str = "Look at an image file of the workspace (PNG, JPEG, GI
 const MAX_BYTES: u64 = 50 * 1024 * 1024;
 /// As much of a wrong path as an error shows.
 const SHOWN_BYTES: usize = 120;
-/// As many names of the uploads as an error shows.
-const SHOWN_NAMES: usize = 20;
 
 /// Which image.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -118,73 +112,8 @@ impl Tool for ViewImage {
 
 /// A regular file of the workspace, whole. Nothing leads out of it, and nothing is waited for.
 fn bytes_of(workspace: &Path, path: &str) -> Result<Vec<u8>, ToolError> {
-    let shown = shortened(path, SHOWN_BYTES);
-    let root = Dir::open_ambient_dir(workspace, ambient_authority()).map_err(|error| {
-        tracing::error!(%error, "a session's workspace cannot be opened");
-        ToolError("the workspace cannot be opened; tell the user".to_owned())
-    })?;
-    let relative = path.trim().trim_start_matches("./");
-    let inside = !relative.is_empty()
-        && !relative.contains('\0')
-        && Path::new(relative)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    if !inside {
-        return Err(ToolError(format!(
-            "`{shown}` is no path inside the workspace; give one like uploads/photo.png"
-        )));
-    }
-    let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .follow(FollowSymlinks::Yes)
-        .nonblock(true);
-    let file = match root.open_with(relative, &options) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(missing(&root, &shown));
-        }
-        Err(error) => {
-            return Err(ToolError(format!("`{shown}` cannot be opened: {error}")));
-        }
-    };
-    let metadata = file.metadata();
-    if !metadata.is_ok_and(|metadata| metadata.is_file()) {
-        return Err(ToolError(format!(
-            "`{shown}` is no file; name an image file"
-        )));
-    }
-    let mut bytes = Vec::new();
-    let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| ToolError(format!("`{shown}` cannot be read: {error}")))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(ToolError(format!(
-            "`{shown}` has more than {}, the most that can be shown; make it smaller",
-            human_size(MAX_BYTES)
-        )));
-    }
-    Ok(bytes)
-}
-
-fn missing(root: &Dir, shown: &str) -> ToolError {
-    let mut names: Vec<String> = root
-        .read_dir(FILES_DIR)
-        .into_iter()
-        .flatten()
-        .filter_map(Result::ok)
-        .take(1_000)
-        .map(|entry| visible(&entry.file_name().to_string_lossy()))
-        .filter(|name| !name.starts_with('.'))
-        .collect();
-    names.sort();
-    let there = if names.is_empty() {
-        format!("{FILES_DIR}/ is empty")
-    } else {
-        let count = counted(names.len(), "file");
-        names.truncate(SHOWN_NAMES);
-        format!("{FILES_DIR}/ has {count}: {}", names.join(", "))
-    };
-    ToolError(format!("`{shown}` does not exist; {there}"))
+    let file = filesystem::open_in_workspace(workspace, path.trim())?;
+    filesystem::read_whole(file, &shortened(path, SHOWN_BYTES), MAX_BYTES)
 }
 
 #[cfg(test)]

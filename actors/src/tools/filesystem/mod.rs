@@ -31,6 +31,8 @@ mod write;
 
 pub use self::access::{Allowed, FileAccess, WorkspaceLimits};
 pub use self::changes::{ChangeError, changes, changes_dir, undo};
+pub(super) use self::place::open_in_workspace;
+pub(super) use self::root::read_whole;
 
 use std::sync::Arc;
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cap_std::fs::File;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -125,6 +126,13 @@ impl Reach {
             None => Err(not_allowed(text, &absolute, self.access.words())),
         }
     }
+}
+
+/// A regular file of a session's workspace, open for reading, for tools that read one. No path
+/// leads out of it by `..`, a link or another name of the same file.
+pub(in crate::tools) fn open_in_workspace(workspace: &Path, path: &str) -> Result<File, ToolError> {
+    let root = Root::open(workspace, Limits::default(), CancellationToken::new())?;
+    root.open_file(&InnerPath::parse(path)?)
 }
 
 /// What follows a directory in an absolute path: a relative path, maybe empty.

@@ -471,7 +471,11 @@ pub(super) fn open_nonblocking(
 
 /// The bytes of an open file: of a regular one, and of no more than `limit` bytes, however it
 /// grows meanwhile.
-pub(super) fn read_whole(file: File, shown: &str, limit: u64) -> Result<Vec<u8>, ToolError> {
+pub(in crate::tools) fn read_whole(
+    file: File,
+    shown: &str,
+    limit: u64,
+) -> Result<Vec<u8>, ToolError> {
     let metadata = file.metadata().map_err(|error| fault(shown, &error))?;
     if metadata.is_dir() {
         return Err(is_directory(shown));

@@ -5,16 +5,15 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, OpenOptions};
+use cap_std::fs::{Dir, File};
 use cap_tempfile::TempFile;
 use ring::digest::{Context, SHA256};
 use tokio::sync::mpsc;
 
 use crate::domain::unseen::is_moving;
-use crate::tools::ToolError;
 use crate::tools::output::{human_size, shortened};
+use crate::tools::{ToolError, filesystem};
 
 /// As many bytes as a path has.
 const MAX_PATH_BYTES: usize = 1_024;
@@ -103,23 +102,9 @@ pub(super) struct Source {
 
 /// Opens a regular file of the workspace. Blocks.
 pub(super) fn open(workspace: &Path, path: &LocalPath, limit: u64) -> Result<Source, ToolError> {
-    let root = open_workspace(workspace)?;
-    let mut options = OpenOptions::new();
-    // A named pipe would keep the thread for ever.
-    options
-        .read(true)
-        .follow(FollowSymlinks::Yes)
-        .nonblock(true);
-    let file = root
-        .open_with(&path.0, &options)
-        .map_err(|error| path.fault(&error))?;
+    let file = filesystem::open_in_workspace(workspace, &path.shown())?;
     let metadata = file.metadata().map_err(|error| path.fault(&error))?;
     let shown = path.shown();
-    if !metadata.is_file() {
-        return Err(ToolError(format!(
-            "`{shown}` is no regular file; name a file, or pack a directory into one first"
-        )));
-    }
     if metadata.len() > limit {
         return Err(too_large(&shown, metadata.len(), limit));
     }
