@@ -7,9 +7,8 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
+use russh::keys::ssh_key::known_hosts::{self, HostPatterns, Marker};
 use russh::keys::{HashAlg, PublicKey};
 
 use super::hosts::Host;
@@ -25,16 +24,18 @@ pub(super) struct HostKey {
     pub(super) algorithm: String,
     /// As in `SHA256:…`.
     pub(super) fingerprint: String,
-    /// As it goes over the wire.
-    blob: Vec<u8>,
+    /// Its kind and the key, as a line of a file has them.
+    openssh: String,
 }
 
 impl HostKey {
     pub(super) fn of(key: &PublicKey) -> Option<Self> {
+        // Without a comment.
+        let key = PublicKey::from(key.key_data().clone());
         Some(Self {
             algorithm: key.algorithm().as_str().to_owned(),
             fingerprint: key.fingerprint(HashAlg::Sha256).to_string(),
-            blob: key.to_bytes().ok()?,
+            openssh: key.to_openssh().ok()?,
         })
     }
 
@@ -103,12 +104,7 @@ impl KnownHosts {
         if self.of(host)?.status(key) == KeyStatus::Known {
             return Ok(());
         }
-        let line = format!(
-            "{} {} {}\n",
-            host.known_as(),
-            key.algorithm,
-            STANDARD.encode(&key.blob)
-        );
+        let line = format!("{} {}\n", host.known_as(), key.openssh);
         append(&self.own, &line).map_err(|error| {
             ToolError(format!(
                 "the key of `{}` cannot be stored in {}: {error}; the user has to correct it",
@@ -130,7 +126,7 @@ impl Known {
     /// counts as changed: a key of another kind is what somebody in between would show. A known
     /// RSA key says nothing, since none can be checked here (see `identity::rsa`).
     pub(super) fn status(&self, key: &HostKey) -> KeyStatus {
-        let is_same = |entry: &&Entry| entry.blob == key.blob;
+        let is_same = |entry: &&Entry| entry.key == *key;
         if let Some(entry) = self.entries.iter().filter(|e| e.revoked).find(is_same) {
             return KeyStatus::Revoked(entry.place.clone());
         }
@@ -157,7 +153,7 @@ impl Known {
         self.entries
             .iter()
             .filter(|entry| !entry.revoked)
-            .map(|entry| entry.algorithm.as_str())
+            .map(|entry| entry.key.algorithm.as_str())
     }
 }
 
@@ -166,77 +162,60 @@ impl Known {
 struct Entry {
     place: FileLine,
     revoked: bool,
-    algorithm: String,
-    blob: Vec<u8>,
+    key: HostKey,
 }
 
 impl Entry {
     fn is_comparable(&self) -> bool {
-        self.algorithm == "ssh-ed25519" || self.algorithm.starts_with("ecdsa-sha2-")
+        let algorithm = &self.key.algorithm;
+        algorithm == "ssh-ed25519" || algorithm.starts_with("ecdsa-sha2-")
     }
 }
 
 /// Lines that cannot be read are passed over, as OpenSSH does: one bad line does not make the
 /// others unknown.
 fn entries_for(known_as: &str, text: &str, file: &Path) -> Vec<Entry> {
-    let mut found = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let mut words = line.split_ascii_whitespace().peekable();
-        let marker = words.next_if(|word| word.starts_with('@'));
-        let (Some(names), Some(algorithm), Some(key)) = (words.next(), words.next(), words.next())
-        else {
-            continue;
-        };
-        if names.starts_with('#') || !matches!(marker, None | Some("@revoked")) {
-            continue;
+    let about_the_host = |(index, line): (usize, &str)| {
+        // The parser wants a single space between two words.
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let entry: known_hosts::Entry = words.join(" ").parse().ok()?;
+        if words[0].starts_with('#')
+            || entry.marker() == Some(&Marker::CertAuthority)
+            || !is_named(known_as, entry.host_patterns())
+        {
+            return None;
         }
-        if !is_named(known_as, names) {
-            continue;
-        }
-        let Ok(blob) = STANDARD.decode(key) else {
-            continue;
-        };
-        found.push(Entry {
+        Some(Entry {
             place: FileLine {
                 file: file.to_owned(),
                 line: index + 1,
             },
-            revoked: marker.is_some(),
-            algorithm: algorithm.to_owned(),
-            blob,
-        });
-    }
-    found
+            revoked: entry.marker() == Some(&Marker::Revoked),
+            key: HostKey::of(entry.public_key())?,
+        })
+    };
+    text.lines()
+        .enumerate()
+        .filter_map(about_the_host)
+        .collect()
 }
 
 /// Whether the first field of a line is about the host.
-fn is_named(known_as: &str, names: &str) -> bool {
-    if let Some(hashed) = names.strip_prefix("|1|") {
-        return is_hash_of(known_as, hashed).unwrap_or(false);
-    }
-    let mut named = false;
-    for pattern in names.split(',') {
-        let (negated, pattern) = match pattern.strip_prefix('!') {
-            Some(pattern) => (true, pattern),
-            None => (false, pattern),
-        };
-        if matches(pattern.to_ascii_lowercase().as_bytes(), known_as.as_bytes()) {
-            if negated {
-                return false;
-            }
-            named = true;
+fn is_named(known_as: &str, names: &HostPatterns) -> bool {
+    let patterns = match names {
+        HostPatterns::Patterns(patterns) => patterns,
+        HostPatterns::HashedName { salt, hash } => {
+            let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, salt);
+            return hmac::verify(&key, known_as.as_bytes(), hash).is_ok();
         }
-    }
-    named
-}
-
-/// `SALT|HASH`, both in base64: HMAC-SHA1 of the name with the salt as its key.
-fn is_hash_of(known_as: &str, hashed: &str) -> Option<bool> {
-    let (salt, hash) = hashed.split_once('|')?;
-    let salt = STANDARD.decode(salt).ok()?;
-    let hash = STANDARD.decode(hash).ok()?;
-    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &salt);
-    Some(hmac::verify(&key, known_as.as_bytes(), &hash).is_ok())
+    };
+    let is_like =
+        |pattern: &str| matches(pattern.to_ascii_lowercase().as_bytes(), known_as.as_bytes());
+    let (negated, plain): (Vec<&str>, Vec<&str>) = patterns
+        .iter()
+        .map(String::as_str)
+        .partition(|pattern| pattern.starts_with('!'));
+    plain.into_iter().any(is_like) && !negated.into_iter().any(|pattern| is_like(&pattern[1..]))
 }
 
 /// `*` is any text, `?` any one byte.

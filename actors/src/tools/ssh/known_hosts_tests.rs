@@ -3,6 +3,9 @@
     reason = "a test that cannot go on should say so by failing"
 )]
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::*;
 
 fn host(address: &str, port: u16) -> Host {
@@ -17,17 +20,15 @@ fn host(address: &str, port: u16) -> Host {
     }
 }
 
-fn key(algorithm: &str, blob: &[u8]) -> HostKey {
-    HostKey {
-        algorithm: algorithm.to_owned(),
-        fingerprint: "SHA256:x".to_owned(),
-        blob: blob.to_vec(),
-    }
+fn key(of: &str) -> HostKey {
+    HostKey::of(&format!("ssh-ed25519 {of}").parse().unwrap()).unwrap()
 }
 
-/// `a` to `d` in base64.
-const A: &str = "YWFhYQ==";
-const B: &str = "YmJiYg==";
+/// Two keys of the first kind, and one of each of two others.
+const A: &str = "AAAAC3NzaC1lZDI1NTE5AAAAINSH3QhZEnfoZbfLpkPh8GzAMtBI36racQHAtXT+tJwz";
+const B: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIMjhQ1tdiy/rxuLjDd6hj9DTyQc7G7oc983YFwUkvXql";
+const ECDSA: &str = "AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBPSOrzLmCYnaQlkc1fqfATLp/u41QVxK61m4mMmmEAzzKmo/2WmEiuy6eIa63xTf6BeNKeKlR/Cu2xXbKiNGUQc=";
+const RSA: &str = "AAAAB3NzaC1yc2EAAAADAQABAAABgQDKNqm87rDqPh5DaqdrcY2F1pDiCwm82itMegtDs+lDJd7q0vAzuhXMoJSWRPCdnELbTYAweF06172lXhWikbQIlj+5CDCb9fQLgWWfbS1mFP8sFB9PVskXGwU/DCyg9MNOLjgcefgKiyQCs29EYNvK0rixnoKaItg5ERJ2BX6CCczeorBRmsD81cN2Sb00V76Z92YS2DCigoNRL0KTSTz6DCi0GbZoGmfvwQitJiD6WzbBOJ0mLrMbFtUTDCSec47SRE3jC3YvzKt1gFxsj1Yd+1f+/I/3zs3kWh5R/Ux+W7HNQjWqJYemhtfUGl3NiI7fSHXpswhw4mdDPGvK/vCXoBKp2bhSEGNg2b0SaXMB4hezPa8LOEr194P7ZIm4B1e4nvHC2R0k0HXZ03qxU7BeUUxbBgDp9429F+EERTxlRCPUu6wPqTC8Iawk4X6IPNeCXhqY0aw+B//bveEf+eHx4n4YoAJm9GsJrluHyO4pfAbtZNtqMyDg6xZhYTBP4js=";
 
 fn status(text: &str, host: &Host, key: &HostKey) -> KeyStatus {
     let dir = tempfile::tempdir().unwrap();
@@ -57,7 +58,7 @@ fn place(line: usize) -> FileLine {
 
 #[test]
 fn a_key_is_held_against_the_lines_of_its_host() {
-    let ed = key("ssh-ed25519", b"aaaa");
+    let ed = key(A);
     let web = host("web.example", 22);
     let text =
         format!("# a comment\n\nother ssh-ed25519 {B}\nweb.example,10.0.0.1 ssh-ed25519 {A} me\n");
@@ -76,20 +77,24 @@ fn a_key_is_held_against_the_lines_of_its_host() {
     let text = format!("\nweb.example ssh-ed25519 {B}\n");
     assert_eq!(status(&text, &web, &ed), KeyStatus::Changed(place(2)));
     // A key of another kind than the known one is no reason to trust it.
-    let text = format!("web.example ecdsa-sha2-nistp256 {B}\n");
+    let text = format!("web.example ecdsa-sha2-nistp256 {ECDSA}\n");
     assert_eq!(status(&text, &web, &ed), KeyStatus::Changed(place(1)));
     // RSA keys cannot be compared, so that they say nothing.
-    let text = format!("web.example ssh-rsa {B}\n");
+    let text = format!("web.example ssh-rsa {RSA}\n");
     assert_eq!(status(&text, &web, &ed), KeyStatus::Unknown);
     let text = format!("@revoked * ssh-ed25519 {A}\nweb.example ssh-ed25519 {A}\n");
     assert_eq!(status(&text, &web, &ed), KeyStatus::Revoked(place(1)));
-    let text = format!("@cert-authority * ssh-ed25519 {A}\n");
-    assert_eq!(status(&text, &web, &ed), KeyStatus::Unknown);
+    for other in ["@cert-authority *", "# *", "#x,web.example"] {
+        let text = format!("{other} ssh-ed25519 {A}\n");
+        assert_eq!(status(&text, &web, &ed), KeyStatus::Unknown, "{other}");
+    }
+    let text = format!("web.example\tssh-ed25519   {A}\r\n");
+    assert_eq!(status(&text, &web, &ed), KeyStatus::Known);
 }
 
 #[test]
 fn names_may_be_patterns() {
-    let ed = key("ssh-ed25519", b"aaaa");
+    let ed = key(A);
     let text = format!("*.example,!secret.example,10.0.?.1 ssh-ed25519 {A}\n");
     for (name, expected) in [
         ("web.example", KeyStatus::Known),
@@ -105,7 +110,7 @@ fn names_may_be_patterns() {
 
 #[test]
 fn hashed_names_are_found() {
-    let ed = key("ssh-ed25519", b"aaaa");
+    let ed = key(A);
     let salt = [7_u8; 20];
     let hash_key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &salt);
     let hash = hmac::sign(&hash_key, b"[web.example]:2222");
@@ -132,7 +137,7 @@ fn a_new_key_is_added_once_on_a_line_of_its_own() {
     fs::write(&own, "no end of line").unwrap();
     let known = KnownHosts::new(own.clone(), None);
     let web = host("web.example", 2222);
-    let ed = key("ssh-ed25519", b"aaaa");
+    let ed = key(A);
     known.add(&web, &ed).unwrap();
     known.add(&web, &ed).unwrap();
     assert_eq!(
@@ -149,7 +154,7 @@ fn another_file_is_read_and_not_written() {
     fs::write(&more, format!("web.example ssh-ed25519 {A}\n")).unwrap();
     let known = KnownHosts::new(own.clone(), Some(more));
     let web = host("web.example", 22);
-    let ed = key("ssh-ed25519", b"aaaa");
+    let ed = key(A);
     assert_eq!(known.of(&web).unwrap().status(&ed), KeyStatus::Known);
     known.add(&web, &ed).unwrap();
     assert!(!own.exists());

@@ -2,17 +2,18 @@
 //! through timing (RUSTSEC-2023-0071) and stays out of the tree. That leaves RSA host keys
 //! unchecked and so refused; every OpenSSH server since 2014 has an ed25519 key beside.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use num_bigint::BigUint;
 use ring::rand::SystemRandom;
 use ring::rsa::{KeyPair, KeyPairComponents, PublicKeyComponents};
 use ring::signature::{RSA_PKCS1_SHA256, RSA_PKCS1_SHA512, RsaEncoding};
 use russh::keys::agent::AgentIdentity;
-use russh::keys::ssh_key::Mpint;
+use russh::keys::ssh_key::encoding::Encode as _;
 use russh::keys::ssh_key::private::RsaKeypair;
 use russh::keys::ssh_key::public::{KeyData, RsaPublicKey};
-use russh::keys::{HashAlg, PublicKey};
+use russh::keys::ssh_key::{Mpint, Signature};
+use russh::keys::{Algorithm, HashAlg, PublicKey};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject as _;
 
 /// Signs log-ins with an RSA key.
 #[derive(Debug)]
@@ -71,16 +72,14 @@ impl RsaSigner {
 
     /// A key of an older format: PKCS#1, or PKCS#8 where it is an RSA key.
     pub(super) fn of_pem(text: &str) -> Result<Option<Self>, String> {
-        if let Some(der) = pem(text, "RSA PRIVATE KEY") {
-            let pair = KeyPair::from_der(&der).map_err(rejected)?;
-            return Self::of_pair(pair).map(Some);
-        }
-        let Some(der) = pem(text, "PRIVATE KEY") else {
-            return Ok(None);
-        };
-        match KeyPair::from_pkcs8(&der) {
-            Ok(pair) => Self::of_pair(pair).map(Some),
+        let pair = match PrivateKeyDer::from_pem_slice(text.as_bytes()) {
+            Ok(PrivateKeyDer::Pkcs1(der)) => KeyPair::from_der(der.secret_pkcs1_der()),
+            Ok(PrivateKeyDer::Pkcs8(der)) => KeyPair::from_pkcs8(der.secret_pkcs8_der()),
             // Not an RSA key, which another reader may take.
+            _ => return Ok(None),
+        };
+        match pair {
+            Ok(pair) => Self::of_pair(pair).map(Some),
             Err(error) if error.to_string() == "WrongAlgorithm" => Ok(None),
             Err(error) => Err(rejected(error)),
         }
@@ -97,19 +96,16 @@ impl RsaSigner {
         })
     }
 
-    fn sign(&self, hash: Option<HashAlg>, data: &[u8]) -> Result<Vec<u8>, SignError> {
-        let (name, padding): (&str, &'static dyn RsaEncoding) = match hash {
-            Some(HashAlg::Sha256) => ("rsa-sha2-256", &RSA_PKCS1_SHA256),
-            _ => ("rsa-sha2-512", &RSA_PKCS1_SHA512),
+    fn sign(&self, hash: Option<HashAlg>, data: &[u8]) -> Result<Signature, SignError> {
+        let (hash, padding): (_, &'static dyn RsaEncoding) = match hash {
+            Some(HashAlg::Sha256) => (HashAlg::Sha256, &RSA_PKCS1_SHA256),
+            _ => (HashAlg::Sha512, &RSA_PKCS1_SHA512),
         };
         let mut signature = vec![0; self.pair.public().modulus_len()];
         self.pair
             .sign(padding, &SystemRandom::new(), data, &mut signature)
             .map_err(|_| SignError::Sign)?;
-        // RFC 8332, section 3: the algorithm's name and the signature, as one string.
-        Ok(string(
-            &[string(name.as_bytes()), string(&signature)].concat(),
-        ))
+        Signature::new(Algorithm::Rsa { hash: Some(hash) }, signature).map_err(|_| SignError::Sign)
     }
 }
 
@@ -124,25 +120,12 @@ impl russh::Signer for RsaSigner {
         mut to_sign: Vec<u8>,
     ) -> Result<Vec<u8>, SignError> {
         let signature = self.sign(hash, &to_sign)?;
-        to_sign.extend(signature);
+        let added = signature.encode_prefixed(&mut to_sign);
+        added.map_err(|_| SignError::Sign)?;
         Ok(to_sign)
     }
 }
 
-/// RFC 4251, section 5: its length in four bytes, then the string.
-fn string(bytes: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-    [&length.to_be_bytes(), bytes].concat()
-}
-
 fn rejected(error: ring::error::KeyRejected) -> String {
     format!("is no RSA key that can be used (of 2048 to 4096 bits): {error}")
-}
-
-/// The bytes of a PEM block of this kind.
-fn pem(text: &str, kind: &str) -> Option<Vec<u8>> {
-    let (_, rest) = text.split_once(&format!("-----BEGIN {kind}-----"))?;
-    let (body, _) = rest.split_once(&format!("-----END {kind}-----"))?;
-    let body: String = body.split_ascii_whitespace().collect();
-    STANDARD.decode(body).ok()
 }
