@@ -57,6 +57,43 @@ pub fn visible(text: &str) -> String {
     escaped(text, is_moving)
 }
 
+/// Bytes on their way to being text: a character may come in two pieces. What is no text becomes
+/// `�`.
+pub struct Decoder(encoding_rs::Decoder);
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self(encoding_rs::UTF_8.new_decoder_without_bom_handling())
+    }
+}
+
+impl std::fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Decoder")
+    }
+}
+
+impl Decoder {
+    /// The text that is complete with these bytes.
+    pub fn push(&mut self, bytes: &[u8]) -> String {
+        self.decode(bytes, false)
+    }
+
+    /// What is left where no more comes.
+    #[must_use]
+    pub fn end(mut self) -> String {
+        self.decode(&[], true)
+    }
+
+    fn decode(&mut self, bytes: &[u8], is_last: bool) -> String {
+        let room = self.0.max_utf8_buffer_length(bytes.len());
+        let mut text = String::with_capacity(room.unwrap_or_default());
+        // All of it: there is room for the most that it can come to.
+        let _ = self.0.decode_to_string(bytes, &mut text, is_last);
+        text
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

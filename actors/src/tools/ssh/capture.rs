@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::tools::LiveOutput;
+use crate::tools::output::Decoder;
 
 /// How much of an output is kept, from its beginning.
 pub(super) const KEPT_BYTES: usize = 4 << 20;
@@ -21,8 +22,7 @@ pub(super) struct Capture {
     /// What came after the beginning was full: its end.
     tail: VecDeque<u8>,
     total_bytes: u64,
-    /// The first bytes of a character whose rest has not come yet.
-    half: Vec<u8>,
+    shown: Decoder,
 }
 
 /// What was gathered.
@@ -41,13 +41,13 @@ impl Capture {
             beginning: Vec::new(),
             tail: VecDeque::new(),
             total_bytes: 0,
-            half: Vec::new(),
+            shown: Decoder::default(),
         }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.total_bytes = self.total_bytes.saturating_add(bytes.len() as u64);
-        self.show(bytes);
+        self.live.push(&self.shown.push(bytes));
         let room = KEPT_BYTES - self.beginning.len();
         let (first, rest) = bytes.split_at(bytes.len().min(room));
         self.beginning.extend_from_slice(first);
@@ -61,9 +61,7 @@ impl Capture {
     }
 
     pub(super) fn finish(mut self) -> Captured {
-        if !self.half.is_empty() {
-            self.live.push("\u{fffd}");
-        }
+        self.live.push(&self.shown.end());
         let kept = (self.beginning.len() + self.tail.len()) as u64;
         let missing = self.total_bytes - kept;
         let mut text = String::from_utf8_lossy(&self.beginning).into_owned();
@@ -77,40 +75,6 @@ impl Capture {
             cut: missing > 0,
         }
     }
-
-    /// Shows the bytes, but for a character at their end that is not whole yet.
-    fn show(&mut self, bytes: &[u8]) {
-        let joined;
-        let bytes = if self.half.is_empty() {
-            bytes
-        } else {
-            joined = [self.half.as_slice(), bytes].concat();
-            &joined
-        };
-        let whole = match std::str::from_utf8(bytes) {
-            Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            // Something that is no text at all may still end in half a character.
-            Err(_) => bytes.len() - half_at_end(bytes),
-            Ok(_) => bytes.len(),
-        };
-        let (whole, half) = bytes.split_at(whole);
-        if !whole.is_empty() {
-            self.live.push(&String::from_utf8_lossy(whole));
-        }
-        self.half = half.to_vec();
-    }
-}
-
-/// How many bytes at the end begin a character without ending it.
-fn half_at_end(bytes: &[u8]) -> usize {
-    (1..=bytes.len().min(3))
-        .find(|&back| {
-            let tail = &bytes[bytes.len() - back..];
-            tail[0] >= 0xc2
-                && std::str::from_utf8(tail)
-                    .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
-        })
-        .unwrap_or(0)
 }
 
 #[cfg(test)]

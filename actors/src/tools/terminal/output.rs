@@ -3,45 +3,10 @@
 use anstream::adapter::strip_str;
 
 use crate::tools::LiveOutput;
+pub(super) use crate::tools::output::Decoder;
 
 /// The most that one command may write before it is ended: nobody reads more.
 pub(super) const MAX_BYTES: usize = 8 << 20;
-
-/// Bytes on their way to being text: a character may come in two pieces.
-#[derive(Debug, Default)]
-pub(super) struct Decoder {
-    open: Vec<u8>,
-}
-
-impl Decoder {
-    /// The text that is complete with these bytes. What is no text becomes `�`.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> String {
-        self.open.extend_from_slice(bytes);
-        let mut text = String::new();
-        let mut rest = self.open.as_slice();
-        loop {
-            match std::str::from_utf8(rest) {
-                Ok(valid) => {
-                    text.push_str(valid);
-                    rest = &[];
-                    break;
-                }
-                Err(error) => {
-                    let (valid, after) = rest.split_at(error.valid_up_to());
-                    text.push_str(&String::from_utf8_lossy(valid));
-                    let Some(wrong) = error.error_len() else {
-                        rest = after;
-                        break;
-                    };
-                    text.push('\u{fffd}');
-                    rest = &after[wrong..];
-                }
-            }
-        }
-        self.open = rest.to_vec();
-        text
-    }
-}
 
 /// The output of a command that is waited for.
 #[derive(Debug)]
