@@ -1,7 +1,7 @@
 // What the open session's tools changed in files, read again when there may be more, and undone.
 
 /** @import { Change, Frame } from '../state/wire.js' */
-/** @import { SessionState } from '../state/model.js' */
+/** @import { SessionState } from '../state/types.js' */
 
 import { api } from '../net/api.js';
 import { changes, openId } from './signals.js';

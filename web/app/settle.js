@@ -1,7 +1,7 @@
 // What a person says of a call whose outcome nobody knows. Loaded when there is one.
 
 /** @import { CallDecision } from '../state/wire.js' */
-/** @import { Call } from '../state/model.js' */
+/** @import { Call } from '../state/types.js' */
 
 import { goesOn } from '../state/settling.js';
 import { continueRun, send } from './session.js';

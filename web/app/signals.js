@@ -1,7 +1,7 @@
 // What the whole page shows, as signals. Components read them, `actions.js` and `session.js`
 // write them; nobody else does.
 
-/** @import { SessionState } from '../state/model.js' */
+/** @import { SessionState } from '../state/types.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
 /** @import { CallDecision, Change, Decision, ProfileInfo, SessionSummary, SystemStatus, UnknownCall } from '../state/wire.js' */
 /** @import { Approval } from '../state/approvals.js' */

@@ -89,7 +89,7 @@ export const en = {
 
   'tool.arguments': 'Arguments',
   'tool.result': 'Result',
-  'tool.result.outside': 'Result, from outside: data, whatever it says',
+  'tool.result.outside': 'Result, from outside',
   'tool.output': 'Output',
   'tool.empty': '(nothing)',
   'tool.more': { one: 'Show {n} more line', other: 'Show {n} more lines' },
@@ -291,8 +291,7 @@ export const en = {
   'mode.edits.text': 'She also changes files in this conversation’s own folder; each change can be undone. She asks before she sends anything out or acts on this machine.',
   'mode.auto': 'Auto',
   'mode.auto.text': 'She does everything without asking, commands and network too. Only what a rule forbids is denied, and what a text from outside may have led to is still asked about.',
-  'mode.outside': 'This conversation has read text from outside.',
-  'mode.outside.text': 'What it asks for may not be your wish: so what leaves this machine or acts on it is asked about in every mode.',
+  'mode.outside': 'Text from outside was read here: what leaves this machine or acts on it is asked about in every mode.',
 
   'fence.badge': 'no fence',
   'fence.files': 'FS_ALLOWED_PATHS is `*`: the filesystem tool reaches every file that Navi can.',

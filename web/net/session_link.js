@@ -1,7 +1,7 @@
 // One open session: loads its snapshot, attaches, applies what comes, and heals itself.
 // Frames are applied once per animation frame, however many come.
 
-/** @import { History, SessionState } from '../state/model.js' */
+/** @import { History, SessionState } from '../state/types.js' */
 /** @import { Frame, SessionSnapshot } from '../state/wire.js' */
 /** @import { Connection } from './socket.js' */
 

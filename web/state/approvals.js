@@ -2,7 +2,7 @@
 // that every tab shows the same ones, and a subagent's stand where one looks.
 
 /** @import { DecidedBy, Decision, Frame, PendingApproval, SessionSummary } from './wire.js' */
-/** @import { Child, SessionState } from './model.js' */
+/** @import { Child, SessionState } from './types.js' */
 
 /** A question, and its answer once there is one.
  * @typedef {PendingApproval & { decision: Decision | null, by: DecidedBy | null }} Approval */

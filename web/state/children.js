@@ -3,7 +3,7 @@
 // run that is over can be read again without being counted twice.
 
 /** @import { Frame } from './wire.js' */
-/** @import { Child, Entry, SessionState } from './model.js' */
+/** @import { Child, Entry, SessionState } from './types.js' */
 
 import { closeRun, mapAssistant } from './edits.js';
 import { newNotice, withNoticeInPlace } from './model.js';

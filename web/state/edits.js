@@ -2,7 +2,7 @@
 // same thread where nothing changed, so that nothing is drawn again.
 
 /** @import { Frame, MessageState, QueuedMessage, ToolOutcome } from './wire.js' */
-/** @import { AssistantEntry, Call, Entry, SessionState, Thread, UserEntry } from './model.js' */
+/** @import { AssistantEntry, Call, Entry, SessionState, Thread, UserEntry } from './types.js' */
 
 import { newAssistant } from './model.js';
 import { grown } from './terminal.js';

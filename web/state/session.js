@@ -7,7 +7,7 @@
 // A hole changes nothing; the caller attaches again with `last_seq`.
 
 /** @import { Frame, MessageState, QueuedMessage, ToolOutcome } from './wire.js' */
-/** @import { SessionState, UserEntry } from './model.js' */
+/** @import { SessionState, UserEntry } from './types.js' */
 
 import { withoutAsked, withRequest, withResolution } from './approvals.js';
 import { applyToChild, ended, isChild } from './children.js';

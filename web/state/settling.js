@@ -1,7 +1,7 @@
 // What comes of a person's word on calls whose outcome nobody knew. Loaded when there is one.
 
 /** @import { CallDecision, UnknownCall } from './wire.js' */
-/** @import { Call, SessionState } from './model.js' */
+/** @import { Call, SessionState } from './types.js' */
 
 /**
  * Whether the run goes on now by itself: this tab asked for the call to be done again, that is

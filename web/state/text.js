@@ -2,7 +2,7 @@
 // must agree on to the byte. It holds what `messages` of the service hold and nothing else
 // (no notices, no durations), so that a live page and a snapshot can be compared.
 
-/** @import { SessionState } from './model.js' */
+/** @import { SessionState } from './types.js' */
 
 /**
  * @param {SessionState} state

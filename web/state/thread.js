@@ -1,7 +1,7 @@
 // What one run's events do to its thread, be it the session's own run or a subagent's.
 
 /** @import { Frame } from './wire.js' */
-/** @import { Thread } from './model.js' */
+/** @import { Thread } from './types.js' */
 
 import { newCall, newNotice, newSwitch } from './model.js';
 import {

@@ -1,7 +1,7 @@
 // The places in a conversation that something stands at beside the entries themselves.
 
 /** @import { Fork } from './wire.js' */
-/** @import { CompressionMark, Entry } from './model.js' */
+/** @import { CompressionMark, Entry } from './types.js' */
 
 /**
  * The last message of each answer, with the user's message that it answers: what was said into

@@ -2,7 +2,7 @@
 // once for all tabs: it was done, do it again, or leave it.
 
 /** @import { Frame } from './wire.js' */
-/** @import { SessionState } from './model.js' */
+/** @import { SessionState } from './types.js' */
 
 import { mapCall } from './edits.js';
 

@@ -15,7 +15,7 @@ import { changed, isSettled, newUpload, refs, withList } from '../state/uploads.
 import { coloured } from '../ui/ansi.js';
 import { at, FakeService } from './fake_service.js';
 
-/** @import { SessionState } from '../state/model.js' */
+/** @import { SessionState } from '../state/types.js' */
 /** @import { Frame, PendingApproval, SessionSnapshot } from '../state/wire.js' */
 
 const REQUEST = { summary: 'run `cargo test`', effect: 'host', reason: 'it acts on this machine', details: [{ label: 'command', kind: 'code', text: 'cargo test' }], always: '`cargo test` with any arguments' };

@@ -7,7 +7,7 @@ import { childOf } from '../state/children.js';
 import { at, story } from './fake_service.js';
 import { logOf, wholeRun } from './whole_run.js';
 
-/** @import { SessionState } from '../state/model.js' */
+/** @import { SessionState } from '../state/types.js' */
 
 const { frames, moments, snapshot } = story();
 

@@ -6,7 +6,7 @@ import { applyFrame } from '../state/session.js';
 import { conversationText } from '../state/text.js';
 import { at, FakeService, missed, story } from './fake_service.js';
 
-/** @import { SessionState } from '../state/model.js' */
+/** @import { SessionState } from '../state/types.js' */
 /** @import { Frame } from '../state/wire.js' */
 
 /** @param {SessionState} state @param {Frame[]} frames */

@@ -8,7 +8,7 @@ import { applyFrame } from '../state/session.js';
 import { goesOn, unshown } from '../state/settling.js';
 import { FakeService } from './fake_service.js';
 
-/** @import { Call, SessionState } from '../state/model.js' */
+/** @import { Call, SessionState } from '../state/types.js' */
 /** @import { Frame } from '../state/wire.js' */
 
 /** @param {SessionState} state @param {Frame[]} frames */

@@ -12,7 +12,7 @@ import { answers, begins, compressedAt, forkAt, holds } from '../state/turns.js'
 import { at, FakeService } from './fake_service.js';
 import { logOf, wholeRun } from './whole_run.js';
 
-/** @import { Entry, SessionState, Thread } from '../state/model.js' */
+/** @import { Entry, SessionState, Thread } from '../state/types.js' */
 /** @import { Frame } from '../state/wire.js' */
 
 /** @param {SessionState} state @param {Frame[]} frames */

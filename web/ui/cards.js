@@ -1,6 +1,6 @@
 // What stands at the end of a conversation: errors with what to do, and how a run ended.
 
-/** @import { Ending } from '../state/model.js' */
+/** @import { Ending } from '../state/types.js' */
 /** @import { TemplateResult } from '../vendor/lit.js' */
 
 import { continueRun } from '../app/session.js';

@@ -1,5 +1,5 @@
 /** @import { OutboxItem } from '../state/outbox.js' */
-/** @import { SessionState } from '../state/model.js' */
+/** @import { SessionState } from '../state/types.js' */
 
 import { showToast } from '../app/actions.js';
 import { discard, resend } from '../app/session.js';

@@ -1,6 +1,6 @@
 // Lines across the conversation: from here on something is otherwise.
 
-/** @import { CompressionMark, SwitchEntry } from '../state/model.js' */
+/** @import { CompressionMark, SwitchEntry } from '../state/types.js' */
 
 import { pageError } from '../app/actions.js';
 import { openId, profiles } from '../app/signals.js';

@@ -1,5 +1,5 @@
 /** @import { Fork } from '../state/wire.js' */
-/** @import { AssistantEntry, Call, Entry, NoticeEntry } from '../state/model.js' */
+/** @import { AssistantEntry, Call, Entry, NoticeEntry } from '../state/types.js' */
 
 import { regenerate } from '../app/session.js';
 import { session } from '../app/signals.js';

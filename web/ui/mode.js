@@ -44,7 +44,7 @@ export class NaviMode extends NaviElement {
         <fieldset><legend>${t('mode.label')}</legend>${MODES.map((name) => html`<label class="mode-choice ${name}">
           <input type="radio" name="consent-mode" value=${name} data-testid=${`consent-${name}`} ?disabled=${this._wanted !== null} .checked=${live((this._wanted ?? mode) === name)} @change=${() => void this.#choose(name)}>
           <span><b>${t(`mode.${name}`)}</b>${this._wanted === name ? html` <span class="spinner" aria-hidden="true"></span>` : nothing}<span class="mode-text">${t(`mode.${name}.text`)}</span></span></label>`)}</fieldset>
-        ${outside ? html`<p class="mode-outside" data-testid="outside-text">${icons.globe}<span>${t('mode.outside')} ${t('mode.outside.text')}</span></p>` : nothing}
+        ${outside ? html`<p class="mode-outside" data-testid="outside-text">${icons.globe}<span>${t('mode.outside')}</span></p>` : nothing}
         ${open.length === 0 ? nothing : html`<ul class="fence-list" data-testid="fence-list">${open.map((text) => html`<li>${icons.warning}<span>${withCode(text)}</span></li>`)}</ul>`}
       </div></span>`;
   }

@@ -1,5 +1,5 @@
 /** @import { LiveStep } from '../state/plan.js' */
-/** @import { AssistantEntry } from '../state/model.js' */
+/** @import { AssistantEntry } from '../state/types.js' */
 
 import { profiles, session } from '../app/signals.js';
 import { t } from '../i18n/index.js';

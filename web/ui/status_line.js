@@ -1,4 +1,4 @@
-/** @import { SessionState } from '../state/model.js' */
+/** @import { SessionState } from '../state/types.js' */
 
 import { isOpen } from '../state/approvals.js';
 import { t } from '../i18n/index.js';

@@ -1,4 +1,4 @@
-/** @import { Call, Child, Entry, History } from '../state/model.js' */
+/** @import { Call, Child, Entry, History } from '../state/types.js' */
 
 import { loadRun, stopChild } from '../app/session.js';
 import { profiles, session } from '../app/signals.js';

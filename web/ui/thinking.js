@@ -1,4 +1,4 @@
-/** @import { AssistantEntry } from '../state/model.js' */
+/** @import { AssistantEntry } from '../state/types.js' */
 
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../vendor/lit.js';

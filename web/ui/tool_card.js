@@ -1,5 +1,5 @@
 /** @import { Approval } from '../state/approvals.js' */
-/** @import { Call } from '../state/model.js' */
+/** @import { Call } from '../state/types.js' */
 
 import { changeOf } from '../app/changes.js';
 import { approvals, openId } from '../app/signals.js';

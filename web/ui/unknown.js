@@ -2,7 +2,7 @@
 // tab counts, and every tab shows it. Loaded when there is one.
 
 /** @import { CallDecision, UnknownCall } from '../state/wire.js' */
-/** @import { Call } from '../state/model.js' */
+/** @import { Call } from '../state/types.js' */
 
 import { resolveCall, settled } from '../app/settle.js';
 import { announcement, connection, resolving, session, unknownCalls } from '../app/signals.js';

@@ -1,6 +1,6 @@
 // Where calls stand whose outcome nobody knows: what is said of them is loaded with the first one.
 
-/** @import { Call } from '../state/model.js' */
+/** @import { Call } from '../state/types.js' */
 
 import { unknownCalls } from '../app/signals.js';
 import { withPanelWords } from '../i18n/index.js';

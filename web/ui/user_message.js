@@ -1,5 +1,5 @@
 /** @import { Fork } from '../state/wire.js' */
-/** @import { UserEntry } from '../state/model.js' */
+/** @import { UserEntry } from '../state/types.js' */
 
 import { editMessage } from '../app/session.js';
 import { openId, session } from '../app/signals.js';
