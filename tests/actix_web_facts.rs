@@ -136,11 +136,14 @@ async fn a_full_socket() {
     assert!(ticks_beside(&mut full, &mut other).await > 0);
 
     let taken = Arc::new(AtomicUsize::new(0));
-    let (tab, count) = (full.tab.clone(), Arc::clone(&taken));
+    let (tab, beside) = (full.tab.clone(), other.tab.clone());
+    let count = Arc::clone(&taken);
     let writer = actix::spawn(async move {
         let frame = Bytes::from(vec![0; FRAME_BYTES]);
         for _ in 0..FRAMES {
             tab.send(Write(frame.clone())).await.unwrap();
+            // In one turn a tab takes whatever is there. This answers in the turn of another one.
+            beside.send(Write(Bytes::new())).await.unwrap();
             count.fetch_add(1, Ordering::Relaxed);
         }
     });

@@ -77,6 +77,14 @@ async fn background_commands_outlive_a_run_and_not_their_session() {
     tab.send(&json!({"type": "message", "content": "run"}))
         .await;
     tab.next_of("stream_end").await;
+    // The run is over for good: a later one is told that it goes.
+    model.script(vec![Step::tool_call("terminal", json!({"action": "list"}))]);
+    tab.send(&json!({"type": "message", "content": "what goes"}))
+        .await;
+    let listed = tab.next_of("tool_call").await;
+    let said = listed["result"].as_str().unwrap();
+    assert!(said.contains("running for"), "{said}");
+    tab.next_of("stream_end").await;
     assert!(runs(&mark));
     let (status, _) = server
         .call(
@@ -111,11 +119,20 @@ async fn background_commands_end_with_a_stop_of_their_run() {
     tab.send(&json!({"type": "stop"})).await;
     tab.next_of("stream_stopped").await;
     gone(&mark).await;
-    model.script(vec![Step::tool_call("terminal", json!({"action": "list"}))]);
-    tab.send(&json!({"type": "message", "content": "what goes"}))
-        .await;
-    let listed = tab.next_of("tool_call").await;
-    let said = listed["result"].as_str().unwrap();
+    let until = Instant::now() + Duration::from_secs(30);
+    let said = loop {
+        model.script(vec![Step::tool_call("terminal", json!({"action": "list"}))]);
+        tab.send(&json!({"type": "message", "content": "what goes"}))
+            .await;
+        let listed = tab.next_of("tool_call").await;
+        let said = listed["result"].as_str().unwrap().to_owned();
+        tab.next_of("stream_end").await;
+        // Its end is told a moment after it is gone.
+        if !said.contains("running for") {
+            break said;
+        }
+        assert!(Instant::now() < until, "{said}");
+    };
     assert!(
         said.contains("the run that started it was stopped"),
         "{said}"

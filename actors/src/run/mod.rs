@@ -145,6 +145,9 @@ pub struct ChildReport {
 pub struct Ends {
     /// Cancelled when the user stops the run, and when the session goes.
     pub stop: CancellationToken,
+    /// Cancelled when the user stops the run, and not at its own end: what a call left behind
+    /// ends with it.
+    pub stopped: CancellationToken,
     /// Cancelled when the run is to end at its next safe point.
     pub wind_down: CancellationToken,
     /// Cancelled when it is to be left in the store at its next safe point.
@@ -154,11 +157,12 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Of a foreground run with this stop token.
+    /// Of a foreground run with these tokens.
     #[must_use]
-    pub fn new(stop: CancellationToken) -> Self {
+    pub fn new(stop: CancellationToken, stopped: CancellationToken) -> Self {
         Self {
             stop,
+            stopped,
             wind_down: CancellationToken::new(),
             park: CancellationToken::new(),
             interrupt: CancellationToken::new(),
@@ -171,6 +175,7 @@ impl Ends {
     pub fn child(&self) -> Self {
         Self {
             stop: self.stop.child_token(),
+            stopped: self.stopped.child_token(),
             wind_down: self.wind_down.child_token(),
             park: CancellationToken::new(),
             interrupt: self.interrupt.child_token(),

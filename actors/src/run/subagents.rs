@@ -175,6 +175,7 @@ impl Agents for Spawner {
                 task: order.task.clone(),
             },
             stop: ends.stop.clone(),
+            stopped: ends.stopped.clone(),
         };
         match self.session.send(start).await {
             Ok(Ok(())) => {}

@@ -141,7 +141,7 @@ impl Driver {
             output,
             workspace: self.services.sessions_dir.join(self.session_id.to_string()),
             stop: self.ends.stop.child_token(),
-            run_stop: self.ends.stop.clone(),
+            run_stop: self.ends.stopped.clone(),
             session: Arc::new(SessionOf {
                 session: self.session.clone(),
                 run_id: self.origin.run_id,

@@ -25,7 +25,11 @@ impl SessionActor {
             Effect::Reply(to, reply) => self.answer(to, reply),
             Effect::ReplyFromStore(to, run_id) => self.answer_from_store(ctx, to, run_id),
             Effect::Launch(launch) => self.launch(ctx, *launch),
-            Effect::Cancel(run_id) => self.stop_token(run_id).cancel(),
+            Effect::Cancel(run_id) => {
+                let stop = self.stop_token(run_id);
+                stop.stopped.cancel();
+                stop.token.cancel();
+            }
             Effect::Release(run_id) => {
                 self.foreground.take_if(|run| run.run_id == run_id);
                 let ahead = self.session.ahead();
@@ -98,13 +102,11 @@ impl SessionActor {
     }
 
     /// The token that stops a run, which may not be launched yet.
-    pub(super) fn stop_token(&mut self, run_id: RunId) -> CancellationToken {
+    fn stop_token(&mut self, run_id: RunId) -> &StopToken {
         let given_up = &self.given_up;
-        let stop = self
-            .stops
+        self.stops
             .entry(run_id)
-            .or_insert_with(|| StopToken::from(given_up.child_token()));
-        stop.token.clone()
+            .or_insert_with(|| StopToken::new(given_up.child_token(), CancellationToken::new()))
     }
 
     /// Starts the actor of a run whose start is committed.
@@ -117,6 +119,8 @@ impl SessionActor {
             from,
             before_seq,
         } = launch;
+        let stop = self.stop_token(run_id);
+        let ends = Ends::new(stop.token.clone(), stop.stopped.clone());
         let turn = Turn {
             message_id,
             context_tokens: self.told.summary.context_token_count,
@@ -141,7 +145,7 @@ impl SessionActor {
                 origin: Origin::foreground(run_id),
                 profile_id: self.told.summary.profile_id.clone(),
                 work: Work::Turn(Box::new(turn)),
-                ends: Ends::new(self.stop_token(run_id)),
+                ends,
                 deadline: Instant::now() + limits.time,
                 max_tokens: limits.tokens,
                 consent,

@@ -32,9 +32,13 @@ impl Handler<StartChild> for SessionActor {
     type Result = ResponseFuture<Result<(), RunGone>>;
 
     fn handle(&mut self, child: StartChild, ctx: &mut Self::Context) -> Self::Result {
-        let StartChild { start, stop } = child;
+        let StartChild {
+            start,
+            stop,
+            stopped,
+        } = child;
         self.stops
-            .insert(start.origin.run_id, StopToken::from(stop));
+            .insert(start.origin.run_id, StopToken::new(stop, stopped));
         let started = self.ask::<()>(ctx, Command::StartChild(Box::new(start)));
         Box::pin(started.map(|done| done.map_err(RunGone::from)))
     }

@@ -202,6 +202,8 @@ pub struct StartChild {
     pub start: ChildStart,
     /// Cancelled to stop it.
     pub stop: CancellationToken,
+    /// See [`Ends::stopped`](crate::run::Ends).
+    pub stopped: CancellationToken,
 }
 
 /// How the session stands to consent, before calls of a run begin.

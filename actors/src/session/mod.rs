@@ -76,14 +76,17 @@ struct Foreground {
 #[derive(Debug)]
 struct StopToken {
     token: CancellationToken,
+    /// See [`Ends::stopped`](crate::run::Ends).
+    stopped: CancellationToken,
     _kill: DropGuard,
 }
 
-impl From<CancellationToken> for StopToken {
-    fn from(token: CancellationToken) -> Self {
+impl StopToken {
+    fn new(token: CancellationToken, stopped: CancellationToken) -> Self {
         Self {
             _kill: token.clone().drop_guard(),
             token,
+            stopped,
         }
     }
 }

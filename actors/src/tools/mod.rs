@@ -264,7 +264,7 @@ pub struct ToolContext {
     /// The session's own directory. It exists.
     pub workspace: PathBuf,
     pub stop: CancellationToken,
-    /// Cancelled when the user stops the run, and at a subagent's end: what a call leaves behind
+    /// Cancelled when the user stops the run, and not at its own end: what a call leaves behind
     /// ends with it.
     pub run_stop: CancellationToken,
     pub session: Arc<dyn SessionState>,
