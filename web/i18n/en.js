@@ -296,7 +296,7 @@ export const en = {
   'fence.badge': 'no fence',
   'fence.files': 'FS_ALLOWED_PATHS is `*`: the filesystem tool reaches every file that Navi can.',
   'fence.commands': 'TERMINAL_ALLOWED_COMMANDS is `*`: commands run outside the sandbox, with Navi’s own rights.',
-  'fence.sandbox': 'There is no sandbox here: commands act with Navi’s own rights, and each is asked about unless the mode is Auto. {reason}',
+  'fence.sandbox': 'There is no sandbox here: commands act with Navi’s own rights, and each is asked about in every mode. {reason}',
 
   'files.open': 'Files of this conversation',
   'files.attached': 'Attached files',
