@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use navi_actors::tools::filesystem::{Allowed, FileAccess, WorkspaceLimits};
+use navi_actors::tools::filesystem::{Allowed, FileAccess};
+use navi_actors::tools::workspace::WorkspaceLimits;
 
 use super::read::{self, Reader};
 use super::{keys, platform_data_dir, ssh};

@@ -35,8 +35,7 @@ pub(super) fn terminal(r: &mut Reader<'_>, base: &Path) -> Option<TerminalConfig
             limits: Limits {
                 memory_bytes: memory_mb? << 20,
                 processes: processes?,
-                workspace_bytes: workspace?.bytes,
-                workspace_entries: workspace?.entries,
+                workspace: workspace?,
                 ..Limits::default()
             },
             sum_limits: sum_limits?,

@@ -31,6 +31,19 @@ impl Scene {
         Self { model, server, tab }
     }
 
+    /// With an MCP server `wild` that misbehaves so.
+    async fn with_server(mode: &str) -> Self {
+        let scene = Self::new().await;
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/mcp_server.py");
+        let config =
+            json!({"mcpServers": {"wild": {"command": "python3", "args": [script, mode]}}});
+        write(
+            &scene.server.house().data_dir().join("mcp.json"),
+            &config.to_string(),
+        );
+        scene
+    }
+
     fn folder(&self, name: &str) -> PathBuf {
         self.server.house().data_dir().join("tools").join(name)
     }
@@ -308,13 +321,7 @@ fn left_open() -> Vec<String> {
 /// A server that describes its tool otherwise once it is trusted.
 #[tokio::test]
 async fn an_mcp_tool_that_changes_its_description_is_off() {
-    let mut scene = Scene::new().await;
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/mcp_server.py");
-    let config = json!({"mcpServers": {"wild": {"command": "python3", "args": [script, "rug"]}}});
-    write(
-        &scene.server.house().data_dir().join("mcp.json"),
-        &config.to_string(),
-    );
+    let mut scene = Scene::with_server("rug").await;
     scene.state("mcp__wild__echo", "allowed").await;
     let results = scene
         .run("use the tool: mcp__wild__echo {\"text\": \"a\"}")
@@ -374,13 +381,7 @@ async fn an_mcp_server_gets_none_of_navis_environment_and_shows_none_of_its_own(
 /// The service's own environment is no file that one may read, by the same user nor by root.
 #[tokio::test]
 async fn an_mcp_server_reads_the_environment_of_the_service() {
-    let mut scene = Scene::new().await;
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/mcp_server.py");
-    let config = json!({"mcpServers": {"wild": {"command": "python3", "args": [script, "peek"]}}});
-    write(
-        &scene.server.house().data_dir().join("mcp.json"),
-        &config.to_string(),
-    );
+    let mut scene = Scene::with_server("peek").await;
     scene.state("mcp__wild__env", "allowed").await;
     let results = scene.run("use the tool: mcp__wild__env {}").await;
     let told = results[0]["result"].as_str().unwrap();

@@ -37,6 +37,20 @@ impl Seen {
         self.0.push((place.to_owned(), text.as_ref().to_vec()));
     }
 
+    /// What the commands say that show settings.
+    fn add_commands(&mut self, house: &House) {
+        for arguments in [
+            &["config"][..],
+            &["config", "--json"],
+            &["doctor"],
+            &["doctor", "--json"],
+        ] {
+            let output = house.run(arguments);
+            self.add(&format!("navi {arguments:?}"), output.stdout);
+            self.add(&format!("navi {arguments:?}, its errors"), output.stderr);
+        }
+    }
+
     fn add_files(&mut self, dir: &Path) {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
@@ -211,16 +225,7 @@ async fn canaries_in_every_secret_setting_stand_nowhere_else() {
     for body in model.chats() {
         seen.add("a request to the model", body.body.to_string());
     }
-    for arguments in [
-        &["config"][..],
-        &["config", "--json"],
-        &["doctor"],
-        &["doctor", "--json"],
-    ] {
-        let output = house.run(arguments);
-        seen.add(&format!("navi {arguments:?}"), output.stdout);
-        seen.add(&format!("navi {arguments:?}, its errors"), output.stderr);
-    }
+    seen.add_commands(&house);
     server.ask_to_end();
     server.ended().await;
     seen.add("the log", server.said());
@@ -304,16 +309,7 @@ async fn passwords_inside_addresses_stand_nowhere_else() {
     let session = server.new_session().await;
     turn(&mut server.tab(&session, None).await, "Hello?", &mut seen).await;
     documents(&server, &session, TOKEN, &mut seen).await;
-    for arguments in [
-        &["config"][..],
-        &["config", "--json"],
-        &["doctor"],
-        &["doctor", "--json"],
-    ] {
-        let output = house.run(arguments);
-        seen.add(&format!("navi {arguments:?}"), output.stdout);
-        seen.add(&format!("navi {arguments:?}, its errors"), output.stderr);
-    }
+    seen.add_commands(&house);
     server.ask_to_end();
     server.ended().await;
     seen.add("the banner", server.banner.join("\n"));

@@ -75,7 +75,7 @@ pub(crate) fn context(workspace: &Path) -> ToolContext {
         output: LiveOutput::new(Arc::new(Nothing)),
         workspace: workspace.to_owned(),
         stop: CancellationToken::new(),
-        run_stop: CancellationToken::new(),
+        stopped: CancellationToken::new(),
         session: Arc::new(Nothing),
         agents: Arc::new(Nothing),
         memory: Arc::new(Nothing),

@@ -42,8 +42,14 @@ impl Driver {
 }
 
 impl Origins {
-    /// To be asked before the call and when it has ended: a command may take away what it read,
-    /// and what came meanwhile counts.
+    /// Before the call: a command may take away what it read.
+    pub(super) async fn look(&mut self, call: &PreparedCall) {
+        if call.provenance == Provenance::Workspace && !self.untrusted {
+            self.untrusted = self.holds_files().await;
+        }
+    }
+
+    /// When it has ended: what came meanwhile counts.
     pub(super) async fn is_outside(&self, call: &PreparedCall) -> bool {
         match call.provenance {
             Provenance::Own => false,

@@ -141,7 +141,7 @@ impl Driver {
             output,
             workspace: self.services.sessions_dir.join(self.session_id.to_string()),
             stop: self.ends.stop.child_token(),
-            run_stop: self.ends.stopped.clone(),
+            stopped: self.ends.stopped.clone(),
             session: Arc::new(SessionOf {
                 session: self.session.clone(),
                 run_id: self.origin.run_id,
@@ -193,17 +193,17 @@ impl Driver {
         let mut context = self.tool_context(config, &call_id, untrusted, agents, output);
         context.approved = matches!(approval, Some(Approval::Answer { .. }));
         let changes = self.changes.clone();
-        let origins = self.origins(&context);
+        let mut origins = self.origins(&context);
         async move {
             let began = Instant::now();
             let (answer, outside) = match (refusal, prepared) {
                 (Some(refusal), _) => (Err(ToolError(refusal)), false),
                 (None, Some(prepared)) => {
                     files.used_by_call(session_id, &prepared.args).await;
-                    let before = origins.is_outside(&prepared).await;
+                    origins.look(&prepared).await;
                     let answer =
                         approved_or_free(prepared.clone(), approval, context, &changes).await;
-                    (answer, before || origins.is_outside(&prepared).await)
+                    (answer, origins.is_outside(&prepared).await)
                 }
                 (None, None) => (
                     Err(ToolError("this call was lost; make it again".to_owned())),

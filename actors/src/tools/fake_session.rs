@@ -142,7 +142,7 @@ pub(super) fn context(session: &Arc<FakeSession>, workspace: &Path) -> ToolConte
         output: LiveOutput::new(Arc::new(Recorded::default())),
         workspace: workspace.to_owned(),
         stop: CancellationToken::new(),
-        run_stop: CancellationToken::new(),
+        stopped: CancellationToken::new(),
         session: Arc::clone(session) as Arc<dyn SessionState>,
         agents: Arc::clone(session) as Arc<dyn Agents>,
         memory: Arc::clone(session) as Arc<dyn MemoryAccess>,

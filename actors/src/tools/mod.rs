@@ -22,6 +22,7 @@ pub mod user;
 pub mod view_image;
 pub mod web_fetch;
 pub mod web_search;
+pub mod workspace;
 
 mod actions;
 mod arguments;
@@ -266,7 +267,7 @@ pub struct ToolContext {
     pub stop: CancellationToken,
     /// Cancelled when the user stops the run, and not at its own end: what a call leaves behind
     /// ends with it.
-    pub run_stop: CancellationToken,
+    pub stopped: CancellationToken,
     pub session: Arc<dyn SessionState>,
     pub agents: Arc<dyn Agents>,
     pub memory: Arc<dyn MemoryAccess>,

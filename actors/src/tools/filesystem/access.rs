@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::tools::workspace::WorkspaceLimits;
+
 /// The tool's settings. The default is the workspace and nothing else.
 #[derive(Clone, Debug, Default)]
 pub struct FileAccess {
@@ -15,24 +17,6 @@ pub struct FileAccess {
     /// What `~` stands for.
     pub home: Option<PathBuf>,
     pub workspace: WorkspaceLimits,
-}
-
-/// What a workspace may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WorkspaceLimits {
-    /// Of all files together.
-    pub bytes: u64,
-    /// Files and directories.
-    pub entries: u64,
-}
-
-impl Default for WorkspaceLimits {
-    fn default() -> Self {
-        Self {
-            bytes: 4 << 30,
-            entries: 100_000,
-        }
-    }
 }
 
 /// `FS_ALLOWED_PATHS`.

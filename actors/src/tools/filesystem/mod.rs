@@ -16,6 +16,7 @@ mod closed;
 mod diff;
 mod edit;
 mod fault;
+mod limits;
 mod list;
 mod missing;
 mod path;
@@ -29,7 +30,7 @@ mod text;
 mod walk;
 mod write;
 
-pub use self::access::{Allowed, FileAccess, WorkspaceLimits};
+pub use self::access::{Allowed, FileAccess};
 pub use self::changes::{ChangeError, changes, changes_dir, undo};
 pub(super) use self::place::open_in_workspace;
 pub(super) use self::root::read_whole;
@@ -43,9 +44,9 @@ use serde_json::{Value, json};
 
 use self::changes::{ChangeLog, Origin};
 use self::edit::Edit;
+use self::limits::Limits;
 use self::place::{Reach, Spot};
 use self::read::Range;
-use self::root::Limits;
 use self::search_content::Query;
 use super::actions::ActionFields;
 use super::schema::schema_of;

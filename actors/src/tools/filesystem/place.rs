@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::access::{Allowed, FileAccess};
+use super::limits::Limits;
 use super::path::{InnerPath, check_text};
-use super::root::{Limits, Root};
+use super::root::Root;
 use crate::tools::ToolError;
 use crate::tools::output::shortened;
 

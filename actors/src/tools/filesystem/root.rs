@@ -12,44 +12,13 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions};
 use tokio_util::sync::CancellationToken;
 
-use super::access::{FileAccess, WorkspaceLimits};
 use super::closed::{Closed, Identity};
 use super::fault::fault;
+use super::limits::Limits;
 use super::path::InnerPath;
 use super::walk::{Kind, Rules, Walk};
 use crate::tools::ToolError;
 use crate::tools::output::human_size;
-
-/// What a workspace may hold, and what one call may do.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    /// Of a file that is written or edited.
-    pub(super) write_bytes: u64,
-    /// Of a file that is taken in whole.
-    pub(super) read_bytes: u64,
-    /// Counted before a call that adds to it.
-    pub(super) workspace: WorkspaceLimits,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            write_bytes: 4 << 20,
-            read_bytes: 16 << 20,
-            workspace: WorkspaceLimits::default(),
-        }
-    }
-}
-
-impl Limits {
-    /// As the settings say.
-    pub(super) fn of(access: &FileAccess) -> Self {
-        Self {
-            workspace: access.workspace,
-            ..Self::default()
-        }
-    }
-}
 
 /// A root, as one call has it open.
 #[derive(Debug)]

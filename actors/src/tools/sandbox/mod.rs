@@ -21,6 +21,7 @@ mod disk;
 mod init;
 #[cfg(target_os = "linux")]
 mod keep;
+mod limits;
 #[cfg(target_os = "linux")]
 mod ownership;
 #[cfg(target_os = "linux")]
@@ -45,16 +46,16 @@ use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
 pub use self::confine::seal;
+pub use self::limits::{Limits, Sum, SumLimits, machine_memory};
 pub use self::policy::{Job, Policy};
 use self::running::Running;
 #[cfg(target_os = "linux")]
-pub use self::sums::{Sum, SumLimits, Sums, machine_memory};
+pub use self::sums::Sums;
 use self::user::SandboxUser;
 
 /// The hidden subcommand by which the program starts itself again.
@@ -75,9 +76,8 @@ pub struct SandboxConfig {
     /// Where each session gets a directory for temporary files of its own.
     pub scratch: PathBuf,
     pub limits: Limits,
-    /// What commands may use together, and those that go.
-    #[cfg(target_os = "linux")]
     pub sum_limits: SumLimits,
+    /// The commands that go.
     #[cfg(target_os = "linux")]
     pub sums: Sums,
 }
@@ -91,43 +91,9 @@ impl Default for SandboxConfig {
             private: Vec::new(),
             scratch: std::env::temp_dir().join("navi-sandbox"),
             limits: Limits::default(),
-            #[cfg(target_os = "linux")]
             sum_limits: SumLimits::default(),
             #[cfg(target_os = "linux")]
             sums: Sums::default(),
-        }
-    }
-}
-
-/// How much one command and all that it starts may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
-    /// Of the whole tree, in memory; and of each process, in what it may write to.
-    pub memory_bytes: u64,
-    /// Processes and threads of the whole tree.
-    pub processes: u64,
-    /// Of one file that it writes.
-    pub file_bytes: u64,
-    /// Of the workspace and the directory for temporary files together, in bytes and in files
-    /// and directories.
-    pub workspace_bytes: u64,
-    pub workspace_entries: u64,
-    /// Of one process.
-    pub open_files: u64,
-    /// Processor time of one process.
-    pub cpu: Option<Duration>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            memory_bytes: 2 << 30,
-            processes: 256,
-            file_bytes: 1 << 30,
-            workspace_bytes: 4 << 30,
-            workspace_entries: 100_000,
-            open_files: 1024,
-            cpu: None,
         }
     }
 }

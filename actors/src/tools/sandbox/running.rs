@@ -14,7 +14,9 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
 #[cfg(target_os = "linux")]
-use super::sums::{Counting, SumLimits, Sums};
+use super::SumLimits;
+#[cfg(target_os = "linux")]
+use super::sums::{Counting, Sums};
 use super::{Job, SUBCOMMAND, Streams};
 
 /// As much as a report has.

@@ -10,50 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use super::limits::{Sum, SumLimits};
 use super::processes::{self, Usage};
 
 /// How often they are measured.
 const LOOK: Duration = Duration::from_millis(250);
-
-/// How much commands may use together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SumLimits {
-    pub session: Sum,
-    pub all: Sum,
-}
-
-/// How much of each is too much.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sum {
-    pub memory_bytes: u64,
-    pub processes: u64,
-}
-
-impl Default for SumLimits {
-    fn default() -> Self {
-        Self {
-            session: Sum {
-                memory_bytes: 4 << 30,
-                processes: 512,
-            },
-            all: Sum {
-                memory_bytes: machine_memory() / 2,
-                processes: 2048,
-            },
-        }
-    }
-}
-
-/// All of this machine's memory, in bytes; as much as can be said where it does not say.
-#[must_use]
-pub fn machine_memory() -> u64 {
-    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total = info
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))
-        .and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    total.map_or(u64::MAX, |kilobytes| kilobytes << 10)
-}
 
 /// The commands that go. Cheap to clone; all clones are one.
 #[derive(Clone, Debug, Default)]

@@ -103,7 +103,7 @@ fn carry_out(job: Job, cut: &Cut, apart: bool) -> Report {
     thread::spawn(move || heed_signals(&heeds));
     if let Some(limits) = limits {
         let cut = Arc::clone(cut);
-        thread::spawn(move || keep_within(limits, Disk::new(folders, limits), &cut));
+        thread::spawn(move || keep_within(limits, Disk::new(folders, limits.workspace), &cut));
     }
     let ended = init::wait_for(own);
     // Whoever it left behind.

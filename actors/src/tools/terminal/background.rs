@@ -38,12 +38,12 @@ struct State {
 }
 
 impl Background {
-    /// Follows a command for at most this time, and no longer than until `run_stop`.
+    /// Follows a command for at most this time, and no longer than until `stopped`.
     pub(super) fn new(
         command: &str,
         running: Running,
         time: Duration,
-        run_stop: CancellationToken,
+        stopped: CancellationToken,
     ) -> Self {
         let state = Arc::new(Mutex::new(State {
             began: Instant::now(),
@@ -55,7 +55,7 @@ impl Background {
         let stop = CancellationToken::new();
         let ends = Ends {
             end: stop.clone(),
-            run_stop,
+            stopped,
             time,
         };
         let task = tokio::spawn(follow(running, Arc::clone(&state), ends));
@@ -135,7 +135,7 @@ impl State {
 /// What ends it before its own end.
 struct Ends {
     end: CancellationToken,
-    run_stop: CancellationToken,
+    stopped: CancellationToken,
     time: Duration,
 }
 
@@ -148,7 +148,7 @@ async fn follow(mut running: Running, state: Arc<Mutex<State>>, ends: Ends) {
         tokio::select! {
             biased;
             () = ends.end.cancelled() => break running.end().await,
-            () = ends.run_stop.cancelled() => {
+            () = ends.stopped.cancelled() => {
                 break running.end_because("the run that started it was stopped".to_owned()).await;
             }
             () = &mut time_up => {

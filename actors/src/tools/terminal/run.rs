@@ -240,7 +240,7 @@ impl Terminal {
                 &wanted.command,
                 running,
                 wanted.time,
-                context.run_stop.clone(),
+                context.stopped.clone(),
             ),
         );
         tokio::time::sleep(FIRST_LOOK).await;

@@ -9,8 +9,8 @@ use cap_std::fs::{Permissions, PermissionsExt as _};
 use tokio_util::sync::CancellationToken;
 
 use super::super::access::FileAccess;
+use super::super::limits::Limits;
 use super::super::place::{Reach, Spot};
-use super::super::root::Limits;
 use super::super::write::{Before, look};
 use super::changes_dir;
 use super::fingerprint::{fingerprint, fingerprint_of_content};

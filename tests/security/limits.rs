@@ -1,0 +1,228 @@
+//! Commands against what bounds them: processes, memory, disk, output and time.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use navi_actors::tools::Tool as _;
+use navi_actors::tools::sandbox::{Limits, Sum};
+use navi_actors::tools::workspace::WorkspaceLimits;
+use serde_json::json;
+
+use super::ward::Ward;
+use crate::processes::{begun, gone, marker, processes_with, runs};
+
+#[tokio::test]
+async fn fork_bomb() {
+    let ward = Ward::within(Limits {
+        processes: 60,
+        ..Limits::default()
+    });
+    let bomb = format!("bomb() {{ bomb | bomb & }}; bomb; exec sleep {}", marker());
+    let began = Instant::now();
+    let args = json!({"action": "run", "command": bomb, "timeout_seconds": 10});
+    let said = ward.call(args).await;
+    println!("{said:?}");
+    assert!(began.elapsed() < Duration::from_secs(40));
+    gone(&bomb).await;
+    let next = ward.works("true").await;
+    assert!(next, "the next command has its processes again");
+}
+
+#[tokio::test]
+async fn more_processes_than_it_may_have() {
+    let ward = Ward::within(Limits {
+        processes: 30,
+        ..Limits::default()
+    });
+    let mark = marker();
+    let said = ward
+        .run(&format!(
+            "for i in $(seq 100); do sleep {mark} & done; wait"
+        ))
+        .await;
+    assert!(
+        !said.as_ref().is_ok_and(|text| text.contains("exit code 0")),
+        "{said:?}"
+    );
+    gone(&mark).await;
+}
+
+#[tokio::test]
+async fn memory_bomb() {
+    let limits = Limits {
+        memory_bytes: 256 << 20,
+        ..Limits::default()
+    };
+    let take = "data = bytearray(400 << 20)\nfor at in range(0, len(data), 4096): data[at] = 1\n";
+    assert!(!Ward::within(limits).python(take).await);
+    assert!(Ward::outside().python(take).await);
+    // Spread over many: each is within its own limit.
+    let many = "import os, time\n\
+        for _ in range(6):\n\
+        \x20   if os.fork() == 0: break\n\
+        data = bytearray(90 << 20)\n\
+        for at in range(0, len(data), 4096): data[at] = 1\n\
+        time.sleep(20)\n";
+    let ward = Ward::within(limits);
+    std::fs::write(ward.workspace().join("many.py"), many).unwrap();
+    let said = ward.run("python3 many.py").await.unwrap_err();
+    assert!(said.contains("memory"), "{said}");
+}
+
+#[tokio::test]
+async fn files_that_fill_the_disk() {
+    let ward = Ward::within(Limits {
+        workspace: WorkspaceLimits {
+            bytes: 64 << 20,
+            entries: 500,
+        },
+        ..Limits::default()
+    });
+    for (fills, told) in [
+        // Each is within its own limit.
+        (
+            "for i in $(seq 1000); do head -c 16000000 /dev/urandom > $i; done",
+            "64 MB",
+        ),
+        (
+            "for i in $(seq 1000); do head -c 16000000 /dev/urandom > $TMPDIR/$i; done",
+            "64 MB",
+        ),
+        // No name shows them.
+        (
+            "python3 -c 'import os, time\nfiles = []\nfor i in range(1000):\n    f = open(str(i), \"wb\"); os.unlink(str(i)); f.write(os.urandom(16000000)); f.flush(); files.append(f)'",
+            "64 MB",
+        ),
+        (
+            "mkdir many; i=0; while :; do i=$((i+1)); : > many/$i; done",
+            "500 files",
+        ),
+    ] {
+        let said = ward.run(fills).await.unwrap_err();
+        assert!(said.contains(told), "{fills}: {said}");
+        // Nor is it in the way of who makes room again.
+        assert!(
+            ward.works("rm -rf ./* $TMPDIR/*; sleep 1.5").await,
+            "{fills}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn many_commands_of_one_session() {
+    let ward = Ward::together(Sum {
+        memory_bytes: 300 << 20,
+        processes: 1000,
+    });
+    let mark = marker();
+    let takes = format!(
+        "import sys, time\ndata = bytearray(90 << 20)\nfor at in range(0, len(data), 4096): data[at] = 1\ntime.sleep(60)\n# {mark}"
+    );
+    std::fs::write(ward.workspace().join("takes.py"), takes).unwrap();
+    let background = json!({"action": "run", "command": "python3 takes.py", "background": true});
+    for _ in 0..5 {
+        ward.call(background.clone()).await.unwrap();
+    }
+    // As many as fit stay, the others are told why they had to go.
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let said = ward.call(json!({"action": "list"})).await.unwrap();
+        if said
+            .matches("used more than their 300 MB of memory together")
+            .count()
+            >= 2
+        {
+            assert!(said.contains("[running for"), "{said}");
+            break;
+        }
+        assert!(Instant::now() < until, "{said}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn endless_output() {
+    let ward = Ward::inside();
+    let mark = marker();
+    let said = ward.run(&format!("yes {mark}")).await.unwrap_err();
+    assert!(
+        said.contains("it wrote more than 8.0 MiB and was ended"),
+        "{said}"
+    );
+    assert!(said.len() < 64 * 1024);
+    gone(&mark).await;
+    let kept = std::fs::read_dir(ward.workspace().join(".terminal"))
+        .unwrap()
+        .count();
+    assert_eq!(kept, 1, "the whole output is in a file");
+}
+
+#[tokio::test]
+async fn endless_file() {
+    let ward = Ward::within(Limits {
+        file_bytes: 1 << 20,
+        ..Limits::default()
+    });
+    assert!(!ward.works("head -c 3000000 /dev/zero > big").await);
+    let size = std::fs::metadata(ward.workspace().join("big"))
+        .unwrap()
+        .len();
+    assert!(size <= 1 << 20, "{size}");
+}
+
+#[tokio::test]
+async fn children_that_outlive_it() {
+    let ward = Ward::inside();
+    for command in [
+        "sleep MARK & disown",
+        "nohup sleep MARK >/dev/null 2>&1 &",
+        "setsid sleep MARK >/dev/null 2>&1 &",
+        "(setsid sh -c 'sleep MARK & sleep MARK' >/dev/null 2>&1 &)",
+        "python3 -c \"import os,time\nif os.fork()==0:\n  os.setsid()\n  if os.fork()==0: os.execvp('sleep',['sleep','MARK'])\n  os._exit(0)\ntime.sleep(0.3)\"",
+    ] {
+        let mark = marker();
+        let command = command.replace("MARK", &mark);
+        let began = Instant::now();
+        let said = ward.run(&command).await.unwrap();
+        assert!(said.contains("exit code 0"), "{command}: {said}");
+        assert!(began.elapsed() < Duration::from_secs(20), "{command}");
+        assert!(!runs(&mark), "{command}");
+    }
+    // A shell that nobody watches over leaves them.
+    let mark = marker();
+    let command = format!("setsid sleep {mark} >/dev/null 2>&1 &");
+    let plain = Command::new("sh").args(["-c", &command]).status();
+    assert!(plain.unwrap().success());
+    begun(&mark).await;
+    for pid in processes_with(&mark) {
+        let ended = Command::new("kill").arg(pid.to_string()).status();
+        assert!(ended.unwrap().success());
+    }
+}
+
+#[tokio::test]
+async fn children_of_a_call_that_is_dropped() {
+    let ward = Ward::inside();
+    let mark = marker();
+    let command = format!("setsid sleep {mark} & sleep {mark}");
+    let args = json!({"action": "run", "command": command});
+    let (terminal, context) = (ward.terminal.clone(), ward.context());
+    let call = tokio::spawn(async move { terminal.call(args, context).await });
+    begun(&mark).await;
+    call.abort();
+    gone(&mark).await;
+}
+
+#[tokio::test]
+async fn children_after_the_time_limit() {
+    let ward = Ward::inside();
+    let mark = marker();
+    let command = format!("echo said; setsid sleep {mark} & trap '' TERM INT; sleep {mark}");
+    let args = json!({"action": "run", "command": command, "timeout_seconds": 3});
+    let said = ward.call(args).await.unwrap_err();
+    assert!(
+        said.starts_with("said\n[it did not end within 3 s and was ended"),
+        "{said}"
+    );
+    assert!(!runs(&mark), "they are gone before the result is told");
+}

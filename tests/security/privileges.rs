@@ -1,0 +1,226 @@
+//! Whom commands run as, what is done where they cannot be held, and the same for documents.
+
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use navi_actors::protocol::tool::Effect;
+use navi_actors::tools::Tool as _;
+use navi_actors::tools::sandbox::Limits;
+use navi_actors::tools::terminal::Allowed;
+use serde_json::json;
+
+use super::ward::Ward;
+use crate::fake_model::FakeModel;
+use crate::processes::is_root;
+use crate::server::{House, program};
+
+#[tokio::test]
+async fn running_as_root() {
+    let said = Ward::inside()
+        .run("id -u; id -G; cat /proc/self/status")
+        .await
+        .unwrap();
+    assert!(!said.starts_with("0\n"), "{said}");
+    if !is_root() {
+        return;
+    }
+    assert!(said.starts_with("65534\n65534\n"), "{said}");
+    let ward = Ward::inside();
+    std::fs::write(ward.workspace().join("ours"), "made by the service").unwrap();
+    assert!(
+        ward.works("echo more >> ours && rm ours && touch theirs")
+            .await
+    );
+    let owner = std::fs::metadata(ward.workspace().join("theirs"))
+        .unwrap()
+        .uid();
+    assert_eq!(owner, 65534);
+    assert!(!ward.works("su -c true").await);
+    assert!(!ward.works("chown 0 theirs").await);
+}
+
+#[tokio::test]
+async fn as_root_without_a_user_every_command_asks_and_says_why() {
+    if !is_root() {
+        return;
+    }
+    let ward = Ward::new(Allowed::Any, Limits::default(), Some("none".to_owned()));
+    let args = json!({"action": "run", "command": "id -u"});
+    assert_eq!(ward.terminal.effect(&args), Effect::Host);
+    let proposal = ward
+        .terminal
+        .proposal(&args, &ward.context())
+        .await
+        .unwrap();
+    assert_eq!(proposal.rule, None);
+    let why = &proposal.details.last().unwrap().text;
+    assert!(why.contains("NAVI_SANDBOX_USER"), "{why}");
+    // Allowed, it has what there is: no rights but a user's, no network, no files outside.
+    assert!(!ward.works("ls /root").await);
+    assert!(!ward.works("chown 1 .").await);
+    assert!(!ward.python("import socket; socket.socket()").await);
+}
+
+/// The whole way: the mode that does everything unasked does not do this.
+#[tokio::test]
+async fn as_root_without_a_user_and_in_the_mode_auto() {
+    if !is_root() {
+        return;
+    }
+    let model = FakeModel::start();
+    let variables = [
+        ("OLLAMA_HOST", model.url()),
+        ("NAVI_SANDBOX_USER", "none".to_owned()),
+        ("NAVI_CONSENT_MODE", "auto".to_owned()),
+    ];
+    let variables: Vec<_> = variables
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    let server = House::new(&variables).start();
+    let session = server.new_session().await;
+    let mut tab = server.tab(&session, None).await;
+    tab.send(&json!({"type": "message", "content": "use the tool: terminal {\"action\": \"run\", \"command\": \"touch done\"}"}))
+        .await;
+    let request = tab.next_of("approval_requested").await;
+    let reason = request["request"]["reason"].as_str().unwrap();
+    assert!(reason.contains("nothing holds this command"), "{reason}");
+    let no = json!({"type": "approve", "approval_id": request["approval_id"], "decision": "deny"});
+    tab.send(&no).await;
+    tab.next_of("stream_end").await;
+    let workspace = server
+        .house()
+        .data_dir()
+        .join("session_files")
+        .join(&session);
+    assert!(!workspace.join("done").exists());
+}
+
+/// What parses a document holds nothing but the document: no file, no network, no program.
+#[test]
+fn a_document_that_takes_its_reader_over() {
+    let mut reader = Command::new(program())
+        .args(["read-document", "application/pdf"])
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let status = format!("/proc/{}/status", reader.id());
+    let field = |name: &str| {
+        let status = std::fs::read_to_string(&status).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap().trim().to_owned()
+    };
+    let until = Instant::now() + Duration::from_secs(30);
+    while field("Seccomp:") != "2" {
+        assert!(Instant::now() < until, "it is held by nothing");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(field("NoNewPrivs:"), "1");
+    assert_eq!(field("CapEff:"), "0000000000000000");
+    if is_root() {
+        // Whoever has no right to say so keeps a bound that bounds nothing they have.
+        assert_eq!(field("CapBnd:"), "0000000000000000");
+    }
+    let users = field("Uid:");
+    assert!(!users.split_whitespace().any(|uid| uid == "0"), "{users}");
+    reader.kill().unwrap();
+    reader.wait().unwrap();
+
+    // The same seal on a thread of ours: what it could not do then.
+    let tried = std::thread::spawn(|| {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        navi_actors::tools::sandbox::seal().unwrap();
+        [
+            std::fs::read("/etc/passwd").is_ok(),
+            std::fs::write(dir.path().join("new"), "x").is_ok(),
+            std::net::TcpStream::connect(at).is_ok(),
+            Command::new("/bin/true").status().is_ok(),
+        ]
+    });
+    assert_eq!(tried.join().unwrap(), [false; 4]);
+}
+
+/// The attacks of these modules once more: as a user that is no root, and as root without
+/// namespaces.
+#[test]
+fn by_whomever_and_whatever_they_are_held() {
+    if !is_root() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let copy = |from: &Path, name: &str| {
+        let to = place.path().join(name);
+        std::fs::copy(from, &to).unwrap();
+        to
+    };
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let tests = copy(&std::env::current_exe().unwrap(), "tests");
+    let navi = copy(&program(), "navi");
+    let run = |uid: u32, variables: &[(&str, &str)]| {
+        let done = Command::new(&tests)
+            .args([
+                "security::sandbox",
+                "security::limits",
+                "security::privileges",
+                "security::commands",
+                "security::user_tools",
+                "--skip",
+                "by_whomever",
+            ])
+            .args(["--test-threads", "4"])
+            .env("NAVI_TEST_PROGRAM", &navi)
+            .env("TMPDIR", place.path())
+            .env("HOME", place.path())
+            .envs(variables.iter().copied())
+            .current_dir(place.path())
+            .uid(uid)
+            .gid(uid)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(done.status.success(), "{uid} {variables:?}: {said}");
+        assert!(said.contains(" passed; 0 failed"), "{said}");
+    };
+    run(65_534, &[]);
+    run(0, &[("FAILPOINT_NO_NAMESPACES", "1")]);
+}
+
+#[tokio::test]
+async fn as_root_commands_run_as_nobody_by_themselves() {
+    if !is_root() {
+        return;
+    }
+    let ward = Ward::new(Allowed::Any, Limits::default(), None);
+    let args = json!({"action": "run", "command": "id -u"});
+    assert_eq!(ward.terminal.effect(&args), Effect::Write);
+    let said = ward.call(args).await.unwrap();
+    assert!(said.starts_with("65534\n"), "{said}");
+}
+
+#[tokio::test]
+async fn without_landlock_there_is_no_sandbox_and_doctor_says_so() {
+    let user = if is_root() { "nobody" } else { "" };
+    let house = House::new(&[("FAILPOINT_NO_LANDLOCK", "1"), ("NAVI_SANDBOX_USER", user)]);
+    let said = house.run(&["doctor"]);
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(
+        said.contains("each command is asked about: the kernel has no Landlock"),
+        "{said}"
+    );
+    let refused = house.run(&["sandbox", "--", "true"]);
+    assert!(!refused.status.success());
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        why.contains("there is no sandbox here: the kernel has no Landlock"),
+        "{why}"
+    );
+}
