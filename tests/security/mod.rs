@@ -6,6 +6,7 @@
 mod commands;
 mod consent;
 mod doors;
+mod evening;
 mod extensions;
 mod fetch;
 mod limits;
