@@ -11,12 +11,15 @@ use crate::protocol::chat::{ChatMessage, ChatRequest};
 use super::models::Flavour;
 
 /// Fields that only make an answer better: a server that refuses one is asked without it.
-const DISPENSABLE: [&str; 5] = [
+const DISPENSABLE: [&str; 8] = [
     "stream_options",
     "temperature",
     "reasoning_effort",
     "chat_template_kwargs",
     "return_progress",
+    "enable_thinking",
+    "thinking",
+    "reasoning",
 ];
 
 /// The same request always becomes the same bytes: the backend's prefix cache lives on it.
@@ -58,12 +61,45 @@ pub(super) fn body(request: &ChatRequest, flavour: Flavour, base: &Url) -> Map<S
             body.insert("chat_template_kwargs".to_owned(), thinking(request.think));
         }
         Flavour::Plain => {
-            if let Some(effort) = reasoning_effort(&request.model, request.think) {
+            if let Some((field, value)) = hosted_thinking(request, base) {
+                body.insert(field.to_owned(), value);
+            } else if let Some(effort) = reasoning_effort(&request.model, request.think) {
                 body.insert("reasoning_effort".to_owned(), effort.into());
             }
         }
     }
     body
+}
+
+/// How a hosted service that has a switch of its own is told whether to think
+/// (api-docs.deepseek.com/guides/thinking_mode, docs.z.ai, openrouter.ai/docs/use-cases/reasoning-tokens,
+/// alibabacloud.com/help/model-studio/deep-thinking, docs.siliconflow.com).
+fn hosted_thinking(request: &ChatRequest, base: &Url) -> Option<(&'static str, Value)> {
+    let host = base.host_str()?;
+    let of = |domain: &str| {
+        host.strip_suffix(domain)
+            .is_some_and(|name| name.is_empty() || name.ends_with('.'))
+    };
+    if of("deepseek.com") {
+        // While it thinks it refuses calls without the reasoning that led to them, which is
+        // not sent back.
+        let think = request.think && request.tools.is_empty();
+        Some(("thinking", switch(think)))
+    } else if of("z.ai") || of("bigmodel.cn") {
+        Some(("thinking", switch(request.think)))
+    } else if of("openrouter.ai") {
+        Some(("reasoning", json!({ "enabled": request.think })))
+    } else if of("aliyuncs.com") || of("siliconflow.cn") || of("siliconflow.com") {
+        // Whole answers are given only without it.
+        let think = request.think && request.streamed;
+        Some(("enable_thinking", think.into()))
+    } else {
+        None
+    }
+}
+
+fn switch(think: bool) -> Value {
+    json!({ "type": if think { "enabled" } else { "disabled" } })
 }
 
 /// How much a model that reasons is to do so; none for one that is not known to

@@ -6,7 +6,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use wiremock::matchers::{header, method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
@@ -49,6 +49,41 @@ fn the_request_is_what_the_api_takes() {
     let body = request::body(&full_request(), Flavour::Plain, &hosted);
     assert_eq!(body["max_completion_tokens"], json!(50));
     assert_eq!(body.get("max_tokens"), None);
+}
+
+#[test]
+fn a_hosted_service_is_told_by_its_own_switch_whether_to_think() {
+    let asked = |think| crate::protocol::chat::ChatRequest {
+        think,
+        ..request("Hi")
+    };
+    for (base, on, off) in [
+        (
+            "https://api.deepseek.com/v1",
+            json!({"thinking": {"type": "enabled"}}),
+            json!({"thinking": {"type": "disabled"}}),
+        ),
+        (
+            "https://openrouter.ai/api/v1",
+            json!({"reasoning": {"enabled": true}}),
+            json!({"reasoning": {"enabled": false}}),
+        ),
+        (
+            "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+            json!({"enable_thinking": true}),
+            json!({"enable_thinking": false}),
+        ),
+        ("https://notdeepseek.com/v1", json!({}), json!({})),
+    ] {
+        for (think, wanted) in [(true, on), (false, off)] {
+            let url = Url::parse(base).unwrap();
+            let mut body = request::body(&asked(think), Flavour::Plain, &url);
+            body.retain(|field, _| {
+                ["thinking", "reasoning", "enable_thinking"].contains(&field.as_str())
+            });
+            assert_eq!(Value::from(body), wanted, "{base}");
+        }
+    }
 }
 
 #[test]
