@@ -54,8 +54,10 @@ pub fn with_settings(
     keep_to_itself();
     // Fails only where a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    #[cfg(feature = "failpoints")]
-    let _faults = navi_actors::faults::arm().map_err(anyhow::Error::msg)?;
+    let _faults = cfg!(feature = "failpoints")
+        .then(navi_actors::faults::arm)
+        .transpose()
+        .map_err(anyhow::Error::msg)?;
     let loaded = settings::load(overrides, &std::env::vars_os().collect())?;
     telemetry::start(match (logs, loaded.settings.log_level) {
         (Logs::Warnings, Level::INFO) => Level::WARN,

@@ -1,4 +1,4 @@
-//! Faults on demand, for tests of whole processes. Only in a build with `failpoints`.
+//! Faults on demand, for tests of whole processes. Armed only in a build with `failpoints`.
 //!
 //! `FAILPOINTS` arms fail points as the `fail` crate reads it (`run::step=3*off->panic`).
 //! `NAVI_KILL_AT=POINT:N` ends the process, as `kill -9` does, when it comes to the point for

@@ -7,7 +7,6 @@ pub mod documents;
 pub mod domain;
 pub mod engine;
 pub mod extensions;
-#[cfg(feature = "failpoints")]
 pub mod faults;
 pub mod feed;
 pub mod files;

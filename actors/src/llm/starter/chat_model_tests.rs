@@ -167,6 +167,10 @@ fn with_tools_text_stays_text_and_what_the_mark_begins_is_a_call() {
     });
     let (mut calls, mut texts) = (0, 0);
     for seed in 0..40 {
+        // Each seed costs a second: as many as show both.
+        if calls > 0 && texts > 0 {
+            break;
+        }
         let mut asked = request("Light!");
         asked.temperature = 1.5;
         // A token here is a byte.

@@ -341,8 +341,7 @@ fn overlap(private: &[PathBuf], readable: &[PathBuf]) -> Option<(PathBuf, PathBu
 #[cfg(target_os = "linux")]
 fn landlock_version() -> Option<u32> {
     // A kernel without Landlock, for the tests of what is done then. Not in a release build.
-    #[cfg(feature = "failpoints")]
-    if std::env::var_os("FAILPOINT_NO_LANDLOCK").is_some() {
+    if cfg!(feature = "failpoints") && std::env::var_os("FAILPOINT_NO_LANDLOCK").is_some() {
         return None;
     }
     confine::landlock_version()
