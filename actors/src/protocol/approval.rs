@@ -42,6 +42,27 @@ pub struct Detail {
     pub text: String,
 }
 
+impl Detail {
+    /// A value.
+    #[must_use]
+    pub fn text(label: &str, text: impl Into<String>) -> Self {
+        Self {
+            label: label.to_owned(),
+            kind: DetailKind::Text,
+            text: text.into(),
+        }
+    }
+
+    /// Exactly what would be run or sent.
+    #[must_use]
+    pub fn code(label: &str, code: impl Into<String>) -> Self {
+        Self {
+            kind: DetailKind::Code,
+            ..Self::text(label, code)
+        }
+    }
+}
+
 /// What a person is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalRequest {

@@ -15,7 +15,7 @@ use super::{
     Proposal, SaveFact, SavedByTool, Tool, ToolContext, ToolError, ToolOutput, ToolResult,
 };
 use crate::domain::memory::{CATEGORIES, FactName, UNCONFIRMED, is_confirmed, search, value};
-use crate::protocol::approval::{Detail, DetailKind};
+use crate::protocol::approval::Detail;
 use crate::protocol::memory::Fact;
 use crate::protocol::tool::{Effect, ToolSpec};
 
@@ -226,11 +226,7 @@ impl Tool for MemoryForget {
         let known = known.ok_or_else(|| unknown(&name))?;
         Ok(Proposal {
             summary: format!("forget {name}"),
-            details: vec![Detail {
-                label: "what is remembered".to_owned(),
-                kind: DetailKind::Text,
-                text: known.value.clone(),
-            }],
+            details: vec![Detail::text("what is remembered", &known.value)],
             // Each is for the user to decide.
             rule: None,
             binding: known.value.clone(),

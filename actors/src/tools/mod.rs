@@ -45,7 +45,7 @@ use crate::domain::memory::FactName;
 use crate::domain::planning::AgentInfo;
 use crate::domain::scratchpad::ScratchpadCommand;
 use crate::domain::todo::TodoCommand;
-use crate::protocol::approval::{Detail, DetailKind};
+use crate::protocol::approval::Detail;
 use crate::protocol::ids::{CallId, RunId, SessionId, UserId};
 use crate::protocol::memory::Fact;
 use crate::protocol::profile::Profile;
@@ -213,11 +213,10 @@ impl Proposal {
     pub fn of_arguments(tool: &str, args: &Value) -> Self {
         Self {
             summary: format!("call {tool}"),
-            details: vec![Detail {
-                label: "arguments".to_owned(),
-                kind: DetailKind::Code,
-                text: serde_json::to_string_pretty(args).unwrap_or_default(),
-            }],
+            details: vec![Detail::code(
+                "arguments",
+                serde_json::to_string_pretty(args).unwrap_or_default(),
+            )],
             rule: Some(RuleSubject {
                 key: String::new(),
                 words: format!("any call of {tool}"),

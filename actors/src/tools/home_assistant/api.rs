@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
+use reqwest::Url;
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION};
-use reqwest::{Method, Url};
 use serde_json::Value;
 
 use super::HomeAssistantConfig;
 use crate::tools::ToolError;
 use crate::tools::net::grants::Grants;
 use crate::tools::net::guard::Guard;
-use crate::tools::net::{body, send};
+use crate::tools::net::{NetError, body, send};
 use crate::tools::output::shortened;
 
 const LIMIT: Duration = Duration::from_secs(25);
@@ -27,27 +27,22 @@ pub(super) struct Api {
 }
 
 /// Why there is no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ApiError {
-    /// There is no such thing.
+    #[error(
+        "Home Assistant has no such thing (404); the owner should look at HOME_ASSISTANT_URL if nothing is found"
+    )]
     NotFound,
-    /// It refused the request, and said this.
+    /// With what the server said.
+    #[error("Home Assistant refused the request: {0}")]
     BadRequest(String),
-    Other(ToolError),
+    #[error("{0}")]
+    Other(String),
 }
 
 impl From<ApiError> for ToolError {
     fn from(error: ApiError) -> Self {
-        match error {
-            ApiError::NotFound => Self(
-                "Home Assistant has no such thing (404); the owner should look at HOME_ASSISTANT_URL if nothing is found"
-                    .to_owned(),
-            ),
-            ApiError::BadRequest(message) => {
-                Self(format!("Home Assistant refused the request: {message}"))
-            }
-            ApiError::Other(error) => error,
-        }
+        Self(error.to_string())
     }
 }
 
@@ -70,90 +65,66 @@ impl Api {
     }
 
     pub(super) async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, ApiError> {
-        self.ask(Method::GET, path, query, None).await
+        self.ask(path, query, None).await
     }
 
-    pub(super) async fn post(
+    /// Asks for something; with a body, for something to be done.
+    pub(super) async fn ask(
         &self,
-        path: &str,
-        query: &[(&str, &str)],
-        body: &Value,
-    ) -> Result<Value, ApiError> {
-        self.ask(Method::POST, path, query, Some(body)).await
-    }
-
-    async fn ask(
-        &self,
-        method: Method,
         path: &str,
         query: &[(&str, &str)],
         body: Option<&Value>,
     ) -> Result<Value, ApiError> {
-        let changes = method == Method::POST;
-        let asked = tokio::time::timeout(LIMIT, self.exchange(method, path, query, body));
-        asked.await.unwrap_or_else(|_| {
+        let exchange = self.exchange(self.url(path, query), body);
+        let asked = tokio::time::timeout(LIMIT, exchange).await;
+        asked.unwrap_or_else(|_| {
             let mut text = format!("Home Assistant did not answer within {} s", LIMIT.as_secs());
-            if changes {
+            if body.is_some() {
                 text.push_str("; it may have done it all the same, so look at the state");
             }
-            Err(ApiError::Other(ToolError(text)))
+            Err(ApiError::Other(text))
         })
     }
 
-    async fn exchange(
-        &self,
-        method: Method,
-        path: &str,
-        query: &[(&str, &str)],
-        body: Option<&Value>,
-    ) -> Result<Value, ApiError> {
-        let other = |text: String| ApiError::Other(ToolError(text));
-        let net = |error: crate::tools::net::NetError| {
-            other(format!(
+    async fn exchange(&self, url: Url, body: Option<&Value>) -> Result<Value, ApiError> {
+        let net = |error: NetError| {
+            ApiError::Other(format!(
                 "Home Assistant: {error}; the owner should look at HOME_ASSISTANT_URL"
             ))
         };
-        let url = self.url(path, query);
         let target = self.guard.admit(&url).await.map_err(net)?;
         let response = send::send(&target, |client| {
-            let mut request = client
-                .request(method, url)
+            let request = match body {
+                None => client.get(url),
+                Some(body) => client.post(url).json(body),
+            };
+            request
                 .header(AUTHORIZATION, self.config.token.header("Bearer "))
-                .header(ACCEPT_ENCODING, body::ACCEPTED);
-            if let Some(body) = body {
-                request = request.json(body);
-            }
-            request.build()
-        })
-        .await
-        .map_err(net)?;
+                .header(ACCEPT_ENCODING, body::ACCEPTED)
+                .build()
+        });
+        let response = response.await.map_err(net)?;
         let status = response.status();
-        let bytes = body::read(response, &target.host(), MAX_BYTES)
-            .await
-            .map_err(net)?;
-        match status.as_u16() {
-            200 | 201 => serde_json::from_slice(&bytes).map_err(|_| {
-                other("Home Assistant sent something that is no JSON; the owner should look at HOME_ASSISTANT_URL".to_owned())
-            }),
-            400 => Err(ApiError::BadRequest(said(&bytes))),
-            401 | 403 => Err(other(
-                "Home Assistant refuses the token; the owner makes a new one on the profile page there, and sets HOME_ASSISTANT_TOKEN"
-                    .to_owned(),
-            )),
-            404 => Err(ApiError::NotFound),
-            405 => Err(other(
-                "what answers at HOME_ASSISTANT_URL takes no such request (405); it may be no Home Assistant"
-                    .to_owned(),
-            )),
-            300..=399 => Err(other(format!(
+        let bytes = body::read(response, &target.host(), MAX_BYTES).await;
+        let bytes = bytes.map_err(net)?;
+        Err(ApiError::Other(match status.as_u16() {
+            200 | 201 => match serde_json::from_slice(&bytes) {
+                Ok(answer) => return Ok(answer),
+                Err(_) => "Home Assistant sent something that is no JSON; the owner should look at HOME_ASSISTANT_URL".to_owned(),
+            },
+            400 => return Err(ApiError::BadRequest(said(&bytes))),
+            401 | 403 => "Home Assistant refuses the token; the owner makes a new one on the profile page there, and sets HOME_ASSISTANT_TOKEN".to_owned(),
+            404 => return Err(ApiError::NotFound),
+            405 => "what answers at HOME_ASSISTANT_URL takes no such request (405); it may be no Home Assistant".to_owned(),
+            300..=399 => format!(
                 "Home Assistant answered {status}, a redirect; the owner should set HOME_ASSISTANT_URL to where it leads"
-            ))),
-            500.. => Err(other(format!(
+            ),
+            500.. => format!(
                 "Home Assistant failed ({status}): {}; its log says more",
                 said(&bytes)
-            ))),
-            _ => Err(other(format!("Home Assistant answered {status}: {}", said(&bytes)))),
-        }
+            ),
+            _ => format!("Home Assistant answered {status}: {}", said(&bytes)),
+        }))
     }
 
     fn url(&self, path: &str, query: &[(&str, &str)]) -> Url {
@@ -162,14 +133,12 @@ impl Api {
         let base = url.path().trim_end_matches('/').to_owned();
         let base = base.strip_suffix("/api").unwrap_or(&base);
         url.set_path(&format!("{base}/api/{path}"));
-        if !query.is_empty() {
+        for (name, value) in query {
             let mut pairs = url.query_pairs_mut();
-            for (name, value) in query {
-                if value.is_empty() {
-                    pairs.append_key_only(name);
-                } else {
-                    pairs.append_pair(name, value);
-                }
+            if value.is_empty() {
+                pairs.append_key_only(name);
+            } else {
+                pairs.append_pair(name, value);
             }
         }
         url

@@ -1,5 +1,7 @@
 //! Arguments, checked before anybody is asked or anything is sent.
 
+use std::fmt;
+
 use serde_json::{Value, json};
 
 use super::HomeAssistantArgs;
@@ -7,8 +9,8 @@ use crate::tools::ToolError;
 use crate::tools::output::shortened;
 
 /// As far back as a history goes, in hours.
-const MAX_HOURS: u64 = 168;
-const DEFAULT_HOURS: u64 = 24;
+const MAX_HOURS: u8 = 168;
+const DEFAULT_HOURS: u8 = 24;
 /// As many entities as one call is for.
 const MAX_ENTITIES: usize = 50;
 
@@ -27,28 +29,32 @@ const REPEATABLE: [&str; 9] = [
     "vacuum",
 ];
 
-/// `domain.name`, as Home Assistant writes its ids.
+/// `domain.name`, as Home Assistant writes the ids of entities and of services.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct EntityId(String);
+pub(super) struct Id(String);
 
 /// A service call that may be sent.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Call {
-    pub(super) domain: String,
-    pub(super) name: String,
+    pub(super) service: Id,
     /// The request's body.
     pub(super) body: Value,
 }
 
-impl EntityId {
-    pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
-        match pair(text) {
-            Some((domain, name)) => Ok(Self(format!("{domain}.{name}"))),
-            None => Err(ToolError(format!(
+impl Id {
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim().to_ascii_lowercase();
+        let (domain, name) = text.split_once('.')?;
+        (is_slug(domain) && is_slug(name)).then_some(Self(text))
+    }
+
+    pub(super) fn of_entity(text: &str) -> Result<Self, ToolError> {
+        Self::parse(text).ok_or_else(|| {
+            ToolError(format!(
                 "`{}` is no entity id; one looks like light.kitchen, and states shows them",
                 shortened(text, 60)
-            ))),
-        }
+            ))
+        })
     }
 
     pub(super) fn as_str(&self) -> &str {
@@ -58,37 +64,39 @@ impl EntityId {
     pub(super) fn domain(&self) -> &str {
         self.0.split('.').next().unwrap_or_default()
     }
+
+    pub(super) fn name(&self) -> &str {
+        self.0.split('.').nth(1).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 impl Call {
     pub(super) fn of(args: HomeAssistantArgs) -> Result<Self, ToolError> {
-        let wrong = || {
+        let service = args.service.and_then(|service| match args.domain {
+            // Models also write the two halves apart.
+            Some(domain) if !service.contains('.') => Id::parse(&format!("{domain}.{service}")),
+            _ => Id::parse(&service),
+        });
+        let service = service.ok_or_else(|| {
             ToolError(
                 r#"call_service needs a service, for example {"action":"call_service","service":"light.turn_on","entity_id":"light.kitchen"}"#
                     .to_owned(),
             )
-        };
-        let service = args.service.ok_or_else(wrong)?;
-        // Models also write the two halves apart.
-        let whole = match (&args.domain, service.contains('.')) {
-            (Some(domain), false) => format!("{domain}.{service}"),
-            _ => service,
-        };
-        let (domain, name) = pair(&whole).ok_or_else(wrong)?;
+        })?;
         let mut body = args.data.unwrap_or_default();
         if let Some(ids) = args.entity_id {
             body.insert("entity_id".to_owned(), entities(&ids)?);
         }
         Ok(Self {
-            domain,
-            name,
+            service,
             body: Value::Object(body),
         })
-    }
-
-    /// `domain.name`.
-    pub(super) fn service(&self) -> String {
-        format!("{}.{}", self.domain, self.name)
     }
 
     /// What a person is asked.
@@ -101,12 +109,12 @@ impl Call {
             }
             _ => String::new(),
         };
-        format!("call {}{of} in the smart home", self.service())
+        format!("call {}{of} in the smart home", self.service)
     }
 
     /// Whether "always" may be said of it.
     pub(super) fn is_repeatable(&self) -> bool {
-        REPEATABLE.contains(&self.domain.as_str())
+        REPEATABLE.contains(&self.service.domain())
     }
 }
 
@@ -114,12 +122,12 @@ impl Call {
 fn entities(text: &str) -> Result<Value, ToolError> {
     let ids = text
         .split(',')
-        .map(EntityId::parse)
+        .map(Id::of_entity)
         .collect::<Result<Vec<_>, _>>()?;
     match ids.as_slice() {
         [one] => Ok(json!(one.as_str())),
         many if many.len() <= MAX_ENTITIES => {
-            Ok(json!(many.iter().map(EntityId::as_str).collect::<Vec<_>>()))
+            Ok(json!(many.iter().map(Id::as_str).collect::<Vec<_>>()))
         }
         _ => Err(ToolError(format!(
             "more than {MAX_ENTITIES} entities in one call; name an area or a group instead"
@@ -127,12 +135,10 @@ fn entities(text: &str) -> Result<Value, ToolError> {
     }
 }
 
-pub(super) fn history_hours(hours: Option<u64>) -> Result<u64, ToolError> {
-    let hours = hours.unwrap_or(DEFAULT_HOURS);
-    if (1..=MAX_HOURS).contains(&hours) {
-        Ok(hours)
-    } else {
-        Err(ToolError(format!("hours must be from 1 to {MAX_HOURS}")))
+pub(super) fn history_hours(hours: Option<u64>) -> Result<u8, ToolError> {
+    match hours.map_or(Ok(DEFAULT_HOURS), u8::try_from) {
+        Ok(hours @ 1..=MAX_HOURS) => Ok(hours),
+        _ => Err(ToolError(format!("hours must be from 1 to {MAX_HOURS}"))),
     }
 }
 
@@ -147,12 +153,6 @@ pub(super) fn domain(text: &str) -> Result<String, ToolError> {
             shortened(text, 60)
         )))
     }
-}
-
-fn pair(text: &str) -> Option<(String, String)> {
-    let text = text.trim().to_ascii_lowercase();
-    let (domain, name) = text.split_once('.')?;
-    (is_slug(domain) && is_slug(name)).then(|| (domain.to_owned(), name.to_owned()))
 }
 
 fn is_slug(text: &str) -> bool {

@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::Value;
 
 use super::api::Api;
-use super::ask::EntityId;
+use super::ask::Id;
 use super::states;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, shortened};
@@ -15,9 +15,9 @@ use crate::tools::output::{counted, shortened};
 const SHOWN: usize = 80;
 
 /// The changes of the last hours, and for numbers their range.
-pub(super) async fn of(api: &Api, id: &EntityId, hours: u64) -> Result<String, ToolError> {
+pub(super) async fn of(api: &Api, id: &Id, hours: u8) -> Result<String, ToolError> {
     let end = Utc::now();
-    let begin = end - TimeDelta::hours(i64::try_from(hours).unwrap_or(i64::MAX).min(24 * 365));
+    let begin = end - TimeDelta::hours(hours.into());
     let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
     let query = [
         ("filter_entity_id", id.as_str()),
@@ -33,16 +33,15 @@ pub(super) async fn of(api: &Api, id: &EntityId, hours: u64) -> Result<String, T
         // An entity that is not there has no history either.
         states::one(api, id).await?;
         return Ok(format!(
-            "{} has no history in the last {}",
-            id.as_str(),
-            counted(usize::try_from(hours).unwrap_or(usize::MAX), "hour")
+            "{id} has no history in the last {}",
+            counted(hours.into(), "hour")
         ));
     }
     Ok(render(id, changes))
 }
 
-fn render(id: &EntityId, changes: &[Value]) -> String {
-    let mut text = format!("{}, {} (UTC)", id.as_str(), counted(changes.len(), "state"));
+fn render(id: &Id, changes: &[Value]) -> String {
+    let mut text = format!("{id}, {} (UTC)", counted(changes.len(), "state"));
     let numbers: Vec<f64> = changes
         .iter()
         .filter_map(|change| change["state"].as_str()?.parse().ok())

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::api::Api;
-use self::ask::{Call, EntityId, history_hours};
+use self::ask::{Call, Id, history_hours};
 use super::actions::ActionFields;
 use super::net::key::ApiKey;
 use super::schema::schema_of;
@@ -25,7 +25,7 @@ use super::spill::bounded_for;
 use super::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
 };
-use crate::protocol::approval::{Detail, DetailKind};
+use crate::protocol::approval::Detail;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const DESCRIPTION: &str = "Looks at and controls the smart home. First find the exact entity_id \
@@ -103,34 +103,28 @@ impl HomeAssistant {
         }
     }
 
-    async fn answer(&self, api: &Api, args: HomeAssistantArgs) -> Result<String, ToolError> {
-        match args.action {
-            Action::States => match &args.entity_id {
-                Some(id) => states::one(api, &EntityId::parse(id)?).await,
-                None => {
-                    let (domain, search) = (args.domain.as_deref(), args.search.as_deref());
-                    states::list(api, domain, search).await
-                }
-            },
-            Action::Services => services::list(api, args.domain.as_deref()).await,
-            Action::CallService => services::call(api, &Call::of(args)?).await,
-            Action::History => {
-                let Some(id) = &args.entity_id else {
-                    return Err(ToolError(
-                        r#"history needs an entity_id, for example {"action":"history","entity_id":"sensor.kitchen_temperature"}"#
-                            .to_owned(),
-                    ));
-                };
-                let hours = history_hours(args.hours)?;
-                history::of(api, &EntityId::parse(id)?, hours).await
-            }
-        }
-    }
-
     fn api(&self) -> Result<&Api, ToolError> {
         self.api
             .as_ref()
             .ok_or_else(|| ToolError(NOT_SET_UP.to_owned()))
+    }
+}
+
+async fn answer(api: &Api, args: HomeAssistantArgs) -> Result<String, ToolError> {
+    let (domain, search) = (args.domain.as_deref(), args.search.as_deref());
+    match (args.action, &args.entity_id) {
+        (Action::States, Some(id)) => states::one(api, &Id::of_entity(id)?).await,
+        (Action::States, None) => states::list(api, domain, search).await,
+        (Action::Services, _) => services::list(api, domain).await,
+        (Action::CallService, _) => services::call(api, &Call::of(args)?).await,
+        (Action::History, Some(id)) => {
+            let hours = history_hours(args.hours)?;
+            history::of(api, &Id::of_entity(id)?, hours).await
+        }
+        (Action::History, None) => Err(ToolError(
+            r#"history needs an entity_id, for example {"action":"history","entity_id":"sensor.kitchen_temperature"}"#
+                .to_owned(),
+        )),
     }
 }
 
@@ -168,14 +162,13 @@ impl Tool for HomeAssistant {
         let call = Call::of(parsed)?;
         Ok(Proposal {
             summary: call.summary(),
-            details: vec![Detail {
-                label: call.service(),
-                kind: DetailKind::Code,
-                text: serde_json::to_string_pretty(&call.body).unwrap_or_default(),
-            }],
+            details: vec![Detail::code(
+                call.service.as_str(),
+                serde_json::to_string_pretty(&call.body).unwrap_or_default(),
+            )],
             rule: call.is_repeatable().then(|| RuleSubject {
-                key: call.service(),
-                words: format!("any call of {}", call.service()),
+                key: call.service.to_string(),
+                words: format!("any call of {}", call.service),
             }),
             binding: api.place(),
         })
@@ -188,14 +181,10 @@ impl Tool for HomeAssistant {
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: HomeAssistantArgs = arguments::read(args)?;
         let api = self.api()?;
-        let text = self.answer(api, args).await;
-        match text {
-            Ok(text) => {
-                let text = bounded_for(api.without_token(&text), &context).await?;
-                Ok(text.into())
-            }
-            Err(error) => Err(ToolError(api.without_token(&error.0))),
-        }
+        let answered = answer(api, args).await;
+        let text = answered.map_err(|error| ToolError(api.without_token(&error.0)))?;
+        let text = bounded_for(api.without_token(&text), &context).await?;
+        Ok(text.into())
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::api::{Api, ApiError};
-use super::ask::{self, Call, EntityId};
+use super::ask::{self, Call, Id};
 use super::states;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, shortened};
@@ -22,16 +22,14 @@ pub(super) async fn list(api: &Api, domain: Option<&str>) -> Result<String, Tool
     let all = api.get("services", &[]).await?;
     let domains = all.as_array().map(Vec::as_slice).unwrap_or_default();
     let name = |entry: &Value| entry["domain"].as_str().unwrap_or_default().to_owned();
-    let mut text = String::new();
     let Some(wanted) = wanted else {
-        for entry in domains {
-            let mut names: Vec<&str> = services(entry).map(|(name, _)| name.as_str()).collect();
-            names.sort_unstable();
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{}: {}", name(entry), names.join(", "));
-        }
-        text.push_str("Call services with a domain to see their fields.");
-        return Ok(text);
+        let lines = domains
+            .iter()
+            .map(|entry| format!("{}: {}\n", name(entry), names(entry)));
+        let lines: String = lines.collect();
+        return Ok(format!(
+            "{lines}Call services with a domain to see their fields."
+        ));
     };
     let Some(entry) = domains.iter().find(|entry| name(entry) == wanted) else {
         let names: Vec<String> = domains.iter().map(name).collect();
@@ -40,28 +38,35 @@ pub(super) async fn list(api: &Api, domain: Option<&str>) -> Result<String, Tool
             shortened(&names.join(", "), 1500)
         )));
     };
-    for (service, about) in services(entry) {
-        let _ = writeln!(text, "{wanted}.{service}{}", described(about));
-    }
-    Ok(text.trim_end().to_owned())
+    let lines: Vec<String> = services(entry)
+        .map(|(service, about)| format!("{wanted}.{service}{}", described(about)))
+        .collect();
+    Ok(lines.join("\n"))
 }
 
 fn services(entry: &Value) -> impl Iterator<Item = (&String, &Value)> {
     entry["services"].as_object().into_iter().flatten()
 }
 
+/// In their order, with commas between.
+fn names(entry: &Value) -> String {
+    let mut names: Vec<&str> = services(entry).map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    names.join(", ")
+}
+
 fn described(about: &Value) -> String {
-    let mut text = String::new();
     let words = [&about["description"], &about["name"]];
-    if let Some(words) = words
-        .iter()
-        .find_map(|w| w.as_str().filter(|w| !w.is_empty()))
-    {
-        let _ = write!(text, ": {}", shortened(words, DESCRIPTION_BYTES));
-    }
-    let mut fields = Vec::new();
-    named_fields(&about["fields"], &mut fields);
+    let words = words
+        .into_iter()
+        .filter_map(Value::as_str)
+        .find(|words| !words.is_empty());
+    let mut text = words.map_or_else(String::new, |words| {
+        format!(": {}", shortened(words, DESCRIPTION_BYTES))
+    });
+    let fields = named_fields(&about["fields"]);
     if !fields.is_empty() {
+        // Writing to a string cannot fail.
         let _ = write!(text, " Fields: {}", fields.join(", "));
     }
     if about["target"].is_object() {
@@ -71,35 +76,27 @@ fn described(about: &Value) -> String {
 }
 
 /// Fields may stand in sections, each with `fields` of its own.
-fn named_fields(fields: &Value, found: &mut Vec<String>) {
-    for (name, about) in fields.as_object().into_iter().flatten() {
-        if found.len() >= FIELDS {
-            return;
-        }
-        match about["fields"].as_object() {
-            Some(inner) => {
-                let names = inner.keys().take(FIELDS - found.len());
-                found.extend(names.map(|name| shortened(name, 60)));
-            }
-            None if about["required"] == true => {
-                found.push(format!("{} (required)", shortened(name, 60)));
-            }
-            None => found.push(shortened(name, 60)),
-        }
-    }
+fn named_fields(fields: &Value) -> Vec<String> {
+    let fields = fields.as_object().into_iter().flatten();
+    let named = fields.flat_map(|(name, about)| match about["fields"].as_object() {
+        Some(inner) => inner.keys().map(|name| shortened(name, 60)).collect(),
+        None if about["required"] == true => vec![format!("{} (required)", shortened(name, 60))],
+        None => vec![shortened(name, 60)],
+    });
+    named.take(FIELDS).collect()
 }
 
 /// Calls a service, and tells what changed by it.
 pub(super) async fn call(api: &Api, call: &Call) -> Result<String, ToolError> {
-    let path = format!("services/{}/{}", call.domain, call.name);
-    let answer = match api.post(&path, &[], &call.body).await {
+    let path = format!("services/{}", call.service.as_str().replace('.', "/"));
+    let mut answer = api.ask(&path, &[], Some(&call.body)).await;
+    if let Err(ApiError::BadRequest(message)) = &answer
+        && wants_response(message)
+    {
         // It refused before it did anything, and says what it wants.
-        Err(ApiError::BadRequest(message)) if wants_response(&message) => {
-            api.post(&path, &[("return_response", "")], &call.body)
-                .await
-        }
-        answer => answer,
-    };
+        let query = [("return_response", "")];
+        answer = api.ask(&path, &query, Some(&call.body)).await;
+    }
     match answer {
         Ok(answer) => told(api, call, &answer).await,
         Err(ApiError::BadRequest(message)) => Err(refused(api, call, &message).await),
@@ -117,13 +114,13 @@ async fn told(api: &Api, call: &Call, answer: &Value) -> Result<String, ToolErro
         .or_else(|| answer["changed_states"].as_array())
         .map(Vec::as_slice)
         .unwrap_or_default();
-    let mut text = format!("called {}", call.service());
+    let mut text = format!("called {}", call.service);
     if changed.is_empty() {
         text.push_str("; no state changed at once");
         // A wrong entity is no error to Home Assistant: it does nothing, and says nothing.
         if let Some(id) = call.body["entity_id"].as_str()
-            && let Ok(id) = EntityId::parse(id)
-            && let Err(ApiError::NotFound) = api.get(&format!("states/{}", id.as_str()), &[]).await
+            && let Ok(id) = Id::of_entity(id)
+            && let Err(ApiError::NotFound) = api.get(&format!("states/{id}"), &[]).await
         {
             return Err(states::missing(api, &id).await);
         }
@@ -144,32 +141,24 @@ async fn told(api: &Api, call: &Call, answer: &Value) -> Result<String, ToolErro
 /// Home Assistant says little of what is wrong with a call: whether the service is there can be
 /// looked up.
 async fn refused(api: &Api, call: &Call, message: &str) -> ToolError {
-    let problem = format!("Home Assistant refused {}: {message}", call.service());
+    let service = &call.service;
+    let problem = format!("Home Assistant refused {service}: {message}");
     let Ok(all) = api.get("services", &[]).await else {
         return ToolError(problem);
     };
-    let domain = all
-        .as_array()
-        .and_then(|all| all.iter().find(|entry| entry["domain"] == call.domain));
-    match domain {
-        None => ToolError(format!(
-            "there is no service {}; services lists those there are",
-            call.service()
-        )),
-        Some(entry) if entry["services"][&call.name].is_null() => {
-            let mut names: Vec<&str> = services(entry).map(|(name, _)| name.as_str()).collect();
-            names.sort_unstable();
-            ToolError(format!(
-                "there is no service {}; {} has {}",
-                call.service(),
-                call.domain,
-                shortened(&names.join(", "), 800)
-            ))
-        }
-        Some(entry) => ToolError(format!(
-            "{problem}; {}{}",
-            call.service(),
-            described(&entry["services"][&call.name])
-        )),
-    }
+    let domain = service.domain();
+    let mut domains = all.as_array().into_iter().flatten();
+    let Some(entry) = domains.find(|entry| entry["domain"] == domain) else {
+        return ToolError(format!(
+            "there is no service {service}; services lists those there are"
+        ));
+    };
+    let mut services = services(entry);
+    ToolError(match services.find(|(name, _)| service.name() == *name) {
+        Some((_, about)) => format!("{problem}; {service}{}", described(about)),
+        None => format!(
+            "there is no service {service}; {domain} has {}",
+            shortened(&names(entry), 800)
+        ),
+    })
 }

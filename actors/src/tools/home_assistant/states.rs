@@ -1,12 +1,11 @@
 //! How the home stands: `GET /api/states`, `GET /api/states/<entity_id>`.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use super::api::{Api, ApiError};
-use super::ask::{self, EntityId};
+use super::ask::{self, Id};
 use crate::tools::ToolError;
 use crate::tools::output::{counted, cut_middle, shortened};
 
@@ -49,20 +48,16 @@ pub(super) async fn list(
             kinds(&all)
         ));
     }
-    let mut text = String::new();
-    for state in found.iter().take(SHOWN) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}", line(state));
-    }
+    let mut lines: Vec<String> = found.iter().take(SHOWN).map(|state| line(state)).collect();
     if found.len() > SHOWN {
-        let _ = writeln!(text, "and {} more; use search", found.len() - SHOWN);
+        lines.push(format!("and {} more; use search", found.len() - SHOWN));
     }
-    Ok(text.trim_end().to_owned())
+    Ok(lines.join("\n"))
 }
 
 /// One entity with all that is known of it.
-pub(super) async fn one(api: &Api, id: &EntityId) -> Result<String, ToolError> {
-    let state = match api.get(&format!("states/{}", id.as_str()), &[]).await {
+pub(super) async fn one(api: &Api, id: &Id) -> Result<String, ToolError> {
+    let state = match api.get(&format!("states/{id}"), &[]).await {
         Err(ApiError::NotFound) => return Err(missing(api, id).await),
         answer => answer?,
     };
@@ -76,8 +71,8 @@ pub(super) async fn one(api: &Api, id: &EntityId) -> Result<String, ToolError> {
 }
 
 /// The error for an entity that is not there, with those whose names are near.
-pub(super) async fn missing(api: &Api, id: &EntityId) -> ToolError {
-    let problem = format!("there is no entity {}", id.as_str());
+pub(super) async fn missing(api: &Api, id: &Id) -> ToolError {
+    let problem = format!("there is no entity {id}");
     let Ok(all) = all(api).await else {
         return ToolError(problem);
     };
@@ -111,13 +106,13 @@ async fn all(api: &Api) -> Result<Vec<Value>, ToolError> {
 
 /// An entity on a line: its id, its state with its unit, its name.
 pub(super) fn line(state: &Value) -> String {
-    let unit = state["attributes"]["unit_of_measurement"].as_str();
-    let unit = unit.map(|unit| format!(" {unit}")).unwrap_or_default();
-    let name = name(state);
-    let name = if name.is_empty() {
-        String::new()
-    } else {
-        format!(" ({name})")
+    let unit = match state["attributes"]["unit_of_measurement"].as_str() {
+        Some(unit) => format!(" {unit}"),
+        None => String::new(),
+    };
+    let name = match name(state) {
+        "" => String::new(),
+        name => format!(" ({name})"),
     };
     let value = state["state"].as_str().unwrap_or("unknown");
     shortened(&format!("{}: {value}{unit}{name}", id(state)), 300)
