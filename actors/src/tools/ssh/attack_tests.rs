@@ -44,7 +44,7 @@ fn tool(dir: &std::path::Path, port: u16, key: PathBuf) -> (Ssh, ToolContext) {
     };
     let workspace = dir.join("workspace");
     std::fs::create_dir_all(&workspace).unwrap();
-    let tool = Ssh::with_limits(config, times, PoolLimits::default());
+    let tool = Ssh::with_times(config, times);
     let mut context = context(&Arc::new(FakeSession::default()), &workspace);
     context.approved = true;
     (tool, context)

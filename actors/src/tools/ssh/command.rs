@@ -6,10 +6,10 @@ use std::time::Duration;
 use russh::client::Msg;
 use russh::{Channel, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Sig};
 use tokio::time::{Instant, timeout, timeout_at};
+use uuid::Uuid;
 
 use super::capture::{Capture, Captured, MAX_BYTES};
-use super::connection::Connection;
-use super::mark::Mark;
+use super::pool::Lease;
 use crate::tools::output::human_size;
 use crate::tools::{LiveOutput, ToolError};
 
@@ -20,6 +20,11 @@ const AFTER_EXIT: Duration = Duration::from_secs(2);
 const BEFORE_KILL: Duration = Duration::from_secs(1);
 /// How long each of the last words to a host may take.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Who gets no signals.
+const ROOT: &str = "root";
+/// `navi-`, a tag, `-`, and a number.
+const MAX_LINE_BYTES: usize = 40;
 
 /// How a command came to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,37 +45,37 @@ pub(super) enum End {
 pub(super) struct Ran {
     pub(super) end: End,
     /// It exited, and something that it started did not.
-    pub(super) left_running: bool,
+    left_running: bool,
     pub(super) output: Captured,
 }
 
 /// Runs a command in the user's shell there. Its input is empty. Dropping the future ends it.
 pub(super) async fn run(
-    (connection, channel): (&Arc<Connection>, Channel<Msg>),
-    (mark, command): (Mark, String),
+    (lease, channel): (Lease, Channel<Msg>),
+    (user, command): (&str, &str),
     limit: Duration,
     live: LiveOutput,
 ) -> Result<Ran, ToolError> {
     let deadline = Instant::now() + limit;
     let (mut from_host, to_host) = channel.split();
+    let (mark, command) = Mark::of(user, command);
     let mut running = Running {
-        to_host: Some(to_host),
-        connection: Arc::clone(connection),
+        to_host: Arc::new(to_host),
+        lease,
         mark,
+        is_over: false,
     };
     let lost = |_| ToolError("the connection was lost before the command was sent".to_owned());
-    if let Some(to_host) = &running.to_host {
-        to_host.exec(true, command).await.map_err(lost)?;
-        to_host.eof().await.map_err(lost)?;
-    }
+    running.to_host.exec(true, command).await.map_err(lost)?;
+    running.to_host.eof().await.map_err(lost)?;
     let mut capture = Capture::new(live);
     let watched = watch(&mut from_host, &mut running.mark, &mut capture, deadline);
     let (end, left_running) = watched.await?;
     capture.push(&running.mark.rest());
-    match end {
-        // It is over, the channel is all that there is to close.
-        End::Exit(_) | End::Signal(_) | End::Lost => running.close().await,
-        End::TimedOut | End::TooMuch => drop(running),
+    if !matches!(end, End::TimedOut | End::TooMuch) {
+        // The channel is all that there is to close.
+        running.is_over = true;
+        let _ = timeout(LAST_WORDS, running.to_host.close()).await;
     }
     Ok(Ran {
         end,
@@ -88,26 +93,13 @@ async fn watch(
     let mut end = None;
     let mut deadline = limit;
     loop {
-        let message = match timeout_at(deadline, from_host.wait()).await {
-            Ok(message) => message,
-            Err(_) => {
-                let left_running = end.is_some();
-                return Ok((end.unwrap_or(End::TimedOut), left_running));
-            }
+        let Ok(message) = timeout_at(deadline, from_host.wait()).await else {
+            let left_running = end.is_some();
+            return Ok((end.unwrap_or(End::TimedOut), left_running));
         };
         match message {
-            Some(message @ (ChannelMsg::Data { .. } | ChannelMsg::ExtendedData { .. })) => {
-                match message {
-                    ChannelMsg::Data { data } => capture.push(&data),
-                    ChannelMsg::ExtendedData { data, .. } => {
-                        capture.push(&mark.without_line(&data));
-                    }
-                    _ => {}
-                }
-                if capture.is_too_much() {
-                    return Ok((End::TooMuch, false));
-                }
-            }
+            Some(ChannelMsg::Data { data }) => capture.push(&data),
+            Some(ChannelMsg::ExtendedData { data, .. }) => capture.push(&mark.without_line(&data)),
             Some(ChannelMsg::ExitStatus { exit_status }) => {
                 end = Some(End::Exit(exit_status));
                 deadline = limit.min(Instant::now() + AFTER_EXIT);
@@ -124,6 +116,9 @@ async fn watch(
             Some(ChannelMsg::Close) | None => return Ok((end.unwrap_or(End::Lost), false)),
             Some(_) => {}
         }
+        if capture.is_too_much() {
+            return Ok((End::TooMuch, false));
+        }
     }
 }
 
@@ -138,41 +133,29 @@ fn named(signal: &Sig) -> String {
 /// The way to a command that runs. Dropping it ends the command: a call that is stopped is
 /// dropped, and must leave nothing behind.
 struct Running {
-    to_host: Option<ChannelWriteHalf<Msg>>,
-    connection: Arc<Connection>,
+    to_host: Arc<ChannelWriteHalf<Msg>>,
+    lease: Lease,
     mark: Mark,
-}
-
-impl Running {
-    async fn close(mut self) {
-        if let Some(to_host) = self.to_host.take() {
-            let _ = timeout(LAST_WORDS, to_host.close()).await;
-        }
-    }
+    is_over: bool,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let Some(to_host) = self.to_host.take() else {
-            return;
-        };
         // Without a runtime the whole service is ending, and its connections with it.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (connection, killer) = (Arc::clone(&self.connection), self.mark.killer());
-            runtime.spawn(end_command(to_host, connection, killer));
+        if let Ok(runtime) = tokio::runtime::Handle::try_current()
+            && !self.is_over
+        {
+            let (to_host, lease) = (Arc::clone(&self.to_host), self.lease.clone());
+            runtime.spawn(end_command(to_host, lease, self.mark.killer()));
         }
     }
 }
 
 /// By signals (RFC 4254, section 6.9), and where those do not come through, by `killer`.
-async fn end_command(
-    to_host: ChannelWriteHalf<Msg>,
-    connection: Arc<Connection>,
-    killer: Option<String>,
-) {
+async fn end_command(to_host: Arc<ChannelWriteHalf<Msg>>, lease: Lease, killer: Option<String>) {
     if let Some(killer) = killer {
         let killed = timeout(2 * LAST_WORDS, async {
-            let mut channel = connection.channel().await.ok()?;
+            let mut channel = lease.connection.channel().await.ok()?;
             channel.exec(true, killer).await.ok()?;
             while channel.wait().await.is_some() {}
             Some(())
@@ -180,13 +163,75 @@ async fn end_command(
         if !matches!(killed.await, Ok(Some(()))) {
             tracing::warn!("a command that was stopped may still run on its host");
         }
-        let _ = timeout(LAST_WORDS, to_host.close()).await;
-        return;
+    } else {
+        let _ = timeout(LAST_WORDS, to_host.signal(Sig::TERM)).await;
+        tokio::time::sleep(BEFORE_KILL).await;
+        let _ = timeout(LAST_WORDS, to_host.signal(Sig::KILL)).await;
     }
-    let _ = timeout(LAST_WORDS, to_host.signal(Sig::TERM)).await;
-    tokio::time::sleep(BEFORE_KILL).await;
-    let _ = timeout(LAST_WORDS, to_host.signal(Sig::KILL)).await;
     let _ = timeout(LAST_WORDS, to_host.close()).await;
+}
+
+/// The process of a command, for where the host does not pass signals on.
+///
+/// OpenSSH sends no signals to the commands of root (its `session_signal_req` wants the privilege
+/// separation that root's sessions go without), and closing a channel ends nothing by itself. So
+/// root's shell first tells its own process, in a line of standard error that is taken out again.
+#[derive(Debug, Default)]
+struct Mark {
+    /// What the line begins with; none where no line comes.
+    begins: Option<String>,
+    /// What may still become the line.
+    held: Vec<u8>,
+    process: Option<u32>,
+}
+
+impl Mark {
+    /// The mark of a user's command, and the command with what tells it.
+    fn of(user: &str, command: &str) -> (Self, String) {
+        let mut mark = Self::default();
+        if user != ROOT {
+            return (mark, command.to_owned());
+        }
+        let tag = Uuid::new_v4().simple().to_string();
+        let begins = format!("navi-{}-", &tag[..12]);
+        let command = format!("printf '{begins}%s\\n' \"$$\" >&2\n{command}");
+        mark.begins = Some(begins);
+        (mark, command)
+    }
+
+    /// The next of standard error, without the line.
+    fn without_line(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let Some(begins) = &self.begins else {
+            return bytes.to_vec();
+        };
+        self.held.extend_from_slice(bytes);
+        if let Some(end) = self.held.iter().position(|&byte| byte == b'\n') {
+            let line = String::from_utf8_lossy(&self.held[..end]).into_owned();
+            // A shell of another kind may say something else: that is output like any other.
+            if let Some(number) = line.strip_prefix(begins.as_str()) {
+                self.process = number.parse().ok().filter(|process| *process > 1);
+                self.held.drain(..=end);
+            }
+        } else if self.held.len() < MAX_LINE_BYTES {
+            return Vec::new();
+        }
+        self.begins = None;
+        std::mem::take(&mut self.held)
+    }
+
+    /// What was held back, where no line came.
+    fn rest(&mut self) -> Vec<u8> {
+        self.begins = None;
+        std::mem::take(&mut self.held)
+    }
+
+    /// What ends the process and all that it has started, run on the same host.
+    fn killer(&self) -> Option<String> {
+        let process = self.process?;
+        Some(format!(
+            "kill -TERM -- -{process} 2>/dev/null && sleep 1; kill -KILL -- -{process} 2>/dev/null"
+        ))
+    }
 }
 
 /// How a command ended, for the first line of a result.
@@ -210,5 +255,52 @@ pub(super) fn told(ran: &Ran, limit: Duration) -> String {
         format!("{end}; something that it started still runs there")
     } else {
         end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_taken_out_however_it_comes() {
+        let (mut mark, command) = Mark::of("root", "uptime");
+        assert!(command.ends_with("\nuptime"), "{command}");
+        let begins = mark.begins.clone().unwrap_or_default();
+        let mut shown = Vec::new();
+        for byte in format!("{begins}4711\nfirst\nsecond\n").bytes() {
+            shown.extend(mark.without_line(&[byte]));
+        }
+        assert_eq!(shown, b"first\nsecond\n");
+        assert!(
+            mark.killer()
+                .is_some_and(|killer| killer.contains("-KILL -- -4711"))
+        );
+    }
+
+    #[test]
+    fn other_output_stays_as_it_is() {
+        let (mut mark, command) = Mark::of("me", "uptime");
+        assert_eq!(command, "uptime");
+        assert_eq!(mark.without_line(b"navi-1\n"), b"navi-1\n");
+        for text in ["other\nmore\n", "navi-forged-1\n", "navi-000000000000-1\n"] {
+            let (mut mark, _) = Mark::of("root", "uptime");
+            assert_eq!(mark.without_line(text.as_bytes()), text.as_bytes());
+            assert_eq!(mark.killer(), None);
+        }
+        mark = Mark::of("root", "uptime").0;
+        let begins = mark.begins.clone().unwrap_or_default();
+        // Every process, and the first one, are nothing to end.
+        for number in ["1", "0", "-1", "4294967296", ""] {
+            mark.begins = Some(begins.clone());
+            assert!(
+                mark.without_line(format!("{begins}{number}\n").as_bytes())
+                    .is_empty()
+            );
+            assert_eq!(mark.killer(), None, "{number}");
+        }
+        let (mut mark, _) = Mark::of("root", "uptime");
+        assert!(mark.without_line(b"half").is_empty());
+        assert_eq!(mark.rest(), b"half");
     }
 }

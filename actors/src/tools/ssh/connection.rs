@@ -3,10 +3,11 @@
 use std::fmt;
 use std::net::Shutdown;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use russh::client::{self, Handle, Msg};
+use russh::keys::ssh_key::public::KeyData;
 use russh::keys::{Algorithm, EcdsaCurve, PublicKeyOrCertificate};
 use russh::{AlgorithmKind, Channel, Preferred};
 use tokio::net::TcpStream;
@@ -14,83 +15,47 @@ use tokio::time::timeout;
 
 use super::hosts::Host;
 use super::identity;
-use super::known_hosts::{HostKey, KeyStatus, Known};
+use super::known_hosts::{KeyStatus, Known, shown};
 use crate::tools::ToolError;
 
-/// How long each part of connecting may take.
+/// For the name's look-up and TCP.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// For a channel on a connection that stands.
+const CHANNEL_TIME: Duration = Duration::from_secs(15);
+/// For all of it, where only the key is learnt: a person waits to be asked.
+const LEARN_TIME: Duration = Duration::from_secs(9);
+/// A silent connection is asked for a sign of life this often, and given up after four times.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+
+/// How long other parts of connecting may take, and a connection may be without use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
-    /// The name's look-up and TCP.
-    pub(super) connect: Duration,
     /// From the first byte to the host's key.
     pub(super) handshake: Duration,
     /// Long enough for a person to confirm the use of a key.
     pub(super) log_in: Duration,
-    /// A channel on a connection that stands.
-    pub(super) channel: Duration,
-    /// All of it, where only the key is learnt: a person waits to be asked.
-    pub(super) learn: Duration,
+    pub(super) idle: Duration,
 }
 
 impl Default for Times {
     fn default() -> Self {
         Self {
-            connect: Duration::from_secs(10),
             handshake: Duration::from_secs(15),
             log_in: Duration::from_secs(30),
-            channel: Duration::from_secs(15),
-            learn: Duration::from_secs(9),
+            idle: Duration::from_secs(300),
         }
     }
-}
-
-/// A silent connection is asked for a sign of life this often, and given up after four times.
-const KEEPALIVE: Duration = Duration::from_secs(15);
-
-/// What a host's key is held against.
-#[derive(Debug)]
-pub(super) enum Check {
-    /// Nothing: learn it, and go no further.
-    Learn,
-    /// It must be known, or be the one that was approved.
-    Trust {
-        known: Known,
-        approved: Option<HostKey>,
-    },
 }
 
 /// russh's view of us: checks the host's key, and takes nothing that the host offers by itself.
 #[derive(Debug)]
 pub(super) struct Client {
-    check: Check,
-    seen: Arc<Mutex<Option<Seen>>>,
+    known: Known,
+    seen: Arc<OnceLock<Seen>>,
 }
 
-/// What was found out about a host's key.
-#[derive(Clone, Debug)]
-struct Seen {
-    key: HostKey,
-    status: KeyStatus,
-}
-
-impl Client {
-    fn judge(&self, key: HostKey) -> bool {
-        let (status, trusted) = match &self.check {
-            Check::Learn => (KeyStatus::Unknown, false),
-            Check::Trust { known, approved } => {
-                let status = known.status(&key);
-                let trusted = match status {
-                    KeyStatus::Known => true,
-                    KeyStatus::Unknown => approved.as_ref() == Some(&key),
-                    KeyStatus::Changed(_) | KeyStatus::Revoked(_) => false,
-                };
-                (status, trusted)
-            }
-        };
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Seen { key, status });
-        trusted
-    }
-}
+/// A host's key, and what was found out about it.
+type Seen = (KeyData, KeyStatus);
 
 /// A channel that the host opens is refused by dropping what would answer it. russh's own
 /// answer is to take it.
@@ -117,11 +82,15 @@ impl client::Handler for Client {
         &mut self,
         offered: &PublicKeyOrCertificate,
     ) -> Result<bool, russh::Error> {
-        let key = match offered {
-            PublicKeyOrCertificate::PublicKey { key, .. } => HostKey::of(key),
-            PublicKeyOrCertificate::Certificate(_) => None,
+        let PublicKeyOrCertificate::PublicKey { key, .. } = offered else {
+            return Ok(false);
         };
-        Ok(key.is_some_and(|key| self.judge(key)))
+        let key = key.key_data().clone();
+        let status = self.known.status(&key);
+        let is_trusted = self.known.is_trusted(&key, &status);
+        // One that is shown later, when keys are exchanged anew, is judged all the same.
+        let _ = self.seen.set((key, status));
+        Ok(is_trusted)
     }
 
     refuse_channels! {
@@ -138,18 +107,13 @@ impl client::Handler for Client {
 /// A connection that is logged in. Dropping it hangs up.
 pub(super) struct Connection {
     handle: Handle<Client>,
-    host: String,
-    channel_time: Duration,
     /// Last, so that the handle goes first.
     _line: HangUp,
 }
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection")
-            .field("host", &self.host)
-            .field("closed", &self.handle.is_closed())
-            .finish_non_exhaustive()
+        write!(f, "Connection (closed: {})", self.is_closed())
     }
 }
 
@@ -166,38 +130,34 @@ impl Drop for HangUp {
 }
 
 impl Connection {
-    /// Connects, checks the host's key and logs in. The key that was checked comes with it, and
-    /// whether it still has to be stored.
+    /// Connects, checks the host's key and logs in. A key that was trusted because it was
+    /// approved comes with it, to be stored.
     pub(super) async fn open(
         host: &Host,
-        check: Check,
+        known: Known,
         agent_socket: Option<&Path>,
         times: Times,
-    ) -> Result<(Self, HostKey, KeyStatus), ToolError> {
-        let (mut handle, line, seen) = match reach(host, check, times).await? {
-            (Ok(handle), line, Some(seen)) => (handle, line, seen),
-            (Err(error), _, seen) => return Err(turned_away(host, seen, &error)),
-            (Ok(_), _, None) => return Err(turned_away(host, None, &russh::Error::UnknownKey)),
+    ) -> Result<(Self, Option<KeyData>), ToolError> {
+        let (result, line, seen) = reach(host, known, times).await?;
+        let (mut handle, (key, status)) = match (result, seen) {
+            (Ok(handle), Some(seen)) => (handle, seen),
+            (result, seen) => return Err(turned_away(host, seen, result.err())),
         };
-        timeout(
-            times.log_in,
-            identity::authenticate(&mut handle, host, agent_socket),
-        )
-        .await
-        .unwrap_or_else(|_| {
-            Err(ToolError(format!(
-                "logging in to `{}` was not done within {} s; try again, or tell the user",
-                host.name,
-                times.log_in.as_secs()
-            )))
-        })?;
+        let logging_in = identity::authenticate(&mut handle, host, agent_socket);
+        timeout(times.log_in, logging_in)
+            .await
+            .unwrap_or_else(|_| {
+                Err(ToolError(format!(
+                    "logging in to `{}` was not done within {} s; try again, or tell the user",
+                    host.name,
+                    times.log_in.as_secs()
+                )))
+            })?;
         let connection = Self {
             handle,
-            host: host.name.clone(),
-            channel_time: times.channel,
             _line: line,
         };
-        Ok((connection, seen.key, seen.status))
+        Ok((connection, (status == KeyStatus::Unknown).then_some(key)))
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -206,7 +166,7 @@ impl Connection {
 
     /// A new channel on this connection.
     pub(super) async fn channel(&self) -> Result<Channel<Msg>, ChannelError> {
-        match timeout(self.channel_time, self.handle.channel_open_session()).await {
+        match timeout(CHANNEL_TIME, self.handle.channel_open_session()).await {
             Ok(Ok(channel)) => Ok(channel),
             Ok(Err(russh::Error::ChannelOpenFailure(_))) => Err(ChannelError::Refused),
             Ok(Err(_)) | Err(_) => Err(ChannelError::Dead),
@@ -214,36 +174,33 @@ impl Connection {
     }
 }
 
-/// Why there is no channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why there is no channel. Goes on from "the host … ".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ChannelError {
-    /// The host opens no more of them, or none to this user.
+    #[error("opens no more sessions for this user; wait until a command has ended")]
     Refused,
     /// The connection is gone.
+    #[error("does not answer any more; try again, or tell the user")]
     Dead,
 }
 
-/// The key that a host shows, without logging in.
-pub(super) async fn learn(host: &Host, times: Times) -> Result<HostKey, ToolError> {
-    let Ok(reached) = timeout(times.learn, reach(host, Check::Learn, times)).await else {
-        return Err(ToolError(format!(
+/// The key that a host shows, and what is known of it, without logging in.
+pub(super) async fn learn(host: &Host, known: Known, times: Times) -> Result<Seen, ToolError> {
+    let reached = timeout(LEARN_TIME, reach(host, known, times)).await;
+    let (result, _line, seen) = reached.unwrap_or_else(|_| {
+        Err(ToolError(format!(
             "the host `{}` did not show its key within {} s; check with the user that it is up",
             host.name,
-            times.learn.as_secs()
-        )));
-    };
-    let (result, _line, seen) = reached?;
-    match (seen, result) {
-        (Some(seen), _) => Ok(seen.key),
-        (None, Err(error)) => Err(turned_away(host, None, &error)),
-        (None, Ok(_)) => Err(turned_away(host, None, &russh::Error::UnknownKey)),
-    }
+            LEARN_TIME.as_secs()
+        )))
+    })?;
+    seen.ok_or_else(|| turned_away(host, None, result.err()))
 }
 
 type Reached = (Result<Handle<Client>, russh::Error>, HangUp, Option<Seen>);
 
 /// Goes as far as the check of the host's key.
-async fn reach(host: &Host, check: Check, times: Times) -> Result<Reached, ToolError> {
+async fn reach(host: &Host, known: Known, times: Times) -> Result<Reached, ToolError> {
     let unreachable = |reason: &str| {
         ToolError(format!(
             "the host `{}` ({}, port {}) cannot be reached: {reason}; check with the user that it is up",
@@ -251,24 +208,15 @@ async fn reach(host: &Host, check: Check, times: Times) -> Result<Reached, ToolE
         ))
     };
     let address = (host.address.as_str(), host.port);
-    let stream = match timeout(times.connect, TcpStream::connect(address)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return Err(unreachable(&error.to_string())),
-        Err(_) => {
-            return Err(unreachable(&format!(
-                "no answer within {} s",
-                times.connect.as_secs()
-            )));
-        }
-    };
-    let (stream, line) = with_hang_up(stream).map_err(|error| unreachable(&error.to_string()))?;
-    let config = config(match &check {
-        Check::Learn => None,
-        Check::Trust { known, .. } => Some(known),
-    });
-    let seen = Arc::default();
+    let (stream, line) = timeout(CONNECT_TIME, TcpStream::connect(address))
+        .await
+        .map_err(|_| unreachable(&format!("no answer within {} s", CONNECT_TIME.as_secs())))?
+        .and_then(with_hang_up)
+        .map_err(|error| unreachable(&error.to_string()))?;
+    let config = config(&known);
+    let seen = Arc::<OnceLock<Seen>>::default();
     let client = Client {
-        check,
+        known,
         seen: Arc::clone(&seen),
     };
     let connecting = client::connect_stream(Arc::new(config), stream, client);
@@ -280,8 +228,7 @@ async fn reach(host: &Host, check: Check, times: Times) -> Result<Reached, ToolE
             host.port
         )));
     };
-    let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).take();
-    Ok((result, line, seen))
+    Ok((result, line, seen.get().cloned()))
 }
 
 fn with_hang_up(stream: TcpStream) -> std::io::Result<(TcpStream, HangUp)> {
@@ -291,7 +238,7 @@ fn with_hang_up(stream: TcpStream) -> std::io::Result<(TcpStream, HangUp)> {
     Ok((TcpStream::from_std(stream)?, line))
 }
 
-fn config(known: Option<&Known>) -> client::Config {
+fn config(known: &Known) -> client::Config {
     client::Config {
         client_id: russh::SshId::Standard(
             concat!("SSH-2.0-Navi_", env!("CARGO_PKG_VERSION")).into(),
@@ -308,37 +255,24 @@ fn config(known: Option<&Known>) -> client::Config {
 
 /// The kinds of host keys that can be checked, those that are known for the host first, so that
 /// a server with several keys shows the one that can be compared.
-fn host_key_algorithms(known: Option<&Known>) -> Vec<Algorithm> {
-    let mut algorithms = vec![
-        Algorithm::Ed25519,
-        Algorithm::Ecdsa {
-            curve: EcdsaCurve::NistP256,
-        },
-        Algorithm::Ecdsa {
-            curve: EcdsaCurve::NistP384,
-        },
-        Algorithm::Ecdsa {
-            curve: EcdsaCurve::NistP521,
-        },
-    ];
-    let known: Vec<&str> = known.into_iter().flat_map(Known::algorithms).collect();
-    algorithms.sort_by_key(|algorithm| !known.contains(&algorithm.as_str()));
+fn host_key_algorithms(known: &Known) -> Vec<Algorithm> {
+    use EcdsaCurve::{NistP256, NistP384, NistP521};
+    let mut algorithms = vec![Algorithm::Ed25519];
+    algorithms.extend([NistP256, NistP384, NistP521].map(|curve| Algorithm::Ecdsa { curve }));
+    let known: Vec<Algorithm> = known.algorithms().collect();
+    algorithms.sort_by_key(|algorithm| !known.contains(algorithm));
     algorithms
 }
 
 /// Why the connection did not come about, by what is known of the host's key.
-fn turned_away(host: &Host, seen: Option<Seen>, error: &russh::Error) -> ToolError {
+fn turned_away(host: &Host, seen: Option<Seen>, error: Option<russh::Error>) -> ToolError {
     let name = &host.name;
-    if let Some(Seen { key, status }) = seen
-        && matches!(error, russh::Error::UnknownKey)
-    {
-        return match status {
-            KeyStatus::Changed(_) | KeyStatus::Revoked(_) => distrusted(host, Some(&key), &status),
-            KeyStatus::Known | KeyStatus::Unknown => ToolError(format!(
-                "the host `{name}` shows the key {}, which nobody has approved, so nothing was done. Make the call again to have the user asked about this key; where the session's mode is auto nobody is asked, and the user has to choose another mode for that",
-                key.shown()
-            )),
-        };
+    let error = error.unwrap_or(russh::Error::UnknownKey);
+    if let (Some((key, status)), russh::Error::UnknownKey) = (seen, &error) {
+        return status.refusal(host, &key).unwrap_or_else(|| ToolError(format!(
+            "the host `{name}` shows the key {}, which nobody has approved, so nothing was done. Make the call again to have the user asked about this key; where the session's mode is auto nobody is asked, and the user has to choose another mode for that",
+            shown(&key)
+        )));
     }
     ToolError(match error {
         russh::Error::NoCommonAlgo {
@@ -357,26 +291,5 @@ fn turned_away(host: &Host, seen: Option<Seen>, error: &russh::Error) -> ToolErr
         error => format!(
             "the SSH handshake with the host `{name}` failed: {error}; try once more, then tell the user"
         ),
-    })
-}
-
-/// The refusal of a host whose key is not the known one. `key` is none where it was not looked at.
-pub(super) fn distrusted(host: &Host, key: Option<&HostKey>, status: &KeyStatus) -> ToolError {
-    let name = &host.name;
-    let key = key.map_or_else(String::new, |key| format!(", {},", key.shown()));
-    ToolError(match status {
-        KeyStatus::Revoked(place) => format!(
-            "refused: the key{key} of the host `{name}` is marked as revoked in {}, line {}; tell the user",
-            place.file.display(),
-            place.line
-        ),
-        KeyStatus::Changed(place) => format!(
-            "refused: the host `{name}` shows another key{key} than the one known from {}, line {}. Somebody may be in between, or the host was set up anew. Tell the user; only after checking may they remove that line",
-            place.file.display(),
-            place.line
-        ),
-        KeyStatus::Known | KeyStatus::Unknown => {
-            format!("the key of the host `{name}` is not trusted")
-        }
     })
 }

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File};
+use cap_std::fs::{Dir, PermissionsExt as _};
 use cap_tempfile::TempFile;
 use ring::digest::{Context, SHA256};
 use tokio::sync::mpsc;
 
+use super::blocking;
 use crate::domain::unseen::is_moving;
 use crate::tools::output::{human_size, shortened};
 use crate::tools::{ToolError, filesystem};
@@ -20,7 +21,7 @@ const MAX_PATH_BYTES: usize = 1_024;
 /// As many names as a path has.
 const MAX_LEVELS: usize = 32;
 /// As many bytes as are read at once.
-const PIECE_BYTES: usize = 128 * 1024;
+pub(super) const PIECE_BYTES: usize = 128 * 1024;
 /// As many pieces as wait between the disk and the network.
 const PIECES: usize = 8;
 
@@ -85,15 +86,10 @@ impl LocalPath {
     }
 }
 
-fn open_workspace(workspace: &Path) -> Result<Dir, ToolError> {
-    Dir::open_ambient_dir(workspace, ambient_authority())
-        .map_err(|error| ToolError(format!("the workspace cannot be opened: {error}")))
-}
-
 /// A file that is to be sent.
 #[derive(Debug)]
 pub(super) struct Source {
-    file: File,
+    pub(super) file: std::fs::File,
     pub(super) size_bytes: u64,
     /// Whether its owner may run it.
     pub(super) executable: bool,
@@ -104,21 +100,13 @@ pub(super) struct Source {
 pub(super) fn open(workspace: &Path, path: &LocalPath, limit: u64) -> Result<Source, ToolError> {
     let file = filesystem::open_in_workspace(workspace, &path.shown())?;
     let metadata = file.metadata().map_err(|error| path.fault(&error))?;
-    let shown = path.shown();
     if metadata.len() > limit {
-        return Err(too_large(&shown, metadata.len(), limit));
+        return Err(too_large(&path.shown(), metadata.len(), limit));
     }
-    #[cfg(unix)]
-    let executable = {
-        use cap_std::fs::PermissionsExt as _;
-        metadata.permissions().mode() & 0o100 != 0
-    };
-    #[cfg(not(unix))]
-    let executable = false;
     Ok(Source {
-        file,
+        file: file.into_std(),
         size_bytes: metadata.len(),
-        executable,
+        executable: metadata.permissions().mode() & 0o100 != 0,
         path: path.clone(),
     })
 }
@@ -134,68 +122,32 @@ impl Source {
                 .read(&mut buffer)
                 .map_err(|error| self.path.fault(&error))?;
             if count == 0 {
-                break;
+                return Ok(hex::encode(context.finish()));
             }
             context.update(&buffer[..count]);
         }
-        Ok(hex::encode(context.finish()))
     }
-
-    /// The file's pieces, as fast as they are taken.
-    pub(super) fn pieces(mut self) -> mpsc::Receiver<io::Result<Bytes>> {
-        let (sender, receiver) = mpsc::channel(PIECES);
-        tokio::task::spawn_blocking(move || {
-            let mut left = self.size_bytes;
-            while left > 0 {
-                let mut buffer =
-                    vec![0; PIECE_BYTES.min(usize::try_from(left).unwrap_or(PIECE_BYTES))];
-                let piece = match self.file.read(&mut buffer) {
-                    // It was cut off meanwhile.
-                    Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-                    Ok(count) => {
-                        buffer.truncate(count);
-                        left -= count as u64;
-                        Ok(Bytes::from(buffer))
-                    }
-                    Err(error) => Err(error),
-                };
-                let failed = piece.is_err();
-                // Who gave up dropped the receiver.
-                if sender.blocking_send(piece).is_err() || failed {
-                    return;
-                }
-            }
-        });
-        receiver
-    }
-}
-
-/// What a file that is being received is told.
-#[derive(Debug)]
-enum Incoming {
-    Piece(Bytes),
-    /// That was all of it: it may take its place.
-    Complete,
 }
 
 /// A file that is being received. It stands under its name once it is whole, and not before:
 /// dropped earlier, it was never there.
 #[derive(Debug)]
 pub(super) struct Sink {
-    sender: mpsc::Sender<Incoming>,
+    /// The file's pieces, and none for that it is whole: it may take its place.
+    sender: mpsc::Sender<Option<Bytes>>,
     writer: tokio::task::JoinHandle<io::Result<()>>,
     path: LocalPath,
 }
 
 /// Opens the place for a file of the workspace, with the directories on the way. Blocks.
 pub(super) fn create(workspace: &Path, path: &LocalPath) -> Result<Sink, ToolError> {
-    let root = open_workspace(workspace)?;
+    let root = Dir::open_ambient_dir(workspace, ambient_authority())
+        .map_err(|error| ToolError(format!("the workspace cannot be opened: {error}")))?;
     let directory = match path.0.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => {
-            root.create_dir_all(parent)
-                .map_err(|error| path.fault(&error))?;
-            root.open_dir(parent).map_err(|error| path.fault(&error))?
-        }
+        Some(parent) if !parent.as_os_str().is_empty() => root
+            .create_dir_all(parent)
+            .and_then(|()| root.open_dir(parent))
+            .map_err(|error| path.fault(&error))?,
         _ => root,
     };
     let name = path.name();
@@ -210,14 +162,14 @@ pub(super) fn create(workspace: &Path, path: &LocalPath) -> Result<Sink, ToolErr
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(path.fault(&error)),
     }
-    let (sender, mut receiver) = mpsc::channel(PIECES);
+    let (sender, mut receiver) = mpsc::channel::<Option<Bytes>>(PIECES);
     let writer = tokio::task::spawn_blocking(move || {
         let mut file = TempFile::new(&directory)?;
         while let Some(incoming) = receiver.blocking_recv() {
             match incoming {
-                Incoming::Piece(piece) => file.write_all(&piece)?,
+                Some(piece) => file.write_all(&piece)?,
                 // Replaces a link that was put there meanwhile, and does not follow it.
-                Incoming::Complete => return file.replace(&name),
+                None => return file.replace(&name),
             }
         }
         Err(io::ErrorKind::Interrupted.into())
@@ -232,21 +184,18 @@ pub(super) fn create(workspace: &Path, path: &LocalPath) -> Result<Sink, ToolErr
 impl Sink {
     /// Whether the piece was taken. Where not, [`Sink::finish`] says why.
     pub(super) async fn put(&self, piece: Bytes) -> bool {
-        self.sender.send(Incoming::Piece(piece)).await.is_ok()
+        self.sender.send(Some(piece)).await.is_ok()
     }
 
     /// The file is whole.
     pub(super) async fn finish(self) -> Result<(), ToolError> {
-        let Self {
-            sender,
-            writer,
-            path,
-        } = self;
-        let _ = sender.send(Incoming::Complete).await;
-        drop(sender);
-        match writer.await {
-            Ok(written) => written.map_err(|error| path.fault(&error)),
-            Err(_) => Err(ToolError(format!("`{}` was not written", path.shown()))),
+        let _ = self.sender.send(None).await;
+        match self.writer.await {
+            Ok(written) => written.map_err(|error| self.path.fault(&error)),
+            Err(_) => Err(ToolError(format!(
+                "`{}` was not written",
+                self.path.shown()
+            ))),
         }
     }
 }
@@ -257,12 +206,8 @@ pub(super) async fn keep(
     path: LocalPath,
     text: String,
 ) -> Result<(), ToolError> {
-    let sink = tokio::task::spawn_blocking(move || create(&workspace, &path))
-        .await
-        .unwrap_or_else(|_| Err(ToolError("the file was not written".to_owned())))?;
-    if sink.put(Bytes::from(text)).await {
-        return sink.finish().await;
-    }
+    let sink = blocking(move || create(&workspace, &path)).await?;
+    sink.put(Bytes::from(text)).await;
     sink.finish().await
 }
 

@@ -8,9 +8,10 @@
 
 use std::fmt;
 use std::io::Read as _;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{self, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::domain::unseen::is_moving;
@@ -79,7 +80,10 @@ impl Hosts {
         if text.len() as u64 > MAX_FILE_BYTES {
             return Err(format!("{shown} has more than {MAX_FILE_BYTES} bytes"));
         }
-        let Entries(entries) = serde_json::from_str(&text).map_err(|error| {
+        let mut json = serde_json::Deserializer::from_str(&text);
+        let entries = json.deserialize_map(Entries);
+        let entries = entries.and_then(|entries| json.end().map(|()| entries));
+        let entries = entries.map_err(|error| {
             let reason = error.to_string();
             // The position stands in front already.
             let reason = reason.split(" at line ").next().unwrap_or_default();
@@ -87,18 +91,18 @@ impl Hosts {
         })?;
         let beside = path.parent().unwrap_or(Path::new(""));
         let hosts = entries.into_iter().map(|(name, entry)| {
-            let key = entry.key.map(|key| match (key.0.strip_prefix("~/"), home) {
+            let key = entry.key.map(|key| match (key.strip_prefix("~/"), home) {
                 (Some(rest), Some(home)) => home.join(rest),
-                _ => beside.join(key.0),
+                _ => beside.join(key),
             });
             Host {
                 name,
-                address: entry.host.0,
-                port: entry.port.map_or(SSH_PORT, |port| port.0),
-                user: entry.user.0,
+                address: entry.host,
+                port: entry.port.unwrap_or(SSH_PORT),
+                user: entry.user,
                 agent: entry.agent.unwrap_or(key.is_none()),
                 key,
-                description: entry.description.map(|text| text.0).unwrap_or_default(),
+                description: entry.description.unwrap_or_default(),
             }
         });
         Ok(Self(hosts.collect()))
@@ -107,18 +111,15 @@ impl Hosts {
     /// The host of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Host> {
-        self.0.iter().find(|host| host.name == name)
+        self.iter().find(|host| host.name == name)
     }
+}
 
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Host> {
-        self.0.iter()
-    }
+impl Deref for Hosts {
+    type Target = [Host];
 
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    fn deref(&self) -> &[Host] {
+        &self.0
     }
 }
 
@@ -128,56 +129,109 @@ impl FromIterator<Host> for Hosts {
     }
 }
 
-/// A host as the file has it.
+/// A host as the file has it. Checked while it is read, so that an error knows its line.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    #[serde(alias = "hostname")]
-    host: Address,
-    port: Option<Port>,
-    #[serde(alias = "username")]
-    user: User,
-    #[serde(alias = "key_file", alias = "identity_file")]
-    key: Option<KeyPath>,
+    #[serde(alias = "hostname", deserialize_with = "address")]
+    host: String,
+    #[serde(default, deserialize_with = "port")]
+    port: Option<u16>,
+    #[serde(alias = "username", deserialize_with = "user")]
+    user: String,
+    #[serde(default, alias = "key_file", alias = "identity_file")]
+    #[serde(deserialize_with = "key_path")]
+    key: Option<String>,
     agent: Option<bool>,
-    description: Option<Description>,
-    #[serde(rename = "password")]
-    _password: Option<NoPassword>,
+    #[serde(default, deserialize_with = "description")]
+    description: Option<String>,
+    #[serde(default, rename = "password", deserialize_with = "no_password")]
+    _password: (),
+}
+
+/// The text, where it is what is wanted. What stands in the wrong place may be a secret: not all
+/// of it is shown.
+fn checked<E: de::Error>(text: String, is_good: bool, wanted: &str) -> Result<String, E> {
+    if is_good {
+        return Ok(text);
+    }
+    let shown = shortened(&text, SHOWN_BYTES);
+    Err(E::custom(format!("`{shown}` is no {wanted}")))
+}
+
+fn is_plain(text: &str, signs: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_ascii_alphanumeric() || signs.contains(c))
+}
+
+fn address<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    let is_good =
+        (1..=253).contains(&text.len()) && !text.starts_with('-') && is_plain(&text, "._-:%");
+    let wanted = "host: a DNS name or an address, without user and port";
+    checked(text, is_good, wanted)
+}
+
+fn port<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u16>, D::Error> {
+    let in_range = |number: i64| match u16::try_from(number) {
+        Ok(port @ 1..) => Ok(port),
+        _ => Err(D::Error::custom(format!("{number} is no port: 1 to 65535"))),
+    };
+    Option::deserialize(from)?.map(in_range).transpose()
+}
+
+fn user<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    let is_good = (1..=64).contains(&text.len())
+        && !text.starts_with('-')
+        && text.chars().all(|c| !c.is_control() && !c.is_whitespace());
+    checked(text, is_good, "user")
+}
+
+fn key_path<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let check = |text: String| {
+        let is_good = (1..=1_024).contains(&text.len()) && !text.chars().any(is_moving);
+        checked(text, is_good, "path of a private key's file")
+    };
+    Option::deserialize(from)?.map(check).transpose()
+}
+
+fn description<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let check = |text: String| {
+        let is_good = text.len() <= 200 && !text.chars().any(is_moving);
+        checked(text, is_good, "description: one line of up to 200 bytes")
+    };
+    Option::deserialize(from)?.map(check).transpose()
 }
 
 /// What other programs have in such files. It is refused, and told in words of its own.
-struct NoPassword;
-
-impl<'de> Deserialize<'de> for NoPassword {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        IgnoredAny::deserialize(deserializer)?;
-        Err(D::Error::custom(
+fn no_password<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    match Option::<IgnoredAny>::deserialize(from)? {
+        None => Ok(()),
+        Some(_) => Err(D::Error::custom(
             "passwords are not supported: take `password` out, and name a private key's file in `key`, or set `agent` to true",
-        ))
+        )),
     }
 }
 
-/// The whole file. Checked while it is read, so that an error knows its line.
-struct Entries(Vec<(String, Entry)>);
+/// The whole file.
+struct Entries;
 
-impl<'de> Deserialize<'de> for Entries {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EntriesVisitor)
-    }
-}
-
-struct EntriesVisitor;
-
-impl<'de> Visitor<'de> for EntriesVisitor {
-    type Value = Entries;
+impl<'de> Visitor<'de> for Entries {
+    type Value = Vec<(String, Entry)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object with a host to each name, as in {\"web1\": {\"host\": \"192.0.2.10\", \"user\": \"deploy\"}}")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
-        let mut entries: Vec<(String, Entry)> = Vec::new();
-        while let Some(Name(name)) = map.next_key()? {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries: Self::Value = Vec::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let is_good = (1..=64).contains(&name.len())
+                && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+                && is_plain(&name, "._-");
+            let wanted = "name of a host: up to 64 letters, digits, `.`, `_` and `-`, the first a letter or a digit";
+            let name = checked(name, is_good, wanted)?;
             if entries.iter().any(|(other, _)| *other == name) {
                 return Err(A::Error::custom(format!(
                     "the host `{name}` stands here twice"
@@ -188,78 +242,7 @@ impl<'de> Visitor<'de> for EntriesVisitor {
             }
             entries.push((name, map.next_value()?));
         }
-        Ok(Entries(entries))
-    }
-}
-
-/// A text of the file that has to pass a check.
-macro_rules! checked {
-    ($name:ident, $check:expr) => {
-        struct $name(String);
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                let check: fn(&str) -> Option<&'static str> = $check;
-                match check(&text) {
-                    None => Ok(Self(text)),
-                    // What stands in the wrong place may be a secret: not all of it is shown.
-                    Some(wanted) => Err(D::Error::custom(format!(
-                        "`{}` is no {wanted}",
-                        shortened(&text, SHOWN_BYTES)
-                    ))),
-                }
-            }
-        }
-    };
-}
-
-/// None where the text is good, else what it should be.
-fn unless(good: bool, wanted: &'static str) -> Option<&'static str> {
-    (!good).then_some(wanted)
-}
-
-checked!(Name, |text| unless(
-    (1..=64).contains(&text.len())
-        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c)),
-    "name of a host: up to 64 letters, digits, `.`, `_` and `-`, the first a letter or a digit"
-));
-checked!(Address, |text| unless(
-    (1..=253).contains(&text.len())
-        && !text.starts_with('-')
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "._-:%".contains(c)),
-    "host: a DNS name or an address, without user and port"
-));
-checked!(User, |text| unless(
-    (1..=64).contains(&text.len())
-        && !text.starts_with('-')
-        && text.chars().all(|c| !c.is_control() && !c.is_whitespace()),
-    "user"
-));
-checked!(KeyPath, |text| unless(
-    (1..=1_024).contains(&text.len()) && !text.chars().any(is_moving),
-    "path of a private key's file"
-));
-checked!(Description, |text| unless(
-    text.len() <= 200 && !text.chars().any(is_moving),
-    "description: one line of up to 200 bytes"
-));
-
-struct Port(u16);
-
-impl<'de> Deserialize<'de> for Port {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = i64::deserialize(deserializer)?;
-        u16::try_from(number)
-            .ok()
-            .filter(|port| *port > 0)
-            .map(Self)
-            .ok_or_else(|| D::Error::custom(format!("{number} is no port: 1 to 65535")))
+        Ok(entries)
     }
 }
 

@@ -1,14 +1,17 @@
 //! Who Navi is to a host: a private key's file, or the keys of the ssh agent.
 
-use std::path::{Path, PathBuf};
+use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use russh::client::Handle;
 use russh::keys::agent::AgentIdentity;
 use russh::keys::agent::client::AgentClient;
-use russh::keys::{Algorithm, HashAlg, PrivateKey, PrivateKeyWithHashAlg, PublicKey};
+use russh::keys::{HashAlg, PrivateKey, PrivateKeyWithHashAlg, PublicKey};
 use tokio::net::UnixStream;
 
+use super::blocking;
 use super::connection::Client;
 use super::hosts::Host;
 use super::rsa_key::RsaSigner;
@@ -37,41 +40,46 @@ pub(super) async fn authenticate(
     let Some(path) = &host.key else {
         return with_agent(handle, host, agent_socket, None).await;
     };
-    let key = {
-        let path = path.clone();
-        tokio::task::spawn_blocking(move || load(&path))
-            .await
-            .unwrap_or_else(|_| Err("could not be read".to_owned()))
-    };
-    let key = key.map_err(|problem| {
-        ToolError(format!(
-            "the key of the host `{}`, {}, {problem}; the user has to correct it",
-            host.name,
-            path.display()
-        ))
-    })?;
-    match key {
+    let (name, file) = (host.name.clone(), path.clone());
+    let key = blocking(move || {
+        load(&file).map_err(|problem| {
+            ToolError(format!(
+                "the key of the host `{name}`, {}, {problem}; the user has to correct it",
+                file.display()
+            ))
+        })
+    });
+    let answer = match key.await? {
         FileKey::Encrypted(public) if host.agent => {
-            with_agent(handle, host, agent_socket, public.as_ref()).await
+            return with_agent(handle, host, agent_socket, public.as_ref()).await;
         }
-        FileKey::Encrypted(_) => Err(ToolError(format!(
-            "the key of the host `{}`, {path}, is encrypted with a passphrase, which Navi does not ask for; the user has to give it to the ssh agent (ssh-add {path}) and write \"agent\": true for this host",
-            host.name,
-            path = path.display()
-        ))),
+        FileKey::Encrypted(_) => {
+            return Err(ToolError(format!(
+                "the key of the host `{}`, {path}, is encrypted with a passphrase, which Navi does not ask for; the user has to give it to the ssh agent (ssh-add {path}) and write \"agent\": true for this host",
+                host.name,
+                path = path.display()
+            )));
+        }
         FileKey::Plain(key) => {
             let key = PrivateKeyWithHashAlg::new(key, None);
             let answer = handle.authenticate_publickey(&host.user, key).await;
-            accepted(host, answer, &format!("with the key {}", path.display()))
+            answer.map_err(|error| error.to_string())
         }
         FileKey::Rsa(mut signer) => {
-            let hash = rsa_hash(handle).await;
+            let hash = Some(rsa_hash(handle).await);
             let public = signer.public_key().clone();
-            let answer = handle
-                .authenticate_publickey_with(&host.user, public, Some(hash), signer.as_mut())
-                .await;
-            accepted(host, answer, &format!("with the key {}", path.display()))
+            let answer = handle.authenticate_publickey_with(&host.user, public, hash, &mut *signer);
+            answer.await.map_err(|error| error.to_string())
         }
+    };
+    let how = format!("with the key {}", path.display());
+    match answer {
+        Ok(result) if result.success() => Ok(()),
+        Ok(_) => Err(refused(host, &how)),
+        Err(error) => Err(ToolError(format!(
+            "logging in to `{}` {how} failed: {error}",
+            host.name
+        ))),
     }
 }
 
@@ -79,21 +87,6 @@ pub(super) async fn authenticate(
 async fn rsa_hash(handle: &Handle<Client>) -> HashAlg {
     let best = handle.best_supported_rsa_hash().await;
     best.ok().flatten().flatten().unwrap_or(HashAlg::Sha512)
-}
-
-fn accepted<E: std::fmt::Display>(
-    host: &Host,
-    answer: Result<russh::client::AuthResult, E>,
-    how: &str,
-) -> Result<(), ToolError> {
-    match answer {
-        Ok(result) if result.success() => Ok(()),
-        Ok(_) => Err(refused(host, how)),
-        Err(error) => Err(ToolError(format!(
-            "logging in to `{}` {how} failed: {error}",
-            host.name
-        ))),
-    }
 }
 
 fn refused(host: &Host, how: &str) -> ToolError {
@@ -131,10 +124,9 @@ async fn with_agent(
         // meant for certain hosts only, and those are not in such agents.
         let _ = agent.bind_session(binding, false).await;
     }
-    let identities = agent
-        .request_identities()
-        .await
-        .map_err(|error| failed(format!("does not tell its keys: {error}")))?;
+    let identities = agent.request_identities().await;
+    let identities =
+        identities.map_err(|error| failed(format!("does not tell its keys: {error}")))?;
     let keys: Vec<PublicKey> = identities
         .into_iter()
         .filter_map(|identity| match identity {
@@ -154,9 +146,10 @@ async fn with_agent(
     }
     let tried = keys.len();
     for key in keys {
-        let hash = match key.algorithm() {
-            Algorithm::Rsa { .. } => Some(rsa_hash(handle).await),
-            _ => None,
+        let hash = if key.algorithm().is_rsa() {
+            Some(rsa_hash(handle).await)
+        } else {
+            None
         };
         let answer = handle
             .authenticate_publickey_with(&host.user, key, hash, &mut agent)
@@ -176,29 +169,22 @@ async fn with_agent(
 }
 
 /// Reads a key's file. The error goes on from "the key … ".
-fn load(path: &PathBuf) -> Result<FileKey, String> {
-    use std::io::Read as _;
+fn load(path: &Path) -> Result<FileKey, String> {
     let file = std::fs::File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
-    let metadata = file
-        .metadata()
-        .map_err(|error| format!("cannot be read: {error}"))?;
+    let unreadable = |error: io::Error| format!("cannot be read: {error}");
+    let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
         return Err("is no regular file".to_owned());
     }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let mode = metadata.permissions().mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(format!(
-                "is open to others (mode {mode:03o}), so it may be known to them: chmod 600"
-            ));
-        }
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(format!(
+            "is open to others (mode {mode:03o}), so it may be known to them: chmod 600"
+        ));
     }
     let mut text = String::new();
-    file.take(MAX_KEY_BYTES)
-        .read_to_string(&mut text)
-        .map_err(|error| format!("cannot be read: {error}"))?;
+    let read = file.take(MAX_KEY_BYTES).read_to_string(&mut text);
+    read.map_err(unreadable)?;
     parse(&text)
 }
 

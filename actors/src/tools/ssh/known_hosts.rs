@@ -4,12 +4,15 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ring::hmac;
 use russh::keys::ssh_key::known_hosts::{self, HostPatterns, Marker};
-use russh::keys::{HashAlg, PublicKey};
+use russh::keys::ssh_key::public::KeyData;
+use russh::keys::{Algorithm, HashAlg, PublicKey};
+use wildmatch::WildMatch;
 
 use super::hosts::Host;
 use crate::tools::ToolError;
@@ -17,32 +20,14 @@ use crate::tools::ToolError;
 /// As many bytes as a file has.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// The key that a server proved to hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct HostKey {
-    /// As in `ssh-ed25519`.
-    pub(super) algorithm: String,
-    /// As in `SHA256:…`.
-    pub(super) fingerprint: String,
-    /// Its kind and the key, as a line of a file has them.
-    openssh: String,
+/// A host's key for a person: `SHA256:… (ssh-ed25519)`.
+pub(super) fn shown(key: &KeyData) -> String {
+    format!("{} ({})", fingerprint(key), key.algorithm().as_str())
 }
 
-impl HostKey {
-    pub(super) fn of(key: &PublicKey) -> Option<Self> {
-        // Without a comment.
-        let key = PublicKey::from(key.key_data().clone());
-        Some(Self {
-            algorithm: key.algorithm().as_str().to_owned(),
-            fingerprint: key.fingerprint(HashAlg::Sha256).to_string(),
-            openssh: key.to_openssh().ok()?,
-        })
-    }
-
-    /// For a person: `SHA256:… (ssh-ed25519)`.
-    pub(super) fn shown(&self) -> String {
-        format!("{} ({})", self.fingerprint, self.algorithm)
-    }
+/// As in `SHA256:…`.
+pub(super) fn fingerprint(key: &KeyData) -> String {
+    key.fingerprint(HashAlg::Sha256).to_string()
 }
 
 /// What known_hosts files say of a host's key.
@@ -51,16 +36,25 @@ pub(super) enum KeyStatus {
     Known,
     /// No key is known that could be compared.
     Unknown,
-    /// Another key is known.
-    Changed(FileLine),
-    Revoked(FileLine),
+    /// Another key is known, from this file and line.
+    Changed(String),
+    Revoked(String),
 }
 
-/// A line of a file, counted from 1.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FileLine {
-    pub(super) file: PathBuf,
-    pub(super) line: usize,
+impl KeyStatus {
+    /// The refusal of a host whose key is not the known one.
+    pub(super) fn refusal(&self, host: &Host, key: &KeyData) -> Option<ToolError> {
+        let (name, key) = (&host.name, shown(key));
+        match self {
+            Self::Known | Self::Unknown => None,
+            Self::Revoked(place) => Some(ToolError(format!(
+                "refused: the key, {key}, of the host `{name}` is marked as revoked in {place}; tell the user"
+            ))),
+            Self::Changed(place) => Some(ToolError(format!(
+                "refused: the host `{name}` shows another key, {key}, than the one known from {place}. Somebody may be in between, or the host was set up anew. Tell the user; only after checking may they remove that line"
+            ))),
+        }
+    }
 }
 
 /// Where known keys are kept.
@@ -95,17 +89,23 @@ impl KnownHosts {
             })?;
             entries.extend(entries_for(&host.known_as(), &text, file));
         }
-        Ok(Known { entries })
+        Ok(Known {
+            entries,
+            approved: None,
+        })
     }
 
     /// Adds a key that a person has approved. Blocks.
-    pub(super) fn add(&self, host: &Host, key: &HostKey) -> Result<(), ToolError> {
+    pub(super) fn add(&self, host: &Host, key: &KeyData) -> Result<(), ToolError> {
         let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
         if self.of(host)?.status(key) == KeyStatus::Known {
             return Ok(());
         }
-        let line = format!("{} {}\n", host.known_as(), key.openssh);
-        append(&self.own, &line).map_err(|error| {
+        let added = PublicKey::from(key.clone())
+            .to_openssh()
+            .map_err(io::Error::other)
+            .and_then(|key| append(&self.own, &format!("{} {key}\n", host.known_as())));
+        added.map_err(|error| {
             ToolError(format!(
                 "the key of `{}` cannot be stored in {}: {error}; the user has to correct it",
                 host.name,
@@ -115,26 +115,36 @@ impl KnownHosts {
     }
 }
 
-/// The entries of one host.
+/// What is known of one host.
 #[derive(Debug)]
 pub(super) struct Known {
     entries: Vec<Entry>,
+    /// A key that counts although it is not known: a person was asked about it.
+    pub(super) approved: Option<KeyData>,
 }
 
 impl Known {
+    /// Whether a key that stands so is trusted.
+    pub(super) fn is_trusted(&self, key: &KeyData, status: &KeyStatus) -> bool {
+        match status {
+            KeyStatus::Known => true,
+            KeyStatus::Unknown => self.approved.as_ref() == Some(key),
+            KeyStatus::Changed(_) | KeyStatus::Revoked(_) => false,
+        }
+    }
+
     /// How this key stands. A host with a known key that then comes with one of another kind
     /// counts as changed: a key of another kind is what somebody in between would show. A known
-    /// RSA key says nothing, since none can be checked here (see `identity::rsa`).
-    pub(super) fn status(&self, key: &HostKey) -> KeyStatus {
-        let is_same = |entry: &&Entry| entry.key == *key;
-        if let Some(entry) = self.entries.iter().filter(|e| e.revoked).find(is_same) {
+    /// RSA key says nothing, since none can be checked here (see `rsa_key`).
+    pub(super) fn status(&self, key: &KeyData) -> KeyStatus {
+        let mut revoked = self.entries.iter().filter(|entry| entry.revoked);
+        if let Some(entry) = revoked.find(|entry| entry.key == *key) {
             return KeyStatus::Revoked(entry.place.clone());
         }
-        let known = || self.entries.iter().filter(|entry| !entry.revoked);
-        if known().any(|entry| is_same(&entry)) {
+        if self.known().any(|entry| entry.key == *key) {
             return KeyStatus::Known;
         }
-        match known().find(|entry| entry.is_comparable()) {
+        match self.known().find(|entry| entry.is_comparable()) {
             Some(entry) => KeyStatus::Changed(entry.place.clone()),
             None => KeyStatus::Unknown,
         }
@@ -142,33 +152,31 @@ impl Known {
 
     /// Whether any key is known that a server's could be compared with.
     pub(super) fn is_empty(&self) -> bool {
-        !self
-            .entries
-            .iter()
-            .any(|entry| !entry.revoked && entry.is_comparable())
+        !self.known().any(Entry::is_comparable)
     }
 
     /// The kinds of the known keys: a server is asked for one of these first.
-    pub(super) fn algorithms(&self) -> impl Iterator<Item = &str> {
-        self.entries
-            .iter()
-            .filter(|entry| !entry.revoked)
-            .map(|entry| entry.key.algorithm.as_str())
+    pub(super) fn algorithms(&self) -> impl Iterator<Item = Algorithm> {
+        self.known().map(|entry| entry.key.algorithm())
+    }
+
+    fn known(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| !entry.revoked)
     }
 }
 
 /// A line that is about the host.
 #[derive(Debug)]
 struct Entry {
-    place: FileLine,
+    /// Its file and line, counted from 1.
+    place: String,
     revoked: bool,
-    key: HostKey,
+    key: KeyData,
 }
 
 impl Entry {
     fn is_comparable(&self) -> bool {
-        let algorithm = &self.key.algorithm;
-        algorithm == "ssh-ed25519" || algorithm.starts_with("ecdsa-sha2-")
+        self.key.is_ed25519() || self.key.is_ecdsa()
     }
 }
 
@@ -186,12 +194,9 @@ fn entries_for(known_as: &str, text: &str, file: &Path) -> Vec<Entry> {
             return None;
         }
         Some(Entry {
-            place: FileLine {
-                file: file.to_owned(),
-                line: index + 1,
-            },
+            place: format!("{}, line {}", file.display(), index + 1),
             revoked: entry.marker() == Some(&Marker::Revoked),
-            key: HostKey::of(entry.public_key())?,
+            key: entry.public_key().key_data().clone(),
         })
     };
     text.lines()
@@ -209,8 +214,7 @@ fn is_named(known_as: &str, names: &HostPatterns) -> bool {
             return hmac::verify(&key, known_as.as_bytes(), hash).is_ok();
         }
     };
-    let is_like =
-        |pattern: &str| matches(pattern.to_ascii_lowercase().as_bytes(), known_as.as_bytes());
+    let is_like = |pattern: &str| WildMatch::new(&pattern.to_ascii_lowercase()).matches(known_as);
     let (negated, plain): (Vec<&str>, Vec<&str>) = patterns
         .iter()
         .map(String::as_str)
@@ -218,43 +222,14 @@ fn is_named(known_as: &str, names: &HostPatterns) -> bool {
     plain.into_iter().any(is_like) && !negated.into_iter().any(|pattern| is_like(&pattern[1..]))
 }
 
-/// `*` is any text, `?` any one byte.
-fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut p, mut t) = (0, 0);
-    // Where the last star stood, and how much of the text it has taken.
-    let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p, t));
-                p += 1;
-            }
-            Some(&c) if c == b'?' || c == text[t] => {
-                p += 1;
-                t += 1;
-            }
-            _ => match star {
-                Some((at, taken)) => {
-                    star = Some((at, taken + 1));
-                    p = at + 1;
-                    t = taken + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|&c| c == b'*')
-}
-
 /// A file's text; nothing where there is none.
 fn read(path: &Path) -> io::Result<String> {
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+    let mut bytes = Vec::new();
+    match fs::File::open(path) {
+        Ok(file) => file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
         Err(error) => return Err(error),
     };
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(io::Error::other(format!(
             "it has more than {MAX_FILE_BYTES} bytes"
@@ -267,23 +242,14 @@ fn read(path: &Path) -> io::Result<String> {
 fn append(path: &Path, line: &str) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(directory)?;
+        builder.recursive(true).mode(0o700).create(directory)?;
     }
     let ends_open = read(path)?.ends_with(|c| c != '\n');
     let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    let line = if ends_open {
-        format!("\n{line}")
-    } else {
-        line.to_owned()
-    };
-    file.write_all(line.as_bytes())?;
+    let mut file = options.append(true).create(true).mode(0o600).open(path)?;
+    let end = if ends_open { "\n" } else { "" };
+    // In one write, so that nobody reads half of it.
+    file.write_all(format!("{end}{line}").as_bytes())?;
     file.sync_all()
 }
 

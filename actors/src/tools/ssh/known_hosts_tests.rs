@@ -20,8 +20,9 @@ fn host(address: &str, port: u16) -> Host {
     }
 }
 
-fn key(of: &str) -> HostKey {
-    HostKey::of(&format!("ssh-ed25519 {of}").parse().unwrap()).unwrap()
+fn key(of: &str) -> KeyData {
+    let key: PublicKey = format!("ssh-ed25519 {of}").parse().unwrap();
+    key.key_data().clone()
 }
 
 /// Two keys of the first kind, and one of each of two others.
@@ -30,30 +31,21 @@ const B: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIMjhQ1tdiy/rxuLjDd6hj9DTyQc7G7oc983YFwU
 const ECDSA: &str = "AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBPSOrzLmCYnaQlkc1fqfATLp/u41QVxK61m4mMmmEAzzKmo/2WmEiuy6eIa63xTf6BeNKeKlR/Cu2xXbKiNGUQc=";
 const RSA: &str = "AAAAB3NzaC1yc2EAAAADAQABAAABgQDKNqm87rDqPh5DaqdrcY2F1pDiCwm82itMegtDs+lDJd7q0vAzuhXMoJSWRPCdnELbTYAweF06172lXhWikbQIlj+5CDCb9fQLgWWfbS1mFP8sFB9PVskXGwU/DCyg9MNOLjgcefgKiyQCs29EYNvK0rixnoKaItg5ERJ2BX6CCczeorBRmsD81cN2Sb00V76Z92YS2DCigoNRL0KTSTz6DCi0GbZoGmfvwQitJiD6WzbBOJ0mLrMbFtUTDCSec47SRE3jC3YvzKt1gFxsj1Yd+1f+/I/3zs3kWh5R/Ux+W7HNQjWqJYemhtfUGl3NiI7fSHXpswhw4mdDPGvK/vCXoBKp2bhSEGNg2b0SaXMB4hezPa8LOEr194P7ZIm4B1e4nvHC2R0k0HXZ03qxU7BeUUxbBgDp9429F+EERTxlRCPUu6wPqTC8Iawk4X6IPNeCXhqY0aw+B//bveEf+eHx4n4YoAJm9GsJrluHyO4pfAbtZNtqMyDg6xZhYTBP4js=";
 
-fn status(text: &str, host: &Host, key: &HostKey) -> KeyStatus {
+fn status(text: &str, host: &Host, key: &KeyData) -> KeyStatus {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("known_hosts");
     fs::write(&path, text).unwrap();
     let known = KnownHosts::new(path, None);
-    let status = known.of(host).unwrap().status(key);
-    match status {
-        KeyStatus::Changed(place) => KeyStatus::Changed(FileLine {
-            file: place.file.file_name().unwrap().into(),
-            ..place
-        }),
-        KeyStatus::Revoked(place) => KeyStatus::Revoked(FileLine {
-            file: place.file.file_name().unwrap().into(),
-            ..place
-        }),
+    let here = format!("{}/", dir.path().display());
+    match known.of(host).unwrap().status(key) {
+        KeyStatus::Changed(place) => KeyStatus::Changed(place.replace(&here, "")),
+        KeyStatus::Revoked(place) => KeyStatus::Revoked(place.replace(&here, "")),
         other => other,
     }
 }
 
-fn place(line: usize) -> FileLine {
-    FileLine {
-        file: "known_hosts".into(),
-        line,
-    }
+fn place(line: usize) -> String {
+    format!("known_hosts, line {line}")
 }
 
 #[test]

@@ -8,7 +8,6 @@ mod files;
 pub mod hosts;
 mod identity;
 mod known_hosts;
-mod mark;
 mod order;
 mod pool;
 mod rsa_key;
@@ -26,12 +25,11 @@ use tokio::time::timeout;
 
 use self::command::{End, told};
 use self::connection::{ChannelError, Connection, Times};
-use self::files::LocalPath;
+use self::files::{LocalPath, Source};
 use self::hosts::{Host, Hosts};
-use self::mark::Mark;
+use self::known_hosts::shown;
 use self::order::{Order, SshArgs, Work};
-use self::pool::{Lease, Pool, PoolLimits};
-use self::transfer::RemotePath;
+use self::pool::{Lease, Pool};
 use self::trust::Trust;
 use super::actions::ActionFields;
 use super::output::{RESULT_LIMIT_BYTES, cut_middle, human_size, shortened};
@@ -39,7 +37,7 @@ use super::schema::schema_of;
 use super::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
 };
-use crate::protocol::approval::{Detail, DetailKind};
+use crate::protocol::approval::Detail;
 use crate::protocol::ids::SessionId;
 use crate::protocol::tool::{Effect, ToolSpec};
 
@@ -89,10 +87,10 @@ impl Ssh {
     /// to before a call.
     #[must_use]
     pub fn new(config: SshConfig) -> Self {
-        Self::with_limits(config, Times::default(), PoolLimits::default())
+        Self::with_times(config, Times::default())
     }
 
-    fn with_limits(config: SshConfig, times: Times, limits: PoolLimits) -> Self {
+    fn with_times(config: SshConfig, times: Times) -> Self {
         let mut parameters = schema_of::<SshArgs>();
         let names: Vec<&str> = config.hosts.iter().map(|host| host.name.as_str()).collect();
         if let Some(first) = names.first() {
@@ -110,7 +108,7 @@ impl Ssh {
             hosts: config.hosts,
             agent_socket: config.agent_socket,
             trust: Trust::new(config.known_hosts, config.more_known_hosts),
-            pool: Pool::new(limits),
+            pool: Pool::new(times.idle),
             times,
             transfer_bytes: TRANSFER_BYTES,
         }
@@ -119,10 +117,12 @@ impl Ssh {
     /// The session's connection to the host, which is made where there is none.
     async fn connection(&self, host: &Host, context: &ToolContext) -> Result<Lease, ToolError> {
         let connect = async {
-            let check = self.trust.check(host, context).await?;
-            let opened = Connection::open(host, check, self.agent_socket.as_deref(), self.times);
-            let (connection, key, status) = opened.await?;
-            self.trust.keep(host, key, status, context).await?;
+            let known = self.trust.check(host, context).await?;
+            let opened = Connection::open(host, known, self.agent_socket.as_deref(), self.times);
+            let (connection, new_key) = opened.await?;
+            if let Some(key) = new_key {
+                self.trust.keep(host, key, context).await?;
+            }
             Ok(connection)
         };
         self.pool.get(context.session_id, &host.name, connect).await
@@ -142,10 +142,9 @@ impl Ssh {
             lease = self.connection(host, context).await?;
             channel = lease.connection.channel().await;
         }
-        match channel {
-            Ok(channel) => Ok((lease, channel)),
-            Err(error) => Err(no_channel(host, error)),
-        }
+        let channel =
+            channel.map_err(|error| ToolError(format!("the host `{}` {error}", host.name)))?;
+        Ok((lease, channel))
     }
 
     async fn run(
@@ -154,11 +153,11 @@ impl Ssh {
         command: &str,
         limit: Duration,
         context: &ToolContext,
-    ) -> ToolResult {
+    ) -> Result<String, ToolError> {
         let (lease, channel) = self.channel(host, context).await?;
         let ran = command::run(
-            (&lease.connection, channel),
-            Mark::of(&host.user, command),
+            (lease.clone(), channel),
+            (&host.user, command),
             limit,
             context.output.clone(),
         )
@@ -170,7 +169,7 @@ impl Ssh {
         let output = ran.output;
         if output.total_bytes == 0 {
             text.push_str("; no output");
-            return Ok(text.into());
+            return Ok(text);
         }
         if output.text.len() > RESULT_LIMIT_BYTES {
             let call = context.call_id.to_string();
@@ -192,59 +191,66 @@ impl Ssh {
         }
         text.push_str("\n\n");
         text.push_str(&cut_middle(&output.text, RESULT_LIMIT_BYTES));
-        Ok(text.into())
+        Ok(text)
     }
 
     async fn upload(
         &self,
         host: &Host,
         path: LocalPath,
-        to: RemotePath,
+        to: &str,
         context: &ToolContext,
-    ) -> ToolResult {
+    ) -> Result<String, ToolError> {
         let name = path.name();
-        let limit = self.transfer_bytes;
-        let source = blocking(context, move |workspace| {
-            files::open(&workspace, &path, limit)
-        })
-        .await?;
+        let source = self.source(path, context, Ok).await?;
         let size = human_size(source.size_bytes);
         let (lease, channel) = self.channel(host, context).await?;
         let line = (&*lease.connection, channel);
         let to = transfer::upload(line, &name, source, to, &context.output).await?;
-        Ok(format!("uploaded `{name}` ({size}) to `{to}` on {}", host.name).into())
+        Ok(format!(
+            "uploaded `{name}` ({size}) to `{to}` on {}",
+            host.name
+        ))
     }
 
     async fn download(
         &self,
         host: &Host,
-        from: RemotePath,
+        from: &str,
         path: LocalPath,
         context: &ToolContext,
-    ) -> ToolResult {
+    ) -> Result<String, ToolError> {
         let (_lease, channel) = self.channel(host, context).await?;
-        let place = path.clone();
-        let sink = blocking(context, move |workspace| files::create(&workspace, &place)).await?;
-        let to = (sink, &path);
-        let size =
-            transfer::download(channel, &from, to, self.transfer_bytes, &context.output).await?;
+        let (workspace, place) = (context.workspace.clone(), path.clone());
+        let sink = blocking(move || files::create(&workspace, &place)).await?;
+        let (to, limit) = ((sink, &path), self.transfer_bytes);
+        let size = transfer::download(channel, from, to, limit, &context.output).await?;
         Ok(format!(
             "downloaded {} from {} to the workspace's file `{}`",
             human_size(size),
             host.name,
             path.shown()
-        )
-        .into())
+        ))
+    }
+
+    /// A file that is to be sent, and what is made of it.
+    async fn source<T: Send + 'static>(
+        &self,
+        path: LocalPath,
+        context: &ToolContext,
+        then: impl FnOnce(Source) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let (workspace, limit) = (context.workspace.clone(), self.transfer_bytes);
+        blocking(move || files::open(&workspace, &path, limit).and_then(then)).await
     }
 
     fn list(&self) -> String {
         self.hosts
             .iter()
             .map(|host| {
-                let what = if host.description.is_empty() {
-                    String::new()
-                } else {
-                    format!(": {}", host.description)
+                let what = match host.description.as_str() {
+                    "" => String::new(),
+                    description => format!(": {description}"),
                 };
                 format!("{} ({}){what}\n", host.name, host.login())
             })
@@ -275,65 +281,54 @@ impl Tool for Ssh {
 
     async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
         let order = Order::of(arguments::read(args.clone())?, &self.hosts)?;
-        let Order::On(host, work, limit) = order else {
+        let Some(Order { host, work, limit }) = order else {
             return Ok(Proposal::of_arguments(NAME, args));
         };
-        let mut details = vec![text("host", format!("{} ({})", host.name, host.login()))];
+        let name = &host.name;
+        let mut details = vec![Detail::text("host", format!("{name} ({})", host.login()))];
         let mut digest = String::new();
-        let (summary, key, words) = match &work {
+        let (mut summary, key, words) = match &work {
             Work::Run(command) => {
-                details.push(code("command", command.clone()));
+                details.push(Detail::code("command", command));
                 (
-                    format!("run `{}` on {}", shortened(command, 100), host.name),
-                    format!("run\0{}\0{command}", host.name),
-                    format!("`{command}` on {}", host.name),
+                    format!("run `{}` on {name}", shortened(command, 100)),
+                    format!("run\0{name}\0{command}"),
+                    format!("`{command}` on {name}"),
                 )
             }
-            Work::Upload(path, _, to) => {
-                let (opened, limit) = (path.clone(), self.transfer_bytes);
-                let (size, sha256) = blocking(context, move |workspace| {
-                    let source = files::open(&workspace, &opened, limit)?;
-                    Ok((source.size_bytes, source.digest()?))
-                })
-                .await?;
-                details.push(text(
-                    "file",
-                    format!("{} ({})", path.shown(), human_size(size)),
-                ));
-                details.push(text("to", to.clone()));
+            Work::Upload(path, to) => {
+                let measured =
+                    |source: Source| Ok((human_size(source.size_bytes), source.digest()?));
+                let (size, sha256) = self.source(path.clone(), context, measured).await?;
+                details.push(Detail::text("file", format!("{} ({size})", path.shown())));
+                details.push(Detail::text("to", to));
                 digest = sha256;
                 (
-                    format!("upload {} to {}", path.name(), host.name),
-                    format!("upload\0{}\0{to}", host.name),
-                    format!("uploads to `{to}` on {}", host.name),
+                    format!("upload {} to {name}", path.name()),
+                    format!("upload\0{name}\0{to}"),
+                    format!("uploads to `{to}` on {name}"),
                 )
             }
-            Work::Download(_, path, from) => {
-                details.push(text("from", from.clone()));
-                details.push(text("file", path.shown()));
+            Work::Download(from, path) => {
+                details.push(Detail::text("from", from));
+                details.push(Detail::text("file", path.shown()));
                 (
-                    format!("download {from} from {}", host.name),
-                    format!("download\0{}\0{from}", host.name),
-                    format!("downloads of `{from}` from {}", host.name),
+                    format!("download {from} from {name}"),
+                    format!("download\0{name}\0{from}"),
+                    format!("downloads of `{from}` from {name}"),
                 )
             }
         };
-        details.push(text("time limit", format!("{} s", limit.as_secs())));
-        let offered = self.trust.offer(host, context, self.times).await?;
+        details.push(Detail::text("time limit", format!("{} s", limit.as_secs())));
+        let (new_key, trusted) = self.trust.offer(host, context, self.times).await?;
         let mut rule = Some(RuleSubject { key, words });
-        let mut summary = summary;
-        if let Some(key) = &offered.asked {
+        if let Some(key) = new_key {
             summary.push_str(", a host that is not known yet");
-            details.insert(
-                1,
-                text(
-                    "key of the new host",
-                    format!(
-                        "{}\nApproving trusts this key from now on. Compare it with what `ssh-keygen -lf` shows of the host's own key files.",
-                        key.shown()
-                    ),
-                ),
+            let text = format!(
+                "{}\nApproving trusts this key from now on. Compare it with what `ssh-keygen -lf` shows of the host's own key files.",
+                shown(&key)
             );
+            details.insert(1, Detail::text("key of the new host", text));
             // Nobody has a rule for a host that they have never seen.
             rule = None;
         }
@@ -341,8 +336,7 @@ impl Tool for Ssh {
             summary,
             details,
             rule,
-            binding: json!([host.login(), host.key, host.agent, offered.binding, digest])
-                .to_string(),
+            binding: json!([host.login(), host.key, host.agent, trusted, digest]).to_string(),
         })
     }
 
@@ -354,31 +348,30 @@ impl Tool for Ssh {
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
-        let (host, work, limit) = match Order::of(arguments::read(args)?, &self.hosts)? {
-            Order::ListHosts => return Ok(self.list().into()),
-            Order::On(host, work, limit) => (host, work, limit),
+        let order = Order::of(arguments::read(args)?, &self.hosts)?;
+        let Some(Order { host, work, limit }) = order else {
+            return Ok(self.list().into());
         };
-        let whole = limit + Duration::from_secs(MARGIN_SECONDS);
-        let late = |what: &str| {
-            ToolError(format!(
+        let (what, whole) = match &work {
+            // It has its own limit, after which its output so far is told.
+            Work::Run(_) => ("command", limit + Duration::from_secs(MARGIN_SECONDS)),
+            Work::Upload(..) => ("upload", limit),
+            Work::Download(..) => ("download", limit),
+        };
+        let done = timeout(whole, async {
+            match work {
+                Work::Run(command) => self.run(host, &command, limit, &context).await,
+                Work::Upload(path, to) => self.upload(host, path, &to, &context).await,
+                Work::Download(from, path) => self.download(host, &from, path, &context).await,
+            }
+        });
+        let text = done.await.unwrap_or_else(|_| {
+            Err(ToolError(format!(
                 "the {what} was not done within {} s and was given up; set timeout_seconds for more",
                 limit.as_secs()
-            ))
-        };
-        match work {
-            // The command has its own limit, after which its output so far is told.
-            Work::Run(command) => timeout(whole, self.run(host, &command, limit, &context))
-                .await
-                .unwrap_or_else(|_| Err(late("command"))),
-            Work::Upload(path, to, _) => timeout(limit, self.upload(host, path, to, &context))
-                .await
-                .unwrap_or_else(|_| Err(late("upload"))),
-            Work::Download(from, path, _) => {
-                timeout(limit, self.download(host, from, path, &context))
-                    .await
-                    .unwrap_or_else(|_| Err(late("download")))
-            }
-        }
+            )))
+        })?;
+        Ok(text.into())
     }
 
     fn session_closed(&self, session: SessionId) {
@@ -399,7 +392,7 @@ fn description(hosts: &Hosts) -> String {
             description => format!("{} ({description})", host.name),
         })
         .collect();
-    let more = if hosts.iter().count() > DESCRIBED_HOSTS {
+    let more = if hosts.len() > DESCRIBED_HOSTS {
         ", and more: see list_hosts"
     } else {
         ""
@@ -407,22 +400,10 @@ fn description(hosts: &Hosts) -> String {
     format!("{does} Hosts: {}{more}.", named.join(", "))
 }
 
-fn no_channel(host: &Host, error: ChannelError) -> ToolError {
-    let reason = match error {
-        ChannelError::Refused => {
-            "opens no more sessions for this user; wait until a command has ended"
-        }
-        ChannelError::Dead => "does not answer any more; try again, or tell the user",
-    };
-    ToolError(format!("the host `{}` {reason}", host.name))
-}
-
 async fn blocking<T: Send + 'static>(
-    context: &ToolContext,
-    work: impl FnOnce(PathBuf) -> Result<T, ToolError> + Send + 'static,
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    let workspace = context.workspace.clone();
-    tokio::task::spawn_blocking(move || work(workspace))
+    tokio::task::spawn_blocking(work)
         .await
         .unwrap_or_else(|error| {
             tracing::error!(%error, "the ssh tool failed");
@@ -430,21 +411,6 @@ async fn blocking<T: Send + 'static>(
                 "the ssh tool failed inside; do this in another way".to_owned(),
             ))
         })
-}
-
-fn text(label: &str, text: String) -> Detail {
-    Detail {
-        label: label.to_owned(),
-        kind: DetailKind::Text,
-        text,
-    }
-}
-
-fn code(label: &str, code: String) -> Detail {
-    Detail {
-        kind: DetailKind::Code,
-        ..text(label, code)
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::files::LocalPath;
 use super::hosts::{Host, Hosts};
-use super::transfer::RemotePath;
+use super::transfer::check_remote;
 use crate::tools::actions::ActionFields;
 use crate::tools::{COMMAND_BYTES, ToolError};
 
@@ -58,24 +58,25 @@ pub(super) const ACTIONS: [ActionFields; 4] = [
 
 /// A call with everything that it needs.
 #[derive(Debug)]
-pub(super) enum Order<'a> {
-    ListHosts,
-    On(&'a Host, Work, Duration),
+pub(super) struct Order<'a> {
+    pub(super) host: &'a Host,
+    pub(super) work: Work,
+    pub(super) limit: Duration,
 }
 
+/// Paths on the host are as they were asked for.
 #[derive(Debug)]
 pub(super) enum Work {
     Run(String),
-    /// The last is the path on the host as it was asked for.
-    Upload(LocalPath, RemotePath, String),
-    Download(RemotePath, LocalPath, String),
+    Upload(LocalPath, String),
+    Download(String, LocalPath),
 }
 
 impl<'a> Order<'a> {
-    pub(super) fn of(args: SshArgs, hosts: &'a Hosts) -> Result<Self, ToolError> {
-        let seconds = |usual| Duration::from_secs(args.timeout_seconds.unwrap_or(usual));
-        let (work, limit) = match args.action {
-            Action::ListHosts => return Ok(Self::ListHosts),
+    /// None for a list of the hosts.
+    pub(super) fn of(args: SshArgs, hosts: &'a Hosts) -> Result<Option<Self>, ToolError> {
+        let (work, usual_seconds) = match args.action {
+            Action::ListHosts => return Ok(None),
             Action::Run => {
                 let command = needed(args.command, "run", "command")?;
                 if command.len() > COMMAND_BYTES {
@@ -89,19 +90,19 @@ impl<'a> Order<'a> {
                         "`command` has a NUL byte; leave it out".to_owned(),
                     ));
                 }
-                (Work::Run(command), seconds(RUN_SECONDS))
+                (Work::Run(command), RUN_SECONDS)
             }
             Action::Upload => {
                 let path = LocalPath::parse(&needed(args.path, "upload", "path")?)?;
                 let to = needed(args.to, "upload", "to")?;
-                let work = Work::Upload(path, RemotePath::parse(&to)?, to);
-                (work, seconds(TRANSFER_SECONDS))
+                check_remote(&to)?;
+                (Work::Upload(path, to), TRANSFER_SECONDS)
             }
             Action::Download => {
                 let from = needed(args.from, "download", "from")?;
                 let path = LocalPath::parse(&needed(args.path, "download", "path")?)?;
-                let work = Work::Download(RemotePath::parse(&from)?, path, from);
-                (work, seconds(TRANSFER_SECONDS))
+                check_remote(&from)?;
+                (Work::Download(from, path), TRANSFER_SECONDS)
             }
         };
         let name = needed(args.host, "this action", "host")?;
@@ -111,7 +112,11 @@ impl<'a> Order<'a> {
                 "there is no host `{name}`; use list_hosts to see which there are"
             ))
         })?;
-        Ok(Self::On(host, work, limit))
+        Ok(Some(Self {
+            host,
+            work,
+            limit: Duration::from_secs(args.timeout_seconds.unwrap_or(usual_seconds)),
+        }))
     }
 }
 

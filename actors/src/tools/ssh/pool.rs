@@ -1,7 +1,7 @@
 //! Connections that stay for a session: one to each host, given back by being dropped.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -10,36 +10,18 @@ use super::connection::Connection;
 use crate::protocol::ids::SessionId;
 use crate::tools::ToolError;
 
-/// How many connections are kept, and for how long without use.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PoolLimits {
-    pub(super) per_session: usize,
-    pub(super) all: usize,
-    pub(super) idle: Duration,
-}
-
-impl Default for PoolLimits {
-    fn default() -> Self {
-        Self {
-            per_session: 8,
-            all: 64,
-            idle: Duration::from_secs(300),
-        }
-    }
-}
+/// As many connections as one session has.
+const PER_SESSION: usize = 8;
+/// As many as all have.
+const ALL: usize = 64;
 
 type Key = (SessionId, String);
 
 /// See the module. Dropping it hangs up on every host.
 #[derive(Debug)]
 pub(super) struct Pool {
-    slots: Arc<Slots>,
-}
-
-#[derive(Debug)]
-struct Slots {
-    limits: PoolLimits,
-    table: Mutex<Table>,
+    idle: Duration,
+    table: Arc<Mutex<Table>>,
 }
 
 #[derive(Debug, Default)]
@@ -58,28 +40,18 @@ struct Slot {
 }
 
 impl Slot {
-    fn used(&self) -> Instant {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    fn used(&self) -> MutexGuard<'_, Instant> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn touch(&self) {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-    }
-
-    /// Whether no call uses it just now: beside the table nobody holds the slot, and beside the
-    /// slot nobody the connection.
+    /// Whether no call uses it just now: beside the table nobody holds it.
     fn is_idle(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) == 1
-            && self.connection.try_lock().is_ok_and(|connection| {
-                connection
-                    .as_ref()
-                    .is_none_or(|connection| Arc::strong_count(connection) == 1)
-            })
     }
 }
 
 /// A connection in use.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Lease {
     pub(super) connection: Arc<Connection>,
     slot: Arc<Slot>,
@@ -87,17 +59,16 @@ pub(super) struct Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.slot.touch();
+        *self.slot.used() = Instant::now();
     }
 }
 
 impl Pool {
-    pub(super) fn new(limits: PoolLimits) -> Self {
+    /// Connections that are not used for `idle` are hung up on.
+    pub(super) fn new(idle: Duration) -> Self {
         Self {
-            slots: Arc::new(Slots {
-                limits,
-                table: Mutex::default(),
-            }),
+            idle,
+            table: Arc::default(),
         }
     }
 
@@ -117,7 +88,6 @@ impl Pool {
         };
         *held = Some(Arc::clone(&connection));
         drop(held);
-        slot.touch();
         Ok(Lease { connection, slot })
     }
 
@@ -127,30 +97,23 @@ impl Pool {
         held.take_if(|held| Arc::ptr_eq(held, &lease.connection));
     }
 
-    /// Whether the session has a living connection to the host.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.slots.lock().slots.len()
+        lock(&self.table).slots.len()
     }
 
     /// Hangs up on all hosts of the session, once no call uses them.
     pub(super) fn end_session(&self, session: SessionId) {
-        self.slots.lock().slots.retain(|key, _| key.0 != session);
+        lock(&self.table).slots.retain(|key, _| key.0 != session);
     }
 
     fn slot(&self, key: Key) -> Result<Arc<Slot>, ToolError> {
-        let limits = self.slots.limits;
-        let mut table = self.slots.lock();
+        let mut table = lock(&self.table);
         if let Some(slot) = table.slots.get(&key) {
             return Ok(Arc::clone(slot));
         }
-        let of_session = table.slots.keys().filter(|other| other.0 == key.0).count();
-        if of_session >= limits.per_session {
-            table.drop_longest_idle(Some(key.0), limits.per_session)?;
-        }
-        if table.slots.len() >= limits.all {
-            table.drop_longest_idle(None, limits.all)?;
-        }
+        table.make_room(Some(key.0), PER_SESSION)?;
+        table.make_room(None, ALL)?;
         let slot = Arc::new(Slot {
             connection: tokio::sync::Mutex::default(),
             used: Mutex::new(Instant::now()),
@@ -158,51 +121,48 @@ impl Pool {
         table.slots.insert(key, Arc::clone(&slot));
         if !table.swept {
             table.swept = true;
-            tokio::spawn(sweep(Arc::downgrade(&self.slots), limits.idle));
+            tokio::spawn(sweep(Arc::downgrade(&self.table), self.idle));
         }
         Ok(slot)
     }
 }
 
-impl Slots {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Table {
-    fn drop_longest_idle(
-        &mut self,
-        session: Option<SessionId>,
-        limit: usize,
-    ) -> Result<(), ToolError> {
-        let oldest = self
-            .slots
-            .iter()
-            .filter(|(key, slot)| session.is_none_or(|session| key.0 == session) && slot.is_idle())
-            .min_by_key(|(_, slot)| slot.used())
-            .map(|(key, _)| key.clone());
-        match oldest {
-            Some(key) => {
-                self.slots.remove(&key);
-                Ok(())
-            }
-            None => Err(ToolError(format!(
-                "{limit} ssh connections are in use, which is the limit; wait until a command has ended"
-            ))),
+    /// Hangs up on the host that was not used for longest, where the session, or all of them,
+    /// have as many connections as they may.
+    fn make_room(&mut self, session: Option<SessionId>, limit: usize) -> Result<(), ToolError> {
+        let slots = self.slots.iter();
+        let counted = slots.filter(|(key, _)| session.is_none_or(|session| key.0 == session));
+        if counted.clone().count() < limit {
+            return Ok(());
         }
+        let oldest = counted
+            .filter(|(_, slot)| slot.is_idle())
+            .min_by_key(|(_, slot)| *slot.used())
+            .map(|(key, _)| key.clone());
+        let key = oldest.ok_or_else(|| {
+            ToolError(format!(
+                "{limit} ssh connections are in use, which is the limit; wait until a command has ended"
+            ))
+        })?;
+        self.slots.remove(&key);
+        Ok(())
     }
 }
 
 /// Hangs up on hosts that were not used for `idle`. Ends with the last connection, or with the
 /// pool.
-async fn sweep(slots: Weak<Slots>, idle: Duration) {
+async fn sweep(table: Weak<Mutex<Table>>, idle: Duration) {
     loop {
         tokio::time::sleep(idle / 4).await;
-        let Some(slots) = slots.upgrade() else {
+        let Some(table) = table.upgrade() else {
             return;
         };
-        let mut table = slots.lock();
+        let mut table = lock(&table);
         table
             .slots
             .retain(|_, slot| slot.used().elapsed() < idle || !slot.is_idle());

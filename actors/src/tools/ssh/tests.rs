@@ -227,11 +227,11 @@ async fn a_dead_connection_is_made_anew() {
 #[tokio::test]
 async fn an_idle_connection_is_closed() {
     let world = World::known();
-    let limits = PoolLimits {
+    let times = Times {
         idle: Duration::from_millis(400),
-        ..PoolLimits::default()
+        ..Times::default()
     };
-    let tool = Ssh::with_limits(world.config.clone(), Times::default(), limits);
+    let tool = Ssh::with_times(world.config.clone(), times);
     world.run(&tool, "echo a").await.unwrap();
     // One that is in use is not idle, however long it takes.
     world.run(&tool, "sleep 1; echo b").await.unwrap();

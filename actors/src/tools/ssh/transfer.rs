@@ -1,20 +1,23 @@
 //! Files to and from a host, by SFTP. A file appears under its name once it is whole.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use russh::client::Msg;
 use russh::{Channel, ChannelMsg, ChannelStream};
 use russh_sftp::client::error::Error as SftpError;
+use russh_sftp::client::fs::File;
 use russh_sftp::client::{Config, RawSftpSession, SftpSession};
 use russh_sftp::protocol::{FileAttributes, OpenFlags, Packet, StatusCode};
+use russh_sftp::ser::to_bytes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use super::connection::Connection;
-use super::files::{LocalPath, Sink, Source, too_large};
+use super::files::{LocalPath, PIECE_BYTES, Sink, Source, too_large};
 use crate::domain::unseen::is_moving;
 use crate::tools::output::{human_size, shortened};
 use crate::tools::{LiveOutput, ToolError};
@@ -24,37 +27,27 @@ const ANSWER_SECONDS: u64 = 30;
 const SUBSYSTEM_TIME: Duration = Duration::from_secs(15);
 /// How long tidying up after a transfer that was given up may take.
 const TIDY_TIME: Duration = Duration::from_secs(5);
-/// As many bytes as are read at once.
-const PIECE_BYTES: usize = 128 * 1024;
 /// As many bytes as a path there has.
 const MAX_PATH_BYTES: usize = 4_096;
 /// Between two words on how far a transfer is.
 const PROGRESS_PAUSE: Duration = Duration::from_secs(1);
 
-/// A path on the host: absolute, or from the user's home there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct RemotePath(String);
-
-impl RemotePath {
-    pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
-        let path = text.strip_prefix("~/").unwrap_or(text);
-        if path.is_empty() || path.len() > MAX_PATH_BYTES || path.chars().any(is_moving) {
-            return Err(ToolError(format!(
-                "`{}` is no path on the host; give one such as /var/log/syslog, or one from the user's home there",
-                shortened(text, 120)
-            )));
-        }
-        Ok(Self(path.to_owned()))
+/// A path on the host is absolute, or starts at the user's home there.
+pub(super) fn check_remote(path: &str) -> Result<(), ToolError> {
+    let from_home = from_home(path);
+    let is_good = (1..=MAX_PATH_BYTES).contains(&from_home.len());
+    if is_good && !from_home.chars().any(is_moving) {
+        return Ok(());
     }
+    Err(ToolError(format!(
+        "`{}` is no path on the host; give one such as /var/log/syslog, or one from the user's home there",
+        shortened(path, 120)
+    )))
+}
 
-    fn shown(&self) -> &str {
-        &self.0
-    }
-
-    fn beside(&self) -> String {
-        let tag = Uuid::new_v4().simple().to_string();
-        format!("{}.navi-{}.part", self.0, &tag[..8])
-    }
+/// As SFTP has it: it knows no `~`, and starts in the user's home.
+fn from_home(path: &str) -> &str {
+    path.strip_prefix("~/").unwrap_or(path)
 }
 
 /// Sends a file. Gives back where it stands.
@@ -62,81 +55,91 @@ pub(super) async fn upload(
     (connection, channel): (&Connection, Channel<Msg>),
     name: &str,
     source: Source,
-    to: RemotePath,
+    to: &str,
     live: &LiveOutput,
 ) -> Result<String, ToolError> {
     let sftp = Arc::new(open_sftp(channel).await?);
-    let (to, present) = target(&sftp, to, name).await?;
-    let size = source.size_bytes;
+    let (to, present) = target(&sftp, from_home(to), name).await?;
     let mode = match &present {
         Some(present) => present.permissions.map(|mode| mode & 0o7777),
         None => source.executable.then_some(0o755),
     };
 
-    let part = Part::new(Arc::clone(&sftp), to.beside());
+    let tag = Uuid::new_v4().simple().to_string();
+    let part = Part {
+        sftp: Arc::clone(&sftp),
+        path: format!("{to}.navi-{}.part", &tag[..8]),
+        is_done: false,
+    };
     let flags = OpenFlags::CREATE | OpenFlags::EXCLUDE | OpenFlags::WRITE;
-    let mut file = sftp
-        .open_with_flags(part.path(), flags)
-        .await
-        .map_err(|error| fault(&to, &error))?;
-    let mut progress = Progress::new(live, size);
-    let mut pieces = source.pieces();
-    while let Some(piece) = pieces.recv().await {
-        let piece = piece.map_err(|error| {
-            ToolError(format!(
-                "`{name}` changed or could not be read while it was sent ({error}); nothing was changed on the host"
-            ))
-        })?;
-        file.write_all(&piece)
-            .await
-            .map_err(|error| io_fault(&to, error))?;
-        progress.add(piece.len());
-    }
-    file.shutdown()
-        .await
-        .map_err(|error| io_fault(&to, error))?;
+    let file = sftp.open_with_flags(&part.path, flags).await;
+    let mut file = file.map_err(|error| fault(&to, &error))?;
+    send(source, &mut file, (name, &to), live).await?;
     if let Some(mode) = mode {
         let attributes = FileAttributes {
             permissions: Some(mode),
             ..FileAttributes::empty()
         };
-        sftp.set_metadata(part.path(), attributes)
-            .await
-            .map_err(|error| fault(&to, &error))?;
+        let set = sftp.set_metadata(&part.path, attributes).await;
+        set.map_err(|error| fault(&to, &error))?;
     }
     part.rename(connection, &to, present.is_some()).await?;
     let _ = sftp.close().await;
-    Ok(to.0)
+    Ok(to)
+}
+
+/// Sends as much as the file had when it was opened.
+async fn send(
+    source: Source,
+    file: &mut File,
+    (name, to): (&str, &str),
+    live: &LiveOutput,
+) -> Result<(), ToolError> {
+    let changed = |error: io::Error| {
+        ToolError(format!(
+            "`{name}` changed or could not be read while it was sent ({error}); nothing was changed on the host"
+        ))
+    };
+    let mut progress = Progress::new(live, source.size_bytes);
+    let mut from = tokio::fs::File::from_std(source.file).take(source.size_bytes);
+    let mut piece = BytesMut::with_capacity(PIECE_BYTES);
+    while from.read_buf(&mut piece).await.map_err(changed)? > 0 {
+        let sent = file.write_all(&piece).await;
+        sent.map_err(|error| io_fault(to, error))?;
+        progress.add(piece.len());
+        piece.clear();
+    }
+    if progress.done < source.size_bytes {
+        return Err(changed(io::ErrorKind::UnexpectedEof.into()));
+    }
+    let closed = file.shutdown().await;
+    closed.map_err(|error| io_fault(to, error))
 }
 
 /// Where an upload goes: into the directory that `to` is, or to `to` itself; and what stands
 /// there now.
 async fn target(
     sftp: &SftpSession,
-    to: RemotePath,
+    to: &str,
     name: &str,
-) -> Result<(RemotePath, Option<FileAttributes>), ToolError> {
-    let mut to = to;
+) -> Result<(String, Option<FileAttributes>), ToolError> {
+    let mut to = to.to_owned();
     let mut present = attributes(sftp, &to).await?;
-    if to.0.ends_with('/') || present.as_ref().is_some_and(FileAttributes::is_dir) {
-        to = RemotePath(format!("{}/{name}", to.0.trim_end_matches('/')));
+    if to.ends_with('/') || present.as_ref().is_some_and(FileAttributes::is_dir) {
+        to = format!("{}/{name}", to.trim_end_matches('/'));
         present = attributes(sftp, &to).await?;
     }
     match present {
         Some(present) if !present.is_regular() => Err(ToolError(format!(
-            "`{}` is no regular file on the host; choose another path",
-            to.shown()
+            "`{to}` is no regular file on the host; choose another path"
         ))),
         present => Ok((to, present)),
     }
 }
 
 /// None where nothing is.
-async fn attributes(
-    sftp: &SftpSession,
-    path: &RemotePath,
-) -> Result<Option<FileAttributes>, ToolError> {
-    match sftp.metadata(path.shown()).await {
+async fn attributes(sftp: &SftpSession, path: &str) -> Result<Option<FileAttributes>, ToolError> {
+    match sftp.metadata(path).await {
         Ok(attributes) => Ok(Some(attributes)),
         Err(SftpError::Status(status)) if status.status_code == StatusCode::NoSuchFile => Ok(None),
         Err(error) => Err(fault(path, &error)),
@@ -146,56 +149,48 @@ async fn attributes(
 /// Fetches a file. Gives back its size.
 pub(super) async fn download(
     channel: Channel<Msg>,
-    from: &RemotePath,
+    from: &str,
     to: (Sink, &LocalPath),
     limit: u64,
     live: &LiveOutput,
 ) -> Result<u64, ToolError> {
     let (sink, path) = to;
+    let from = from_home(from);
     let sftp = open_sftp(channel).await?;
     let Some(attributes) = attributes(&sftp, from).await? else {
         return Err(absent(from));
     };
     if attributes.is_dir() {
         return Err(ToolError(format!(
-            "`{}` is a directory; pack it into one file there first",
-            from.shown()
+            "`{from}` is a directory; pack it into one file there first"
         )));
     }
     let size = attributes.size.unwrap_or(0);
     if size > limit {
-        return Err(too_large(from.shown(), size, limit));
+        return Err(too_large(from, size, limit));
     }
-    let mut file = sftp
-        .open(from.shown())
-        .await
-        .map_err(|error| fault(from, &error))?;
+    let file = sftp.open(from).await;
+    let mut file = file.map_err(|error| fault(from, &error))?;
     let mut progress = Progress::new(live, size);
-    let mut received = 0_u64;
     loop {
         let mut piece = BytesMut::with_capacity(PIECE_BYTES);
-        let count = file
-            .read_buf(&mut piece)
-            .await
-            .map_err(|error| io_fault(from, error))?;
-        if count == 0 {
+        let read = file.read_buf(&mut piece).await;
+        if read.map_err(|error| io_fault(from, error))? == 0 {
             break;
         }
-        received += count as u64;
+        progress.add(piece.len());
         // What a host says of a size is a claim, and files grow.
-        if received > limit {
-            return Err(too_large(from.shown(), received, limit));
+        if progress.done > limit {
+            return Err(too_large(from, progress.done, limit));
         }
-        progress.add(count);
-        if !sink.put(Bytes::from(piece)).await {
+        if !sink.put(piece.freeze()).await {
             break;
         }
     }
-    sink.finish()
-        .await
-        .map_err(|error| ToolError(format!("`{}` was not stored: {}", path.shown(), error.0)))?;
+    let stored = sink.finish().await;
+    stored.map_err(|error| ToolError(format!("`{}` was not stored: {}", path.shown(), error.0)))?;
     let _ = sftp.close().await;
-    Ok(received)
+    Ok(progress.done)
 }
 
 /// A file on the host that is not whole yet. Dropped before it has its name, it is removed.
@@ -206,54 +201,42 @@ struct Part {
 }
 
 impl Part {
-    fn new(sftp: Arc<SftpSession>, path: String) -> Self {
-        Self {
-            sftp,
-            path,
-            is_done: false,
-        }
-    }
-
-    fn path(&self) -> &str {
-        &self.path
-    }
-
     /// Puts the file in its place. SFTP's own rename replaces nothing, OpenSSH's does.
     async fn rename(
         mut self,
         connection: &Connection,
-        to: &RemotePath,
+        to: &str,
         replaces: bool,
     ) -> Result<(), ToolError> {
-        if !replaces {
-            let renamed = self.sftp.rename(&self.path, to.shown()).await;
-            self.is_done = renamed.is_ok();
-            return renamed.map_err(|error| fault(to, &error));
-        }
-        let channel = connection.channel().await.map_err(|_| no_sftp())?;
-        let raw = RawSftpSession::new_with_config(subsystem(channel).await?, sftp_config());
-        raw.init().await.map_err(|error| fault(to, &error))?;
-        let string = |text: &str| {
-            let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-            [&length.to_be_bytes(), text.as_bytes()].concat()
+        let renamed = if replaces {
+            replace(connection, &self.path, to).await
+        } else {
+            let renamed = self.sftp.rename(&self.path, to).await;
+            renamed.map_err(|error| fault(to, &error))
         };
-        let names = [string(&self.path), string(to.shown())].concat();
-        let answer = raw.extended("posix-rename@openssh.com", names).await;
-        let _ = raw.close_session();
-        match answer {
-            Ok(Packet::Status(status)) if status.status_code == StatusCode::Ok => {
-                self.is_done = true;
-                Ok(())
-            }
-            Ok(Packet::Status(status)) if status.status_code != StatusCode::OpUnsupported => {
-                Err(fault(to, &SftpError::Status(status)))
-            }
-            Ok(_) => Err(ToolError(format!(
-                "`{}` is there already, and the host cannot replace it in one step; upload to another path and move it there by a command",
-                to.shown()
-            ))),
-            Err(error) => Err(fault(to, &error)),
+        self.is_done = renamed.is_ok();
+        renamed
+    }
+}
+
+/// On a channel of its own, since a session for files has no way to say this.
+async fn replace(connection: &Connection, from: &str, to: &str) -> Result<(), ToolError> {
+    let wrong = |error: SftpError| fault(to, &error);
+    let channel = connection.channel().await.map_err(|_| no_sftp())?;
+    let raw = RawSftpSession::new_with_config(subsystem(channel).await?, sftp_config());
+    raw.init().await.map_err(wrong)?;
+    let names = to_bytes(&(from, to)).map_err(|error| wrong(error.into()))?;
+    let answer = raw.extended("posix-rename@openssh.com", names.into());
+    let answer = answer.await;
+    let _ = raw.close_session();
+    match answer.map_err(wrong)? {
+        Packet::Status(status) if status.status_code == StatusCode::Ok => Ok(()),
+        Packet::Status(status) if status.status_code != StatusCode::OpUnsupported => {
+            Err(wrong(status.into()))
         }
+        _ => Err(ToolError(format!(
+            "`{to}` is there already, and the host cannot replace it in one step; upload to another path and move it there by a command"
+        ))),
     }
 }
 
@@ -341,27 +324,21 @@ fn no_sftp() -> ToolError {
     )
 }
 
-fn absent(path: &RemotePath) -> ToolError {
+fn absent(path: &str) -> ToolError {
     ToolError(format!(
-        "`{}`, or its directory, does not exist on the host",
-        path.shown()
+        "`{path}`, or its directory, does not exist on the host"
     ))
 }
 
-fn io_fault(path: &RemotePath, error: std::io::Error) -> ToolError {
-    let shown = error.to_string();
-    match error
-        .into_inner()
-        .map(|inner| inner.downcast::<SftpError>())
-    {
-        Some(Ok(error)) => fault(path, &error),
-        _ => ToolError(format!("`{}` was not transferred: {shown}", path.shown())),
+fn io_fault(path: &str, error: io::Error) -> ToolError {
+    match error.downcast::<SftpError>() {
+        Ok(error) => fault(path, &error),
+        Err(error) => ToolError(format!("`{path}` was not transferred: {error}")),
     }
 }
 
 /// By the status alone: the text that a host adds is its own, and would stand here unmarked.
-fn fault(path: &RemotePath, error: &SftpError) -> ToolError {
-    let shown = path.shown();
+fn fault(path: &str, error: &SftpError) -> ToolError {
     let reason = match error {
         SftpError::Status(status) => match status.status_code {
             StatusCode::NoSuchFile => return absent(path),
@@ -376,5 +353,5 @@ fn fault(path: &RemotePath, error: &SftpError) -> ToolError {
         SftpError::IO(_) => "the connection was lost",
         _ => "the host does not keep to the SFTP protocol",
     };
-    ToolError(format!("`{shown}` on the host: {reason}"))
+    ToolError(format!("`{path}` on the host: {reason}"))
 }

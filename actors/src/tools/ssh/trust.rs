@@ -5,9 +5,12 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::connection::{self, Check, Times, distrusted};
+use russh::keys::ssh_key::public::KeyData;
+
+use super::blocking;
+use super::connection::{self, Times};
 use super::hosts::Host;
-use super::known_hosts::{HostKey, KeyStatus, Known, KnownHosts};
+use super::known_hosts::{KeyStatus, Known, KnownHosts, fingerprint};
 use crate::protocol::ids::{CallId, SessionId};
 use crate::tools::{ToolContext, ToolError};
 
@@ -18,25 +21,16 @@ const MAX_OFFERS: usize = 256;
 #[derive(Debug)]
 pub(super) struct Trust {
     known: Arc<KnownHosts>,
-    offers: Mutex<VecDeque<Offer>>,
+    /// The keys that somebody is asked about.
+    offers: Mutex<VecDeque<(Asked, KeyData)>>,
 }
 
-/// A key that somebody is asked about.
-#[derive(Debug)]
-struct Offer {
-    session: SessionId,
-    call: CallId,
-    host: String,
-    key: HostKey,
-}
+/// The call that a key was shown for, and the host.
+type Asked = (SessionId, CallId, String);
 
-/// What a proposal says of a host's key.
-#[derive(Debug)]
-pub(super) struct Offered {
-    /// The key that is not known yet, for whoever is asked.
-    pub(super) asked: Option<HostKey>,
-    /// What the approval is bound to: the key where it was asked about.
-    pub(super) binding: String,
+fn asked(host: &Host, context: &ToolContext) -> Asked {
+    let call = context.call_id.clone();
+    (context.session_id, call, host.name.clone())
 }
 
 impl Trust {
@@ -47,35 +41,30 @@ impl Trust {
         }
     }
 
-    /// Looks whether a person has to be asked about the host's key, which is learnt from the host
-    /// where it is not known.
+    /// The host's key where a person has to be asked about it, learnt from the host where none is
+    /// known; and what an approval is bound to, which is the key where it was asked about.
     pub(super) async fn offer(
         &self,
         host: &Host,
         context: &ToolContext,
         times: Times,
-    ) -> Result<Offered, ToolError> {
+    ) -> Result<(Option<KeyData>, String), ToolError> {
         let known = self.known(host).await?;
         if !known.is_empty() {
             // Where this very call was asked about it, its approval still holds: another call
             // may have been approved in between.
-            let asked = self.offered(host, context);
-            let asked = asked.filter(|key| known.status(key) == KeyStatus::Known);
-            return Ok(Offered {
-                binding: asked.map_or_else(|| "known".to_owned(), |key| key.fingerprint),
-                asked: None,
-            });
+            let offered = self.offered(host, context);
+            let offered = offered.filter(|key| known.status(key) == KeyStatus::Known);
+            let binding = offered.map_or_else(|| "known".to_owned(), |key| fingerprint(&key));
+            return Ok((None, binding));
         }
-        let key = connection::learn(host, times).await?;
-        let status = known.status(&key);
-        if let KeyStatus::Revoked(_) | KeyStatus::Changed(_) = status {
-            return Err(distrusted(host, Some(&key), &status));
+        let (key, status) = connection::learn(host, known, times).await?;
+        if let Some(refusal) = status.refusal(host, &key) {
+            return Err(refusal);
         }
         self.remember(host, context, key.clone());
-        Ok(Offered {
-            binding: key.fingerprint.clone(),
-            asked: Some(key),
-        })
+        let binding = fingerprint(&key);
+        Ok((Some(key), binding))
     }
 
     /// What the host's key is held against when the call runs. A call that nobody was asked
@@ -84,72 +73,51 @@ impl Trust {
         &self,
         host: &Host,
         context: &ToolContext,
-    ) -> Result<Check, ToolError> {
-        let approved = context.approved.then(|| self.offered(host, context));
-        Ok(Check::Trust {
-            known: self.known(host).await?,
-            approved: approved.flatten(),
-        })
+    ) -> Result<Known, ToolError> {
+        let mut known = self.known(host).await?;
+        if context.approved {
+            known.approved = self.offered(host, context);
+        }
+        Ok(known)
     }
 
     /// Stores a key that was trusted because it was approved.
     pub(super) async fn keep(
         &self,
         host: &Host,
-        key: HostKey,
-        status: KeyStatus,
+        key: KeyData,
         context: &ToolContext,
     ) -> Result<(), ToolError> {
-        if status != KeyStatus::Unknown {
-            return Ok(());
-        }
         tracing::info!(
             host = host.name,
             session_id = %context.session_id,
-            fingerprint = key.fingerprint,
+            fingerprint = fingerprint(&key),
             "a new host's key was approved"
         );
         let (known, host) = (Arc::clone(&self.known), host.clone());
-        tokio::task::spawn_blocking(move || known.add(&host, &key))
-            .await
-            .unwrap_or_else(|_| Err(lost()))
+        blocking(move || known.add(&host, &key)).await
     }
 
     async fn known(&self, host: &Host) -> Result<Known, ToolError> {
         let (known, host) = (Arc::clone(&self.known), host.clone());
-        tokio::task::spawn_blocking(move || known.of(&host))
-            .await
-            .unwrap_or_else(|_| Err(lost()))
+        blocking(move || known.of(&host)).await
     }
 
-    fn offered(&self, host: &Host, context: &ToolContext) -> Option<HostKey> {
+    fn offered(&self, host: &Host, context: &ToolContext) -> Option<KeyData> {
+        let asked = asked(host, context);
         let offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
-        offers
-            .iter()
-            .find(|offer| {
-                offer.session == context.session_id
-                    && offer.call == context.call_id
-                    && offer.host == host.name
-            })
-            .map(|offer| offer.key.clone())
+        let offer = offers.iter().find(|offer| offer.0 == asked);
+        offer.map(|(_, key)| key.clone())
     }
 
     /// The last key that was shown for the call counts: an approval is bound to it.
-    fn remember(&self, host: &Host, context: &ToolContext, key: HostKey) {
+    fn remember(&self, host: &Host, context: &ToolContext, key: KeyData) {
+        let asked = asked(host, context);
         let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
-        offers.retain(|offer| offer.session != context.session_id || offer.call != context.call_id);
+        offers.retain(|(other, _)| (&other.0, &other.1) != (&asked.0, &asked.1));
         if offers.len() >= MAX_OFFERS {
             offers.pop_front();
         }
-        offers.push_back(Offer {
-            session: context.session_id,
-            call: context.call_id.clone(),
-            host: host.name.clone(),
-            key,
-        });
+        offers.push_back((asked, key));
     }
-}
-
-fn lost() -> ToolError {
-    ToolError("the known hosts could not be read; try again".to_owned())
 }
