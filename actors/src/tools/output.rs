@@ -23,11 +23,7 @@ pub fn shortened(text: &str, limit: usize) -> String {
 pub fn human_size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
-        return if bytes == 1 {
-            "1 byte".to_owned()
-        } else {
-            format!("{bytes} bytes")
-        };
+        return counted(bytes as usize, "byte");
     }
     let mut size = bytes as f64 / 1024.0;
     let mut unit = 0;

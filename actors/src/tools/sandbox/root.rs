@@ -4,7 +4,7 @@
 //! Landlock holds what is read and written; modes, times, watches and the mere existence of a
 //! file it does not hold. What is not mounted has none of these.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -55,9 +55,6 @@ struct Mounted {
 }
 
 /// Makes the new root and moves there.
-///
-/// # Errors
-/// What this process may not do.
 pub(super) fn enter(policy: &Policy) -> Result<(), String> {
     build(policy).map_err(|error| format!("cannot make a file system for the command: {error}"))
 }
@@ -125,14 +122,11 @@ impl View {
             let mut above = path.ancestors().skip(1);
             above.any(|above| all.get(above).is_some_and(|mounted| mounted.is_dir))
         };
-        let twice: Vec<PathBuf> = all
+        let twice = all
             .iter()
-            .filter(|(path, mounted)| !mounted.is_writable && is_seen(path))
-            .map(|(path, _)| path.clone())
-            .collect();
-        for path in twice {
-            view.mounts.remove(&path);
-        }
+            .filter(|(path, mounted)| !mounted.is_writable && is_seen(path));
+        let twice: BTreeSet<PathBuf> = twice.map(|(path, _)| path.clone()).collect();
+        view.mounts.retain(|path, _| !twice.contains(path));
         let mounts = &view.mounts;
         view.links
             .retain(|path, _| !path.ancestors().any(|above| mounts.contains_key(above)));
@@ -146,11 +140,7 @@ impl View {
             if self.mounts.contains_key(at) {
                 continue;
             }
-            let mounted = Mounted {
-                open: openat(CWD, &real, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?,
-                is_dir: real.is_dir(),
-                is_writable,
-            };
+            let mounted = Mounted::open(&real, is_writable)?;
             self.mounts.insert(at.to_owned(), mounted);
         }
         Ok(())
@@ -181,6 +171,14 @@ impl View {
 }
 
 impl Mounted {
+    fn open(path: &Path, is_writable: bool) -> io::Result<Self> {
+        Ok(Self {
+            open: openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?,
+            is_dir: path.is_dir(),
+            is_writable,
+        })
+    }
+
     fn put(&self, at: &Path) -> io::Result<()> {
         if self.is_dir {
             make_folders(Some(at))?;
@@ -217,12 +215,7 @@ fn fill_proc(root: &Path, policy: &Policy) -> io::Result<()> {
     }
     let named = policy.read.iter().filter(|path| path.starts_with(PROC));
     for path in named.filter(|path| path.exists()) {
-        let mounted = Mounted {
-            open: openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?,
-            is_dir: path.is_dir(),
-            is_writable: false,
-        };
-        mounted.put(&below(root, path))?;
+        Mounted::open(path, false)?.put(&below(root, path))?;
     }
     Ok(())
 }
@@ -270,18 +263,11 @@ fn unescaped(word: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;
     while let Some((byte, after)) = rest.split_first() {
-        let code = after.get(..3).filter(|_| *byte == b'\\');
-        let code = code.and_then(|digits| std::str::from_utf8(digits).ok());
-        match code.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(code) => {
-                bytes.push(code);
-                rest = &after[3..];
-            }
-            None => {
-                bytes.push(*byte);
-                rest = after;
-            }
-        }
+        let digits = after.get(..3).filter(|_| *byte == b'\\');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        bytes.push(code.unwrap_or(*byte));
+        rest = code.map_or(after, |_| &after[3..]);
     }
     PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, apply_filter, sock_filter,
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, apply_filter, sock_filter,
 };
 
 use super::policy::Policy;
@@ -25,16 +25,15 @@ pub(super) fn deny(filters: &[BpfProgram]) -> seccompiler::Result<()> {
 pub(super) fn filters(policy: &Policy) -> Result<[BpfProgram; 3], Box<dyn std::error::Error>> {
     Ok([
         filter(forbidden(policy)?, libc::EPERM)?,
-        filter(missing(), libc::ENOSYS)?,
+        filter(whole(MISSING).collect(), libc::ENOSYS)?,
         newer_than_known(),
     ])
 }
 
 /// For a process that starts no other.
 pub(super) fn no_programs() -> Result<BpfProgram, Box<dyn std::error::Error>> {
-    let starting = [libc::SYS_execve, libc::SYS_execveat];
-    let rules = starting.iter().map(|call| (*call, Vec::new())).collect();
-    filter(rules, libc::EPERM)
+    let starting = whole([libc::SYS_execve, libc::SYS_execveat]);
+    filter(starting.collect(), libc::EPERM)
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -45,67 +44,59 @@ fn filter(rules: Rules, errno: i32) -> Result<BpfProgram, Box<dyn std::error::Er
     Ok(SeccompFilter::new(rules, SeccompAction::Allow, errno, arch)?.try_into()?)
 }
 
-/// A rule of one condition on an argument.
-fn when(
+fn condition(
     argument: u8,
     operator: SeccompCmpOp,
     value: u64,
-) -> Result<SeccompRule, seccompiler::BackendError> {
-    SeccompRule::new(vec![SeccompCondition::new(
-        argument,
-        SeccompCmpArgLen::Dword,
-        operator,
-        value,
-    )?])
+) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
 }
 
-fn bits_of(argument: u8, bits: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
-    let operator = SeccompCmpOp::MaskedEq(bits);
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, bits)
+/// A rule of one condition on an argument.
+fn when(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(vec![condition(argument, operator, value)?])
 }
 
-fn has_bits(argument: u8, bits: u64) -> Result<SeccompRule, seccompiler::BackendError> {
-    SeccompRule::new(vec![bits_of(argument, bits)?])
+/// A rule for each of these values of an argument.
+fn any_of(
+    argument: u8,
+    operator: fn(u64) -> SeccompCmpOp,
+    values: impl IntoIterator<Item = u64>,
+) -> Result<Vec<SeccompRule>, BackendError> {
+    let rules = values.into_iter();
+    rules
+        .map(|value| when(argument, operator(value), value))
+        .collect()
 }
 
-fn forbidden(policy: &Policy) -> Result<Rules, seccompiler::BackendError> {
-    let mut rules: Rules = ALWAYS.iter().map(|call| (*call, Vec::new())).collect();
+/// Calls that are refused whatever their arguments are.
+fn whole(calls: impl IntoIterator<Item = i64>) -> impl Iterator<Item = (i64, Vec<SeccompRule>)> {
+    calls.into_iter().map(|call| (call, Vec::new()))
+}
+
+fn forbidden(policy: &Policy) -> Result<Rules, BackendError> {
+    let mut rules: Rules = whole(ALWAYS).collect();
     #[cfg(target_arch = "x86_64")]
-    rules.extend(ALWAYS_X86.iter().map(|call| (*call, Vec::new())));
+    rules.extend(whole(ALWAYS_X86));
+    let equal = |_: u64| SeccompCmpOp::Eq;
     // Typing into the terminal that it shares, for the shell that comes after it.
     let mut requests = vec![libc::TIOCSTI, TIOCLINUX];
     if policy.deny_signals {
-        rules.extend(SIGNALS.iter().map(|call| (*call, Vec::new())));
+        rules.extend(whole(SIGNALS));
         // The kernel signals whoever was made the owner of a file.
         requests.extend([FIOSETOWN, SIOCSPGRP]);
         let owning = [libc::F_SETOWN as u64, F_SETOWN_EX];
-        let owning = owning
-            .iter()
-            .map(|command| when(1, SeccompCmpOp::Eq, *command));
-        rules.insert(libc::SYS_fcntl, owning.collect::<Result<_, _>>()?);
+        rules.insert(libc::SYS_fcntl, any_of(1, equal, owning)?);
     }
-    let requests = requests
-        .iter()
-        .map(|request| when(1, SeccompCmpOp::Eq, *request));
-    rules.insert(libc::SYS_ioctl, requests.collect::<Result<_, _>>()?);
+    rules.insert(libc::SYS_ioctl, any_of(1, equal, requests)?);
     // A pair of connected sockets reaches nobody else. One of datagrams could be connected to
     // another address later.
     rules.insert(
         libc::SYS_socketpair,
         vec![
             when(0, SeccompCmpOp::Ne, libc::AF_UNIX as u64)?,
-            SeccompRule::new(vec![SeccompCondition::new(
-                1,
-                SeccompCmpArgLen::Dword,
-                SeccompCmpOp::MaskedEq(0xf),
-                libc::SOCK_DGRAM as u64,
-            )?])?,
-            SeccompRule::new(vec![SeccompCondition::new(
-                1,
-                SeccompCmpArgLen::Dword,
-                SeccompCmpOp::MaskedEq(0xf),
-                libc::SOCK_RAW as u64,
-            )?])?,
+            when(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_DGRAM as u64)?,
+            when(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_RAW as u64)?,
         ],
     );
     let namespaces = [
@@ -117,8 +108,9 @@ fn forbidden(policy: &Policy) -> Result<Rules, seccompiler::BackendError> {
         libc::CLONE_NEWPID,
         libc::CLONE_NEWNET,
     ];
-    let namespaces = namespaces.iter().map(|flag| has_bits(0, *flag as u64));
-    rules.insert(libc::SYS_clone, namespaces.collect::<Result<_, _>>()?);
+    let namespaces = namespaces.map(|flag| flag as u64);
+    let bits = SeccompCmpOp::MaskedEq;
+    rules.insert(libc::SYS_clone, any_of(0, bits, namespaces)?);
     // A program that would run with its owner's rights for whoever starts it.
     let mut modes = vec![
         (libc::SYS_fchmod, 1),
@@ -140,8 +132,7 @@ fn forbidden(policy: &Policy) -> Result<Rules, seccompiler::BackendError> {
         opening.push((libc::SYS_open, 1));
     }
     for (call, mode) in modes {
-        let bits = SUID_AND_SGID.iter().map(|bits| has_bits(mode, *bits));
-        rules.insert(call, bits.collect::<Result<_, _>>()?);
+        rules.insert(call, any_of(mode, bits, SUID_AND_SGID)?);
     }
     if !policy.namespaces {
         // The pace of other programs of its user, which it could see there.
@@ -157,15 +148,15 @@ fn forbidden(policy: &Policy) -> Result<Rules, seccompiler::BackendError> {
         if policy.deny_truncate {
             // Emptying a file without opening it for writing, which is all that is held.
             for access in [libc::O_RDONLY as u64, libc::O_ACCMODE as u64] {
-                let bits = SeccompCmpOp::MaskedEq((libc::O_ACCMODE | libc::O_TRUNC) as u64);
-                refused.push(when(flags, bits, libc::O_TRUNC as u64 | access)?);
+                let both = bits((libc::O_ACCMODE | libc::O_TRUNC) as u64);
+                refused.push(when(flags, both, libc::O_TRUNC as u64 | access)?);
             }
         }
         for making in [libc::O_CREAT as u64, TMPFILE] {
-            for bits in SUID_AND_SGID {
+            for mode in SUID_AND_SGID {
                 refused.push(SeccompRule::new(vec![
-                    bits_of(flags, making)?,
-                    bits_of(flags + 1, bits)?,
+                    condition(flags, bits(making), making)?,
+                    condition(flags + 1, bits(mode), mode)?,
                 ])?);
             }
         }
@@ -177,22 +168,17 @@ fn forbidden(policy: &Policy) -> Result<Rules, seccompiler::BackendError> {
 }
 
 /// Programs do without these.
-fn missing() -> Rules {
-    [
-        // Its flags stand in memory, where no filter sees them; so do those of openat2.
-        libc::SYS_clone3,
-        libc::SYS_openat2,
-        // Memory without an owner that the limits would count it for.
-        libc::SYS_memfd_create,
-        SYS_MEMFD_SECRET,
-        libc::SYS_io_uring_setup,
-        libc::SYS_io_uring_enter,
-        libc::SYS_io_uring_register,
-    ]
-    .into_iter()
-    .map(|call| (call, Vec::new()))
-    .collect()
-}
+const MISSING: [i64; 7] = [
+    // Its flags stand in memory, where no filter sees them; so do those of openat2.
+    libc::SYS_clone3,
+    libc::SYS_openat2,
+    // Memory without an owner that the limits would count it for.
+    libc::SYS_memfd_create,
+    SYS_MEMFD_SECRET,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
 
 /// Built by hand: a comparison of the call's number itself is not in the library's language.
 fn newer_than_known() -> BpfProgram {

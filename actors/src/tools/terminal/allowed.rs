@@ -44,41 +44,19 @@ const WRAPPERS: [&str; 49] = [
 
 /// Arguments by which a program that is none of those runs others all the same, or takes its
 /// settings from the caller: a program and such arguments, of `find` their beginnings.
-const RUNNING_ARGUMENTS: [(&str, &[&str]); 5] = [
-    (
-        "find",
-        &[
-            "-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fls",
-        ],
-    ),
+const RUNNING_ARGUMENTS: [(&str, &str); 5] = [
+    ("find", "-exec -execdir -ok -okdir -delete -fprint -fls"),
     (
         "git",
-        &[
-            "-c",
-            "--config-env",
-            "--exec-path",
-            "--upload-pack",
-            "--receive-pack",
-            "-p",
-            "--paginate",
-        ],
+        "-c --config-env --exec-path --upload-pack --receive-pack -p --paginate",
     ),
     (
         "tar",
-        &[
-            "--checkpoint-action",
-            "--to-command",
-            "-I",
-            "--use-compress-program",
-            "-F",
-            "--info-script",
-            "--new-volume-script",
-            "--rmt-command",
-            "--rsh-command",
-        ],
+        "--checkpoint-action --to-command -I --use-compress-program -F --info-script \
+         --new-volume-script --rmt-command --rsh-command",
     ),
-    ("rsync", &["-e", "--rsh", "--rsync-path"]),
-    ("sort", &["--compress-program"]),
+    ("rsync", "-e --rsh --rsync-path"),
+    ("sort", "--compress-program"),
 ];
 
 impl Allowed {
@@ -103,15 +81,11 @@ impl Allowed {
                 Err("names of commands with commas between, or * alone".to_owned())
             };
         }
-        for name in &names {
-            if name
-                .chars()
-                .any(|c| c.is_whitespace() || SHELL_MEANS_MORE.contains(c))
-            {
-                return Err(
-                    "names of commands alone, with commas between, such as ls,cat,git".to_owned(),
-                );
-            }
+        let means_more = |c: char| c.is_whitespace() || SHELL_MEANS_MORE.contains(c);
+        if names.iter().any(|name| name.contains(means_more)) {
+            return Err(
+                "names of commands alone, with commas between, such as ls,cat,git".to_owned(),
+            );
         }
         Ok(Self::Only(names))
     }
@@ -119,11 +93,10 @@ impl Allowed {
     /// The names in the list that it leaves out all the same: they run any other command.
     #[must_use]
     pub fn left_out(&self) -> Vec<&str> {
-        let Self::Only(names) = self else {
-            return Vec::new();
-        };
-        let names = names.iter().map(String::as_str);
-        names.filter(|name| is_wrapper(name)).collect()
+        match self {
+            Self::Only(names) => parted(names).0,
+            Self::Any | Self::Everything => Vec::new(),
+        }
     }
 
     /// How this command is run, where it may be.
@@ -131,11 +104,7 @@ impl Allowed {
         let Self::Only(names) = self else {
             return Ok(Line::Shell(command.to_owned()));
         };
-        let listed = || {
-            let names = names.iter().map(String::as_str);
-            let names: Vec<&str> = names.filter(|name| !is_wrapper(name)).collect();
-            names.join(", ")
-        };
+        let listed = || parted(names).1.join(", ");
         if let Some(found) = command.chars().find(|c| SHELL_MEANS_MORE.contains(*c)) {
             return Err(ToolError(format!(
                 "the command has `{}`, and only plain commands may be run here, one at a time and without a shell; the commands are {}",
@@ -165,6 +134,12 @@ impl Allowed {
     }
 }
 
+/// The names of a list that are wrappers, and those that are none.
+fn parted(names: &BTreeSet<String>) -> (Vec<&str>, Vec<&str>) {
+    let names = names.iter().map(String::as_str);
+    names.partition(|name| is_wrapper(name))
+}
+
 fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
@@ -183,7 +158,8 @@ fn runs_others(words: &[String]) -> Option<&str> {
         // `tar xf a`
         let is_bare = name == "tar" && *at == 0 && !argument.starts_with('-');
         let written = format!("{}{argument}", if is_bare { "-" } else { "" });
-        refused.iter().any(|one| stands_for(name, &written, one))
+        let mut refused = refused.split(' ');
+        refused.any(|one| stands_for(name, &written, one))
     });
     found.map(|(_, argument)| argument)
 }

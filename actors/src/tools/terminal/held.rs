@@ -5,6 +5,7 @@
 //! directory of the command and in each one that the command names.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -23,24 +24,18 @@ const DIRECTORIES: usize = 8;
 const BETWEEN_WORDS: &str = ";&|()<>{}$`\"'=,:";
 
 /// Programs that go by files which nobody names, and those files.
-const GO_BY: [(&[&str], &[&str]); 9] = [
-    (&["make", "gmake"], &["GNUmakefile", "makefile", "Makefile"]),
-    (&["npm", "npx", "pnpm", "yarn", "bun"], &["package.json"]),
-    (&["just"], &["justfile", "Justfile", ".justfile"]),
+const GO_BY: [(&str, &str); 9] = [
+    ("make gmake", "GNUmakefile makefile Makefile"),
+    ("npm npx pnpm yarn bun", "package.json"),
+    ("just", "justfile Justfile .justfile"),
+    ("cargo", "Cargo.toml build.rs .cargo/config.toml"),
+    ("cmake ctest", "CMakeLists.txt"),
+    ("gradle gradlew", "build.gradle build.gradle.kts"),
+    ("mvn", "pom.xml"),
+    ("rake", "Rakefile"),
     (
-        &["cargo"],
-        &["Cargo.toml", "build.rs", ".cargo/config.toml"],
-    ),
-    (&["cmake", "ctest"], &["CMakeLists.txt"]),
-    (
-        &["gradle", "gradlew"],
-        &["build.gradle", "build.gradle.kts"],
-    ),
-    (&["mvn"], &["pom.xml"]),
-    (&["rake"], &["Rakefile"]),
-    (
-        &["pytest", "tox"],
-        &["conftest.py", "pytest.ini", "tox.ini", "pyproject.toml"],
+        "pytest tox",
+        "conftest.py pytest.ini tox.ini pyproject.toml",
     ),
 ];
 
@@ -51,25 +46,25 @@ pub(super) fn files_of(wanted: &Wanted, free: bool) -> BTreeMap<String, String> 
     let mut directories = vec![wanted.directory.clone()];
     for word in &words {
         for at in 0..directories.len() {
-            let found = directories[at].join(word).canonicalize();
-            let found = found.ok().filter(|found| found.is_dir());
-            let Some(found) = found else { continue };
-            if directories.len() < DIRECTORIES && !directories.contains(&found) {
+            if let Ok(found) = directories[at].join(word).canonicalize()
+                && found.is_dir()
+                && directories.len() < DIRECTORIES
+                && !directories.contains(&found)
+            {
                 directories.push(found);
             }
         }
     }
     let mut names: BTreeSet<&str> = words.iter().map(String::as_str).collect();
-    names.extend(unnamed(&words).into_iter().flatten().copied());
+    for name in unnamed(&words) {
+        names.insert(name);
+    }
     let mut room = CONTENT_BYTES;
     let mut held = BTreeMap::new();
-    for (directory, name) in directories
+    let places = directories
         .iter()
-        .flat_map(|directory| names.iter().map(move |name| (directory, *name)))
-    {
-        let Ok(path) = directory.join(name).canonicalize() else {
-            continue;
-        };
+        .flat_map(|directory| names.iter().map(|name| directory.join(name)));
+    for path in places.filter_map(|place| place.canonicalize().ok()) {
         let shown = match path.strip_prefix(&wanted.workspace) {
             Ok(inside) => inside.display().to_string(),
             Err(_) if free => path.display().to_string(),
@@ -95,13 +90,14 @@ fn words_of(command: &str) -> Vec<String> {
 }
 
 /// The files that the programs among these words go by.
-fn unnamed(words: &[String]) -> Vec<&'static [&'static str]> {
+fn unnamed(words: &[String]) -> impl Iterator<Item = &'static str> {
     let programs = words.iter().filter_map(|word| Path::new(word).file_name());
-    let programs: BTreeSet<&str> = programs.filter_map(|name| name.to_str()).collect();
-    let known = GO_BY
-        .iter()
-        .filter(|(names, _)| names.iter().any(|name| programs.contains(name)));
-    known.map(|(_, files)| *files).collect()
+    let programs: BTreeSet<&OsStr> = programs.collect();
+    let known = GO_BY.into_iter().filter(move |(names, _)| {
+        let mut names = names.split(' ').map(OsStr::new);
+        names.any(|name| programs.contains(name))
+    });
+    known.flat_map(|(_, files)| files.split(' '))
 }
 
 /// None where it is no regular file, or cannot be read.
