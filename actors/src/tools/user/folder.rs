@@ -1,12 +1,12 @@
 //! A tool's folder as it stands: its files, and the hash over all of them.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, PermissionsExt as _};
+use cap_std::fs::{Dir, Metadata, MetadataExt as _, OpenOptions, PermissionsExt as _};
 use sha2::{Digest as _, Sha256};
 
 use crate::tools::output::{human_size, shortened};
@@ -16,21 +16,13 @@ const MAX_DEPTH: usize = 8;
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 const SHOWN_BYTES: usize = 120;
 
-/// A file of a folder, without its content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    /// From the folder, with `/` between.
-    pub(super) path: String,
-    pub(super) is_executable: bool,
-    size: u64,
-    inode: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
+/// Each file of a folder by its path, with `/` between, and what the file system tells of it. Two
+/// listings that are equal were not changed in between, as far as that goes: good enough for a
+/// list, not for a call.
+pub(super) type Listing = BTreeMap<String, Stamp>;
 
-/// Every file of a folder, in order of its path. Two that are equal were not changed in
-/// between, as far as the file system tells: good enough for a list, not for a call.
-pub(super) type Listing = Vec<Entry>;
+/// Size, inode, mode, and the times of its last changes.
+type Stamp = (u64, u64, u32, [(i64, i64); 2]);
 
 /// A folder with its content.
 #[derive(Debug)]
@@ -46,49 +38,59 @@ pub(super) struct File {
 }
 
 /// Lists a folder. Blocks.
-///
-/// # Errors
-/// What it must not hold: links, other things than files, too much.
 pub(super) fn list(path: &Path) -> Result<Listing, String> {
-    let mut listing = Vec::new();
-    add(&open(path)?, "", 0, &mut listing)?;
-    let size: u64 = listing.iter().map(|entry| entry.size).sum();
-    if size > MAX_BYTES {
-        return Err(format!(
-            "the folder holds {}; the most is {}",
-            human_size(size),
-            human_size(MAX_BYTES)
-        ));
-    }
-    listing.sort_by(|a, b| a.path.cmp(&b.path));
+    let mut listing = Listing::new();
+    let mut size = 0;
+    walk(&open(path)?, "", 0, &mut |path, _, _, metadata| {
+        size = in_room(size + metadata.len())?;
+        let times = [
+            (metadata.mtime(), metadata.mtime_nsec()),
+            (metadata.ctime(), metadata.ctime_nsec()),
+        ];
+        let stamp = (metadata.len(), metadata.ino(), metadata.mode(), times);
+        listing.insert(path, stamp);
+        in_number(listing.len())
+    })?;
     Ok(listing)
 }
 
 /// Reads a folder, every byte of it once: what is hashed is what is given back. Blocks.
-///
-/// # Errors
-/// As [`list`], or what cannot be read.
 pub(super) fn read(path: &Path) -> Result<Content, String> {
-    let listing = list(path)?;
-    let root = open(path)?;
     let mut files = BTreeMap::new();
-    let mut room = MAX_BYTES;
-    for entry in listing {
-        let bytes = content(&root, &entry.path, room)?;
-        room -= bytes.len() as u64;
-        let is_executable = entry.is_executable;
+    let mut size = 0;
+    walk(&open(path)?, "", 0, &mut |path, dir, name, metadata| {
+        let bytes = content(dir, name, MAX_BYTES - size)
+            .map_err(|error| format!("{} cannot be read: {error}", shown(&path)))?;
+        size = in_room(size + bytes.len() as u64)?;
+        let is_executable = metadata.permissions().mode() & 0o111 != 0;
         files.insert(
-            entry.path,
+            path,
             File {
                 bytes,
                 is_executable,
             },
         );
-    }
+        in_number(files.len())
+    })?;
     Ok(Content {
         sha256: hash(&files),
         files,
     })
+}
+
+fn in_room(size: u64) -> Result<u64, String> {
+    if size > MAX_BYTES {
+        let most = human_size(MAX_BYTES);
+        return Err(format!("the folder holds more than {most}"));
+    }
+    Ok(size)
+}
+
+fn in_number(files: usize) -> Result<(), String> {
+    if files > MAX_FILES {
+        return Err(format!("the folder holds more than {MAX_FILES} files"));
+    }
+    Ok(())
 }
 
 /// Over each file's path, whether it can be run, its length and its bytes.
@@ -112,8 +114,12 @@ fn open(path: &Path) -> Result<Dir, String> {
         .map_err(|error| format!("the folder cannot be read: {error}"))
 }
 
-fn add(dir: &Dir, prefix: &str, depth: usize, listing: &mut Listing) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", shown(prefix));
+/// What is done with each file: its path, the folder that it is in, its name there, and what it
+/// is.
+type Visit<'a> = &'a mut dyn FnMut(String, &Dir, &str, &Metadata) -> Result<(), String>;
+
+fn walk(dir: &Dir, prefix: &str, depth: usize, visit: Visit<'_>) -> Result<(), String> {
+    let failed = |error: io::Error| format!("{}: {error}", shown(prefix));
     for entry in dir.entries().map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
@@ -134,50 +140,27 @@ fn add(dir: &Dir, prefix: &str, depth: usize, listing: &mut Listing) -> Result<(
                 return Err(format!("{}: nested too deep", shown(&path)));
             }
             let inner = dir.open_dir_nofollow(name).map_err(failed)?;
-            add(&inner, &format!("{path}/"), depth + 1, listing)?;
+            walk(&inner, &format!("{path}/"), depth + 1, visit)?;
             continue;
         }
         if !metadata.is_file() {
             return Err(format!("{} is no regular file", shown(&path)));
         }
-        if listing.len() >= MAX_FILES {
-            return Err(format!("the folder holds more than {MAX_FILES} files"));
-        }
-        listing.push(Entry {
-            path,
-            is_executable: metadata.permissions().mode() & 0o111 != 0,
-            size: metadata.len(),
-            inode: metadata.ino(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        });
+        visit(path, dir, name, &metadata)?;
     }
     Ok(())
 }
 
-fn content(root: &Dir, path: &str, room: u64) -> Result<Vec<u8>, String> {
-    let failed = |error: std::io::Error| format!("{} cannot be read: {error}", shown(path));
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let mut dir = root.try_clone().map_err(failed)?;
-    for part in folder.split('/').filter(|part| !part.is_empty()) {
-        dir = dir.open_dir_nofollow(part).map_err(failed)?;
-    }
+/// One byte more than there is room for tells that there is more.
+fn content(dir: &Dir, name: &str, room: u64) -> io::Result<Vec<u8>> {
     let mut options = OpenOptions::new();
     options.read(true).follow(FollowSymlinks::No);
-    let file = dir.open_with(name, &options).map_err(failed)?;
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Err(format!("{} is no regular file", shown(path)));
+    let file = dir.open_with(name, &options)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
     }
     let mut bytes = Vec::new();
-    file.take(room + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
-    if bytes.len() as u64 > room {
-        return Err(format!(
-            "the folder holds more than {}",
-            human_size(MAX_BYTES)
-        ));
-    }
+    file.take(room + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -25,7 +25,7 @@ pub struct Manifest {
     pub description: String,
     pub effect: Effect,
     pub time_limit: Duration,
-    /// Inside the folder.
+    /// From the folder, and inside of it.
     pub executable: String,
     /// What it is always called with.
     pub args: Vec<String>,
@@ -55,9 +55,6 @@ fn default_time() -> u64 {
 
 impl Manifest {
     /// Reads the manifest of the folder of this name.
-    ///
-    /// # Errors
-    /// The field and the reason.
     pub(super) fn parse(file: &str, text: &str, folder: &str) -> Result<Self, String> {
         let written: Written = if file.ends_with(".json") {
             serde_json::from_str(text).map_err(|error| error.to_string())?
@@ -82,7 +79,9 @@ impl Manifest {
                 "field `description`: say in 1 to {MAX_DESCRIPTION} bytes what the tool does and when to call it"
             ));
         }
-        if !is_inside(&written.executable) {
+        let executable = written.executable.as_str();
+        let executable = executable.strip_prefix("./").unwrap_or(executable);
+        if !is_inside(executable) {
             return Err(format!(
                 "field `executable`: {:?} must be a file of this folder, as in \"run.sh\"",
                 written.executable
@@ -107,7 +106,7 @@ impl Manifest {
             description: description.to_owned(),
             effect: written.effect,
             time_limit: Duration::from_secs(written.time_limit_seconds),
-            executable: written.executable,
+            executable: executable.to_owned(),
             args: written.args,
             parameters,
             validator,
@@ -126,10 +125,6 @@ fn is_name(name: &str) -> bool {
 
 /// A plain relative path that stays where it begins.
 fn is_inside(path: &str) -> bool {
-    let path = path.strip_prefix("./").unwrap_or(path);
-    !path.is_empty()
-        && path
-            .split('/')
-            .all(|part| !part.is_empty() && part != "." && part != "..")
-        && !path.contains('\0')
+    let mut parts = path.split('/');
+    parts.all(|part| !matches!(part, "" | "." | "..")) && !path.contains('\0')
 }

@@ -1,7 +1,7 @@
 //! What stands in `TOOLS_DIR`, read again whenever something may have changed.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::manifest::{FILES, Manifest};
 use crate::tools::output::shortened;
 
 const MAX_TOOLS: usize = 64;
-const MAX_MANIFEST: u64 = 64 * 1024;
+const MAX_MANIFEST: usize = 64 * 1024;
 const SHOWN_BYTES: usize = 60;
 
 /// A folder of `TOOLS_DIR`.
@@ -51,10 +51,10 @@ impl Scanner {
 
     /// Reads everything as it is now. Blocks.
     pub fn scan(&mut self) -> Scan {
-        let (names, problem) = match folders(&self.dir) {
-            Ok(names) => (names, None),
+        let shown = self.dir.display();
+        let names = match folders(&self.dir) {
+            Ok(names) => names,
             Err(error) => {
-                let shown = self.dir.display();
                 return Scan {
                     tools: self.before.values().cloned().collect(),
                     problem: Some(format!(
@@ -63,91 +63,64 @@ impl Scanner {
                 };
             }
         };
-        let too_many = (names.len() > MAX_TOOLS).then(|| {
+        let problem = (names.len() > MAX_TOOLS).then(|| {
             format!(
-                "TOOLS_DIR {}: it holds {} folders; those after the first {MAX_TOOLS} are left out",
-                self.dir.display(),
+                "TOOLS_DIR {shown}: it holds {} folders; those after the first {MAX_TOOLS} are left out",
                 names.len()
             )
         });
         let mut before = std::mem::take(&mut self.before);
-        let tools: Vec<ScannedTool> = names
-            .into_iter()
-            .take(MAX_TOOLS)
-            .map(|name| {
-                let known = before.remove(&name);
-                self.look(name, known)
-            })
-            .collect();
-        self.before = tools
-            .iter()
-            .map(|tool| (tool.name.clone(), tool.clone()))
-            .collect();
+        for name in names.into_iter().take(MAX_TOOLS) {
+            let tool = self.look(&name, before.remove(&name));
+            self.before.insert(name, tool);
+        }
         Scan {
-            tools,
-            problem: problem.or(too_many),
+            tools: self.before.values().cloned().collect(),
+            problem,
         }
     }
 
-    fn look(&self, name: String, known: Option<ScannedTool>) -> ScannedTool {
-        let folder = self.dir.join(&name);
+    fn look(&self, name: &str, known: Option<ScannedTool>) -> ScannedTool {
+        let folder = self.dir.join(name);
         let listing = folder::list(&folder);
         if let (Some(known), Ok(listing)) = (known, &listing)
             && known.listing.as_ref() == Some(listing)
         {
             return known;
         }
-        let found = listing
-            .as_ref()
-            .map_err(Clone::clone)
-            .and_then(|listing| read(&folder, &name, listing));
+        let found = listing.as_ref().map_err(Clone::clone);
         ScannedTool {
-            name,
+            name: name.to_owned(),
+            found: found.and_then(|listing| read(&folder, name, listing)),
             folder,
-            found,
             listing: listing.ok(),
         }
     }
 }
 
 fn read(folder: &Path, name: &str, listing: &Listing) -> Result<(Arc<Manifest>, String), String> {
-    let has = |wanted: &str| listing.iter().any(|entry| entry.path == wanted);
-    let file = match FILES.map(has) {
-        [true, false] => FILES[0],
-        [false, true] => FILES[1],
-        [true, true] => {
-            return Err(format!(
-                "it has both {} and {}; keep one",
-                FILES[0], FILES[1]
-            ));
-        }
-        [false, false] => return Err(format!("it has no manifest; add a {}", FILES[0])),
+    let [toml, json] = FILES;
+    let file = match FILES.map(|file| listing.contains_key(file)) {
+        [true, false] => toml,
+        [false, true] => json,
+        [true, true] => return Err(format!("it has both {toml} and {json}; keep one")),
+        [false, false] => return Err(format!("it has no manifest; add a {toml}")),
     };
     // Of what is read now, so that manifest and hash are of one state.
     let content = folder::read(folder)?;
-    let bytes = content
-        .files
-        .get(file)
-        .map(|file| file.bytes.as_slice())
-        .unwrap_or_default();
-    let mut text = String::new();
-    bytes
-        .take(MAX_MANIFEST + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| format!("{file}: {error}"))?;
-    if text.len() as u64 > MAX_MANIFEST {
-        return Err(format!("{file}: larger than {MAX_MANIFEST} bytes"));
+    let of_file = |error: String| format!("{file}: {error}");
+    let bytes = content.files.get(file).map(|file| file.bytes.as_slice());
+    let bytes = bytes.unwrap_or_default();
+    if bytes.len() > MAX_MANIFEST {
+        return Err(of_file(format!("larger than {MAX_MANIFEST} bytes")));
     }
-    let manifest =
-        Manifest::parse(file, &text, name).map_err(|reason| format!("{file}: {reason}"))?;
-    let wanted = manifest
-        .executable
-        .strip_prefix("./")
-        .unwrap_or(&manifest.executable);
+    let text = std::str::from_utf8(bytes).map_err(|error| of_file(error.to_string()))?;
+    let manifest = Manifest::parse(file, text, name).map_err(of_file)?;
+    let wanted = &manifest.executable;
     match content.files.get(wanted) {
-        None => Err(format!(
-            "{file}: field `executable`: there is no file {wanted:?} in the folder (is it built?)"
-        )),
+        None => Err(of_file(format!(
+            "field `executable`: there is no file {wanted:?} in the folder (is it built?)"
+        ))),
         Some(file) if !file.is_executable => {
             Err(format!("{wanted} cannot be executed; run chmod +x on it"))
         }
