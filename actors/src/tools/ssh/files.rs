@@ -200,17 +200,6 @@ impl Sink {
     }
 }
 
-/// Writes a text to the workspace.
-pub(super) async fn keep(
-    workspace: PathBuf,
-    path: LocalPath,
-    text: String,
-) -> Result<(), ToolError> {
-    let sink = blocking(move || create(&workspace, &path)).await?;
-    sink.put(Bytes::from(text)).await;
-    sink.finish().await
-}
-
 pub(super) fn too_large(shown: &str, size: u64, limit: u64) -> ToolError {
     ToolError(format!(
         "`{shown}` has {}, and files of at most {} are transferred; pack it or take a part of it",

@@ -34,6 +34,7 @@ use self::trust::Trust;
 use super::actions::ActionFields;
 use super::output::{RESULT_LIMIT_BYTES, cut_middle, human_size, shortened};
 use super::schema::schema_of;
+use super::spill::keep;
 use super::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
 };
@@ -172,21 +173,19 @@ impl Ssh {
             return Ok(text);
         }
         if output.text.len() > RESULT_LIMIT_BYTES {
-            let call = context.call_id.to_string();
-            let path = LocalPath::parse(&format!("{OUTPUTS}/ssh-{call}.txt"))?;
-            let shown = path.shown();
-            let kept = files::keep(context.workspace.clone(), path, output.text.clone()).await;
+            let name = format!("ssh-{}.txt", context.call_id);
+            let kept = keep(context, OUTPUTS, name, output.text.clone()).await;
             let what = if output.cut {
                 "as much as was kept"
             } else {
                 "all of it"
             };
             text.push_str(&match kept {
-                Ok(()) => format!(
-                    "; {} of output, {what} in the workspace's file {shown}",
+                Ok(path) => format!(
+                    "; {} of output, {what} in the workspace's file {path}",
                     human_size(output.total_bytes)
                 ),
-                Err(error) => format!("; the whole output could not be kept: {}", error.0),
+                Err(error) => format!("; the whole output could not be kept: {error}"),
             });
         }
         text.push_str("\n\n");
