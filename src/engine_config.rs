@@ -15,7 +15,7 @@ use navi_actors::tools::config::ToolConfig;
 use navi_actors::tools::registry::Registry;
 use navi_actors::tools::sandbox::Sandbox;
 use navi_actors::tools::ssh::SshConfig;
-use navi_actors::tools::user::SandboxRunner;
+use navi_actors::tools::user::Runner;
 use tokio::runtime::Runtime;
 
 use crate::settings::Settings;
@@ -59,9 +59,7 @@ pub(crate) fn extension_places(settings: &Settings) -> ExtensionPlaces {
         skills_dir: settings.extensions.skills_dir.clone(),
         mcp_config: settings.extensions.mcp_config.clone(),
         copies_dir: settings.data_dir.join("tool_copies"),
-        runner: Arc::new(SandboxRunner::new(Sandbox::new(
-            settings.terminal.sandbox.clone(),
-        ))),
+        runner: Runner::new(Some(Sandbox::new(settings.terminal.sandbox.clone()))),
     }
 }
 

@@ -19,6 +19,7 @@ pub mod mcp;
 pub mod memory;
 pub mod models;
 pub mod profiles;
+pub mod programs;
 pub mod protocol;
 pub mod replaying;
 pub mod root;

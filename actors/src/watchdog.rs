@@ -17,8 +17,8 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::domain::hangs::{Finding, Patience, Role, ThreadId, Watch};
+use crate::programs::end_groups;
 use crate::root::{ReplaceArbiter, SystemRoot};
-use crate::tools::user::end_groups;
 
 /// The process's exit code where it hangs: no other failure has it.
 pub const EXIT_CODE: i32 = 70;

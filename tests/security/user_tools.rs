@@ -3,8 +3,9 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
+use navi_actors::programs::{Bounds, Cut, Ended};
 use navi_actors::protocol::tool::Effect;
-use navi_actors::tools::user::{Ended, Job, JobLimits, Runner as _, SandboxRunner};
+use navi_actors::tools::user::{Job, Runner};
 
 use super::ward::Ward;
 use crate::processes::{gone, marker};
@@ -21,15 +22,15 @@ async fn run(ward: &Ward, script: &str, effect: Effect) -> Ended {
         args: Vec::new(),
         cwd: ward.workspace(),
         env: Vec::new(),
-        stdin: b"{}".to_vec(),
+        stdin: "{}".to_owned(),
         readable: vec![folder],
         effect,
-        limits: JobLimits {
+        bounds: Bounds {
             time: Duration::from_secs(60),
-            stdout_bytes: 64 * 1024,
+            output_bytes: 64 * 1024,
         },
     };
-    SandboxRunner::new(ward.sandbox()).run(job).await.unwrap()
+    Runner::new(Some(ward.sandbox())).run(job).await.unwrap()
 }
 
 #[tokio::test]
@@ -47,7 +48,7 @@ async fn a_flood_is_told_as_one_whatever_holds_it() {
     for effect in [Effect::Read, Effect::Host] {
         let began = Instant::now();
         let ended = run(&Ward::inside(), "exec yes flood", effect).await;
-        assert!(ended.flooded && !ended.timed_out, "{effect:?}: {ended:?}");
+        assert_eq!(ended.cut, Some(Cut::TooMuch), "{effect:?}: {ended:?}");
         assert_eq!(ended.stdout.len(), 64 * 1024);
         assert!(began.elapsed() < Duration::from_secs(30));
     }

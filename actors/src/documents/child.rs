@@ -2,19 +2,18 @@
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use super::{DocumentError, MAX_DOCUMENT_BYTES, MAX_TEXT_BYTES, TIME_LIMIT, read as read_here};
+use crate::programs::{self, Bounds, Cut};
 
 /// Stands before the answer: libraries may say something on standard output, too.
 const MARK: &[u8] = b"\n\x01navi-document:";
 /// The answer is JSON, in which a character of a text takes six bytes at most.
-const MAX_ANSWER_BYTES: u64 = 6 * MAX_TEXT_BYTES as u64 + 64 * 1024;
+const MAX_ANSWER_BYTES: usize = 6 * MAX_TEXT_BYTES + 64 * 1024;
 
 /// The program that reads documents, as `PROGRAM read-document TYPE`.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -58,50 +57,35 @@ pub(super) async fn read(
     bytes: &[u8],
     media_type: &str,
 ) -> Result<String, DocumentError> {
-    let started = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(["read-document", media_type])
         .env_clear()
         // Its limit counts what it may write to, and its allocator would ask for all of that at
         // once, before it knows of the limit: what a document gets then is a matter of luck.
         .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")
-        .current_dir("/")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn();
-    let mut child = started.map_err(|error| {
-        tracing::error!(%error, "the process that reads documents cannot be started");
-        DocumentError::TooCostly
-    })?;
-    let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        .current_dir("/");
+    let bounds = Bounds {
+        time: TIME_LIMIT,
+        output_bytes: MAX_ANSWER_BYTES,
+    };
+    let ended = programs::run(command, bytes, bounds)
+        .await
+        .map_err(|error| {
+            tracing::error!(%error, "the process that reads documents cannot be started");
+            DocumentError::TooCostly
+        })?;
+    if ended.cut == Some(Cut::TimedOut) {
         return Err(DocumentError::TooCostly);
-    };
-    let hand_over = async move {
-        // One that has seen enough closes its end.
-        let _ = input.write_all(bytes).await;
-    };
-    let answer = async move {
-        let mut said = Vec::new();
-        let read = output.take(MAX_ANSWER_BYTES).read_to_end(&mut said).await;
-        read.map(|_| said)
-    };
-    let told = tokio::time::timeout(TIME_LIMIT, async {
-        let ((), said) = tokio::join!(hand_over, answer);
-        (said, child.wait().await)
-    });
-    // Dropped where the time is up, and ended with that.
-    let Ok((said, status)) = told.await else {
-        return Err(DocumentError::TooCostly);
-    };
-    let said = said.unwrap_or_default();
-    match parse(&said) {
-        Some(answer) => answer,
-        None => {
-            tracing::warn!(?status, media_type, "a document brought its reader down");
-            Err(fallen(status.ok().and_then(|status| status.code())))
-        }
     }
+    parse(&ended.stdout).unwrap_or_else(|| {
+        tracing::warn!(
+            code = ended.code,
+            media_type,
+            "a document brought its reader down"
+        );
+        Err(fallen(ended.code))
+    })
 }
 
 /// What became of a reader that did not answer: being out of memory or of time ends it by a

@@ -40,7 +40,7 @@ impl Extensions {
                 workshop: Workshop {
                     trust: Trust::default(),
                     copies: user::Copies::new(places.copies_dir.clone()),
-                    runner: Arc::clone(&places.runner),
+                    runner: places.runner.clone(),
                 },
                 places,
                 store,

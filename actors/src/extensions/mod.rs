@@ -46,7 +46,7 @@ pub struct ExtensionPlaces {
     pub mcp_config: PathBuf,
     /// Where copies of tools are kept to be run. Emptied at the start.
     pub copies_dir: PathBuf,
-    pub runner: Arc<dyn Runner>,
+    pub runner: Runner,
 }
 
 /// What the actor works with, through its restarts.

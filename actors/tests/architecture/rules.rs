@@ -9,6 +9,8 @@ pub(crate) enum Layer {
     Domain,
     Store,
     Llm,
+    /// Other programs, started and ended.
+    Programs,
     /// Documents and images as others send them, read.
     Documents,
     Tools,
@@ -46,6 +48,7 @@ impl Layer {
             "domain" => Self::Domain,
             "store" => Self::Store,
             "llm" => Self::Llm,
+            "programs" => Self::Programs,
             "documents" => Self::Documents,
             "tools" => Self::Tools,
             _ => Self::Actors,
@@ -54,16 +57,17 @@ impl Layer {
 
     fn may_import(self, other: Self) -> bool {
         use Layer::{
-            Actors, Documents, Domain, Eval, Llm, Migrations, Protocol, Service, Store, Threads,
-            Tools,
+            Actors, Documents, Domain, Eval, Llm, Migrations, Programs, Protocol, Service, Store,
+            Threads, Tools,
         };
         match self {
             Protocol => other == Protocol,
             Domain => matches!(other, Protocol | Domain),
             Store => matches!(other, Protocol | Domain | Store),
-            Llm => matches!(other, Protocol | Domain | Llm),
-            Documents => matches!(other, Protocol | Domain | Documents),
-            Tools => matches!(other, Protocol | Domain | Documents | Tools),
+            Llm => matches!(other, Protocol | Domain | Programs | Llm),
+            Programs => other == Programs,
+            Documents => matches!(other, Protocol | Domain | Programs | Documents),
+            Tools => matches!(other, Protocol | Domain | Programs | Documents | Tools),
             Actors => !matches!(other, Migrations | Service | Eval | Threads),
             Migrations => other == Migrations,
             Threads => other == Threads,
@@ -75,7 +79,7 @@ impl Layer {
 
 /// The layers that may name a library; `None` for libraries that anyone may.
 fn rooms_of(library: &str) -> Option<&'static [Layer]> {
-    use Layer::{Actors, Documents, Eval, Llm, Migrations, Service, Store, Tools};
+    use Layer::{Actors, Documents, Eval, Llm, Migrations, Programs, Service, Store, Tools};
     match library {
         "sea_orm" | "sqlx" | "navi_migrations" => Some(&[Store]),
         "sea_orm_migration" => Some(&[Store, Migrations]),
@@ -84,7 +88,9 @@ fn rooms_of(library: &str) -> Option<&'static [Layer]> {
         "calamine" | "image" | "pdf_extract" | "quick_xml" => Some(&[Documents]),
         "navi_threads" => Some(&[Service]),
         "reqwest" => Some(&[Llm, Tools, Service]),
-        "tokio" => Some(&[Store, Llm, Documents, Tools, Actors, Service, Eval]),
+        "tokio" => Some(&[
+            Store, Llm, Programs, Documents, Tools, Actors, Service, Eval,
+        ]),
         _ => None,
     }
 }

@@ -96,7 +96,7 @@ impl Connection {
                     env,
                     cwd,
                 } => {
-                    let (started, pipes) = Program::start(command, args, env, cwd.as_ref())?;
+                    let (started, pipes) = Program::start(command, args, env, cwd.as_ref()).await?;
                     program = Some(started);
                     serve_client(client, pipes).await
                 }

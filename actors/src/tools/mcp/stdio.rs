@@ -2,27 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use anstream::adapter::strip_str;
 use rmcp::RoleClient;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use tokio::io::AsyncReadExt as _;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::domain::redact::{names_key, redacted, without};
+use crate::programs::{self, Tail};
 use crate::tools::output::visible;
 use crate::tools::sandbox::SUBCOMMAND;
-use crate::tools::user::GroupGuard;
 
 /// The longest message of a server. More is thrown away as it comes.
 const MAX_MESSAGE: usize = 8 * 1024 * 1024;
 
-/// As much of what it writes to standard error as is kept for an error: its end.
-const STDERR_TAIL: usize = 2 * 1024;
-/// And as much of that as is shown.
+/// As much of what it wrote to standard error last as an error shows.
 const SHOWN_BYTES: usize = 600;
 
 /// What a program gets of Navi's environment. The rest may hold secrets: what it needs of that
@@ -56,12 +53,11 @@ pub fn keep_by(program: PathBuf) {
 /// The program. Goes with everything that it started when this is dropped.
 #[derive(Debug)]
 pub(super) struct Program {
-    child: Child,
-    _group: GroupGuard,
-    said: Arc<Mutex<Said>>,
+    program: programs::Program,
+    said: Arc<Mutex<Tail>>,
     /// Its own secrets, as far as the names of its variables tell.
     secrets: Vec<String>,
-    _reading: Option<AbortOnDropHandle<()>>,
+    _reading: AbortOnDropHandle<()>,
 }
 
 /// What a server is talked to by.
@@ -69,7 +65,7 @@ pub(super) type Pipes = AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>;
 
 impl Program {
     /// Starts it.
-    pub(super) fn start(
+    pub(super) async fn start(
         command: &str,
         args: &[String],
         env: &BTreeMap<String, String>,
@@ -86,49 +82,42 @@ impl Program {
             }
             None => Command::new(command),
         };
-        building
-            .args(args)
-            .env_clear()
-            .envs(inherited)
-            .envs(env)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true);
+        building.args(args).env_clear().envs(inherited).envs(env);
         if let Some(cwd) = cwd {
             building.current_dir(cwd);
         }
-        let mut child = building
-            .spawn()
+        let mut program = programs::Program::start(&mut building)
+            .await
             .map_err(|error| format!("`{command}` could not be started: {error}"))?;
-        let group = GroupGuard::new(child.id());
+        let child = &mut program.child;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(format!("`{command}` could not be talked to"));
         };
-        let said = Arc::<Mutex<Said>>::default();
-        let reading = child.stderr.take().map(|stderr| {
-            AbortOnDropHandle::new(tokio::spawn(keep_tail(stderr, Arc::clone(&said))))
+        let said = Arc::<Mutex<Tail>>::default();
+        let (stderr, kept) = (child.stderr.take(), Arc::clone(&said));
+        let reading = tokio::spawn(async move {
+            let keep = |bytes: &[u8]| {
+                kept.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(bytes)
+            };
+            let _ = programs::read(stderr, usize::MAX, keep).await;
         });
         let pipes = AsyncRwTransport::new(stdout, stdin).with_max_line_length(MAX_MESSAGE);
+        let secrets = env.iter().filter(|(name, _)| names_key(name));
         let program = Self {
-            child,
-            _group: group,
+            program,
             said,
-            secrets: env
-                .iter()
-                .filter(|(name, _)| names_key(name))
-                .map(|(_, value)| value.clone())
-                .collect(),
-            _reading: reading,
+            secrets: secrets.map(|(_, value)| value.clone()).collect(),
+            _reading: AbortOnDropHandle::new(reading),
         };
         Ok((program, pipes))
     }
 
     /// Gives it a moment to end by itself: what talked to it has let go of its input.
-    pub(super) async fn end(mut self, grace: std::time::Duration) {
+    pub(super) async fn end(mut self, grace: Duration) {
         // It is killed with the group where it does not.
-        let _ = tokio::time::timeout(grace, self.child.wait()).await;
+        let _ = tokio::time::timeout(grace, self.program.child.wait()).await;
     }
 
     /// The last that it wrote to standard error, for a sentence: on one line, without control
@@ -136,57 +125,34 @@ impl Program {
     pub(super) fn said(&self) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let ours = SECRETS.get().into_iter().flatten();
-        said.shown(self.secrets.iter().chain(ours).map(String::as_str))
+        shown(&said, self.secrets.iter().chain(ours).map(String::as_str))
     }
 }
 
-/// The end of what a program wrote.
-#[derive(Debug, Default)]
-struct Said {
-    tail: Vec<u8>,
-    is_cut: bool,
-}
-
-impl Said {
-    fn add(&mut self, bytes: &[u8]) {
-        self.tail.extend_from_slice(bytes);
-        let too_much = self.tail.len().saturating_sub(STDERR_TAIL);
-        self.is_cut |= too_much > 0;
-        self.tail.drain(..too_much);
-    }
-
-    fn shown<'a>(&self, secrets: impl Iterator<Item = &'a str>) -> String {
-        let text = String::from_utf8_lossy(&self.tail);
-        // The first word may be the end of a secret.
-        let whole = match text.split_once(char::is_whitespace) {
-            Some((_, rest)) if self.is_cut => rest,
-            None if self.is_cut => "",
-            _ => &text,
-        };
-        let plain = strip_str(whole).to_string();
-        let line: Vec<&str> = plain.split_whitespace().collect();
-        let hidden = without(&redacted(&line.join(" ")), secrets);
-        let from = hidden.ceil_char_boundary(hidden.len().saturating_sub(SHOWN_BYTES));
-        visible(&hidden[from..])
-    }
-}
-
-async fn keep_tail(mut stderr: ChildStderr, said: Arc<Mutex<Said>>) {
-    let mut buffer = [0; 1024];
-    while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.add(&buffer[..count]);
-    }
+fn shown<'a>(said: &Tail, secrets: impl Iterator<Item = &'a str>) -> String {
+    let text = String::from_utf8_lossy(&said.bytes);
+    // The first word may be the end of a secret.
+    let whole = match text.split_once(char::is_whitespace) {
+        Some((_, rest)) if said.is_cut => rest,
+        None if said.is_cut => "",
+        _ => &text,
+    };
+    let plain = strip_str(whole).to_string();
+    let line: Vec<&str> = plain.split_whitespace().collect();
+    let hidden = without(&redacted(&line.join(" ")), secrets);
+    let from = hidden.ceil_char_boundary(hidden.len().saturating_sub(SHOWN_BYTES));
+    visible(&hidden[from..])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::programs::TAIL_BYTES;
 
     fn shown(text: &[u8]) -> String {
-        let mut said = Said::default();
-        said.add(text);
-        said.shown(["hunter2!"].into_iter())
+        let mut said = Tail::default();
+        said.push(text);
+        super::shown(&said, ["hunter2!"].into_iter())
     }
 
     #[test]
@@ -195,11 +161,11 @@ mod tests {
             shown("\x1b[31mno\x1b[0m\r\n\tkey: hunter2! \u{202e}at http://a:b@c\x07".as_bytes()),
             "no key: [hidden] \\u{202e}at http://[hidden]@c"
         );
-        let long = shown(format!("{}hunter2! end", "x ".repeat(STDERR_TAIL)).as_bytes());
+        let long = shown(format!("{}hunter2! end", "x ".repeat(TAIL_BYTES)).as_bytes());
         assert!(long.ends_with("x [hidden] end"), "{long}");
         assert!(long.len() <= SHOWN_BYTES);
         // Nothing is left of one that is cut at its beginning.
-        let cut = format!("hunter2!{} end", "y".repeat(STDERR_TAIL - 11));
+        let cut = format!("hunter2!{} end", "y".repeat(TAIL_BYTES - 11));
         assert_eq!(shown(cut.as_bytes()), "end");
     }
 }

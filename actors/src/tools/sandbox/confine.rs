@@ -18,31 +18,25 @@ use seccompiler::BpfProgram;
 
 use super::policy::{DEVICES, POLICY, Policy};
 use super::user::{self, SandboxUser};
-use super::{FAILED, FAILED_WORDS, HOLDS, Limits, init, ownership, processes, root, syscalls};
+use super::{HOLDS, Limits, init, ownership, processes, root, syscalls};
 
 /// The newest rules that were tried out with this program. An older kernel has fewer.
 const RULES: ABI = ABI::V6;
 
 /// Carries out the policy of the environment, and ends with the exit code of its command. A
 /// policy without a program only says whether it would hold.
-pub(super) fn confine_and_run() -> u8 {
+pub(super) fn confine_and_run() -> Result<u8, String> {
     let policy = std::env::var(POLICY).unwrap_or_default();
-    let done = serde_json::from_str::<Policy>(&policy)
-        .map_err(|error| format!("its orders make no sense: {error}"))
-        .and_then(|policy| {
-            let input = init::Input::of(&policy)?;
-            confine(&policy)?;
-            if policy.program.is_empty() {
-                let _ = writeln!(std::io::stdout(), "{HOLDS}");
-                return Ok(0);
-            }
-            init::run(&policy, input)
-        });
-    done.unwrap_or_else(|problem| {
-        // Nobody may listen, and there is nobody else to tell.
-        let _ = writeln!(std::io::stderr(), "{FAILED_WORDS}{problem}");
-        FAILED
-    })
+    let policy = serde_json::from_str::<Policy>(&policy)
+        .map_err(|error| format!("its orders make no sense: {error}"))?;
+    let sent = init::sent(&policy)?;
+    confine(&policy)?;
+    if policy.program.is_empty() {
+        // Nobody may listen.
+        let _ = writeln!(std::io::stdout(), "{HOLDS}");
+        return Ok(0);
+    }
+    init::run(&policy, sent)
 }
 
 fn confine(policy: &Policy) -> Result<(), String> {
@@ -88,19 +82,10 @@ pub fn seal() -> Result<(), String> {
     let policy = Policy {
         inside: true,
         landlock: landlock_version().is_some(),
-        namespaces: false,
         user: user::wanted(None).ok().flatten(),
         deny_signals: true,
         deny_truncate: true,
-        own_session: false,
-        over_socket: false,
-        read: Vec::new(),
-        write: Vec::new(),
-        scratch: PathBuf::new(),
-        directory: PathBuf::new(),
-        program: String::new(),
-        args: Vec::new(),
-        limits: Limits::default(),
+        ..Policy::default()
     };
     let rules = policy.landlock.then(|| rules(&policy)).transpose()?;
     give_up_rights(policy.user.as_ref())?;

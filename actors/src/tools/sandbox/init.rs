@@ -9,64 +9,42 @@ use std::thread;
 
 use rustix::process::{WaitOptions, wait};
 
-use super::FAILED;
 use super::policy::{POLICY, Policy};
 use super::running::Report;
 
-/// What shells add to the number of a signal that ended a program.
-pub(super) const BY_SIGNAL: i32 = 128;
+/// What the command reads, with the socket on which it came and how it ended is told.
+pub(super) type Sent = (Vec<u8>, UnixStream);
 
-/// What the command reads.
-#[derive(Debug)]
-pub(super) enum Input {
-    /// What this process would read.
-    Ours,
-    /// This, and then nothing.
-    Sent { bytes: Vec<u8>, socket: UnixStream },
-}
-
-impl Input {
-    /// Reads what was sent, before anything is given up.
-    ///
-    /// # Errors
-    /// The socket is gone.
-    pub(super) fn of(policy: &Policy) -> Result<Self, String> {
-        if !policy.over_socket {
-            return Ok(Self::Ours);
-        }
-        let read = || -> io::Result<Self> {
-            let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-            let mut bytes = Vec::new();
-            // Its length is whoever sends it who bounds.
-            socket.read_to_end(&mut bytes)?;
-            Ok(Self::Sent { bytes, socket })
-        };
-        read().map_err(|error| format!("cannot read what the command is given: {error}"))
-    }
+/// Reads what was sent, before anything is given up; none where the command has the standard
+/// input that there is.
+pub(super) fn sent(policy: &Policy) -> Result<Option<Sent>, String> {
+    let read = || -> io::Result<Sent> {
+        let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+        let mut bytes = Vec::new();
+        // Its length is whoever sends it who bounds.
+        socket.read_to_end(&mut bytes)?;
+        Ok((bytes, socket))
+    };
+    let sent = policy.over_socket.then(read).transpose();
+    sent.map_err(|error| format!("cannot read what the command is given: {error}"))
 }
 
 /// Starts the command, and waits for its end.
-///
-/// # Errors
-/// What kept it from being started.
-pub(super) fn run(policy: &Policy, input: Input) -> Result<u8, String> {
+pub(super) fn run(policy: &Policy, sent: Option<Sent>) -> Result<u8, String> {
     let mut command = Command::new(&policy.program);
     command
         .args(&policy.args)
         .current_dir(&policy.directory)
-        .env_remove(POLICY);
-    match &input {
-        Input::Sent { bytes, .. } if !bytes.is_empty() => command.stdin(Stdio::piped()),
-        Input::Sent { .. } => command.stdin(Stdio::null()),
-        Input::Ours => command.stdin(Stdio::inherit()),
-    };
+        .env_remove(POLICY)
+        .stdin(match &sent {
+            Some((bytes, _)) if bytes.is_empty() => Stdio::null(),
+            Some(_) => Stdio::piped(),
+            None => Stdio::inherit(),
+        });
     let mut child = command.spawn().map_err(|error| why_not(policy, &error))?;
     let own = i32::try_from(child.id()).unwrap_or_default();
-    let (bytes, socket) = match input {
-        Input::Sent { bytes, socket } => (bytes, Some(socket)),
-        Input::Ours => (Vec::new(), None),
-    };
-    if let Some(mut stdin) = child.stdin.take() {
+    let (bytes, socket) = sent.unzip();
+    if let (Some(mut stdin), Some(bytes)) = (child.stdin.take(), bytes) {
         thread::spawn(move || {
             // It may end without reading it all.
             let _ = stdin.write_all(&bytes);
@@ -77,12 +55,7 @@ pub(super) fn run(policy: &Policy, input: Input) -> Result<u8, String> {
         // The supervisor may be gone.
         let _ = socket.write_all(&line);
     }
-    let code = report
-        .code
-        .or_else(|| report.signal.map(|signal| BY_SIGNAL + signal));
-    Ok(code
-        .and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(FAILED))
+    Ok(report.exit_code())
 }
 
 /// Waits for the end of a child among those of everyone else.

@@ -60,9 +60,8 @@ pub(super) fn keep(words: &[String]) -> u8 {
             processes::end_all(|| true);
         });
     }
-    let code = init::wait_for(own).code;
+    let report = init::wait_for(own);
     // Whoever it left behind.
     processes::end_all(processes::reap);
-    code.and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(FAILED)
+    report.exit_code()
 }

@@ -43,7 +43,7 @@ pub struct SumLimits {
     pub all: Sum,
 }
 
-/// How much of each is too much.
+/// What commands use together, or may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sum {
     pub memory_bytes: u64,

@@ -10,8 +10,11 @@
 pub mod running;
 pub mod user;
 
+mod limits;
 mod policy;
 mod probe;
+mod processes;
+mod sums;
 
 #[cfg(target_os = "linux")]
 mod confine;
@@ -21,17 +24,12 @@ mod disk;
 mod init;
 #[cfg(target_os = "linux")]
 mod keep;
-mod limits;
 #[cfg(target_os = "linux")]
 mod ownership;
-#[cfg(target_os = "linux")]
-mod processes;
 #[cfg(target_os = "linux")]
 mod root;
 #[cfg(target_os = "linux")]
 mod separate;
-#[cfg(target_os = "linux")]
-mod sums;
 #[cfg(target_os = "linux")]
 pub mod supervise;
 #[cfg(target_os = "linux")]
@@ -47,14 +45,11 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 #[cfg(target_os = "linux")]
 pub use self::confine::seal;
 pub use self::limits::{Limits, Sum, SumLimits, machine_memory};
 pub use self::policy::{Job, Policy};
 use self::running::Running;
-#[cfg(target_os = "linux")]
 pub use self::sums::Sums;
 use self::user::SandboxUser;
 
@@ -78,7 +73,6 @@ pub struct SandboxConfig {
     pub limits: Limits,
     pub sum_limits: SumLimits,
     /// The commands that go.
-    #[cfg(target_os = "linux")]
     pub sums: Sums,
 }
 
@@ -92,7 +86,6 @@ impl Default for SandboxConfig {
             scratch: std::env::temp_dir().join("navi-sandbox"),
             limits: Limits::default(),
             sum_limits: SumLimits::default(),
-            #[cfg(target_os = "linux")]
             sums: Sums::default(),
         }
     }
@@ -122,14 +115,8 @@ impl fmt::Display for Confinement {
     }
 }
 
-/// Why commands are not held as they should be, and what would help.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Reason(pub String);
-
 /// Whether an order runs inside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fence {
     /// With everything that this machine has to hold it.
     Inside,
@@ -174,9 +161,9 @@ pub struct Sandbox {
     config: SandboxConfig,
     landlock: Option<u32>,
     /// Why there are none, where there are none.
-    namespaces: Result<(), Reason>,
+    namespaces: Result<(), String>,
     user: Option<SandboxUser>,
-    available: Result<Confinement, Reason>,
+    available: Result<Confinement, String>,
 }
 
 impl Sandbox {
@@ -184,18 +171,15 @@ impl Sandbox {
     pub fn new(config: SandboxConfig) -> Self {
         let landlock = landlock_version();
         let namespaces = probe::namespaces(&config.program);
-        let (user, available) = match user::wanted(config.user.as_deref()) {
-            Err(reason) => (None, Err(reason)),
-            Ok(user) => {
-                let held = held_by(landlock, &namespaces, user.as_ref(), &config);
-                (user, held)
-            }
-        };
+        let user = user::wanted(config.user.as_deref());
+        let available = user
+            .clone()
+            .and_then(|user| held_by(landlock, &namespaces, user, &config));
         Self {
             config,
             landlock,
             namespaces,
-            user,
+            user: user.ok().flatten(),
             available,
         }
     }
@@ -205,8 +189,8 @@ impl Sandbox {
     ///
     /// # Errors
     /// What is missing, and what would help.
-    pub fn available(&self) -> Result<&Confinement, &Reason> {
-        self.available.as_ref()
+    pub fn available(&self) -> Result<&Confinement, &str> {
+        self.available.as_ref().map_err(String::as_str)
     }
 
     #[must_use]
@@ -227,15 +211,7 @@ impl Sandbox {
     pub async fn start(&self, order: Order) -> io::Result<Running> {
         let (streams, scratch) = (order.streams, order.scratch.clone());
         tokio::task::spawn_blocking(move || make_scratch(&scratch)).await??;
-        let job = self.job(order, true);
-        let mut running = Running::start(&self.config.program, &job, streams).await?;
-        #[cfg(target_os = "linux")]
-        running.count(
-            &self.config.sums,
-            self.config.sum_limits,
-            job.policy.scratch,
-        )?;
-        Ok(running)
+        Running::start(&self.config, &self.job(order, true), streams).await
     }
 
     /// The order in the terms of the processes that carry it out. `own_session`: away from the
@@ -245,8 +221,7 @@ impl Sandbox {
         let inside = order.fence == Fence::Inside;
         let user = self.user.as_ref().filter(|_| inside);
         let environment = policy::environment(&order, &self.config.read_paths, user);
-        let mut read = policy::system_paths();
-        read.extend(self.config.read_paths.iter().cloned());
+        let mut read = policy::readable(&self.config.read_paths);
         read.extend(order.read);
         let namespaces = inside && self.namespaces.is_ok();
         let signals_are_scoped = namespaces || self.landlock.is_some_and(|version| version >= 6);
@@ -254,7 +229,6 @@ impl Sandbox {
         Job {
             environment,
             input: order.input,
-            limits: order.limits,
             policy: Policy {
                 inside,
                 landlock: inside && self.landlock.is_some(),
@@ -290,41 +264,37 @@ fn make_scratch(path: &Path) -> io::Result<()> {
 
 fn held_by(
     landlock: Option<u32>,
-    namespaces: &Result<(), Reason>,
-    user: Option<&SandboxUser>,
+    namespaces: &Result<(), String>,
+    user: Option<SandboxUser>,
     config: &SandboxConfig,
-) -> Result<Confinement, Reason> {
-    let Some(landlock) = landlock else {
-        return Err(Reason(
-            "the kernel has no Landlock, which keeps commands inside the workspace; use Linux 5.13 or newer with `landlock` in its lsm= list"
-                .to_owned(),
-        ));
-    };
+) -> Result<Confinement, String> {
+    let landlock = landlock.ok_or(
+        "the kernel has no Landlock, which keeps commands inside the workspace; use Linux 5.13 or newer with `landlock` in its lsm= list",
+    )?;
     if user.is_none() && user::is_root() {
-        return Err(Reason(
+        return Err(
             "Navi runs as root and has no user to run commands as; set NAVI_SANDBOX_USER to one, such as nobody, or start Navi as another user"
                 .to_owned(),
-        ));
+        );
     }
     // What Landlock does not hold, an account of their own keeps from the service's files.
-    if let (Err(Reason(why)), None) = (namespaces, user) {
-        return Err(Reason(format!(
+    if let (Err(why), None) = (namespaces, &user) {
+        return Err(format!(
             "{why}, so that a command could change the modes of Navi's own files and stand in the way of its processes; allow user namespaces (docs/terminal.md), or run Navi as root with NAVI_SANDBOX_USER"
-        )));
+        ));
     }
-    let mut readable = policy::system_paths();
-    readable.extend(config.read_paths.iter().cloned());
+    let readable = policy::readable(&config.read_paths);
     if let Some((private, open)) = overlap(&config.private, &readable) {
-        return Err(Reason(format!(
+        return Err(format!(
             "{} lies in {}, which commands may read; move it, such as with NAVI_DATA_DIR, or take the folder out of NAVI_SANDBOX_READ_PATHS",
             private.display(),
             open.display()
-        )));
+        ));
     }
     Ok(Confinement {
         landlock,
         namespaces: namespaces.is_ok(),
-        user: user.cloned(),
+        user,
     })
 }
 
@@ -338,18 +308,15 @@ fn overlap(private: &[PathBuf], readable: &[PathBuf]) -> Option<(PathBuf, PathBu
     })
 }
 
-#[cfg(target_os = "linux")]
 fn landlock_version() -> Option<u32> {
     // A kernel without Landlock, for the tests of what is done then. Not in a release build.
     if cfg!(feature = "failpoints") && std::env::var_os("FAILPOINT_NO_LANDLOCK").is_some() {
         return None;
     }
-    confine::landlock_version()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn landlock_version() -> Option<u32> {
-    None
+    #[cfg(target_os = "linux")]
+    return confine::landlock_version();
+    #[cfg(not(target_os = "linux"))]
+    return None;
 }
 
 /// Carries out the hidden subcommand, in a process of its own. Gives back the exit code where
@@ -359,8 +326,8 @@ pub fn carry_out(args: &[String]) -> u8 {
     #[cfg(target_os = "linux")]
     match args {
         [role] if role == "supervise" => supervise::for_service(),
-        [role] if role == "enter-namespaces" => separate::separate_and_confine(),
-        [role] if role == "confine" => confine::confine_and_run(),
+        [role] if role == "enter-namespaces" => or_told(separate::separate_and_confine()),
+        [role] if role == "confine" => or_told(confine::confine_and_run()),
         [role, command @ ..] if role == "keep" => keep::keep(command),
         _ => FAILED,
     }
@@ -369,6 +336,17 @@ pub fn carry_out(args: &[String]) -> u8 {
         let _ = args;
         FAILED
     }
+}
+
+/// The exit code, or one that says that the command was not run.
+#[cfg(target_os = "linux")]
+fn or_told(done: Result<u8, String>) -> u8 {
+    use std::io::Write as _;
+    done.unwrap_or_else(|problem| {
+        // Nobody may listen, and there is nobody else to tell.
+        let _ = writeln!(io::stderr(), "{FAILED_WORDS}{problem}");
+        FAILED
+    })
 }
 
 /// The exit code of a command that could not be confined: it was not run.

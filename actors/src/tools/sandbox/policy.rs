@@ -14,12 +14,11 @@ pub struct Job {
     /// The whole environment.
     pub environment: BTreeMap<String, String>,
     pub input: Option<String>,
-    pub limits: Limits,
     pub policy: Policy,
 }
 
 /// What the process that starts the command gives up first (JSON, in a variable of the environment).
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Policy {
     pub inside: bool,
     pub landlock: bool,
@@ -49,69 +48,21 @@ pub struct Policy {
 pub(super) const POLICY: &str = "NAVI_SANDBOX_POLICY";
 
 /// Programs, libraries, and what of the machine's configuration they need to work at all.
-const SYSTEM: [&str; 59] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/nix/store",
-    "/run/current-system/sw",
-    "/etc/alternatives",
-    "/etc/bash.bashrc",
-    "/etc/bash_completion.d",
-    "/etc/ca-certificates",
-    "/etc/ca-certificates.conf",
-    "/etc/debian_version",
-    "/etc/environment",
-    "/etc/file",
-    "/etc/fonts",
-    "/etc/gitconfig",
-    "/etc/group",
-    "/etc/host.conf",
-    "/etc/hosts",
-    "/etc/inputrc",
-    "/etc/java-21-openjdk",
-    "/etc/java-17-openjdk",
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/ld.so.preload",
-    "/etc/locale.alias",
-    "/etc/locale.conf",
-    "/etc/localtime",
-    "/etc/login.defs",
-    "/etc/lsb-release",
-    "/etc/magic",
-    "/etc/mime.types",
-    "/etc/nsswitch.conf",
-    "/etc/os-release",
-    "/etc/passwd",
-    "/etc/perl",
-    "/etc/php",
-    "/etc/pki/tls/certs",
-    "/etc/profile",
-    "/etc/protocols",
-    "/etc/python3",
-    "/etc/services",
-    "/etc/shells",
-    "/etc/ssl/certs",
-    "/etc/ssl/openssl.cnf",
-    "/etc/terminfo",
-    "/etc/timezone",
-    "/etc/vimrc",
-    "/etc/wgetrc",
-    "/etc/xdg",
-    // Where all of /proc is the machine's, no other file of it: other programs' command lines
-    // stand there.
-    "/proc/cpuinfo",
-    "/proc/loadavg",
-    "/proc/meminfo",
-    "/proc/stat",
-    "/proc/version",
-];
+const SYSTEM: &str = "
+    /usr /bin /sbin /lib /lib32 /lib64 /libx32 /nix/store /run/current-system/sw
+    /etc/alternatives /etc/bash.bashrc /etc/bash_completion.d /etc/ca-certificates
+    /etc/ca-certificates.conf /etc/debian_version /etc/environment /etc/file /etc/fonts
+    /etc/gitconfig /etc/group /etc/host.conf /etc/hosts /etc/inputrc /etc/java-21-openjdk
+    /etc/java-17-openjdk /etc/ld.so.cache /etc/ld.so.conf /etc/ld.so.conf.d /etc/ld.so.preload
+    /etc/locale.alias /etc/locale.conf /etc/localtime /etc/login.defs /etc/lsb-release /etc/magic
+    /etc/mime.types /etc/nsswitch.conf /etc/os-release /etc/passwd /etc/perl /etc/php
+    /etc/pki/tls/certs /etc/profile /etc/protocols /etc/python3 /etc/services /etc/shells
+    /etc/ssl/certs /etc/ssl/openssl.cnf /etc/terminfo /etc/timezone /etc/vimrc /etc/wgetrc
+    /etc/xdg";
+
+/// Where all of `/proc` is the machine's, no other file of it: other programs' command lines stand
+/// there.
+const OF_PROC: &str = "/proc/cpuinfo /proc/loadavg /proc/meminfo /proc/stat /proc/version";
 
 /// Devices that may be read and written.
 #[cfg(target_os = "linux")]
@@ -126,9 +77,11 @@ pub(super) const DEVICES: [&str; 6] = [
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What every command may read.
-pub(super) fn system_paths() -> Vec<PathBuf> {
-    SYSTEM.iter().map(PathBuf::from).collect()
+/// What every command may read: the system's, and these.
+pub(super) fn readable(read_paths: &[PathBuf]) -> Vec<PathBuf> {
+    let names = SYSTEM.split_whitespace().chain(OF_PROC.split_whitespace());
+    let system = names.map(PathBuf::from);
+    system.chain(read_paths.iter().cloned()).collect()
 }
 
 /// The whole environment of a command: nothing of the service's own is in it.
@@ -165,10 +118,8 @@ pub(super) fn environment(
         ("GIT_TERMINAL_PROMPT", "0"),
         ("DEBIAN_FRONTEND", "noninteractive"),
     ];
-    let mut environment: BTreeMap<String, String> = usual
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect();
+    let usual = usual.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let mut environment = BTreeMap::from(usual);
     environment.extend(order.environment.clone());
     environment
 }

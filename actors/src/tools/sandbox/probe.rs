@@ -7,61 +7,46 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::policy::{POLICY, Policy};
-use super::{Limits, Reason, SUBCOMMAND, policy};
+use super::{SUBCOMMAND, policy};
 
 /// How long a look may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Whether this program gets namespaces and a file system of its own.
-///
-/// # Errors
-/// Why not.
-pub(super) fn namespaces(program: &Path) -> Result<(), Reason> {
+pub(super) fn namespaces(program: &Path) -> Result<(), String> {
     if !cfg!(target_os = "linux") {
-        return Err(Reason("namespaces need Linux".to_owned()));
+        return Err("namespaces need Linux".to_owned());
     }
     // A kernel without them, for the tests of what is done then. Not in a release build.
     if cfg!(feature = "failpoints") && std::env::var_os("FAILPOINT_NO_NAMESPACES").is_some() {
-        return Err(Reason("the kernel gives no namespaces".to_owned()));
+        return Err("the kernel gives no namespaces".to_owned());
     }
     if cfg!(test) {
         // The program of a test is no Navi.
-        return Err(Reason("not in a test".to_owned()));
+        return Err("not in a test".to_owned());
     }
-    let tried = serde_json::to_string(&nothing())
+    // It starts nothing.
+    let policy = Policy {
+        inside: true,
+        namespaces: true,
+        read: policy::readable(&[]),
+        scratch: std::env::temp_dir(),
+        directory: "/".into(),
+        ..Policy::default()
+    };
+    let tried = serde_json::to_string(&policy)
         .map_err(io::Error::from)
         .and_then(|policy| output_of(program, &policy))
-        .map_err(|error| Reason(format!("the sandbox cannot be tried: {error}")))?;
+        .map_err(|error| format!("the sandbox cannot be tried: {error}"))?;
     if String::from_utf8_lossy(&tried.stdout).trim() == super::HOLDS {
         return Ok(());
     }
     let why = String::from_utf8_lossy(&tried.stderr);
     let why = why.trim().trim_start_matches(super::FAILED_WORDS);
-    Err(Reason(match why {
+    Err(match why {
         "" => "the kernel gives no namespaces".to_owned(),
         why => why.to_owned(),
-    }))
-}
-
-/// A policy that starts nothing.
-fn nothing() -> Policy {
-    Policy {
-        inside: true,
-        landlock: false,
-        namespaces: true,
-        user: None,
-        deny_signals: false,
-        deny_truncate: false,
-        own_session: false,
-        over_socket: false,
-        read: policy::system_paths(),
-        write: Vec::new(),
-        scratch: std::env::temp_dir(),
-        directory: "/".into(),
-        program: String::new(),
-        args: Vec::new(),
-        limits: Limits::default(),
-    }
+    })
 }
 
 fn output_of(program: &Path, policy: &str) -> io::Result<Output> {

@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+
+use super::Sum;
 
 /// How long an end may take before it is given up: a process that the kernel holds dies later.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -44,64 +45,44 @@ impl Process {
     }
 }
 
-/// What a tree uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Usage {
-    pub(super) threads: u64,
-    pub(super) resident_bytes: u64,
-}
-
 /// Everyone who descends from this process and lives.
 pub(super) fn descendants() -> Vec<Process> {
     descendants_of(getpid().as_raw_nonzero().get(), &all())
 }
 
-/// What they use.
-pub(super) fn usage() -> Usage {
-    sum(&descendants())
+/// What these use together.
+pub(super) fn sum(processes: &[Process]) -> Sum {
+    Sum {
+        memory_bytes: processes.iter().map(|one| one.resident_bytes).sum(),
+        processes: processes.iter().map(|one| one.threads).sum(),
+    }
 }
 
-/// What those use who descend from each of these, at one look.
-pub(super) fn usage_of(roots: impl Iterator<Item = i32>) -> Vec<Usage> {
-    let all = all();
-    roots.map(|root| sum(&descendants_of(root, &all))).collect()
-}
-
-fn sum(processes: &[Process]) -> Usage {
-    processes
-        .iter()
-        .fold(Usage::default(), |sum, process| Usage {
-            threads: sum.threads + process.threads,
-            resident_bytes: sum.resident_bytes + process.resident_bytes,
-        })
-}
-
-fn all() -> Vec<Process> {
+/// Everyone on this machine.
+pub(super) fn all() -> Vec<Process> {
     let page_bytes = rustix::param::page_size() as u64;
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
-        .filter_map(Result::ok)
-        .filter(|entry| {
-            let name = entry.file_name();
-            name.as_encoded_bytes()
-                .first()
-                .is_some_and(u8::is_ascii_digit)
-        })
-        .filter_map(|entry| text_of(&entry.path().join("stat")))
+    of_each("stat")
         .filter_map(|stat| Process::parse(&stat, page_bytes))
         .collect()
 }
 
-/// A file of `/proc`. A process names itself as it likes, and hides behind no byte that is no
-/// text.
-fn text_of(path: &Path) -> Option<String> {
-    let bytes = fs::read(path).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+/// This file of each process. A process names itself as it likes, and hides behind no byte that
+/// is no text.
+fn of_each(file: &'static str) -> impl Iterator<Item = String> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_process = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        let first = name.as_encoded_bytes().first();
+        first.is_some_and(u8::is_ascii_digit)
+    };
+    entries
+        .filter(is_process)
+        .filter_map(move |entry| fs::read(entry.path().join(file)).ok())
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn descendants_of(root: i32, all: &[Process]) -> Vec<Process> {
+/// Those of `all` who descend from one of them, and live.
+pub(super) fn descendants_of(root: i32, all: &[Process]) -> Vec<Process> {
     let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
     for process in all {
         children.entry(process.parent).or_default().push(*process);
@@ -169,20 +150,14 @@ pub(super) fn reap() -> bool {
 
 /// How many threads a user has on this machine: what `RLIMIT_NPROC` counts.
 pub(super) fn threads_of_user(uid: u32) -> u64 {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return 0;
-    };
-    entries
-        .filter_map(Result::ok)
-        .filter_map(|entry| text_of(&entry.path().join("status")))
-        .filter_map(|status| {
-            let field = |name: &str| {
-                let line = status.lines().find(|line| line.starts_with(name))?;
-                line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
-            };
-            (field("Uid:")? == u64::from(uid)).then(|| field("Threads:"))?
-        })
-        .sum()
+    let threads = of_each("status").filter_map(|status| {
+        let field = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name))?;
+            line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
+        };
+        (field("Uid:")? == u64::from(uid)).then(|| field("Threads:"))?
+    });
+    threads.sum()
 }
 
 #[cfg(test)]

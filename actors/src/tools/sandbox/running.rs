@@ -1,9 +1,8 @@
 //! A command under way, as the service holds it.
 
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -13,17 +12,18 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
-#[cfg(target_os = "linux")]
-use super::SumLimits;
-#[cfg(target_os = "linux")]
-use super::sums::{Counting, Sums};
-use super::{Job, SUBCOMMAND, Streams};
+use super::sums::Counting;
+use super::{FAILED, Job, SUBCOMMAND, SandboxConfig, Streams};
+use crate::programs::{self, Bounds, Cut, Tail};
 
 /// As much as a report has.
 const REPORT_BYTES: u64 = 16 * 1024;
 
 /// How long a supervisor may take to end everyone.
 const END_PATIENCE: Duration = Duration::from_secs(12);
+
+/// What shells add to the number of a signal that ended a program.
+const BY_SIGNAL: i32 = 128;
 
 /// How a command ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +43,14 @@ impl Report {
             ..Self::default()
         }
     }
+
+    /// As shells tell it.
+    pub(super) fn exit_code(&self) -> u8 {
+        let by_signal = self.signal.map(|signal| BY_SIGNAL + signal);
+        let code = self.code.or(by_signal);
+        code.and_then(|code| u8::try_from(code).ok())
+            .unwrap_or(FAILED)
+    }
 }
 
 /// A command and all that it started. Dropping it closes the supervisor's socket, which ends
@@ -53,14 +61,17 @@ pub struct Running {
     /// Standard output, or both streams as one. At its end when everyone who wrote to it is gone.
     pub output: pipe::Receiver,
     /// Standard error, where it is apart.
-    pub errors: Option<pipe::Receiver>,
+    errors: Option<pipe::Receiver>,
     supervisor: Child,
-    #[cfg(target_os = "linux")]
-    counting: Option<Counting>,
+    _counting: Option<Counting>,
 }
 
 impl Running {
-    pub(super) async fn start(program: &Path, job: &Job, streams: Streams) -> io::Result<Self> {
+    pub(super) async fn start(
+        config: &SandboxConfig,
+        job: &Job,
+        streams: Streams,
+    ) -> io::Result<Self> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let (output, writer) = io::pipe()?;
@@ -68,10 +79,11 @@ impl Running {
             Streams::Merged => (None, writer.try_clone()?),
             Streams::Apart => {
                 let (errors, writer) = io::pipe()?;
+                let errors = pipe::Receiver::from_owned_fd(errors.into())?;
                 (Some(errors), writer)
             }
         };
-        let supervisor = Command::new(program)
+        let supervisor = Command::new(&config.program)
             .args([SUBCOMMAND, "supervise"])
             .env_clear()
             .current_dir("/")
@@ -79,63 +91,49 @@ impl Running {
             .stdout(Stdio::from(OwnedFd::from(writer)))
             .stderr(Stdio::from(OwnedFd::from(error_writer)))
             .spawn()?;
-        let mut running = Self {
-            socket: UnixStream::from_std(ours)?,
-            output: pipe::Receiver::from_owned_fd(output.into())?,
-            errors: errors
-                .map(|errors| pipe::Receiver::from_owned_fd(errors.into()))
-                .transpose()?,
-            supervisor,
-            #[cfg(target_os = "linux")]
-            counting: None,
-        };
         let mut line = serde_json::to_vec(job)?;
         line.push(b'\n');
-        running.socket.write_all(&line).await?;
-        Ok(running)
+        let tells = ours.try_clone()?;
+        let mut socket = UnixStream::from_std(ours)?;
+        socket.write_all(&line).await?;
+        // None where it is over already.
+        let pid = supervisor.id().and_then(|pid| i32::try_from(pid).ok());
+        let session = job.policy.scratch.clone();
+        Ok(Self {
+            socket,
+            output: pipe::Receiver::from_owned_fd(output.into())?,
+            errors,
+            supervisor,
+            _counting: pid.map(|pid| config.sums.count(config.sum_limits, session, pid, tells)),
+        })
     }
 
-    /// Counts what it uses with what its session's other commands use.
-    #[cfg(target_os = "linux")]
-    pub(super) fn count(
-        &mut self,
-        sums: &Sums,
-        limits: SumLimits,
-        session: PathBuf,
-    ) -> io::Result<()> {
-        let Some(pid) = self.pid().and_then(|pid| i32::try_from(pid).ok()) else {
-            // It is over already.
-            return Ok(());
+    /// Shows its output to its end, within bounds: beyond them it is ended. Gives back the last
+    /// of its errors, too.
+    pub async fn read(
+        mut self,
+        bounds: Bounds,
+        show: impl FnMut(&[u8]),
+    ) -> (Report, Option<Cut>, Tail) {
+        let errors = self.errors.take();
+        let (tail, read) = programs::follow(&mut self.output, errors, bounds, show).await;
+        let report = match read {
+            Ok(()) => self.ended().await,
+            Err(_) => self.end().await,
         };
-        let tells = StdUnixStream::from(self.socket.as_fd().try_clone_to_owned()?);
-        self.counting = Some(sums.count(limits, session, pid, tells));
-        Ok(())
-    }
-
-    /// The supervisor's process.
-    #[must_use]
-    pub fn pid(&self) -> Option<u32> {
-        self.supervisor.id()
+        (report, read.err(), tail)
     }
 
     /// Ends it and all that it started, and waits until they are gone.
-    pub async fn end(&mut self) -> Report {
+    pub async fn end(mut self) -> Report {
         // An error means that the supervisor is gone.
         let _ = self.socket.shutdown().await;
         let gone = tokio::time::timeout(END_PATIENCE, self.ended()).await;
         gone.unwrap_or_else(|_| Report::failed("it does not end".to_owned()))
     }
 
-    /// The same, for this reason.
-    pub async fn end_because(&mut self, why: String) -> Report {
-        Report {
-            cut: Some(why),
-            ..self.end().await
-        }
-    }
-
     /// Waits for the end. Its output is to be read first, or the pipe may be full for ever.
-    pub async fn ended(&mut self) -> Report {
+    pub async fn ended(mut self) -> Report {
         let mut text = String::new();
         let mut report = (&mut self.socket).take(REPORT_BYTES);
         let report = match report.read_to_string(&mut text).await {
@@ -144,10 +142,6 @@ impl Running {
         };
         // It ends right after its report.
         let _ = self.supervisor.wait().await;
-        #[cfg(target_os = "linux")]
-        {
-            self.counting = None;
-        }
         report.unwrap_or_else(|| Report::failed("the sandbox ended without a word".to_owned()))
     }
 }

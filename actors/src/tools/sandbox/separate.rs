@@ -6,7 +6,6 @@
 //! everyone in there with it.
 
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
@@ -14,34 +13,26 @@ use rustix::process::{getgid, getuid};
 use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::SUBCOMMAND;
 use super::confine::die_with_parent;
-use super::init::BY_SIGNAL;
+use super::running::Report;
 use super::supervise::OURSELVES;
-use super::{FAILED, FAILED_WORDS, SUBCOMMAND};
 
 /// What it takes to mount, and to give everything up afterwards.
 const NEEDED: [CapabilitySet; 2] = [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP];
 
 /// Carries out the policy of the environment in namespaces of its own, and ends with its exit
 /// code.
-pub(super) fn separate_and_confine() -> u8 {
-    match die_with_parent()
-        .and_then(|()| leave())
-        .and_then(|()| go_on())
-    {
-        Ok(ended) => {
-            let code = ended
-                .code()
-                .or_else(|| ended.signal().map(|signal| BY_SIGNAL + signal));
-            code.and_then(|code| u8::try_from(code).ok())
-                .unwrap_or(FAILED)
-        }
-        Err(problem) => {
-            // Nobody may listen, and there is nobody else to tell.
-            let _ = writeln!(std::io::stderr(), "{FAILED_WORDS}{problem}");
-            FAILED
-        }
-    }
+pub(super) fn separate_and_confine() -> Result<u8, String> {
+    die_with_parent()?;
+    leave()?;
+    let ended = go_on()?;
+    let report = Report {
+        code: ended.code(),
+        signal: ended.signal(),
+        cut: None,
+    };
+    Ok(report.exit_code())
 }
 
 fn leave() -> Result<(), String> {

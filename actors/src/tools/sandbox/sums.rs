@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::limits::{Sum, SumLimits};
-use super::processes::{self, Usage};
+use super::processes;
 
 /// How often they are measured.
 const LOOK: Duration = Duration::from_millis(250);
@@ -38,14 +38,11 @@ struct Counted {
 
 /// A command that is counted until this is dropped.
 #[derive(Debug)]
-pub(super) struct Counting {
-    sums: Sums,
-    id: u64,
-}
+pub(super) struct Counting(Sums, u64);
 
 impl Drop for Counting {
     fn drop(&mut self) {
-        self.sums.going().commands.remove(&self.id);
+        self.0.going().commands.remove(&self.1);
     }
 }
 
@@ -71,21 +68,18 @@ impl Sums {
             tells,
         };
         going.commands.insert(id, counted);
-        if !going.measured {
-            going.measured = true;
-            let sums = self.clone();
+        let sums = self.clone();
+        if !std::mem::replace(&mut going.measured, true) {
             thread::spawn(move || sums.measure(limits));
         }
-        Counting {
-            sums: self.clone(),
-            id,
-        }
+        Counting(self.clone(), id)
     }
 
     fn measure(&self, limits: SumLimits) {
         loop {
             thread::sleep(LOOK);
-            let going: Vec<(u64, PathBuf, i32)> = {
+            let all = processes::all();
+            let used: Vec<Used> = {
                 let mut going = self.going();
                 if going.commands.is_empty() {
                     going.measured = false;
@@ -93,15 +87,13 @@ impl Sums {
                 }
                 let commands = going.commands.iter();
                 commands
-                    .map(|(id, one)| (*id, one.session.clone(), one.supervisor))
+                    .map(|(id, one)| Used {
+                        id: *id,
+                        session: one.session.clone(),
+                        usage: processes::sum(&processes::descendants_of(one.supervisor, &all)),
+                    })
                     .collect()
             };
-            let trees = processes::usage_of(going.iter().map(|(_, _, supervisor)| *supervisor));
-            let used: Vec<Used> = going
-                .into_iter()
-                .zip(trees)
-                .map(|((id, session, _), usage)| Used { id, session, usage })
-                .collect();
             for (id, why) in too_much(&limits, &used) {
                 if let Some(counted) = self.going().commands.get_mut(&id) {
                     // It may be gone by now.
@@ -116,7 +108,7 @@ impl Sums {
 struct Used {
     id: u64,
     session: PathBuf,
-    usage: Usage,
+    usage: Sum,
 }
 
 /// Which commands have to end, and why: of each sum that is too much the one that uses most.
@@ -135,29 +127,21 @@ fn too_much(limits: &SumLimits, used: &[Used]) -> Vec<(u64, String)> {
 }
 
 fn largest(most: Sum, whose: &str, used: &[&Used]) -> Option<(u64, String)> {
-    let memory: u64 = used.iter().map(|one| one.usage.resident_bytes).sum();
-    let threads: u64 = used.iter().map(|one| one.usage.threads).sum();
-    let (by, what): (fn(&&&Used) -> u64, String) = if memory > most.memory_bytes {
-        let most = most.memory_bytes >> 20;
-        (
-            |one| one.usage.resident_bytes,
-            format!("{most} MB of memory"),
-        )
-    } else if threads > most.processes {
-        (
-            |one| one.usage.threads,
-            format!("{} processes", most.processes),
-        )
+    let sum = |by: fn(&Used) -> u64| used.iter().map(|one| by(one)).sum::<u64>();
+    let memory: fn(&Used) -> u64 = |one| one.usage.memory_bytes;
+    let processes: fn(&Used) -> u64 = |one| one.usage.processes;
+    let (by, what) = if sum(memory) > most.memory_bytes {
+        (memory, format!("{} MB of memory", most.memory_bytes >> 20))
+    } else if sum(processes) > most.processes {
+        (processes, format!("{} processes", most.processes))
     } else {
         return None;
     };
-    let largest = used.iter().max_by_key(by)?;
-    Some((
-        largest.id,
-        format!(
-            "the commands of {whose} used more than their {what} together, and this one used most"
-        ),
-    ))
+    let largest = used.iter().max_by_key(|one| by(one))?;
+    let why = format!(
+        "the commands of {whose} used more than their {what} together, and this one used most"
+    );
+    Some((largest.id, why))
 }
 
 #[cfg(test)]
@@ -176,12 +160,12 @@ mod tests {
                 processes: 12,
             },
         };
-        let used = |id, session: &str, resident_bytes, threads| Used {
+        let used = |id, session: &str, memory_bytes, processes| Used {
             id,
             session: PathBuf::from(session),
-            usage: Usage {
-                threads,
-                resident_bytes,
+            usage: Sum {
+                memory_bytes,
+                processes,
             },
         };
         let ended = |used: &[Used]| -> Vec<u64> {

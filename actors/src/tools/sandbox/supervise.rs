@@ -2,7 +2,7 @@
 //! from it within the limits, and ends them all when the command ends, or when whoever asked
 //! for it goes.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write};
+use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -36,21 +36,8 @@ type Cut = Arc<OnceLock<String>>;
 pub(super) fn for_service() -> u8 {
     // Away from the terminal of the service: its keys are not for us.
     let _ = rustix::process::setsid();
-    let Ok(socket) = io::stdin().as_fd().try_clone_to_owned() else {
+    let Ok((job, mut asked, mut reports)) = asked_for() else {
         return FAILED;
-    };
-    let socket = UnixStream::from(socket);
-    let Ok(mut reports) = socket.try_clone() else {
-        return FAILED;
-    };
-    let mut asked = BufReader::new(socket);
-    let mut line = String::new();
-    let job = match asked
-        .read_line(&mut line)
-        .map(|_| serde_json::from_str(&line))
-    {
-        Ok(Ok(job)) => job,
-        _ => return FAILED,
     };
     let cut = Cut::default();
     let asked_to_end = Arc::clone(&cut);
@@ -65,33 +52,40 @@ pub(super) fn for_service() -> u8 {
         };
         end_early(&asked_to_end, why);
     });
-    let report = carry_out(job, &cut, true);
+    let report = carry_out(job, &cut);
     if let Ok(mut line) = serde_json::to_vec(&report) {
         line.push(b'\n');
         // The service may be gone.
         let _ = reports.write_all(&line);
     }
-    report
-        .code
-        .and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(FAILED)
+    report.exit_code()
+}
+
+/// The job, where more is asked, and where its report goes.
+fn asked_for() -> io::Result<(Job, impl BufRead, impl Write)> {
+    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let reports = socket.try_clone()?;
+    let mut asked = BufReader::new(socket);
+    let mut line = String::new();
+    asked.read_line(&mut line)?;
+    Ok((serde_json::from_str(&line)?, asked, reports))
 }
 
 /// Carries out a job in this process, with its own standard input and output, for
 /// `navi sandbox`.
 #[must_use]
 pub fn in_foreground(job: Job) -> Report {
-    carry_out(job, &Cut::default(), false)
+    carry_out(job, &Cut::default())
 }
 
-fn carry_out(job: Job, cut: &Cut, apart: bool) -> Report {
-    let limits = job.policy.inside.then_some(job.limits);
+fn carry_out(job: Job, cut: &Cut) -> Report {
+    let limits = job.policy.inside.then_some(job.policy.limits);
     let folders = job.policy.write.clone();
     let me = rustix::process::getpid();
     if let Err(error) = rustix::process::set_child_subreaper(Some(me)) {
         return Report::failed(format!("orphans cannot be kept: {error}"));
     }
-    let (own, said) = match start(job, apart) {
+    let (own, said) = match start(job) {
         Ok(started) => started,
         Err(error) => return Report::failed(format!("the sandbox cannot be started: {error}")),
     };
@@ -115,7 +109,7 @@ fn carry_out(job: Job, cut: &Cut, apart: bool) -> Report {
 
 /// Starts the first process inside, and gives back its number and where it says how the command
 /// ended.
-fn start(job: Job, apart: bool) -> io::Result<(i32, Option<UnixStream>)> {
+fn start(job: Job) -> io::Result<(i32, Option<UnixStream>)> {
     let policy = serde_json::to_string(&job.policy)?;
     let role = if job.policy.namespaces {
         "enter-namespaces"
@@ -129,7 +123,7 @@ fn start(job: Job, apart: bool) -> io::Result<(i32, Option<UnixStream>)> {
         .env_clear()
         .envs(&job.environment)
         .env(POLICY, policy);
-    let said = if apart {
+    let said = if job.policy.over_socket {
         let (ours, theirs) = UnixStream::pair()?;
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         let mut input = ours.try_clone()?;
@@ -172,7 +166,7 @@ fn heed_signals(cut: &Cut) {
         return;
     };
     runtime.block_on(async {
-        let (Ok(mut end), Ok(mut hangup), Ok(mut interrupt), Ok(mut quit)) = (
+        let (Ok(mut end), Ok(mut hangup), Ok(_interrupt), Ok(_quit)) = (
             signal(SignalKind::terminate()),
             signal(SignalKind::hangup()),
             signal(SignalKind::interrupt()),
@@ -180,13 +174,9 @@ fn heed_signals(cut: &Cut) {
         ) else {
             return;
         };
-        loop {
-            tokio::select! {
-                _ = end.recv() => break,
-                _ = hangup.recv() => break,
-                _ = interrupt.recv() => {}
-                _ = quit.recv() => {}
-            }
+        tokio::select! {
+            _ = end.recv() => {}
+            _ = hangup.recv() => {}
         }
         end_early(cut, "it was ended by a signal");
     });
@@ -196,12 +186,12 @@ fn heed_signals(cut: &Cut) {
 fn keep_within(limits: Limits, mut disk: Disk, cut: &Cut) {
     loop {
         thread::sleep(LOOK);
-        let used = processes::usage();
-        if used.resident_bytes > limits.memory_bytes {
+        let used = processes::sum(&processes::descendants());
+        if used.memory_bytes > limits.memory_bytes {
             let most = limits.memory_bytes >> 20;
             end_early(cut, &format!("it used more than its {most} MB of memory"));
         }
-        if used.threads > limits.processes {
+        if used.processes > limits.processes {
             let most = limits.processes;
             end_early(cut, &format!("it started more than its {most} processes"));
         }

@@ -4,8 +4,6 @@
 use rustix::thread::CapabilitySet;
 use serde::{Deserialize, Serialize};
 
-use super::Reason;
-
 /// Whom commands of a root run as that names nobody, where the machine has that account.
 const USUAL: &str = "nobody";
 
@@ -31,7 +29,7 @@ pub fn is_root() -> bool {
 
 /// The account that a setting names, and the usual one where it names none. None where there is
 /// nothing to drop from: a service that is no root runs commands as itself.
-pub(super) fn wanted(setting: Option<&str>) -> Result<Option<SandboxUser>, Reason> {
+pub(super) fn wanted(setting: Option<&str>) -> Result<Option<SandboxUser>, String> {
     if !is_root() {
         return Ok(None);
     }
@@ -56,17 +54,17 @@ fn may_mount() -> bool {
 ///
 /// # Errors
 /// Where there is none, or it is root.
-pub fn find(name: &str) -> Result<SandboxUser, Reason> {
+pub fn find(name: &str) -> Result<SandboxUser, String> {
     let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let user = find_in(&accounts, name).ok_or_else(|| {
-        Reason(format!(
+        format!(
             "NAVI_SANDBOX_USER is \"{name}\", and there is no such user; name one of /etc/passwd, such as nobody, or a number over 0"
-        ))
+        )
     })?;
     if user.uid == 0 || user.gid == 0 {
-        return Err(Reason(format!(
+        return Err(format!(
             "NAVI_SANDBOX_USER is \"{name}\", which is root or has its group; name another user, such as nobody"
-        )));
+        ));
     }
     Ok(user)
 }

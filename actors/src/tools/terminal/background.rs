@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncReadExt as _;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::output::{Decoder, readable};
+use super::output::readable;
 use super::run::how_it_ended;
-use crate::tools::output::shortened;
+use crate::programs;
+use crate::tools::output::{Decoder, shortened};
 use crate::tools::sandbox::running::{Report, Running};
 
 /// As much of its output as is kept: the newest.
@@ -21,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// See the module. Dropping it ends the command.
 #[derive(Debug)]
 pub(super) struct Background {
-    command: String,
+    pub(super) command: String,
     state: Arc<Mutex<State>>,
     stop: CancellationToken,
     task: AbortOnDropHandle<()>,
@@ -53,12 +54,19 @@ impl Background {
             ended: None,
         }));
         let stop = CancellationToken::new();
-        let ends = Ends {
-            end: stop.clone(),
-            stopped,
-            time,
+        let (end, followed) = (stop.clone(), Arc::clone(&state));
+        let cut = async move {
+            tokio::select! {
+                biased;
+                () = end.cancelled() => None,
+                () = stopped.cancelled() => Some("the run that started it was stopped".to_owned()),
+                () = sleep(time) => Some(format!(
+                    "its {} s were up; give it more with `timeout_seconds`",
+                    time.as_secs()
+                )),
+            }
         };
-        let task = tokio::spawn(follow(running, Arc::clone(&state), ends));
+        let task = tokio::spawn(follow(running, followed, cut));
         Self {
             command: command.to_owned(),
             state,
@@ -67,21 +75,13 @@ impl Background {
         }
     }
 
-    pub(super) fn command(&self) -> &str {
-        &self.command
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
-    }
-
     pub(super) fn is_running(&self) -> bool {
-        self.state().ended.is_none()
+        lock(&self.state).ended.is_none()
     }
 
     /// What is new of its output, and how it stands.
     pub(super) fn look(&self) -> String {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let from = state.seen.saturating_sub(state.dropped);
         let missed = state.dropped.saturating_sub(state.seen);
         let new = readable(&state.text[state.text.ceil_char_boundary(from)..]);
@@ -101,14 +101,14 @@ impl Background {
     /// One line for a list.
     pub(super) fn line(&self) -> String {
         let command = shortened(&self.command, 120);
-        format!("{command} [{}]", self.state().how_it_stands())
+        format!("{command} [{}]", lock(&self.state).how_it_stands())
     }
 
     /// Ends it, with what it said last.
     pub(super) async fn end(mut self) -> String {
         self.stop.cancel();
         // Its end is only waited for so long: dropping this ends it in any case.
-        let _ = tokio::time::timeout(PATIENCE, &mut self.task).await;
+        let _ = timeout(PATIENCE, &mut self.task).await;
         self.look()
     }
 }
@@ -132,37 +132,26 @@ impl State {
     }
 }
 
-/// What ends it before its own end.
-struct Ends {
-    end: CancellationToken,
-    stopped: CancellationToken,
-    time: Duration,
-}
-
-async fn follow(mut running: Running, state: Arc<Mutex<State>>, ends: Ends) {
+/// Keeps what a command says, to its end; `cut` ends it before, and may say why.
+async fn follow(
+    mut running: Running,
+    state: Arc<Mutex<State>>,
+    cut: impl Future<Output = Option<String>>,
+) {
     let mut decoder = Decoder::default();
-    let mut buffer = vec![0; 16 * 1024];
-    let time_up = tokio::time::sleep(ends.time);
-    tokio::pin!(time_up);
-    let report = loop {
-        tokio::select! {
-            biased;
-            () = ends.end.cancelled() => break running.end().await,
-            () = ends.stopped.cancelled() => {
-                break running.end_because("the run that started it was stopped".to_owned()).await;
-            }
-            () = &mut time_up => {
-                let seconds = ends.time.as_secs();
-                break running.end_because(format!("its {seconds} s were up; give it more with `timeout_seconds`")).await;
-            }
-            read = running.output.read(&mut buffer) => match read {
-                Ok(0) | Err(_) => break running.ended().await,
-                Ok(count) => {
-                    let text = decoder.push(&buffer[..count]);
-                    lock(&state).push(&text);
-                }
-            },
-        }
+    let keep = |bytes: &[u8]| lock(&state).push(&decoder.push(bytes));
+    let cut = tokio::select! {
+        biased;
+        why = cut => Some(why),
+        _ = programs::read(Some(&mut running.output), usize::MAX, keep) => None,
+    };
+    let report = match cut {
+        None => running.ended().await,
+        Some(None) => running.end().await,
+        Some(why) => Report {
+            cut: why,
+            ..running.end().await
+        },
     };
     let mut state = lock(&state);
     let took = state.began.elapsed();

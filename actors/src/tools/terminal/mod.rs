@@ -19,12 +19,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub use self::allowed::Allowed;
-use self::run::kept;
 use self::shell::Shells;
 use super::actions::ActionFields;
 use super::arguments;
 use super::sandbox::{Fence, Sandbox, SandboxConfig};
 use super::schema::schema_of;
+use super::spill::bounded_for;
 use super::{Proposal, Provenance, Tool, ToolContext, ToolError, ToolResult};
 use crate::protocol::ids::SessionId;
 use crate::protocol::tool::{Effect, ToolSpec};
@@ -214,11 +214,11 @@ impl Tool for Terminal {
             }
             Action::Look => {
                 let said = self.shells.look(context.session_id, needed(args.id)?)?;
-                Ok(kept(said, &context).await?.into())
+                Ok(bounded_for(said, &context).await?.into())
             }
             Action::End => {
                 let said = self.shells.end(context.session_id, needed(args.id)?);
-                Ok(kept(said.await?, &context).await?.into())
+                Ok(bounded_for(said.await?, &context).await?.into())
             }
             Action::List => Ok(self.shells.list(context.session_id).into()),
         }

@@ -1,48 +1,6 @@
-//! What a command writes: as it comes, for those who watch; whole, for the model.
+//! What a command writes, as the model reads it, and what that tells.
 
 use anstream::adapter::strip_str;
-
-use crate::tools::LiveOutput;
-pub(super) use crate::tools::output::Decoder;
-
-/// The most that one command may write before it is ended: nobody reads more.
-pub(super) const MAX_BYTES: usize = 8 << 20;
-
-/// The output of a command that is waited for.
-#[derive(Debug)]
-pub(super) struct Collector {
-    decoder: Decoder,
-    text: String,
-    live: LiveOutput,
-}
-
-impl Collector {
-    pub(super) fn new(live: LiveOutput) -> Self {
-        Self {
-            decoder: Decoder::default(),
-            text: String::new(),
-            live,
-        }
-    }
-
-    pub(super) fn push(&mut self, bytes: &[u8]) {
-        let text = self.decoder.push(bytes);
-        if !text.is_empty() {
-            self.live.push(&text);
-            self.text.push_str(&text);
-        }
-    }
-
-    /// Whether it is more than anyone reads.
-    pub(super) fn is_endless(&self) -> bool {
-        self.text.len() > MAX_BYTES
-    }
-
-    /// As the model reads it.
-    pub(super) fn readable(&self) -> String {
-        readable(&self.text)
-    }
-}
 
 /// A text without colours and cursor movements; of a line that was written over, the last state.
 pub(super) fn readable(text: &str) -> String {
@@ -72,8 +30,6 @@ pub(super) fn asks(text: &str) -> bool {
         "password:",
         "passphrase:",
         "?",
-        "? [y/n]",
-        "[y/n]?",
         "continue:",
     ];
     is_short && ends_so.iter().any(|end| line.ends_with(end))
@@ -104,6 +60,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::tools::output::Decoder;
 
     #[test]
     fn the_model_reads_plain_text() {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Terminal;
 use super::held::files_of;
 use super::run::Wanted;
-use crate::protocol::approval::{Detail, DetailKind};
+use crate::protocol::approval::Detail;
 use crate::tools::output::shortened;
 use crate::tools::sandbox::Fence;
 use crate::tools::{Proposal, RuleSubject, ToolContext, ToolError};
@@ -27,30 +27,23 @@ impl Terminal {
         let files = files.map_err(|_| {
             ToolError("the files that the command names could not be looked at; try again".into())
         })?;
-        let directory = match wanted.directory.strip_prefix(&wanted.workspace) {
-            Ok(inside) if inside.as_os_str().is_empty() => "the workspace".to_owned(),
-            Ok(inside) => inside.display().to_string(),
-            Err(_) => wanted.directory.display().to_string(),
+        let directory = match wanted.told(&wanted.directory) {
+            told if told.is_empty() => "the workspace".to_owned(),
+            told => told,
+        };
+        let time = if background {
+            "in the background, until it is ended".to_owned()
+        } else {
+            format!("at most {} s", wanted.time.as_secs())
         };
         let mut details = vec![
-            Detail {
-                label: "command".to_owned(),
-                kind: DetailKind::Code,
-                text: wanted.command.clone(),
-            },
-            text("directory", directory),
-            text(
-                "time",
-                if background {
-                    "in the background, until it is ended".to_owned()
-                } else {
-                    format!("at most {} s", wanted.time.as_secs())
-                },
-            ),
-            text("what is held", held(&files)),
+            Detail::code("command", &wanted.command),
+            Detail::text("directory", directory),
+            Detail::text("time", time),
+            Detail::text("what is held", held(&files)),
         ];
         let open = self.why_open();
-        details.extend(open.clone().map(|why| text("why it asks", why)));
+        details.extend(open.iter().map(|why| Detail::text("why it asks", why)));
         let rule = open.is_none().then(|| RuleSubject {
             key: json!([wanted.command, wanted.directory, files]).to_string(),
             words: format!("`{}`, word for word", shortened(&wanted.command, 120)),
@@ -72,11 +65,7 @@ impl Terminal {
         let command = self.shells.command(context.session_id, id)?;
         Ok(Proposal {
             summary: format!("end background command {id}"),
-            details: vec![Detail {
-                label: "command".to_owned(),
-                kind: DetailKind::Code,
-                text: command.clone(),
-            }],
+            details: vec![Detail::code("command", &command)],
             rule: Some(RuleSubject {
                 key: "end".to_owned(),
                 words: "ending background commands".to_owned(),
@@ -92,7 +81,7 @@ impl Terminal {
                 "TERMINAL_ALLOWED_COMMANDS is *: commands run outside the sandbox, with Navi's own rights"
                     .to_owned(),
             ),
-            (Fence::Inside, Err(reason)) => Some(reason.to_string()),
+            (Fence::Inside, Err(reason)) => Some(reason.to_owned()),
             (Fence::Inside, Ok(_)) => None,
         }
     }
@@ -125,12 +114,4 @@ fn held(files: &BTreeMap<String, String>) -> String {
         held.push_str(": where one of these has changed, nothing is run. ");
     }
     held + "Whatever else of the workspace the command reads is held against Navi's other calls until you have answered, and not against you, commands in the background and other programs"
-}
-
-fn text(label: &str, text: String) -> Detail {
-    Detail {
-        label: label.to_owned(),
-        kind: DetailKind::Text,
-        text,
-    }
 }

@@ -1,6 +1,6 @@
 //! What a session's commands leave for the next one: where they ended, and those that still run.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::tools::{ToolContext, ToolError};
 const RUNNING: usize = 8;
 /// How many are kept in all, for a look at how they ended.
 const KEPT: usize = 16;
-/// Of how many subagents the directory is kept: the newest. More do not work at once.
+/// Of how many subagents the directory is kept: the newest, by their ids. More do not work at once.
 const SUBAGENTS: usize = 64;
 
 /// Every session that ran a command.
@@ -21,10 +21,9 @@ pub(super) struct Shells(Mutex<HashMap<SessionId, Shell>>);
 
 #[derive(Debug, Default)]
 struct Shell {
-    /// Where the session's own commands ended. None: the workspace.
-    directory: Option<PathBuf>,
-    /// The same of subagents, which work side by side.
-    of_subagents: VecDeque<(RunId, PathBuf)>,
+    /// Where the commands of each subagent ended, which work side by side, and those of the
+    /// session itself (none), where that is not the workspace.
+    directories: BTreeMap<Option<RunId>, PathBuf>,
     background: BTreeMap<u64, Background>,
     /// How many were started.
     started: u64,
@@ -39,41 +38,33 @@ impl Shells {
     pub(super) fn directory(&self, context: &ToolContext) -> Option<PathBuf> {
         let all = self.all();
         let shell = all.get(&context.session_id)?;
-        if !context.is_subagent {
-            return shell.directory.clone();
-        }
-        let mut known = shell.of_subagents.iter();
-        let own = known.find(|(run, _)| *run == context.run_id);
-        own.map(|(_, directory)| directory.clone())
+        shell.directories.get(&subagent(context)).cloned()
     }
 
     pub(super) fn set_directory(&self, context: &ToolContext, directory: &Path, workspace: &Path) {
         let mut all = self.all();
-        let elsewhere = (directory != workspace).then(|| directory.to_owned());
-        if elsewhere.is_none() && !all.contains_key(&context.session_id) {
+        if directory == workspace {
+            let shell = all.get_mut(&context.session_id);
+            shell.map(|shell| shell.directories.remove(&subagent(context)));
             return;
         }
-        let shell = all.entry(context.session_id).or_default();
-        if !context.is_subagent {
-            shell.directory = elsewhere;
-            return;
-        }
-        let known = &mut shell.of_subagents;
-        known.retain(|(run, _)| *run != context.run_id);
-        known.extend(elsewhere.map(|directory| (context.run_id, directory)));
-        if known.len() > SUBAGENTS {
-            known.pop_front();
+        let known = &mut all.entry(context.session_id).or_default().directories;
+        known.insert(subagent(context), directory.to_owned());
+        let of_subagents = known.keys().flatten();
+        if of_subagents.clone().count() > SUBAGENTS {
+            let oldest = of_subagents.min().copied();
+            known.remove(&oldest);
         }
     }
 
     /// Whether one more may be started.
     pub(super) fn has_room(&self, session: SessionId) -> Result<(), ToolError> {
         let all = self.all();
-        let running = all.get(&session).map_or(0, |shell| {
-            let running = shell.background.values().filter(|one| one.is_running());
-            running.count()
-        });
-        if running < RUNNING {
+        let of_session = all.get(&session).into_iter();
+        let running = of_session
+            .flat_map(|shell| shell.background.values())
+            .filter(|one| one.is_running());
+        if running.count() < RUNNING {
             return Ok(());
         }
         Err(ToolError(format!(
@@ -100,48 +91,44 @@ impl Shells {
 
     /// What a background command wrote since the last look, and how it stands.
     pub(super) fn look(&self, session: SessionId, id: u64) -> Result<String, ToolError> {
-        let all = self.all();
-        let found = all
-            .get(&session)
-            .and_then(|shell| shell.background.get(&id));
-        let found = found.ok_or_else(|| unknown(id))?;
-        Ok(found.look())
-    }
-
-    /// Ends a background command.
-    pub(super) async fn end(&self, session: SessionId, id: u64) -> Result<String, ToolError> {
-        let taken = {
-            let mut all = self.all();
-            let shell = all.get_mut(&session);
-            shell.and_then(|shell| shell.background.remove(&id))
-        };
-        let taken = taken.ok_or_else(|| unknown(id))?;
-        Ok(taken.end().await)
+        self.of(session, id, Background::look)
     }
 
     /// What a background command runs.
     pub(super) fn command(&self, session: SessionId, id: u64) -> Result<String, ToolError> {
+        self.of(session, id, |found| found.command.clone())
+    }
+
+    fn of(
+        &self,
+        session: SessionId,
+        id: u64,
+        see: impl FnOnce(&Background) -> String,
+    ) -> Result<String, ToolError> {
         let all = self.all();
-        let found = all
-            .get(&session)
-            .and_then(|shell| shell.background.get(&id));
-        let found = found.ok_or_else(|| unknown(id))?;
-        Ok(found.command().to_owned())
+        let shell = all.get(&session);
+        let found = shell.and_then(|shell| shell.background.get(&id));
+        found.map(see).ok_or_else(|| unknown(id))
+    }
+
+    /// Ends a background command.
+    pub(super) async fn end(&self, session: SessionId, id: u64) -> Result<String, ToolError> {
+        let take = |shell: &mut Shell| shell.background.remove(&id);
+        let taken = self.all().get_mut(&session).and_then(take);
+        Ok(taken.ok_or_else(|| unknown(id))?.end().await)
     }
 
     pub(super) fn list(&self, session: SessionId) -> String {
         let all = self.all();
-        let shell = all.get(&session);
-        let lines: Vec<String> = shell
-            .into_iter()
+        let kept = all.get(&session).into_iter();
+        let lines: Vec<String> = kept
             .flat_map(|shell| &shell.background)
             .map(|(id, one)| format!("{id}: {}", one.line()))
             .collect();
         if lines.is_empty() {
-            "nothing runs in the background".to_owned()
-        } else {
-            lines.join("\n")
+            return "nothing runs in the background".to_owned();
         }
+        lines.join("\n")
     }
 
     /// Ends everything of a session.
@@ -150,6 +137,11 @@ impl Shells {
         // After the lock is free: it ends what runs.
         drop(shell);
     }
+}
+
+/// The subagent that makes a call, where one does.
+fn subagent(context: &ToolContext) -> Option<RunId> {
+    context.is_subagent.then_some(context.run_id)
 }
 
 fn unknown(id: u64) -> ToolError {

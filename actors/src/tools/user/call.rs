@@ -1,7 +1,6 @@
 //! [`UserTool`]: a tool of the user's own, as the model calls it.
 
-use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,11 +10,12 @@ use serde_json::Value;
 
 use super::copy::Copies;
 use super::manifest::Manifest;
-use super::runner::{Ended, Job, JobLimits, Runner};
-use crate::protocol::approval::{Detail, DetailKind};
+use super::run::{Job, Runner};
+use crate::programs::{Bounds, Cut, Ended};
+use crate::protocol::approval::Detail;
 use crate::protocol::tool::{Effect, ToolSpec};
 use crate::tools::output::{human_size, visible};
-use crate::tools::spill::bounded;
+use crate::tools::spill::bounded_for;
 use crate::tools::trust::Trust;
 use crate::tools::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, ToolSource,
@@ -45,7 +45,7 @@ pub struct UserTool {
 pub struct Workshop {
     pub trust: Trust,
     pub copies: Copies,
-    pub runner: Arc<dyn Runner>,
+    pub runner: Runner,
 }
 
 impl UserTool {
@@ -120,27 +120,15 @@ impl Tool for UserTool {
     async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
         self.refuse_untrusted()?;
         let name = &self.spec.name;
-        let mut details = vec![Detail {
-            label: "arguments".to_owned(),
-            kind: DetailKind::Code,
-            text: serde_json::to_string_pretty(args).unwrap_or_default(),
-        }];
-        details.push(Detail {
-            label: "program".to_owned(),
-            kind: DetailKind::Text,
-            text: visible(
-                &self
-                    .folder
-                    .join(&self.manifest.executable)
-                    .to_string_lossy(),
-            ),
-        });
+        let arguments = serde_json::to_string_pretty(args).unwrap_or_default();
+        let program = self.folder.join(&self.manifest.executable);
+        let mut details = vec![
+            Detail::code("arguments", arguments),
+            Detail::text("program", visible(&program.to_string_lossy())),
+        ];
         if !self.workshop.runner.holds(self.manifest.effect) {
-            details.push(Detail {
-                label: "sandbox".to_owned(),
-                kind: DetailKind::Text,
-                text: "none: it may do whatever you may".to_owned(),
-            });
+            let none = "none: it may do whatever you may".to_owned();
+            details.push(Detail::text("sandbox", none));
         }
         Ok(Proposal {
             summary: format!("run your tool {name}"),
@@ -169,16 +157,16 @@ impl Tool for UserTool {
             .map_err(|reason| self.refused(&reason))?;
         let executable = &self.manifest.executable;
         let job = Job {
-            program: copy.join(executable.strip_prefix("./").unwrap_or(executable)),
+            program: copy.join(executable),
             args: self.manifest.args.clone(),
             cwd: context.workspace.clone(),
-            env: environment(&context, &copy),
-            stdin: args.to_string().into_bytes(),
+            env: environment(&context.workspace, &copy),
+            stdin: args.to_string(),
             readable: vec![copy],
             effect: self.manifest.effect,
-            limits: JobLimits {
+            bounds: Bounds {
                 time: self.manifest.time_limit,
-                stdout_bytes: MAX_OUTPUT,
+                output_bytes: MAX_OUTPUT,
             },
         };
         let ended = self.workshop.runner.run(job).await.map_err(|error| {
@@ -187,12 +175,7 @@ impl Tool for UserTool {
                 self.spec.name
             ))
         })?;
-        let text = self.read(&ended)?;
-        let (workspace, call_id) = (context.workspace, context.call_id);
-        let text = tokio::task::spawn_blocking(move || bounded(text, &workspace, &call_id))
-            .await
-            .map_err(|_| ToolError("the result was lost; call the tool again".to_owned()))?;
-        Ok(text.into())
+        Ok(bounded_for(self.read(&ended)?, &context).await?.into())
     }
 }
 
@@ -202,53 +185,46 @@ impl UserTool {
         let name = &self.spec.name;
         let limit = self.manifest.time_limit.as_secs();
         let stdout = String::from_utf8_lossy(&ended.stdout);
-        let mut problem = if ended.timed_out {
-            format!(
+        let mut problem = match (ended.cut, ended.code) {
+            (Some(Cut::TimedOut), _) => format!(
                 "the tool {name} did not end within its limit of {limit} s and was ended; it may have taken effect in part"
-            )
-        } else if ended.flooded {
-            format!(
+            ),
+            (Some(Cut::TooMuch), _) => format!(
                 "the tool {name} wrote more than {} and was ended; ask it for less",
                 human_size(MAX_OUTPUT as u64)
-            )
-        } else {
-            match ended.code {
-                Some(0) => return Ok(stdout.into_owned()),
-                Some(code) => format!("the tool {name} failed with exit code {code}"),
-                None => format!("the tool {name} was ended by a signal"),
-            }
+            ),
+            (None, Some(0)) => return Ok(stdout.into_owned()),
+            (None, Some(code)) => format!("the tool {name} failed with exit code {code}"),
+            (None, None) => format!("the tool {name} was ended by a signal"),
         };
         let stderr = String::from_utf8_lossy(&ended.stderr);
         // Some programs say what is wrong where they say everything.
-        let said = if stderr.trim().is_empty() {
-            &stdout
-        } else {
-            &stderr
-        };
-        let said = said.trim();
+        let said = [stderr.trim(), stdout.trim()];
+        let said = said
+            .into_iter()
+            .find(|said| !said.is_empty())
+            .unwrap_or_default();
         if !said.is_empty() {
             let from = said.ceil_char_boundary(said.len().saturating_sub(SHOWN_STDERR));
-            // Writing to a string cannot fail.
-            let _ = write!(problem, ". It said: {}", &said[from..]);
+            problem.push_str(&format!(". It said: {}", &said[from..]));
         }
         Err(ToolError(problem))
     }
 }
 
 /// The whole environment of a tool: nothing of Navi's own.
-fn environment(context: &ToolContext, copy: &std::path::Path) -> Vec<(String, String)> {
-    let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
-    let workspace = text(&context.workspace);
-    vec![
-        (
-            "PATH".to_owned(),
-            std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned()),
-        ),
-        ("HOME".to_owned(), workspace.clone()),
-        ("LANG".to_owned(), "C.UTF-8".to_owned()),
+fn environment(workspace: &Path, copy: &Path) -> Vec<(String, String)> {
+    let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned());
+    let (workspace, copy) = (workspace.to_string_lossy(), copy.to_string_lossy());
+    let variables = [
+        ("PATH", path.as_str()),
+        ("HOME", &workspace),
+        ("LANG", "C.UTF-8"),
         // A folder that changes under Python would be another tool.
-        ("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned()),
-        ("NAVI_WORKSPACE".to_owned(), workspace),
-        ("NAVI_TOOL_DIR".to_owned(), text(copy)),
-    ]
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+        ("NAVI_WORKSPACE", &workspace),
+        ("NAVI_TOOL_DIR", &copy),
+    ];
+    let owned = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    owned.into()
 }

@@ -26,9 +26,6 @@ impl Copies {
     }
 
     /// The folder of a copy of `source` as it is now, where that has this hash. Blocks.
-    ///
-    /// # Errors
-    /// It has another one, cannot be read, or cannot be copied.
     pub(super) fn of(&self, source: &Path, sha256: &str) -> Result<PathBuf, String> {
         // Read at every call: a folder that was changed must not run as what it was.
         let content = folder::read(source)?;

