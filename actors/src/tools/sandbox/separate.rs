@@ -19,7 +19,7 @@ use super::running::Report;
 use super::supervise::OURSELVES;
 
 /// What it takes to mount, and to give everything up afterwards.
-const NEEDED: [CapabilitySet; 2] = [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP];
+const NEEDED: CapabilitySet = CapabilitySet::SYS_ADMIN.union(CapabilitySet::SETPCAP);
 
 /// Carries out the policy of the environment in namespaces of its own, and ends with its exit
 /// code.
@@ -68,15 +68,12 @@ fn unshare(namespaces: UnshareFlags) -> rustix::io::Result<()> {
 /// A user that is no root loses its capabilities with the next program, unless they are ambient.
 fn hand_down() -> rustix::io::Result<()> {
     let own = rustix::thread::capabilities(None)?;
-    let needed = NEEDED
-        .into_iter()
-        .fold(CapabilitySet::empty(), |all, one| all | one);
     let sets = CapabilitySets {
-        inheritable: needed,
+        inheritable: NEEDED,
         ..own
     };
     rustix::thread::set_capabilities(None, sets)?;
-    NEEDED.into_iter().try_for_each(|capability| {
+    NEEDED.iter().try_for_each(|capability| {
         rustix::thread::configure_capability_in_ambient_set(capability, true)
     })
 }

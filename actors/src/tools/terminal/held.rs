@@ -43,7 +43,7 @@ const GO_BY: [(&str, &str); 9] = [
 /// command that may leave the workspace.
 pub(super) fn files_of(wanted: &Wanted, free: bool) -> BTreeMap<String, String> {
     let words = words_of(&wanted.command);
-    let mut directories = vec![wanted.directory.clone()];
+    let mut directories = vec![wanted.order.directory.clone()];
     for word in &words {
         for at in 0..directories.len() {
             if let Ok(found) = directories[at].join(word).canonicalize()
@@ -65,7 +65,7 @@ pub(super) fn files_of(wanted: &Wanted, free: bool) -> BTreeMap<String, String> 
         .iter()
         .flat_map(|directory| names.iter().map(|name| directory.join(name)));
     for path in places.filter_map(|place| place.canonicalize().ok()) {
-        let shown = match path.strip_prefix(&wanted.workspace) {
+        let shown = match path.strip_prefix(&wanted.order.workspace) {
             Ok(inside) => inside.display().to_string(),
             Err(_) if free => path.display().to_string(),
             Err(_) => continue,

@@ -27,7 +27,7 @@ impl Terminal {
         let files = files.map_err(|_| {
             ToolError("the files that the command names could not be looked at; try again".into())
         })?;
-        let directory = match wanted.told(&wanted.directory) {
+        let directory = match wanted.told(&wanted.order.directory) {
             told if told.is_empty() => "the workspace".to_owned(),
             told => told,
         };
@@ -45,7 +45,7 @@ impl Terminal {
         let open = self.why_open();
         details.extend(open.iter().map(|why| Detail::text("why it asks", why)));
         let rule = open.is_none().then(|| RuleSubject {
-            key: json!([wanted.command, wanted.directory, files]).to_string(),
+            key: json!([wanted.command, wanted.order.directory, files]).to_string(),
             words: format!("`{}`, word for word", shortened(&wanted.command, 120)),
         });
         Ok(Proposal {
@@ -89,10 +89,10 @@ impl Terminal {
     /// What makes the call what it is: the command, its directory, its environment, and the
     /// content of each file that it names.
     fn binding(&self, wanted: &Wanted, files: &BTreeMap<String, String>) -> String {
-        let job = self.sandbox.job(self.order(wanted), true);
+        let job = self.sandbox.job(wanted.order.clone(), true);
         json!({
             "command": wanted.command,
-            "directory": wanted.directory,
+            "directory": wanted.order.directory,
             "environment": job.environment,
             "inside": job.policy.inside && self.why_open().is_none(),
             "files": files,

@@ -41,11 +41,8 @@ const FIRST_LOOK: Duration = Duration::from_millis(700);
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub(super) command: String,
-    pub(super) line: Line,
-    /// Links followed, both.
-    pub(super) workspace: PathBuf,
-    pub(super) directory: PathBuf,
-    pub(super) scratch: PathBuf,
+    /// With links followed in its workspace and its directory.
+    pub(super) order: Order,
     pub(super) time: Duration,
     /// What the model should know of how its wish was taken.
     note: Option<String>,
@@ -55,7 +52,7 @@ impl Wanted {
     /// A directory as it is told: from the workspace down where it is inside, and empty where it
     /// is the workspace.
     pub(super) fn told(&self, directory: &Path) -> String {
-        let inside = directory.strip_prefix(&self.workspace);
+        let inside = directory.strip_prefix(&self.order.workspace);
         inside.unwrap_or(directory).display().to_string()
     }
 }
@@ -86,7 +83,13 @@ impl Terminal {
                 "the command has a NUL byte; leave it out".to_owned(),
             ));
         }
-        let line = self.allowed.line(command)?;
+        let (program, words) = match self.allowed.line(command)? {
+            Line::Words(words) => (words[0].clone(), words[1..].to_vec()),
+            Line::Shell(command) => {
+                let words = ["-c", SCRIPT, shell(), &command].map(str::to_owned);
+                (shell().to_owned(), words.to_vec())
+            }
+        };
         let asked = args.timeout_seconds.map(Duration::from_secs);
         let usual = if args.background {
             self.max_time
@@ -108,42 +111,27 @@ impl Terminal {
             .map_err(|_| ToolError("the terminal failed inside; try again".to_owned()))??;
         Ok(Wanted {
             command: command.to_owned(),
-            line,
-            scratch: self.sandbox.scratch_of(&context.session_id.to_string()),
-            workspace,
-            directory,
+            order: Order {
+                program,
+                args: words,
+                directory,
+                workspace,
+                scratch: self.sandbox.scratch_of(&context.session_id.to_string()),
+                read: Vec::new(),
+                environment: BTreeMap::new(),
+                input: None,
+                streams: Streams::Merged,
+                fence: self.fence(),
+                limits: self.sandbox.limits(),
+            },
             time: time.min(self.max_time),
             note,
         })
     }
 
-    pub(super) fn order(&self, wanted: &Wanted) -> Order {
-        let (program, args) = match &wanted.line {
-            Line::Words(words) => (words[0].clone(), words[1..].to_vec()),
-            Line::Shell(command) => {
-                let shell = shell();
-                let args = ["-c", SCRIPT, shell, command].map(str::to_owned);
-                (shell.to_owned(), args.to_vec())
-            }
-        };
-        Order {
-            program,
-            args,
-            directory: wanted.directory.clone(),
-            workspace: wanted.workspace.clone(),
-            scratch: wanted.scratch.clone(),
-            read: Vec::new(),
-            environment: BTreeMap::new(),
-            input: None,
-            streams: Streams::Merged,
-            fence: self.fence(),
-            limits: self.sandbox.limits(),
-        }
-    }
-
     /// Starts a command that writes to `tells` where it ended.
     async fn start(&self, wanted: &Wanted, tells: &Path) -> Result<Running, ToolError> {
-        let mut order = self.order(wanted);
+        let mut order = wanted.order.clone();
         let tells = tells.display().to_string();
         order
             .environment
@@ -156,6 +144,7 @@ impl Terminal {
     pub(super) async fn run(&self, wanted: Wanted, context: &ToolContext) -> ToolResult {
         let began = Instant::now();
         let tells = wanted
+            .order
             .scratch
             .join(format!(".directory-{}", context.call_id));
         let running = self.start(&wanted, &tells).await?;
@@ -211,7 +200,7 @@ impl Terminal {
         tells: PathBuf,
         context: &ToolContext,
     ) -> String {
-        let workspace = wanted.workspace.clone();
+        let workspace = wanted.order.workspace.clone();
         let free = self.fence() == Fence::Lifted;
         let read = tokio::task::spawn_blocking(move || {
             let directory = read_directory(&tells, &workspace, free);
@@ -220,9 +209,9 @@ impl Terminal {
             directory
         });
         let directory = read.await.ok().flatten();
-        let directory = directory.unwrap_or_else(|| wanted.directory.clone());
+        let directory = directory.unwrap_or_else(|| wanted.order.directory.clone());
         self.shells
-            .set_directory(context, &directory, &wanted.workspace);
+            .set_directory(context, &directory, &wanted.order.workspace);
         match wanted.told(&directory) {
             told if told.is_empty() => told,
             told => format!(", in {told}"),
