@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::arguments::read;
 use super::output::{counted, shortened};
-use super::schema::schema_of;
+use super::schema::spec_of;
 use super::{
     Proposal, SaveFact, SavedByTool, Tool, ToolContext, ToolError, ToolOutput, ToolResult,
 };
@@ -97,44 +97,33 @@ pub struct MemoryForget {
     spec: ToolSpec,
 }
 
-#[expect(
-    clippy::new_without_default,
-    reason = "a tool is never a default value"
-)]
 impl MemorySearch {
     #[must_use]
     pub fn new() -> Self {
-        let parameters = schema_of::<SearchArgs>();
         Self {
-            spec: spec("memory_search", SEARCH, parameters, Effect::Read),
+            spec: spec_of::<SearchArgs>("memory_search", SEARCH, Effect::Read, TIME_LIMIT_MS),
         }
     }
 }
 
-#[expect(
-    clippy::new_without_default,
-    reason = "a tool is never a default value"
-)]
 impl MemorySave {
     #[must_use]
     pub fn new() -> Self {
-        let parameters = with_categories(schema_of::<SaveArgs>());
-        Self {
-            spec: spec("memory_save", SAVE, parameters, Effect::Write),
-        }
+        let mut spec = spec_of::<SaveArgs>("memory_save", SAVE, Effect::Write, TIME_LIMIT_MS);
+        // The usual ones; any other will do too.
+        let names = CATEGORIES.map(|(name, _)| name).join(", ");
+        spec.parameters["properties"]["category"]["description"] = json!(format!(
+            "What kind of fact it is: {names}, or another word."
+        ));
+        Self { spec }
     }
 }
 
-#[expect(
-    clippy::new_without_default,
-    reason = "a tool is never a default value"
-)]
 impl MemoryForget {
     #[must_use]
     pub fn new() -> Self {
-        let parameters = schema_of::<ForgetArgs>();
         Self {
-            spec: spec("memory_forget", FORGET, parameters, Effect::Write),
+            spec: spec_of::<ForgetArgs>("memory_forget", FORGET, Effect::Write, TIME_LIMIT_MS),
         }
     }
 }
@@ -143,10 +132,6 @@ impl MemoryForget {
 impl Tool for MemorySearch {
     fn spec(&self) -> &ToolSpec {
         &self.spec
-    }
-
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Read
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
@@ -160,10 +145,6 @@ impl Tool for MemorySearch {
 impl Tool for MemorySave {
     fn spec(&self) -> &ToolSpec {
         &self.spec
-    }
-
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Write
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
@@ -209,10 +190,6 @@ impl Tool for MemoryForget {
         &self.spec
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Write
-    }
-
     // SPEC section 9.
     fn by_word(&self, _: &Value) -> Option<String> {
         Some("what is forgotten does not come back".to_owned())
@@ -248,25 +225,6 @@ fn unknown(name: &FactName) -> ToolError {
     ToolError(format!(
         "there is no fact {name}; look for its name with memory_search"
     ))
-}
-
-fn spec(name: &str, description: &str, parameters: Value, effect: Effect) -> ToolSpec {
-    ToolSpec {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        parameters,
-        effect,
-        time_limit_ms: TIME_LIMIT_MS,
-    }
-}
-
-/// Names the usual categories; any other will do too.
-fn with_categories(mut parameters: Value) -> Value {
-    let names = CATEGORIES.map(|(name, _)| name).join(", ");
-    parameters["properties"]["category"]["description"] = json!(format!(
-        "What kind of fact it is: {names}, or another word."
-    ));
-    parameters
 }
 
 /// What nobody confirmed may be in the words of a page that a session had read: a result with

@@ -1,5 +1,10 @@
 //! Tools: one a file. What they are, what they may touch, and how they answer.
 
+#![expect(
+    clippy::new_without_default,
+    reason = "a tool is never a default value"
+)]
+
 pub mod config;
 pub mod filesystem;
 pub mod home_assistant;
@@ -96,7 +101,9 @@ pub trait Tool: Send + Sync + Debug + 'static {
 
     /// What this very call does. `spec().effect` is the most that any call does.
     /// `args` has passed the schema.
-    fn effect(&self, args: &Value) -> Effect;
+    fn effect(&self, _args: &Value) -> Effect {
+        self.spec().effect
+    }
 
     /// Whether this call may run beside others that may: one that only reads, as a rule.
     fn side_by_side(&self, args: &Value) -> bool {
@@ -213,10 +220,7 @@ impl Proposal {
     pub fn of_arguments(tool: &str, args: &Value) -> Self {
         Self {
             summary: format!("call {tool}"),
-            details: vec![Detail::code(
-                "arguments",
-                serde_json::to_string_pretty(args).unwrap_or_default(),
-            )],
+            details: vec![arguments_shown(args)],
             rule: Some(RuleSubject {
                 key: String::new(),
                 words: format!("any call of {tool}"),
@@ -224,6 +228,12 @@ impl Proposal {
             binding: String::new(),
         }
     }
+}
+
+/// A call's arguments as a person is shown them.
+fn arguments_shown(args: &Value) -> Detail {
+    let text = serde_json::to_string_pretty(args).unwrap_or_default();
+    Detail::code("arguments", text)
 }
 
 /// Where a call's output goes while it runs. Cheap to clone; never blocks, never fails: what

@@ -6,6 +6,8 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
+use crate::protocol::tool::{Effect, ToolSpec};
+
 /// The schema of a tool's arguments.
 ///
 /// Whole numbers of the type must be `u64` or carry a range: with its format gone, a schema
@@ -22,6 +24,22 @@ pub(super) fn schema_of<T: JsonSchema>() -> Value {
     // The type's own comment is for who reads the code; the model reads the tool's description.
     schema.remove("description");
     schema.to_value()
+}
+
+/// What a model is told of a tool that takes these arguments.
+pub(super) fn spec_of<T: JsonSchema>(
+    name: &str,
+    description: &str,
+    effect: Effect,
+    time_limit_ms: u64,
+) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        parameters: schema_of::<T>(),
+        effect,
+        time_limit_ms,
+    }
 }
 
 fn simplify(schema: &mut Schema) {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::actions::ActionFields;
 use super::arguments::read;
 use super::output::human_size;
-use super::schema::schema_of;
+use super::schema::spec_of;
 use super::spill::bounded_for;
 use super::{Audience, Tool, ToolContext, ToolError, ToolResult};
 use crate::domain::scratchpad::{ScratchpadCommand, allowed_sections};
@@ -56,19 +56,9 @@ pub struct ScratchpadTool {
 
 impl ScratchpadTool {
     #[must_use]
-    #[expect(
-        clippy::new_without_default,
-        reason = "a tool is never a default value"
-    )]
     pub fn new() -> Self {
         Self {
-            spec: ToolSpec {
-                name: "scratchpad".to_owned(),
-                description: DESCRIPTION.to_owned(),
-                parameters: schema_of::<ScratchpadArgs>(),
-                effect: Effect::Write,
-                time_limit_ms: 10_000,
-            },
+            spec: spec_of::<ScratchpadArgs>("scratchpad", DESCRIPTION, Effect::Write, 10_000),
         }
     }
 }

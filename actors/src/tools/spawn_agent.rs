@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::arguments::read;
-use super::schema::schema_of;
+use super::schema::spec_of;
 use super::spill::bounded_for;
 use super::{Audience, SpawnOrder, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::protocol::tool::{Effect, ToolSpec};
@@ -46,19 +46,10 @@ pub struct SpawnAgent {
 
 impl SpawnAgent {
     #[must_use]
-    #[expect(
-        clippy::new_without_default,
-        reason = "a tool is never a default value"
-    )]
     pub fn new() -> Self {
         Self {
-            spec: ToolSpec {
-                name: NAME.to_owned(),
-                description: DESCRIPTION.to_owned(),
-                parameters: schema_of::<SpawnArgs>(),
-                effect: Effect::Write,
-                time_limit_ms: TIME_LIMIT_MS,
-            },
+            // A child may change what its tools may change.
+            spec: spec_of::<SpawnArgs>(NAME, DESCRIPTION, Effect::Write, TIME_LIMIT_MS),
         }
     }
 }
@@ -71,11 +62,6 @@ impl Tool for SpawnAgent {
 
     fn spec_for(&self, audience: &Audience<'_>) -> ToolSpec {
         super::switch_profile::with_profiles(&self.spec, audience.agents)
-    }
-
-    /// A child may change what its tools may change.
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Write
     }
 
     /// Children of one reply work at the same time.

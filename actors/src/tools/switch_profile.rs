@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::arguments::read;
-use super::schema::schema_of;
+use super::schema::spec_of;
 use super::{Audience, Tool, ToolContext, ToolResult};
 use crate::domain::planning::AgentInfo;
 use crate::protocol::tool::{Effect, ToolSpec};
@@ -35,19 +35,9 @@ pub struct SwitchProfile {
 
 impl SwitchProfile {
     #[must_use]
-    #[expect(
-        clippy::new_without_default,
-        reason = "a tool is never a default value"
-    )]
     pub fn new() -> Self {
         Self {
-            spec: ToolSpec {
-                name: NAME.to_owned(),
-                description: DESCRIPTION.to_owned(),
-                parameters: schema_of::<SwitchArgs>(),
-                effect: Effect::Write,
-                time_limit_ms: 10_000,
-            },
+            spec: spec_of::<SwitchArgs>(NAME, DESCRIPTION, Effect::Write, 10_000),
         }
     }
 }
@@ -60,10 +50,6 @@ impl Tool for SwitchProfile {
 
     fn spec_for(&self, audience: &Audience<'_>) -> ToolSpec {
         with_profiles(&self.spec, audience.agents)
-    }
-
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Write
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {

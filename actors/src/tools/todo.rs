@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::actions::ActionFields;
 use super::arguments::read;
 use super::output::counted;
-use super::schema::schema_of;
+use super::schema::spec_of;
 use super::{Tool, ToolContext, ToolError, ToolResult};
 use crate::domain::shorten;
 use crate::domain::todo::{MAX_NOTE_CHARS, TodoCommand};
@@ -65,19 +65,9 @@ pub struct TodoTool {
 
 impl TodoTool {
     #[must_use]
-    #[expect(
-        clippy::new_without_default,
-        reason = "a tool is never a default value"
-    )]
     pub fn new() -> Self {
         Self {
-            spec: ToolSpec {
-                name: "todo".to_owned(),
-                description: DESCRIPTION.to_owned(),
-                parameters: schema_of::<TodoArgs>(),
-                effect: Effect::Write,
-                time_limit_ms: 10_000,
-            },
+            spec: spec_of::<TodoArgs>("todo", DESCRIPTION, Effect::Write, 10_000),
         }
     }
 }

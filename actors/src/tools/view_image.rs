@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::arguments::read;
 use super::filesystem;
 use super::output::{human_size, shortened};
-use super::schema::schema_of;
+use super::schema::spec_of;
 use super::{Provenance, Tool, ToolContext, ToolError, ToolImage, ToolOutput, ToolResult};
 use crate::documents;
 use crate::protocol::tool::{Effect, ToolSpec};
@@ -44,19 +44,9 @@ pub struct ViewImage {
 
 impl ViewImage {
     #[must_use]
-    #[expect(
-        clippy::new_without_default,
-        reason = "a tool is never a default value"
-    )]
     pub fn new() -> Self {
         Self {
-            spec: ToolSpec {
-                name: NAME.to_owned(),
-                description: DESCRIPTION.to_owned(),
-                parameters: schema_of::<ViewArgs>(),
-                effect: Effect::Read,
-                time_limit_ms: 60_000,
-            },
+            spec: spec_of::<ViewArgs>(NAME, DESCRIPTION, Effect::Read, 60_000),
         }
     }
 }
@@ -65,10 +55,6 @@ impl ViewImage {
 impl Tool for ViewImage {
     fn spec(&self) -> &ToolSpec {
         &self.spec
-    }
-
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Read
     }
 
     // What is written in a picture is as little an order as what is written in a file.
