@@ -3,15 +3,16 @@
 
 use std::time::Duration;
 
-use reqwest::Url;
-use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION};
+use reqwest::header::AUTHORIZATION;
+use reqwest::{Method, Request, Url};
 use serde_json::Value;
 
 use super::HomeAssistantConfig;
 use crate::tools::ToolError;
+use crate::tools::net::body;
 use crate::tools::net::grants::Grants;
 use crate::tools::net::guard::Guard;
-use crate::tools::net::{NetError, body, send};
+use crate::tools::net::send::with_json;
 use crate::tools::output::shortened;
 
 const LIMIT: Duration = Duration::from_secs(25);
@@ -87,26 +88,20 @@ impl Api {
     }
 
     async fn exchange(&self, url: Url, body: Option<&Value>) -> Result<Value, ApiError> {
-        let net = |error: NetError| {
+        let net = |ToolError(error)| {
             ApiError::Other(format!(
                 "Home Assistant: {error}; the owner should look at HOME_ASSISTANT_URL"
             ))
         };
-        let target = self.guard.admit(&url).await.map_err(net)?;
-        let response = send::send(&target, |client| {
-            let request = match body {
-                None => client.get(url),
-                Some(body) => client.post(url).json(body),
-            };
-            request
-                .header(AUTHORIZATION, self.config.token.header("Bearer "))
-                .header(ACCEPT_ENCODING, body::ACCEPTED)
-                .build()
-        });
-        let response = response.await.map_err(net)?;
+        let mut request = match body {
+            None => Request::new(Method::GET, url),
+            Some(body) => with_json(Request::new(Method::POST, url), body),
+        };
+        let bearer = self.config.token.header("Bearer ");
+        request.headers_mut().insert(AUTHORIZATION, bearer);
+        let response = self.guard.send(request).await.map_err(net)?;
         let status = response.status();
-        let bytes = body::read(response, &target.host(), MAX_BYTES).await;
-        let bytes = bytes.map_err(net)?;
+        let bytes = body::read(response, MAX_BYTES).await.map_err(net)?;
         Err(ApiError::Other(match status.as_u16() {
             200 | 201 => match serde_json::from_slice(&bytes) {
                 Ok(answer) => return Ok(answer),

@@ -1,15 +1,16 @@
 //! Answers, read up to a limit that holds for what they unpack to as well.
 
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _};
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use futures_util::StreamExt as _;
 use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, HeaderMap};
 
-use super::NetError;
-use super::send::{READ_LIMIT, reason};
-use crate::tools::output::human_size;
+use super::send::failed;
+use super::url::authority;
+use crate::tools::ToolError;
+use crate::tools::output::{human_size, shortened};
 
 /// The `Accept-Encoding` that [`read`] can undo.
 pub const ACCEPTED: &str = "gzip, deflate";
@@ -26,11 +27,15 @@ enum Packing {
 ///
 /// # Errors
 /// One that is longer, that breaks off, or that is packed in a way nobody asked for.
-pub async fn read(response: Response, host: &str, limit: usize) -> Result<Vec<u8>, NetError> {
-    let packing = packing(response.headers(), host)?;
-    let too_large = || NetError::TooLarge {
-        host: host.to_owned(),
-        limit: human_size(limit as u64),
+pub async fn read(response: Response, limit: usize) -> Result<Vec<u8>, ToolError> {
+    let host = authority(response.url());
+    let packing = packing(response.headers(), &host)?;
+    let broke_off = format!("the answer of {host} broke off");
+    let too_large = || {
+        ToolError(format!(
+            "the answer of {host} is larger than {}, which is all that is read",
+            human_size(limit as u64)
+        ))
     };
     // A length that is told too small changes nothing: what comes is counted.
     let told = response.content_length().unwrap_or(0);
@@ -40,19 +45,7 @@ pub async fn read(response: Response, host: &str, limit: usize) -> Result<Vec<u8
     let mut body = Vec::with_capacity(usize::try_from(told).unwrap_or(0).min(64 * 1024));
     let mut chunks = response.bytes_stream();
     while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|error| {
-            if error.is_timeout() {
-                NetError::TooSlow {
-                    host: host.to_owned(),
-                    limit: READ_LIMIT,
-                }
-            } else {
-                NetError::BrokeOff {
-                    host: host.to_owned(),
-                    reason: reason(&error),
-                }
-            }
-        })?;
+        let chunk = chunk.map_err(|error| failed(&error, &host, &broke_off))?;
         if body.len() + chunk.len() > limit {
             return Err(too_large());
         }
@@ -61,20 +54,17 @@ pub async fn read(response: Response, host: &str, limit: usize) -> Result<Vec<u8
     if packing == Packing::Plain {
         return Ok(body);
     }
-    let unpacked = tokio::task::spawn_blocking(move || unpack(&body, packing, limit));
-    let broke_off = |reason: String| NetError::BrokeOff {
-        host: host.to_owned(),
-        reason,
-    };
-    match unpacked.await {
+    match tokio::task::spawn_blocking(move || unpack(&body, packing, limit)).await {
         Ok(Ok(Some(body))) => Ok(body),
         Ok(Ok(None)) => Err(too_large()),
-        Ok(Err(error)) => Err(broke_off(format!("it does not unpack: {error}"))),
-        Err(error) => Err(broke_off(error.to_string())),
+        Ok(Err(error)) => Err(ToolError(format!(
+            "{broke_off}: it does not unpack: {error}"
+        ))),
+        Err(error) => Err(ToolError(format!("{broke_off}: {error}"))),
     }
 }
 
-fn packing(headers: &HeaderMap, host: &str) -> Result<Packing, NetError> {
+fn packing(headers: &HeaderMap, host: &str) -> Result<Packing, ToolError> {
     let mut found = Packing::Plain;
     for value in headers.get_all(CONTENT_ENCODING) {
         let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
@@ -87,10 +77,10 @@ fn packing(headers: &HeaderMap, host: &str) -> Result<Packing, NetError> {
             };
             // Packed twice is a way to make a bomb of a bomb; nobody does it in good faith.
             if next == Packing::Plain || found != Packing::Plain {
-                return Err(NetError::Encoding {
-                    host: host.to_owned(),
-                    encoding: crate::tools::output::shortened(&text, 60),
-                });
+                return Err(ToolError(format!(
+                    "the answer of {host} is encoded in {}, which was not asked for",
+                    shortened(&text, 60)
+                )));
             }
             found = next;
         }
@@ -99,33 +89,26 @@ fn packing(headers: &HeaderMap, host: &str) -> Result<Packing, NetError> {
 }
 
 /// None where it comes to more than `limit`.
-fn unpack(body: &[u8], packing: Packing, limit: usize) -> std::io::Result<Option<Vec<u8>>> {
-    let room = limit as u64 + 1;
-    let mut unpacked = Vec::new();
+fn unpack(body: &[u8], packing: Packing, limit: usize) -> io::Result<Option<Vec<u8>>> {
+    let read = |packed: &mut dyn io::Read| {
+        let mut unpacked = Vec::new();
+        packed.take(limit as u64 + 1).read_to_end(&mut unpacked)?;
+        Ok((unpacked.len() <= limit).then_some(unpacked))
+    };
     match packing {
-        Packing::Plain => unpacked.write_all(body)?,
-        Packing::Gzip => {
-            MultiGzDecoder::new(body)
-                .take(room)
-                .read_to_end(&mut unpacked)?;
-        }
+        Packing::Plain => read(&mut &*body),
+        Packing::Gzip => read(&mut MultiGzDecoder::new(body)),
         // The standard means zlib's form; some servers send the bare one.
-        Packing::Deflate => {
-            let zlib = ZlibDecoder::new(body).take(room).read_to_end(&mut unpacked);
-            if zlib.is_err() {
-                unpacked.clear();
-                DeflateDecoder::new(body)
-                    .take(room)
-                    .read_to_end(&mut unpacked)?;
-            }
-        }
+        Packing::Deflate => read(&mut ZlibDecoder::new(body))
+            .or_else(|_: io::Error| read(&mut DeflateDecoder::new(body))),
     }
-    Ok((unpacked.len() <= limit).then_some(unpacked))
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
+    use std::io::Write as _;
+
     use flate2::Compression;
     use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
@@ -178,9 +161,9 @@ mod tests {
             for encoding in &encodings {
                 headers.append(CONTENT_ENCODING, encoding.parse().unwrap());
             }
-            let expected = expected.map_err(|encoding| NetError::Encoding {
-                host: "host".to_owned(),
-                encoding: encoding.to_owned(),
+            let expected = expected.map_err(|encoding| {
+                let text = "the answer of host is encoded in";
+                ToolError(format!("{text} {encoding}, which was not asked for"))
             });
             assert_eq!(packing(&headers, "host"), expected, "{encodings:?}");
         }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use reqwest::Url;
 use url::Host;
 
-use super::NetError;
 use super::address::{not_public, reached};
 use super::grants::Grants;
 use super::own::OwnNetworks;
 use super::resolve::{Resolve, SystemResolver};
 use super::url::{authority, check};
+use crate::tools::ToolError;
 
 /// How long a name may take to resolve.
 const RESOLVE_LIMIT: Duration = Duration::from_secs(10);
@@ -24,13 +24,6 @@ const MAX_ADDRESSES: usize = 16;
 pub struct Guard {
     grants: Arc<Grants>,
     resolver: Arc<dyn Resolve>,
-}
-
-/// A place that was looked at: the only way to send anything ([`super::send`]).
-#[derive(Clone, Debug)]
-pub struct Target {
-    url: Url,
-    addresses: Vec<SocketAddr>,
 }
 
 impl Guard {
@@ -50,11 +43,11 @@ impl Guard {
 
     /// Resolves the host of `url` once and looks at every address. One that is not public, or is
     /// this machine's own, and not granted refuses all: a name that leads to both is made to be
-    /// chosen from.
+    /// chosen from. Gives back those addresses, with the URL's port.
     ///
     /// # Errors
     /// Why nothing may be sent there.
-    pub async fn admit(&self, url: &Url) -> Result<Target, NetError> {
+    pub async fn admit(&self, url: &Url) -> Result<Vec<SocketAddr>, ToolError> {
         check(url)?;
         let host = authority(url);
         let found = match url.host() {
@@ -63,66 +56,45 @@ impl Guard {
             Some(Host::Domain(name)) => self.resolve(name).await?,
             None => Vec::new(),
         };
-        let own = OwnNetworks::of_this_machine().await;
-        let own = own.map_err(|error| NetError::OwnUnknown {
-            host: host.clone(),
-            reason: error.to_string(),
+        let own = OwnNetworks::of_this_machine().await.map_err(|error| {
+            ToolError(format!(
+                "{host} is not reached: this machine's own addresses are not known ({error})"
+            ))
         })?;
+        let port = url.port_or_known_default().unwrap_or(0);
         let mut addresses = Vec::new();
         for ip in found {
             let ip = reached(ip);
             if let Some(kind) = not_public(ip).or_else(|| own.kind_of(ip))
                 && !self.grants.cover(url, ip)
             {
-                return Err(NetError::NotPublic { host, ip, kind });
+                return Err(ToolError(format!(
+                    "{host} is {kind} ({ip}), which Navi does not reach by itself; the owner can allow it with NAVI_FETCH_ALLOWED_HOSTS={host}"
+                )));
             }
-            addresses.push(SocketAddr::new(
-                ip,
-                url.port_or_known_default().unwrap_or(0),
-            ));
+            addresses.push(SocketAddr::new(ip, port));
         }
         addresses.truncate(MAX_ADDRESSES);
         if addresses.is_empty() {
-            return Err(NetError::UnknownHost {
-                host,
-                reason: "it has no address".to_owned(),
-            });
+            return Err(unknown(&host, "it has no address"));
         }
-        Ok(Target {
-            url: url.clone(),
-            addresses,
-        })
+        Ok(addresses)
     }
 
-    async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, NetError> {
+    async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ToolError> {
         let asked = tokio::time::timeout(RESOLVE_LIMIT, self.resolver.addresses(name));
-        let reason = match asked.await {
-            Ok(Ok(addresses)) => return Ok(addresses),
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer within {} s", RESOLVE_LIMIT.as_secs()),
-        };
-        Err(NetError::UnknownHost {
-            host: name.to_owned(),
-            reason,
-        })
+        match asked.await {
+            Ok(found) => found.map_err(|error| unknown(name, &error.to_string())),
+            Err(_) => {
+                let reason = format!("no answer within {} s", RESOLVE_LIMIT.as_secs());
+                Err(unknown(name, &reason))
+            }
+        }
     }
 }
 
-impl Target {
-    #[must_use]
-    pub fn url(&self) -> &Url {
-        &self.url
-    }
-
-    /// The addresses that were looked at, with the URL's port.
-    #[must_use]
-    pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
-    }
-
-    /// The host as a person writes it.
-    #[must_use]
-    pub fn host(&self) -> String {
-        authority(&self.url)
-    }
+fn unknown(host: &str, reason: &str) -> ToolError {
+    ToolError(format!(
+        "there is no host {host}: {reason}; check how it is written"
+    ))
 }

@@ -3,26 +3,20 @@
 //! where the machines of its owner's have public addresses too.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
+use ipnet::{IpNet, Ipv6Net};
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::SockaddrStorage;
 
 /// The length of an IPv6 network, where an interface's own says nothing: one address alone, as
 /// DHCPv6 gives it out, or half the internet, as some tunnels have it.
-const USUAL_PREFIX: u32 = 64;
-const SHORTEST_PREFIX: u32 = 32;
+const USUAL_PREFIX: u8 = 64;
+const SHORTEST_PREFIX: u8 = 32;
 
-/// The addresses of this machine's interfaces, as they are now.
+/// The addresses of this machine's interfaces, as they are now, each with its network.
 #[derive(Debug)]
-pub(super) struct OwnNetworks(Vec<Own>);
-
-#[derive(Clone, Copy, Debug)]
-struct Own {
-    ip: IpAddr,
-    /// How many bits of it name its network.
-    prefix: u32,
-}
+pub(super) struct OwnNetworks(Vec<IpNet>);
 
 impl OwnNetworks {
     /// Asks the system, each time: addresses come and go.
@@ -30,9 +24,9 @@ impl OwnNetworks {
         tokio::task::spawn_blocking(|| {
             let found = getifaddrs()?.filter_map(|interface| {
                 let ip = address(interface.address.as_ref()?)?;
-                let prefix = interface.netmask.as_ref().and_then(address);
-                let prefix = prefix.map_or(USUAL_PREFIX, leading_ones);
-                Some(Own { ip, prefix })
+                let mask = interface.netmask.as_ref().and_then(address);
+                let told = mask.and_then(|mask| IpNet::with_netmask(ip, mask).ok());
+                Some(network(ip, told.map(|net| net.prefix_len())))
             });
             Ok(Self(found.collect()))
         })
@@ -42,13 +36,10 @@ impl OwnNetworks {
     /// What an address of the internet is to this machine; none for those of others.
     pub(super) fn kind_of(&self, ip: IpAddr) -> Option<&'static str> {
         let ip = translated(ip);
-        if self.0.iter().any(|own| own.ip == ip) {
+        if self.0.iter().any(|own| own.addr() == ip) {
             return Some("this machine");
         }
-        let is_beside = self.0.iter().any(|own| match (own.ip, ip) {
-            (IpAddr::V6(own_ip), IpAddr::V6(ip)) => is_on_link(own_ip, own.prefix, ip),
-            _ => false,
-        });
+        let is_beside = ip.is_ipv6() && self.0.iter().any(|own| own.contains(&ip));
         is_beside.then_some("an address of this machine's own network")
     }
 }
@@ -58,20 +49,14 @@ fn address(socket: &SockaddrStorage) -> Option<IpAddr> {
     v4.or_else(|| Some(IpAddr::V6(socket.as_sockaddr_in6()?.ip())))
 }
 
-fn leading_ones(mask: IpAddr) -> u32 {
-    match mask {
-        IpAddr::V4(mask) => mask.to_bits().leading_ones(),
-        IpAddr::V6(mask) => mask.to_bits().leading_ones(),
+/// The network of an interface's address. `told`: how many bits of it name that network.
+fn network(ip: IpAddr, told: Option<u8>) -> IpNet {
+    let told = told.filter(|told| (SHORTEST_PREFIX..=USUAL_PREFIX).contains(told));
+    match ip {
+        // Beside a public one stand the machines of others.
+        IpAddr::V4(_) => ip.into(),
+        IpAddr::V6(ip) => Ipv6Net::new_assert(ip, told.unwrap_or(USUAL_PREFIX)).into(),
     }
-}
-
-fn is_on_link(own: Ipv6Addr, prefix: u32, ip: Ipv6Addr) -> bool {
-    let prefix = if (SHORTEST_PREFIX..=USUAL_PREFIX).contains(&prefix) {
-        prefix
-    } else {
-        USUAL_PREFIX
-    };
-    (own.to_bits() ^ ip.to_bits()).leading_zeros() >= prefix
 }
 
 /// The IPv4 address that NAT64 makes of one.
@@ -99,10 +84,7 @@ mod tests {
             ("2001:41d1::7", 48),
             ("2a01::1", 3),
         ];
-        let own = own.map(|(ip, prefix)| Own {
-            ip: ip.parse().unwrap(),
-            prefix,
-        });
+        let own = own.map(|(ip, prefix)| network(ip.parse().unwrap(), Some(prefix)));
         let own = OwnNetworks(own.to_vec());
         for (ip, expected) in [
             ("198.41.0.4", true),

@@ -1,20 +1,24 @@
-//! One request to a place that the guard admitted.
+//! One request to a place that the guard admits.
 
 use std::error::Error;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Request, Response};
+use serde_json::Value;
 
-use super::NetError;
-use super::guard::Target;
+use super::body::ACCEPTED;
+use super::guard::Guard;
+use super::url::authority;
+use crate::tools::ToolError;
 use crate::tools::output::shortened;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// The longest pause in an answer.
-pub const READ_LIMIT: Duration = Duration::from_secs(15);
+const READ_LIMIT: Duration = Duration::from_secs(15);
 /// As much of a library's words as an error shows.
 const REASON_BYTES: usize = 200;
 
@@ -37,45 +41,49 @@ impl Resolve for Pinned {
     }
 }
 
-/// Sends the request that `make` builds. The client is made for this one request: a kept one
-/// would keep its connections, and those would outlive the look at their addresses.
-///
-/// # Errors
-/// Why there is no answer.
-pub async fn send(
-    target: &Target,
-    make: impl FnOnce(&Client) -> reqwest::Result<Request>,
-) -> Result<Response, NetError> {
-    let client = client(target.addresses().to_vec()).await?;
-    let unreachable = |error: &reqwest::Error| NetError::Unreachable {
-        host: target.host(),
-        reason: reason(error),
-    };
-    let request = make(&client).map_err(|error| unreachable(&error))?;
-    // Whoever builds the request has the client, but not the say in where it goes.
-    if request.url() != target.url() && request.url().origin() != target.url().origin() {
-        return Err(NetError::Unreachable {
-            host: target.host(),
-            reason: "the request is for another host".to_owned(),
-        });
-    }
-    client.execute(request).await.map_err(|error| {
-        if error.is_timeout() {
-            NetError::TooSlow {
-                host: target.host(),
-                limit: if error.is_connect() {
-                    CONNECT_LIMIT
-                } else {
-                    READ_LIMIT
-                },
-            }
-        } else {
-            unreachable(&error)
-        }
-    })
+/// The request with this as its body.
+#[must_use]
+pub fn with_json(mut request: Request, body: &Value) -> Request {
+    let json = HeaderValue::from_static("application/json");
+    request.headers_mut().insert(CONTENT_TYPE, json);
+    *request.body_mut() = Some(body.to_string().into());
+    request
 }
 
-async fn client(addresses: Vec<SocketAddr>) -> Result<Client, NetError> {
+impl Guard {
+    /// Sends a request where its address may lead: the only way to send anything. The client is
+    /// made for this one request: a kept one would keep its connections, and those would outlive
+    /// the look at their addresses.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn send(&self, mut request: Request) -> Result<Response, ToolError> {
+        let client = client(self.admit(request.url()).await?).await?;
+        let host = authority(request.url());
+        let accepted = HeaderValue::from_static(ACCEPTED);
+        request.headers_mut().insert(ACCEPT_ENCODING, accepted);
+        let answer = client.execute(request).await;
+        answer.map_err(|error| failed(&error, &host, &format!("no connection to {host}")))
+    }
+}
+
+/// What went wrong with `host`, in words for the model; `what` where it was not too slow.
+pub(super) fn failed(error: &reqwest::Error, host: &str, what: &str) -> ToolError {
+    if !error.is_timeout() {
+        return ToolError(format!("{what}: {}", reason(error)));
+    }
+    let limit = if error.is_connect() {
+        CONNECT_LIMIT
+    } else {
+        READ_LIMIT
+    };
+    ToolError(format!(
+        "{host} did not answer within {} s",
+        limit.as_secs()
+    ))
+}
+
+async fn client(addresses: Vec<SocketAddr>) -> Result<Client, ToolError> {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Losing a race here means that another thread has just installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -93,30 +101,23 @@ async fn client(addresses: Vec<SocketAddr>) -> Result<Client, NetError> {
             .pool_max_idle_per_host(0)
             .build()
     });
-    match built.await {
-        Ok(Ok(client)) => Ok(client),
-        Ok(Err(error)) => Err(NetError::NoClient {
-            reason: reason(&error),
-        }),
-        Err(error) => Err(NetError::NoClient {
-            reason: error.to_string(),
-        }),
-    }
+    let reason = match built.await {
+        Ok(Ok(client)) => return Ok(client),
+        Ok(Err(error)) => reason(&error),
+        Err(error) => error.to_string(),
+    };
+    Err(ToolError(format!(
+        "no HTTP client can be made: {reason}; check the machine's certificates"
+    )))
 }
 
 /// The innermost cause: what the outer ones say of it is only where it happened, and the
 /// address, which may carry a key.
-pub(super) fn reason(error: &reqwest::Error) -> String {
-    let mut cause: &dyn Error = error;
-    let mut source = error.source();
-    while let Some(inner) = source {
-        cause = inner;
-        source = inner.source();
-    }
-    let text = if error.source().is_none() {
-        "the request failed".to_owned()
-    } else {
-        cause.to_string()
-    };
+fn reason(error: &reqwest::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| (**cause).source());
+    let text = causes.last().map_or_else(
+        || "the request failed".to_owned(),
+        |cause| cause.to_string(),
+    );
     shortened(&text, REASON_BYTES)
 }

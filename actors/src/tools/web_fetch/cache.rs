@@ -2,7 +2,7 @@
 //! host is not asked again for each.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use reqwest::Url;
@@ -15,39 +15,31 @@ const KEPT: Duration = Duration::from_secs(15 * 60);
 
 /// See the module. Bounded: a page's text is, and so is their number.
 #[derive(Debug, Default)]
-pub(super) struct Cache {
-    pages: Mutex<VecDeque<Entry>>,
-}
+pub(super) struct Cache(Mutex<VecDeque<Entry>>);
 
 #[derive(Debug)]
 struct Entry {
-    session_id: SessionId,
-    url: Url,
-    page: Page,
+    place: (SessionId, Url),
+    page: Arc<Page>,
     at: Instant,
 }
 
 impl Cache {
-    pub(super) fn get(&self, session_id: SessionId, url: &Url) -> Option<Page> {
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        pages.retain(|entry| entry.at.elapsed() < KEPT);
-        pages
-            .iter()
-            .find(|entry| entry.session_id == session_id && entry.url == *url)
-            .map(|entry| entry.page.clone())
+    pub(super) fn get(&self, session_id: SessionId, url: &Url) -> Option<Arc<Page>> {
+        let pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fresh = pages.iter().filter(|entry| entry.at.elapsed() < KEPT);
+        let found = fresh.find(|entry| entry.place.0 == session_id && entry.place.1 == *url)?;
+        Some(Arc::clone(&found.page))
     }
 
-    pub(super) fn put(&self, session_id: SessionId, url: &Url, page: Page) {
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        pages.retain(|entry| entry.session_id != session_id || entry.url != *url);
+    pub(super) fn put(&self, session_id: SessionId, url: Url, page: Arc<Page>) {
+        let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = (session_id, url);
+        pages.retain(|entry| entry.place != place && entry.at.elapsed() < KEPT);
         if pages.len() == ENTRIES {
             pages.pop_front();
         }
-        pages.push_back(Entry {
-            session_id,
-            url: url.clone(),
-            page,
-            at: Instant::now(),
-        });
+        let at = Instant::now();
+        pages.push_back(Entry { place, page, at });
     }
 }

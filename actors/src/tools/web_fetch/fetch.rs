@@ -2,13 +2,13 @@
 
 use ::url::Host;
 use reqwest::header::{
-    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER,
+    ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
 };
-use reqwest::{Response, StatusCode, Url};
+use reqwest::{Method, Request, Response, StatusCode, Url};
 
 use crate::tools::ToolError;
 use crate::tools::net::guard::Guard;
-use crate::tools::net::{NetError, body, send, url};
+use crate::tools::net::{body, url};
 use crate::tools::output::shortened;
 
 /// The most of an error's body.
@@ -45,16 +45,11 @@ pub(super) async fn fetch(
     max_bytes: usize,
 ) -> Result<Fetched, ToolError> {
     for _ in 0..=MAX_REDIRECTS {
-        let target = guard.admit(&url).await?;
-        let response = send::send(&target, |client| {
-            client
-                .get(url.clone())
-                .header(ACCEPT, ACCEPTED)
-                .header(ACCEPT_ENCODING, body::ACCEPTED)
-                .header(ACCEPT_LANGUAGE, "*")
-                .build()
-        })
-        .await?;
+        let mut request = Request::new(Method::GET, url.clone());
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static(ACCEPTED));
+        headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static("*"));
+        let response = guard.send(request).await?;
         let Some(next) = redirect(&url, &response)? else {
             return answer(url, response, max_bytes).await.map(Fetched::Page);
         };
@@ -86,7 +81,7 @@ fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, ToolError> {
     let text = std::str::from_utf8(location.as_bytes()).map_err(|_| wrong())?;
     let mut next = from.join(text).map_err(|_| wrong())?;
     next.set_fragment(None);
-    url::check(&next).map_err(NetError::from)?;
+    url::check(&next)?;
     if from.scheme() == "https" && next.scheme() == "http" {
         return Err(ToolError(format!(
             "{} redirects from https to http, where anyone on the way could change the page; fetch {} itself if that does not matter",
@@ -109,18 +104,17 @@ fn same_site(a: &Url, b: &Url) -> bool {
 }
 
 async fn answer(url: Url, response: Response, max_bytes: usize) -> Result<RawPage, ToolError> {
-    let host = url::authority(&url);
     let status = response.status();
     let (media_type, charset) = content_type(response.headers());
     if !status.is_success() && !super::page::is_data(&media_type) {
-        return Err(ToolError(refusal(&host, &response)));
+        return Err(ToolError(refusal(&url::authority(&url), &response)));
     }
     let limit = if status.is_success() {
         max_bytes
     } else {
         MAX_ERROR_BYTES
     };
-    let body = body::read(response, &host, limit).await?;
+    let body = body::read(response, limit).await?;
     Ok(RawPage {
         url,
         status,

@@ -10,7 +10,7 @@ use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{ParseOpts, parse_document};
 use reqwest::Url;
 
-use super::page::Text;
+use super::page::Page;
 use crate::tools::output::shortened;
 
 /// A few bytes of HTML can stand for any number of elements, and each level of nesting makes
@@ -32,8 +32,8 @@ const ALT_BYTES: usize = 200;
 const UNREAD: &str = "script, style, template, svg, math, canvas, iframe, frame, object, embed, \
     applet, video, audio, input, select, textarea, datalist, dialog, [hidden]";
 
-/// The page's text.
-pub(super) fn text(source: &str, url: &Url) -> Result<Text, String> {
+/// The page that stands at `url`.
+pub(super) fn page(source: &str, url: Url) -> Result<Page, String> {
     let (document, cut) = parsed(source);
     if deepest(&document) > MAX_DEPTH_AFTER {
         return Err("the page is nested too deeply to be read".to_owned());
@@ -44,12 +44,13 @@ pub(super) fn text(source: &str, url: &Url) -> Result<Text, String> {
     }
     let title = document.select("title").first().text();
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-    clean(&document, url);
+    clean(&document, &url);
     let text = article(&document).unwrap_or_else(|| {
         let body = document.body().unwrap_or_else(|| document.root());
         body.md(None).to_string()
     });
-    Ok(Text {
+    Ok(Page {
+        url,
         title,
         text: text.trim().to_owned(),
         notes,

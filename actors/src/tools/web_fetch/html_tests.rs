@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn read(source: &str) -> Text {
+fn read(source: &str) -> Page {
     let url = Url::parse("https://site.example/news/today.html").unwrap();
-    text(source, &url).unwrap()
+    page(source, url).unwrap()
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn bombs_of_nesting_are_cut_off() {
     // What stands outside of its table hides how deep it is.
     let hidden = format!("<table>{}", "<div>".repeat(100_000));
     let url = Url::parse("https://site.example/").unwrap();
-    let _ = text(&hidden, &url);
+    let _ = page(&hidden, url);
     assert!(
         begun.elapsed() < Duration::from_secs(60),
         "{:?}",

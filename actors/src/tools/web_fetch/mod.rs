@@ -7,27 +7,27 @@ mod fetch;
 mod html;
 mod page;
 mod paging;
-mod pdf;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use self::cache::Cache;
 use self::fetch::Fetched;
-use self::page::{Page, Reader};
+use self::page::{AT_ONCE, Page};
 use super::net::guard::Guard;
 use super::net::url::{authority, parse};
 use super::output::shortened;
-use super::schema::schema_of;
+use super::schema::spec_of;
 use super::{
-    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolOutput, ToolResult,
-    arguments,
+    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
 };
-use crate::protocol::approval::{Detail, DetailKind};
+use crate::protocol::approval::Detail;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const DESCRIPTION: &str = "Reads a web page as Markdown, a PDF as text, or an API's JSON answer. \
@@ -76,7 +76,8 @@ pub struct WebFetch {
     spec: ToolSpec,
     guard: Guard,
     limits: Limits,
-    reader: Reader,
+    /// For answers to be converted in.
+    places: Arc<Semaphore>,
     cache: Cache,
 }
 
@@ -90,53 +91,41 @@ impl WebFetch {
     #[must_use]
     pub fn with_limits(guard: Guard, limits: Limits) -> Self {
         Self {
-            spec: ToolSpec {
-                name: "web_fetch".to_owned(),
-                description: DESCRIPTION.to_owned(),
-                parameters: schema_of::<WebFetchArgs>(),
-                effect: Effect::Egress,
-                time_limit_ms: TIME_LIMIT_MS,
-            },
+            // An address is a message to its host: whoever composed it may have put anything into it.
+            spec: spec_of::<WebFetchArgs>("web_fetch", DESCRIPTION, Effect::Egress, TIME_LIMIT_MS),
             guard,
             limits,
-            reader: Reader::new(),
+            places: Arc::new(Semaphore::new(AT_ONCE)),
             cache: Cache::default(),
         }
     }
 
-    async fn page(&self, args: &WebFetchArgs, context: &ToolContext) -> Result<Found, ToolError> {
-        let url = parse(&args.url).map_err(|error| ToolError(error.to_string()))?;
-        if args.start.is_some_and(|start| start > 0)
-            && let Some(page) = self.cache.get(context.session_id, &url)
-        {
-            return Ok(Found::Page(page));
+    /// What the model reads of a page.
+    async fn read(&self, args: &WebFetchArgs, context: &ToolContext) -> Result<String, ToolError> {
+        let url = parse(&args.url)?;
+        let start = args.start.unwrap_or(0);
+        let known = self.cache.get(context.session_id, &url);
+        if let Some(page) = known.filter(|_| start > 0) {
+            return shown(&page, start);
         }
         let answer = match fetch::fetch(&self.guard, url.clone(), self.limits.bytes).await? {
-            Fetched::Redirected(to) => return Ok(Found::Redirected(to.to_string())),
             Fetched::Page(answer) => answer,
+            Fetched::Redirected(to) => {
+                return Ok(format!(
+                    "not followed: this address leads to another host, {to}\nCall web_fetch with that address if it is what you want."
+                ));
+            }
         };
-        let page = self.reader.read(answer).await?;
-        self.cache.put(context.session_id, &url, page.clone());
-        Ok(Found::Page(page))
+        let page = Arc::new(Page::read(answer, &self.places).await?);
+        self.cache.put(context.session_id, url, Arc::clone(&page));
+        shown(&page, start)
     }
-}
-
-/// What came of a fetch.
-#[derive(Debug)]
-enum Found {
-    Page(Page),
-    Redirected(String),
 }
 
 #[async_trait]
 impl Tool for WebFetch {
     fn spec(&self) -> &ToolSpec {
         &self.spec
-    }
-
-    // An address is a message to its host: whoever composed it may have put anything into it.
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Egress
     }
 
     // It changes nothing here: several pages may come at once.
@@ -146,15 +135,11 @@ impl Tool for WebFetch {
 
     async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
         let args: WebFetchArgs = arguments::read(args.clone())?;
-        let url = parse(&args.url).map_err(|error| ToolError(error.to_string()))?;
+        let url = parse(&args.url)?;
         let host = authority(&url);
         Ok(Proposal {
             summary: format!("read {}", shortened(url.as_str(), SUMMARY_BYTES)),
-            details: vec![Detail {
-                label: "address".to_owned(),
-                kind: DetailKind::Code,
-                text: url.to_string(),
-            }],
+            details: vec![Detail::code("address", url)],
             rule: Some(RuleSubject {
                 words: format!("any page of {host}"),
                 key: host,
@@ -169,21 +154,14 @@ impl Tool for WebFetch {
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: WebFetchArgs = arguments::read(args)?;
-        let found = tokio::time::timeout(self.limits.whole, self.page(&args, &context))
-            .await
-            .unwrap_or_else(|_| {
-                Err(ToolError(format!(
-                    "the page did not come whole within {} s; try another source",
-                    self.limits.whole.as_secs()
-                )))
-            })?;
-        match found {
-            Found::Redirected(to) => Ok(format!(
-                "not followed: this address leads to another host, {to}\nCall web_fetch with that address if it is what you want."
-            )
-            .into()),
-            Found::Page(page) => shown(&page, args.start.unwrap_or(0)).map(ToolOutput::from),
-        }
+        let read = tokio::time::timeout(self.limits.whole, self.read(&args, &context)).await;
+        let text = read.unwrap_or_else(|_| {
+            Err(ToolError(format!(
+                "the page did not come whole within {} s; try another source",
+                self.limits.whole.as_secs()
+            )))
+        })?;
+        Ok(text.into())
     }
 }
 

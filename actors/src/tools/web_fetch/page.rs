@@ -6,32 +6,25 @@ use reqwest::Url;
 use tokio::sync::Semaphore;
 
 use super::fetch::RawPage;
-use super::{decode, html, pdf};
+use super::{decode, html};
+use crate::documents;
 use crate::tools::ToolError;
 use crate::tools::output::human_size;
 
 /// How many answers are converted at once: a conversion cannot be ended from outside, so what a
 /// malicious page keeps busy must be bounded by number.
-const AT_ONCE: usize = 2;
+pub(super) const AT_ONCE: usize = 2;
 /// The longest text that is kept.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 
 /// A page as text.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Page {
     pub(super) url: Url,
     /// Empty where there is none.
     pub(super) title: String,
-    pub(super) text: Arc<str>,
-    /// What the reader should know of it.
-    pub(super) notes: Vec<String>,
-}
-
-/// What a document comes to.
-#[derive(Debug, Default)]
-pub(super) struct Text {
-    pub(super) title: String,
     pub(super) text: String,
+    /// What the reader should know of it.
     pub(super) notes: Vec<String>,
 }
 
@@ -43,72 +36,65 @@ enum Form {
     Plain,
 }
 
-/// Turns answers into pages.
-#[derive(Debug)]
-pub(super) struct Reader {
-    places: Arc<Semaphore>,
-}
-
-impl Reader {
-    pub(super) fn new() -> Self {
-        Self {
-            places: Arc::new(Semaphore::new(AT_ONCE)),
-        }
-    }
-
-    /// Converts an answer, away from the threads that others wait on.
-    pub(super) async fn read(&self, answer: RawPage) -> Result<Page, ToolError> {
+impl Page {
+    /// Reads an answer, away from the threads that others wait on, when one of the `places` is
+    /// free.
+    pub(super) async fn read(answer: RawPage, places: &Arc<Semaphore>) -> Result<Self, ToolError> {
         let form = form(&answer)?;
-        let url = answer.url.clone();
         let status = answer.status;
-        let converted = match form {
-            Form::Pdf => pdf::text(answer.body).await.map(Text::of),
-            Form::Html | Form::Plain => self.convert(answer, form).await,
+        let read = match form {
+            Form::Pdf => pdf(answer).await,
+            Form::Html | Form::Plain => convert(answer, form, places).await,
         };
-        let mut text = converted.map_err(ToolError)?;
+        let mut page = read.map_err(ToolError)?;
         if !status.is_success() {
             let note = format!("the server answered {status}; this is its text");
-            text.notes.insert(0, note);
+            page.notes.insert(0, note);
         }
-        if text.text.len() > MAX_TEXT_BYTES {
-            text.text
-                .truncate(text.text.floor_char_boundary(MAX_TEXT_BYTES));
-            text.notes
+        if page.text.len() > MAX_TEXT_BYTES {
+            let end = page.text.floor_char_boundary(MAX_TEXT_BYTES);
+            page.text.truncate(end);
+            page.notes
                 .push("the text is longer than what is kept; its end is left out".to_owned());
         }
-        Ok(Page {
-            url,
-            title: text.title,
-            text: text.text.into(),
-            notes: text.notes,
-        })
+        Ok(page)
     }
 
-    async fn convert(&self, answer: RawPage, form: Form) -> Result<Text, String> {
-        let place = Arc::clone(&self.places).acquire_owned().await;
-        let work = tokio::task::spawn_blocking(move || {
-            // Held until the work is done, even if nobody waits for it any more.
-            let _place = place;
-            let source = decode::text(&answer.body, answer.charset.as_deref());
-            match form {
-                Form::Html => html::text(&source, &answer.url),
-                Form::Plain | Form::Pdf => Ok(Text::of(source)),
-            }
-        });
-        work.await.unwrap_or_else(|error| {
-            tracing::debug!(%error, "a page could not be converted");
-            Err("its content could not be read: it is damaged".to_owned())
-        })
+    fn plain(url: Url, text: String) -> Self {
+        Self {
+            url,
+            title: String::new(),
+            text,
+            notes: Vec::new(),
+        }
     }
 }
 
-impl Text {
-    fn of(text: String) -> Self {
-        Self {
-            text,
-            ..Self::default()
-        }
+async fn pdf(answer: RawPage) -> Result<Page, String> {
+    let text = documents::text_of(answer.body.into(), "application/pdf")
+        .await
+        .map_err(|error| format!("the PDF cannot be read: {error}"))?;
+    if text.trim().is_empty() {
+        return Err("the PDF has no text; it may hold scanned pages".to_owned());
     }
+    Ok(Page::plain(answer.url, text))
+}
+
+async fn convert(answer: RawPage, form: Form, places: &Arc<Semaphore>) -> Result<Page, String> {
+    let place = Arc::clone(places).acquire_owned().await;
+    let work = tokio::task::spawn_blocking(move || {
+        // Held until the work is done, even if nobody waits for it any more.
+        let _place = place;
+        let source = decode::text(&answer.body, answer.charset.as_deref());
+        match form {
+            Form::Html => html::page(&source, answer.url),
+            Form::Plain | Form::Pdf => Ok(Page::plain(answer.url, source)),
+        }
+    });
+    work.await.unwrap_or_else(|error| {
+        tracing::debug!(%error, "a page could not be converted");
+        Err("its content could not be read: it is damaged".to_owned())
+    })
 }
 
 /// Whether a media type is that of an API's answer.

@@ -2,32 +2,33 @@
 //! and then this says so instead of finding nothing.
 
 use dom_query::{Document, NodeRef};
-use reqwest::{StatusCode, Url};
+use reqwest::{Method, Request, StatusCode, Url};
 
-use super::engine::{Found, Hit, Question, SearchEngine, SearchError};
+use super::engine::{Found, Hit, SearchEngine};
+use crate::tools::ToolError;
 
-pub(super) async fn search(engine: &SearchEngine, query: &str) -> Result<Found, SearchError> {
-    let mut url = engine.base().clone();
-    url.query_pairs_mut().append_pair("q", query);
-    let base = url.clone();
-    let (status, bytes) = engine.ask(Question::get(url)).await?;
+pub(super) async fn search(engine: &SearchEngine, query: &str) -> Result<Found, ToolError> {
+    let url = engine.with_query(&[("q", query)]);
+    let request = Request::new(Method::GET, url.clone());
+    let (status, bytes) = engine.ask(request).await?;
     // It answers 202 with a puzzle to those whom it takes for robots.
     if status == StatusCode::ACCEPTED {
-        return Err(SearchError::Status(403));
+        return Err(engine.refused(403));
     }
     let page = String::from_utf8_lossy(&bytes).into_owned();
-    let read = tokio::task::spawn_blocking(move || results(&page, &base));
+    let own = engine.clone();
+    let read = tokio::task::spawn_blocking(move || results(&own, &page, &url));
     read.await
-        .unwrap_or_else(|_| Err(SearchError::Unexpected("a damaged page".to_owned())))
+        .unwrap_or_else(|_| Err(engine.unexpected("a damaged page")))
 }
 
-fn results(page: &str, base: &Url) -> Result<Found, SearchError> {
+fn results(engine: &SearchEngine, page: &str, base: &Url) -> Result<Found, ToolError> {
     let page = Document::from(page);
     if page
         .select(".anomaly-modal__modal, #challenge-form")
         .exists()
     {
-        return Err(SearchError::Status(403));
+        return Err(engine.refused(403));
     }
     let entries = page.select(".result:not(.result--ad)");
     let results: Vec<Hit> = entries
@@ -35,11 +36,9 @@ fn results(page: &str, base: &Url) -> Result<Found, SearchError> {
         .iter()
         .filter_map(|entry| hit(entry, base))
         .collect();
-    let says_so =
-        page.select(".no-results").exists() || page.select(".no-results__message").exists();
+    let says_so = page.select(".no-results, .no-results__message").exists();
     if results.is_empty() && !says_so {
-        let what = "a page that has another form than is known".to_owned();
-        return Err(SearchError::Unexpected(what));
+        return Err(engine.unexpected("a page that has another form than is known"));
     }
     Ok(Found {
         answers: Vec::new(),

@@ -1,15 +1,15 @@
 //! Search engines: which there are, and what goes wrong with them.
 
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, HeaderMap, HeaderValue};
-use reqwest::{Method, Response, StatusCode, Url};
+use reqwest::header::{ACCEPT, HeaderValue};
+use reqwest::{Request, StatusCode, Url};
 use serde_json::Value;
 
 use super::{brave, duckduckgo, searxng, tavily};
+use crate::tools::ToolError;
+use crate::tools::net::body;
 use crate::tools::net::grants::Grants;
 use crate::tools::net::guard::Guard;
 use crate::tools::net::key::ApiKey;
-use crate::tools::net::{NetError, body, send};
-use crate::tools::output::shortened;
 
 /// The most bytes of an engine's answer.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub struct SearchEngine {
     kind: Kind,
-    base: Url,
+    pub(super) base: Url,
     guard: Guard,
 }
 
@@ -47,53 +47,6 @@ pub(super) struct Found {
     pub(super) results: Vec<Hit>,
 }
 
-/// Why nothing was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum SearchError {
-    Net(NetError),
-    TooSlow,
-    Status(u16),
-    /// It answered, but with something else than results.
-    Unexpected(String),
-    /// What it says of its own failure.
-    Engine(String),
-}
-
-impl From<NetError> for SearchError {
-    fn from(error: NetError) -> Self {
-        Self::Net(error)
-    }
-}
-
-impl SearchError {
-    /// In words, with what to do.
-    pub(super) fn told(&self, engine: &SearchEngine) -> String {
-        let name = engine.name();
-        match self {
-            Self::Net(error) => format!("{name}: {error}; {}", engine.where_to_look()),
-            Self::TooSlow => format!("{name} did not answer in time; try again with fewer words"),
-            Self::Status(401 | 403) => format!("{name} refuses: {}", engine.who_is_let_in()),
-            Self::Status(402) => format!("{name}: what was paid for is used up"),
-            Self::Status(429) => {
-                format!("{name} was asked too often; wait a while, or go on without a search")
-            }
-            Self::Status(status @ 300..=399) => format!(
-                "{name} answered {status}, a redirect; {}",
-                engine.where_to_look()
-            ),
-            Self::Status(status @ 500..) => {
-                format!("{name} has a fault (HTTP {status}); try again later")
-            }
-            Self::Status(status) => format!(
-                "{name} refused the search (HTTP {status}); {}",
-                engine.where_to_look()
-            ),
-            Self::Unexpected(what) => format!("{name} sent {what}; {}", engine.where_to_look()),
-            Self::Engine(what) => format!("{name} found nothing: {}", shortened(what, 200)),
-        }
-    }
-}
-
 impl SearchEngine {
     /// A SearXNG of the owner's.
     #[must_use]
@@ -105,22 +58,22 @@ impl SearchEngine {
     /// Brave's API. None never: its address is a fixed one that parses, as the next two are.
     #[must_use]
     pub fn brave(key: ApiKey) -> Option<Self> {
-        let base = Url::parse("https://api.search.brave.com/res/v1/web/search").ok()?;
-        Some(Self::of(Kind::Brave(key), base, Grants::default()))
+        Self::known(
+            Kind::Brave(key),
+            "https://api.search.brave.com/res/v1/web/search",
+        )
     }
 
     /// Tavily's API.
     #[must_use]
     pub fn tavily(key: ApiKey) -> Option<Self> {
-        let base = Url::parse("https://api.tavily.com/search").ok()?;
-        Some(Self::of(Kind::Tavily(key), base, Grants::default()))
+        Self::known(Kind::Tavily(key), "https://api.tavily.com/search")
     }
 
     /// DuckDuckGo's page without scripts.
     #[must_use]
     pub fn duckduckgo() -> Option<Self> {
-        let base = Url::parse("https://html.duckduckgo.com/html/").ok()?;
-        Some(Self::of(Kind::Duckduckgo, base, Grants::default()))
+        Self::known(Kind::Duckduckgo, "https://html.duckduckgo.com/html/")
     }
 
     /// The same engine elsewhere, wherever that is: for tests.
@@ -128,6 +81,10 @@ impl SearchEngine {
     pub fn at(self, base: Url) -> Self {
         let grants = Grants::of_origin(&base);
         Self::of(self.kind, base, grants)
+    }
+
+    fn known(kind: Kind, base: &str) -> Option<Self> {
+        Some(Self::of(kind, Url::parse(base).ok()?, Grants::default()))
     }
 
     fn of(kind: Kind, base: Url, grants: Grants) -> Self {
@@ -180,7 +137,7 @@ impl SearchEngine {
         }
     }
 
-    pub(super) async fn search(&self, query: &str, most: usize) -> Result<Found, SearchError> {
+    pub(super) async fn search(&self, query: &str, most: usize) -> Result<Found, ToolError> {
         match &self.kind {
             Kind::Searxng => searxng::search(self, query).await,
             Kind::Brave(key) => brave::search(self, key, query, most).await,
@@ -189,77 +146,76 @@ impl SearchEngine {
         }
     }
 
-    pub(super) fn base(&self) -> &Url {
-        &self.base
+    /// Its address, with these in the query.
+    pub(super) fn with_query(&self, pairs: &[(&str, &str)]) -> Url {
+        let mut url = self.base.clone();
+        url.query_pairs_mut().extend_pairs(pairs);
+        url
     }
 
     /// Asks the engine and reads its whole answer. A redirect is not followed: what the owner
     /// named is what is asked.
-    pub(super) async fn ask(
-        &self,
-        question: Question,
-    ) -> Result<(StatusCode, Vec<u8>), SearchError> {
-        let target = self.guard.admit(&question.url).await?;
-        let response: Response = send::send(&target, |client| {
-            let mut request = client
-                .request(question.method, question.url)
-                .headers(question.headers)
-                .header(ACCEPT_ENCODING, body::ACCEPTED);
-            if let Some(body) = &question.body {
-                request = request.json(body);
-            }
-            request.build()
-        })
-        .await?;
+    pub(super) async fn ask(&self, request: Request) -> Result<(StatusCode, Vec<u8>), ToolError> {
+        let unreached = |ToolError(error)| {
+            ToolError(format!(
+                "{}: {error}; {}",
+                self.name(),
+                self.where_to_look()
+            ))
+        };
+        let response = self.guard.send(request).await.map_err(unreached)?;
         let status = response.status();
         if !status.is_success() {
-            return Err(SearchError::Status(status.as_u16()));
+            return Err(self.refused(status.as_u16()));
         }
-        let bytes = body::read(response, &target.host(), MAX_BYTES).await?;
+        let bytes = body::read(response, MAX_BYTES).await.map_err(unreached)?;
         Ok((status, bytes))
     }
 
     /// The same for engines that answer in JSON.
-    pub(super) async fn ask_json(&self, mut question: Question) -> Result<Value, SearchError> {
+    pub(super) async fn ask_json(&self, mut request: Request) -> Result<Value, ToolError> {
         let json = HeaderValue::from_static("application/json");
-        question.headers.insert(ACCEPT, json);
-        let (_, bytes) = self.ask(question).await?;
-        serde_json::from_slice(&bytes)
-            .map_err(|_| SearchError::Unexpected("something that is no JSON".to_owned()))
+        request.headers_mut().insert(ACCEPT, json);
+        let (_, bytes) = self.ask(request).await?;
+        serde_json::from_slice(&bytes).map_err(|_| self.unexpected("something that is no JSON"))
     }
-}
 
-/// One request to an engine.
-#[derive(Debug)]
-pub(super) struct Question {
-    pub(super) method: Method,
-    pub(super) url: Url,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Option<Value>,
-}
-
-impl Question {
-    pub(super) fn get(url: Url) -> Self {
-        Self {
-            method: Method::GET,
-            url,
-            headers: HeaderMap::new(),
-            body: None,
-        }
+    /// It answered, but with something else than results.
+    pub(super) fn unexpected(&self, what: &str) -> ToolError {
+        let (name, look) = (self.name(), self.where_to_look());
+        ToolError(format!("{name} sent {what}; {look}"))
     }
-}
 
-/// A field's text; empty where it has none.
-pub(super) fn text(value: &Value, field: &str) -> String {
-    value[field].as_str().unwrap_or_default().to_owned()
-}
+    /// An HTTP status in words, with what to do.
+    pub(super) fn refused(&self, status: u16) -> ToolError {
+        let (name, look) = (self.name(), self.where_to_look());
+        ToolError(match status {
+            401 | 403 => format!("{name} refuses: {}", self.who_is_let_in()),
+            402 => format!("{name}: what was paid for is used up"),
+            429 => format!("{name} was asked too often; wait a while, or go on without a search"),
+            300..=399 => format!("{name} answered {status}, a redirect; {look}"),
+            500.. => format!("{name} has a fault (HTTP {status}); try again later"),
+            _ => format!("{name} refused the search (HTTP {status}); {look}"),
+        })
+    }
 
-/// Results of a list, each read by `read`; those without a web address are left out.
-pub(super) fn hits(list: &Value, read: impl Fn(&Value) -> Hit) -> Vec<Hit> {
-    list.as_array()
-        .into_iter()
-        .flatten()
-        .map(read)
-        .filter(|hit| hit.url.starts_with("http://") || hit.url.starts_with("https://"))
-        .collect()
+    /// The results of an answer's list, by the fields that hold an excerpt and a date; those
+    /// without a web address are left out.
+    pub(super) fn hits(
+        &self,
+        list: &Value,
+        [snippet, date]: [&str; 2],
+    ) -> Result<Vec<Hit>, ToolError> {
+        let text = |result: &Value, field| result[field].as_str().map(str::to_owned);
+        let list = list.as_array();
+        let list = list.ok_or_else(|| self.unexpected("an answer without results"))?;
+        let hits = list.iter().map(|result| Hit {
+            title: text(result, "title").unwrap_or_default(),
+            url: text(result, "url").unwrap_or_default(),
+            snippet: text(result, snippet).unwrap_or_default(),
+            date: text(result, date),
+        });
+        let is_web = |hit: &Hit| hit.url.starts_with("http://") || hit.url.starts_with("https://");
+        Ok(hits.filter(is_web).collect())
+    }
 }

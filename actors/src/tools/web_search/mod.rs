@@ -15,14 +15,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::engine::Found;
 pub use self::engine::SearchEngine;
-use self::engine::{Found, SearchError};
 use super::output::shortened;
-use super::schema::schema_of;
+use super::schema::spec_of;
 use super::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
 };
-use crate::protocol::approval::{Detail, DetailKind};
+use crate::protocol::approval::Detail;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const DESCRIPTION: &str = "Searches the web. Gives titles, addresses and short excerpts; read the \
@@ -62,13 +62,13 @@ impl WebSearch {
     #[must_use]
     pub fn new(engine: Option<SearchEngine>) -> Self {
         Self {
-            spec: ToolSpec {
-                name: "web_search".to_owned(),
-                description: DESCRIPTION.to_owned(),
-                parameters: schema_of::<WebSearchArgs>(),
-                effect: Effect::Egress,
-                time_limit_ms: TIME_LIMIT_MS,
-            },
+            // The words of a query go to the engine, and often on to others.
+            spec: spec_of::<WebSearchArgs>(
+                "web_search",
+                DESCRIPTION,
+                Effect::Egress,
+                TIME_LIMIT_MS,
+            ),
             engine,
         }
     }
@@ -90,11 +90,6 @@ impl Tool for WebSearch {
         self.engine.is_none().then_some(NOT_SET_UP)
     }
 
-    // The words of a query go to the engine, and often on to others.
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Egress
-    }
-
     // It changes nothing here: several searches may run at once.
     fn side_by_side(&self, _: &Value) -> bool {
         true
@@ -109,11 +104,7 @@ impl Tool for WebSearch {
                 shortened(&args.query, 100),
                 engine.name()
             ),
-            details: vec![Detail {
-                label: "query".to_owned(),
-                kind: DetailKind::Code,
-                text: args.query,
-            }],
+            details: vec![Detail::code("query", args.query)],
             rule: Some(RuleSubject {
                 key: engine.place(),
                 words: format!("any search with {}", engine.name()),
@@ -138,8 +129,12 @@ impl Tool for WebSearch {
         let most = args.max.unwrap_or(DEFAULT_RESULTS).clamp(1, 20) as usize;
         let found = tokio::time::timeout(SEARCH_LIMIT, engine.search(query, most))
             .await
-            .unwrap_or(Err(SearchError::TooSlow))
-            .map_err(|error| ToolError(error.told(engine)))?;
+            .unwrap_or_else(|_| {
+                let name = engine.name();
+                Err(ToolError(format!(
+                    "{name} did not answer in time; try again with fewer words"
+                )))
+            })?;
         Ok(render(query, &found, most).into())
     }
 }
@@ -161,16 +156,13 @@ fn render(query: &str, found: &Found, most: usize) -> String {
             plain(&result.title, TITLE_BYTES),
             shortened(&result.url, URL_BYTES)
         );
-        let snippet = plain(&result.snippet, SNIPPET_BYTES);
-        let date = result.date.as_deref().map(|date| plain(date, 40));
-        match (date.filter(|date| !date.is_empty()), snippet.is_empty()) {
-            (Some(date), _) => {
-                let _ = writeln!(text, "   ({date}) {snippet}");
-            }
-            (None, false) => {
-                let _ = writeln!(text, "   {snippet}");
-            }
-            (None, true) => {}
+        let mut snippet = plain(&result.snippet, SNIPPET_BYTES);
+        let date = plain(result.date.as_deref().unwrap_or_default(), 40);
+        if !date.is_empty() {
+            snippet = format!("({date}) {snippet}");
+        }
+        if !snippet.is_empty() {
+            let _ = writeln!(text, "   {snippet}");
         }
     }
     text.trim_end().to_owned()

@@ -1,36 +1,32 @@
 //! SearXNG: <https://docs.searxng.org/dev/search_api.html>.
 
+use reqwest::{Method, Request};
 use serde_json::Value;
 
-use super::engine::{Found, Hit, Question, SearchEngine, SearchError, hits, text};
+use super::engine::{Found, SearchEngine};
+use crate::tools::ToolError;
+use crate::tools::output::shortened;
 
-pub(super) async fn search(engine: &SearchEngine, query: &str) -> Result<Found, SearchError> {
-    let mut url = engine.base().clone();
+pub(super) async fn search(engine: &SearchEngine, query: &str) -> Result<Found, ToolError> {
+    let mut url = engine.with_query(&[("q", query), ("format", "json")]);
     let path = format!("{}/search", url.path().trim_end_matches('/'));
     url.set_path(&path);
-    url.query_pairs_mut()
-        .append_pair("q", query)
-        .append_pair("format", "json");
-    let answer = engine.ask_json(Question::get(url)).await?;
-    if !answer["results"].is_array() {
-        let what = "an answer without results".to_owned();
-        return Err(SearchError::Unexpected(what));
-    }
-    let found = Found {
+    let answer = engine.ask_json(Request::new(Method::GET, url)).await?;
+    let mut found = Found {
         answers: answers(&answer),
-        results: hits(&answer["results"], |result| Hit {
-            title: text(result, "title"),
-            url: text(result, "url"),
-            snippet: text(result, "content"),
-            date: result["publishedDate"]
-                .as_str()
-                .map(|date| date.chars().take(10).collect()),
-        }),
+        results: engine.hits(&answer["results"], ["content", "publishedDate"])?,
     };
+    for date in found.results.iter_mut().filter_map(|hit| hit.date.as_mut()) {
+        // Without the time of day.
+        *date = date.chars().take(10).collect();
+    }
     let silent = unresponsive(&answer["unresponsive_engines"]);
     if found == Found::default() && !silent.is_empty() {
-        return Err(SearchError::Engine(format!(
-            "its engines do not answer ({silent}); try again later"
+        let what = format!("its engines do not answer ({silent}); try again later");
+        return Err(ToolError(format!(
+            "{} found nothing: {}",
+            engine.name(),
+            shortened(&what, 200)
         )));
     }
     Ok(found)
