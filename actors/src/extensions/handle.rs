@@ -6,8 +6,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Allow, Dependencies, ExtensionPlaces, ExtensionsActor, ExtensionsView, Forbid, Rescan,
-    RestartPolicy, RestartServer, Slot, Trust, Workshop, keep_alive, user,
+    Dependencies, ExtensionPlaces, ExtensionsActor, ExtensionsView, Order, Rescan, RestartPolicy,
+    Slot, Trust, Workshop, keep_alive, user,
 };
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::UserId;
@@ -93,7 +93,7 @@ impl Extensions {
     pub async fn allow(&self, name: String, sha256: String, user: UserId) -> Result<(), NaviError> {
         // What stands on the disk now, not what stood there a while ago.
         self.rescan().await;
-        self.ask(Allow { name, sha256, user }).await
+        self.ask(Order::Allow { name, sha256, user }).await
     }
 
     /// Allows a tool no more, at once.
@@ -101,27 +101,23 @@ impl Extensions {
     /// # Errors
     /// `not_found`; `store_unavailable`.
     pub async fn forbid(&self, name: String) -> Result<(), NaviError> {
-        self.ask(Forbid { name }).await
+        self.ask(Order::Forbid { name }).await
     }
 
     /// Starts an MCP server again.
     ///
     /// # Errors
     /// `not_found`.
-    pub async fn restart_server(&self, name: String) -> Result<(), NaviError> {
-        self.ask(RestartServer { name }).await
+    pub async fn restart_server(&self, server: String) -> Result<(), NaviError> {
+        self.ask(Order::Restart { server }).await
     }
 
-    async fn ask<M>(&self, message: M) -> Result<(), NaviError>
-    where
-        M: actix::Message<Result = Result<(), NaviError>> + Send + 'static,
-        ExtensionsActor: actix::Handler<M, Result: actix::dev::MessageResponse<ExtensionsActor, M>>,
-    {
+    async fn ask(&self, order: Order) -> Result<(), NaviError> {
         let Some(actor) = &self.actor else {
             let none = "there are no tools of yours and no MCP servers here";
             return Err(NaviError::new(ErrorCode::NotFound, none));
         };
-        actor.addr().send(message).await.unwrap_or_else(|_| {
+        actor.addr().send(order).await.unwrap_or_else(|_| {
             Err(NaviError::new(
                 ErrorCode::Internal,
                 "this failed here; try again in a moment",

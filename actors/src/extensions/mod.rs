@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use actix::fut::ready;
 use actix::{
     Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, Message,
     ResponseActFuture, WrapFuture,
@@ -22,7 +23,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use self::handle::Extensions;
 pub use self::view::ExtensionsView;
-use crate::mcp::{McpServerActor, Restart, ServerReport, Tell};
+use crate::mcp::{McpServerActor, Restart, ServerReport, ServerTask};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::extension::ExtensionState;
 use crate::protocol::ids::UserId;
@@ -30,7 +31,7 @@ use crate::root::store_error;
 use crate::services::now;
 use crate::store::{Store, ToolPin};
 use crate::supervision::{Guard, RestartPolicy, Slot, keep_alive};
-use crate::tools::mcp::{McpConfig, ServerConfig, ServerHandle};
+use crate::tools::mcp::{Listing, McpConfig, ServerConfig, ServerHandle};
 use crate::tools::registry::Registry;
 use crate::tools::skills::{self, SkillScan};
 use crate::tools::toolbox::Toolbox;
@@ -67,47 +68,37 @@ struct Dependencies {
 #[rtype(result = "()")]
 struct Rescan;
 
-/// Asks to allow a tool as it was seen.
+/// What a person asks.
 #[derive(Debug, Message)]
 #[rtype(result = "Result<(), NaviError>")]
-struct Allow {
-    name: String,
-    sha256: String,
-    user: UserId,
-}
-
-/// Asks to allow a tool no more.
-#[derive(Debug, Message)]
-#[rtype(result = "Result<(), NaviError>")]
-struct Forbid {
-    name: String,
-}
-
-/// Asks to start a server again.
-#[derive(Debug, Message)]
-#[rtype(result = "Result<(), NaviError>")]
-struct RestartServer {
-    name: String,
-}
-
-/// A server is otherwise than it was.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-struct ServerChanged {
-    life: u64,
-    report: ServerReport,
+enum Order {
+    /// To allow a tool as it was seen.
+    Allow {
+        name: String,
+        sha256: String,
+        user: UserId,
+    },
+    /// To allow a tool no more.
+    Forbid { name: String },
+    /// To start a server again.
+    Restart { server: String },
 }
 
 /// A server of the configuration.
 #[derive(Debug)]
 struct Server {
-    config: Arc<ServerConfig>,
+    /// What it says is heeded only where it is of this one's life.
+    task: ServerTask,
     actor: Slot<McpServerActor>,
-    link: ServerHandle,
-    /// What it says is heeded only where it is this one that says it.
-    life: u64,
     report: Option<ServerReport>,
     _closing: DropGuard,
+}
+
+impl Server {
+    /// What it last listed.
+    fn listing(&self) -> Option<&Listing> {
+        self.report.as_ref()?.listing.as_ref()
+    }
 }
 
 /// What a look at the disk found.
@@ -123,10 +114,7 @@ struct Found {
 #[derive(Debug)]
 struct ExtensionsActor {
     around: Dependencies,
-    scanner: Scanner,
-    scan: Scan,
-    skills: SkillScan,
-    mcp_problems: Vec<String>,
+    found: Found,
     servers: BTreeMap<String, Server>,
     /// What the store has, by the tools' names. None before it was read.
     pins: Option<BTreeMap<String, ToolPin>>,
@@ -137,10 +125,12 @@ struct ExtensionsActor {
 impl ExtensionsActor {
     fn new(around: Dependencies, guard: Guard) -> Self {
         Self {
-            scanner: Scanner::new(around.places.tools_dir.clone()),
-            scan: Scan::default(),
-            skills: SkillScan::default(),
-            mcp_problems: Vec::new(),
+            found: Found {
+                scanner: Scanner::new(around.places.tools_dir.clone()),
+                scan: Scan::default(),
+                skills: SkillScan::default(),
+                mcp: McpConfig::default(),
+            },
             servers: BTreeMap::new(),
             pins: None,
             lives: 0,
@@ -151,23 +141,18 @@ impl ExtensionsActor {
 
     /// Takes in what was found on the disk.
     fn take(&mut self, found: Found, ctx: &mut Context<Self>) {
-        self.scanner = found.scanner;
-        self.scan = found.scan;
-        self.skills = found.skills;
-        self.mcp_problems = found.mcp.problems;
-        let wanted = found.mcp.servers;
-        if !found.mcp.unreadable {
+        self.found = found;
+        let wanted = std::mem::take(&mut self.found.mcp.servers);
+        if !self.found.mcp.unreadable {
             // Dropping a server ends its actor.
-            self.servers.retain(|name, server| {
-                wanted
-                    .iter()
-                    .any(|c| c.name == *name && *c == *server.config)
-            });
+            self.servers
+                .retain(|_, server| wanted.contains(&server.task.config));
         }
         for config in wanted {
             if !self.servers.contains_key(&config.name) {
+                let name = config.name.clone();
                 let server = self.start(config, ctx);
-                self.servers.insert(server.config.name.clone(), server);
+                self.servers.insert(name, server);
             }
         }
         self.publish();
@@ -175,41 +160,33 @@ impl ExtensionsActor {
 
     fn start(&mut self, config: ServerConfig, ctx: &Context<Self>) -> Server {
         self.lives += 1;
-        let life = self.lives;
-        let closing = self.around.closing.child_token();
-        let config = Arc::new(config);
-        let link = ServerHandle::default();
-        let own = ctx.address();
-        // Bounded by the server's own pauses.
-        let tell: Tell = Arc::new(move |report| own.do_send(ServerChanged { life, report }));
+        let task = ServerTask {
+            config: Arc::new(config),
+            link: ServerHandle::default(),
+            life: self.lives,
+            tell: ctx.address().recipient(),
+            closing: self.around.closing.child_token(),
+        };
+        let kept = task.clone();
         let actor = keep_alive(
             "MCP server",
             RestartPolicy::default(),
-            closing.clone(),
-            {
-                let (config, link, closing) = (Arc::clone(&config), link.clone(), closing.clone());
-                move |guard| {
-                    let (config, link) = (Arc::clone(&config), link.clone());
-                    McpServerActor::new(config, link, Arc::clone(&tell), closing.clone(), guard)
-                }
-            },
+            task.closing.clone(),
+            move |guard| McpServerActor::new(kept.clone(), guard),
             // Its tools say that it is not running.
             || {},
         );
         Server {
-            config,
             actor,
-            link,
-            life,
             report: None,
-            _closing: closing.drop_guard(),
+            _closing: task.closing.clone().drop_guard(),
+            task,
         }
     }
 
     /// Puts the tools in force that may be called now, and tells how everything stands.
     fn publish(&self) {
-        let pins = self.pins.as_ref();
-        let view = self.view(&|name| pins?.get(name).map(|pin| pin.sha256.clone()));
+        let view = self.view();
         let tools = self.callable(&view);
         let waits = [ExtensionState::New, ExtensionState::Changed];
         let unallowed = view.tools.iter().filter(|tool| waits.contains(&tool.state));
@@ -225,37 +202,36 @@ impl ExtensionsActor {
         });
     }
 
+    /// Has calls go by what the store says of a tool.
+    fn hold(&mut self, pin: ToolPin) {
+        if pin.sha256 != FORBIDDEN {
+            let trust = &self.around.workshop.trust;
+            trust.allow(pin.name.clone(), pin.sha256.clone());
+        }
+        if let Some(pins) = &mut self.pins {
+            pins.insert(pin.name.clone(), pin);
+        }
+    }
+
     /// Pins what a server lists when it is first seen: its owner named it a moment ago. From
     /// then on a tool that is new or described otherwise waits for a word.
     fn pin_first_sight(&mut self, name: &str, ctx: &mut Context<Self>) {
-        let Some(server) = self.servers.get(name) else {
-            return;
-        };
-        let Some(listing) = server.report.as_ref().and_then(|r| r.listing.as_ref()) else {
-            return;
-        };
         let source = source_of(name);
-        let Some(pins) = &mut self.pins else { return };
-        if pins.values().any(|pin| pin.source == source) {
+        let is_new = |pins: &BTreeMap<_, ToolPin>| pins.values().all(|pin| pin.source != source);
+        let listing = self.servers.get(name).and_then(Server::listing);
+        let Some(listing) = listing.filter(|_| self.pins.as_ref().is_some_and(is_new)) else {
             return;
-        }
-        let fresh: Vec<ToolPin> = listing
-            .tools
-            .iter()
-            .map(|tool| ToolPin {
-                name: tool.name.clone(),
-                source: source.clone(),
-                sha256: tool.sha256.clone(),
-                allowed_by: None,
-                allowed_at: now(),
-            })
-            .collect();
+        };
+        let pins = listing.tools.iter().map(|tool| ToolPin {
+            name: tool.name.clone(),
+            source: source.clone(),
+            sha256: tool.sha256.clone(),
+            allowed_by: None,
+            allowed_at: now(),
+        });
+        let fresh: Vec<ToolPin> = pins.collect();
         for pin in &fresh {
-            self.around
-                .workshop
-                .trust
-                .allow(pin.name.clone(), pin.sha256.clone());
-            pins.insert(pin.name.clone(), pin.clone());
+            self.hold(pin.clone());
         }
         let store = self.around.store.clone();
         let writing = async move { store.pin_tools(fresh).await };
@@ -265,6 +241,100 @@ impl ExtensionsActor {
                 tracing::warn!(%error, "the tools of an MCP server could not be pinned");
             }
         }));
+    }
+
+    fn restart(&self, server: &str) -> Result<(), NaviError> {
+        let Some(server) = self.servers.get(server) else {
+            return Err(NaviError::new(
+                ErrorCode::NotFound,
+                format!("there is no MCP server {server:?}"),
+            ));
+        };
+        // Asked for by a person.
+        server.actor.addr().do_send(Restart);
+        Ok(())
+    }
+
+    /// What an allowance comes to in the store, where it is for what is there.
+    fn allowance(&self, name: &str, sha256: String, user: UserId) -> Result<ToolPin, NaviError> {
+        let changed = |problem| Err(NaviError::new(ErrorCode::ToolChanged, problem));
+        let view = self.around.view.borrow();
+        let Some(tool) = view.tools.iter().find(|tool| tool.name == name) else {
+            return Err(not_found(name));
+        };
+        if tool.state == ExtensionState::Failed {
+            let problem = tool.problem.as_deref().unwrap_or("it cannot be read");
+            return changed(format!("{name} cannot be allowed: {problem}"));
+        }
+        if tool.sha256.as_deref() != Some(&sha256) {
+            return changed(format!(
+                "{name} is not what was seen any more; look at it again, and name the hash that it has now"
+            ));
+        }
+        let server = tool.server.as_deref();
+        Ok(ToolPin {
+            name: name.to_owned(),
+            source: server.map_or_else(|| "user".to_owned(), source_of),
+            sha256,
+            allowed_by: Some(user),
+            allowed_at: now(),
+        })
+    }
+
+    /// Allows a tool no more. Gives back what stands in the store in place of that.
+    fn forbid(&self, name: &str) -> Result<Option<ToolPin>, NaviError> {
+        let view = self.around.view.borrow();
+        let tool = view.tools.iter().find(|tool| tool.name == name);
+        let trust = &self.around.workshop.trust;
+        let is_known = tool.is_some() || trust.hash(name).is_some();
+        // At once, whatever the store says then.
+        trust.forbid(name);
+        if !is_known {
+            return Err(not_found(name));
+        }
+        // A server that was seen must stay so: without any pin its tools would be taken anew.
+        let server = tool.and_then(|tool| tool.server.as_deref());
+        Ok(server.map(|server| ToolPin {
+            name: name.to_owned(),
+            source: source_of(server),
+            sha256: FORBIDDEN.to_owned(),
+            allowed_by: None,
+            allowed_at: now(),
+        }))
+    }
+
+    /// Writes down what was decided on a tool, and then goes by it.
+    fn write(
+        &self,
+        name: String,
+        decided: Result<Option<ToolPin>, NaviError>,
+    ) -> ResponseActFuture<Self, Result<(), NaviError>> {
+        let store = self.around.store.clone();
+        let writing = async move {
+            let pin = decided?;
+            let written = match &pin {
+                Some(pin) => store.pin_tools(vec![pin.clone()]).await,
+                None => store.unpin_tool(&name).await.map(|_| ()),
+            };
+            written.map_err(|error| store_error(&error))?;
+            Ok((name, pin))
+        };
+        Box::pin(writing.into_actor(self).map(|written, actor, _| {
+            let (name, pin) = written?;
+            let sha256 = pin.as_ref().map_or(FORBIDDEN, |pin| &pin.sha256);
+            if sha256 == FORBIDDEN {
+                tracing::info!(tool = name, "a tool is allowed no more");
+            } else {
+                tracing::info!(tool = name, sha256, "a tool was allowed");
+            }
+            match (pin, &mut actor.pins) {
+                (Some(pin), _) => actor.hold(pin),
+                (None, Some(pins)) => drop(pins.remove(&name)),
+                (None, None) => {}
+            }
+            actor.publish();
+            Ok(())
+        }))
     }
 }
 
@@ -306,7 +376,7 @@ impl Handler<Rescan> for ExtensionsActor {
 
     fn handle(&mut self, _: Rescan, _: &mut Self::Context) -> Self::Result {
         fail::fail_point!("extensions::look");
-        let (places, scanner) = (self.around.places.clone(), self.scanner.clone());
+        let (places, scanner) = (self.around.places.clone(), self.found.scanner.clone());
         let store = self.pins.is_none().then(|| self.around.store.clone());
         let looking = async move {
             let found = tokio::task::spawn_blocking(move || look(&places, scanner)).await;
@@ -319,12 +389,8 @@ impl Handler<Rescan> for ExtensionsActor {
         Box::pin(looking.into_actor(self).map(|(found, pins), actor, ctx| {
             match pins {
                 Some(Ok(pins)) if actor.pins.is_none() => {
-                    for pin in pins.iter().filter(|pin| pin.sha256 != FORBIDDEN) {
-                        let trust = &actor.around.workshop.trust;
-                        trust.allow(pin.name.clone(), pin.sha256.clone());
-                    }
-                    let by_name = pins.into_iter().map(|pin| (pin.name.clone(), pin));
-                    actor.pins = Some(by_name.collect());
+                    actor.pins = Some(BTreeMap::new());
+                    pins.into_iter().for_each(|pin| actor.hold(pin));
                 }
                 // Nothing is allowed meanwhile; it is asked again with the next look.
                 Some(Err(error)) => tracing::warn!(%error, "which tools are allowed is not known"),
@@ -338,15 +404,17 @@ impl Handler<Rescan> for ExtensionsActor {
     }
 }
 
-impl Handler<ServerChanged> for ExtensionsActor {
+impl Handler<ServerReport> for ExtensionsActor {
     type Result = ();
 
-    fn handle(&mut self, changed: ServerChanged, ctx: &mut Self::Context) {
-        let ServerChanged { life, report } = changed;
+    fn handle(&mut self, report: ServerReport, ctx: &mut Self::Context) {
         let name = report.name.clone();
-        let Some(server) = self.servers.get_mut(&name).filter(|s| s.life == life) else {
+        let Some(server) = self.servers.get_mut(&name) else {
             return;
         };
+        if server.task.life != report.life {
+            return;
+        }
         // While it is away its tools stay as they were: a run that begins now may see it back.
         let known = server.report.take().and_then(|before| before.listing);
         server.report = Some(ServerReport {
@@ -358,121 +426,21 @@ impl Handler<ServerChanged> for ExtensionsActor {
     }
 }
 
-impl Handler<Allow> for ExtensionsActor {
+impl Handler<Order> for ExtensionsActor {
     type Result = ResponseActFuture<Self, Result<(), NaviError>>;
 
-    fn handle(&mut self, allow: Allow, _: &mut Self::Context) -> Self::Result {
-        let view = self.around.view.borrow().clone();
-        let Allow { name, sha256, user } = allow;
-        let checked = match view.tools.iter().find(|tool| tool.name == name) {
-            None => Err(not_found(&name)),
-            Some(tool) if tool.state == ExtensionState::Failed => Err(NaviError::new(
-                ErrorCode::ToolChanged,
-                format!(
-                    "{name} cannot be allowed: {}",
-                    tool.problem.as_deref().unwrap_or("it cannot be read")
-                ),
-            )),
-            Some(tool) if tool.sha256.as_deref() != Some(&sha256) => Err(NaviError::new(
-                ErrorCode::ToolChanged,
-                format!(
-                    "{name} is not what was seen any more; look at it again, and name the hash that it has now"
-                ),
-            )),
-            Some(tool) => Ok(ToolPin {
-                name: name.clone(),
-                source: tool
-                    .server
-                    .as_deref()
-                    .map_or_else(|| "user".to_owned(), source_of),
-                sha256,
-                allowed_by: Some(user),
-                allowed_at: now(),
-            }),
-        };
-        let store = self.around.store.clone();
-        let writing = async move {
-            let pin = checked?;
-            let written = store.pin_tools(vec![pin.clone()]).await;
-            written.map_err(|error| store_error(&error))?;
-            Ok(pin)
-        };
-        Box::pin(writing.into_actor(self).map(|written, actor, _| {
-            let pin = written?;
-            tracing::info!(tool = pin.name, sha256 = pin.sha256, "a tool was allowed");
-            let trust = &actor.around.workshop.trust;
-            trust.allow(pin.name.clone(), pin.sha256.clone());
-            if let Some(pins) = &mut actor.pins {
-                pins.insert(pin.name.clone(), pin);
+    fn handle(&mut self, order: Order, _: &mut Self::Context) -> Self::Result {
+        match order {
+            Order::Allow { name, sha256, user } => {
+                let decided = self.allowance(&name, sha256, user);
+                self.write(name, decided.map(Some))
             }
-            actor.publish();
-            Ok(())
-        }))
-    }
-}
-
-impl Handler<Forbid> for ExtensionsActor {
-    type Result = ResponseActFuture<Self, Result<(), NaviError>>;
-
-    fn handle(&mut self, Forbid { name }: Forbid, _: &mut Self::Context) -> Self::Result {
-        let view = self.around.view.borrow().clone();
-        let tool = view.tools.iter().find(|tool| tool.name == name);
-        let is_known = tool.is_some() || self.around.workshop.trust.hash(&name).is_some();
-        let server = tool.and_then(|tool| tool.server.clone());
-        // At once, whatever the store says then.
-        self.around.workshop.trust.forbid(&name);
-        // A server that was seen must stay so: without any pin its tools would be taken anew.
-        let pin = server.map(|server| ToolPin {
-            name: name.clone(),
-            source: source_of(&server),
-            sha256: FORBIDDEN.to_owned(),
-            allowed_by: None,
-            allowed_at: now(),
-        });
-        let store = self.around.store.clone();
-        let writing = async move {
-            if !is_known {
-                return Err(not_found(&name));
+            Order::Forbid { name } => {
+                let decided = self.forbid(&name);
+                self.write(name, decided)
             }
-            let written = match &pin {
-                Some(pin) => store.pin_tools(vec![pin.clone()]).await,
-                None => store.unpin_tool(&name).await.map(|_| ()),
-            };
-            written.map_err(|error| store_error(&error))?;
-            Ok((name, pin))
-        };
-        Box::pin(writing.into_actor(self).map(|written, actor, _| {
-            let (name, pin) = written?;
-            tracing::info!(tool = name, "a tool is allowed no more");
-            if let Some(pins) = &mut actor.pins {
-                match pin {
-                    Some(pin) => pins.insert(name, pin),
-                    None => pins.remove(&name),
-                };
-            }
-            actor.publish();
-            Ok(())
-        }))
-    }
-}
-
-impl Handler<RestartServer> for ExtensionsActor {
-    type Result = Result<(), NaviError>;
-
-    fn handle(
-        &mut self,
-        RestartServer { name }: RestartServer,
-        _: &mut Self::Context,
-    ) -> Self::Result {
-        let Some(server) = self.servers.get(&name) else {
-            return Err(NaviError::new(
-                ErrorCode::NotFound,
-                format!("there is no MCP server {name:?}"),
-            ));
-        };
-        // Asked for by a person.
-        server.actor.addr().do_send(Restart);
-        Ok(())
+            Order::Restart { server } => Box::pin(ready(self.restart(&server))),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ExtensionsActor, FORBIDDEN};
+use super::{ExtensionsActor, FORBIDDEN, Server};
 use crate::protocol::extension::{
     ExtensionKind, ExtensionState, ExtensionTool, McpServer, McpServerState, SkillInfo,
 };
@@ -10,7 +10,7 @@ use crate::services::now;
 use crate::tools::Tool;
 use crate::tools::mcp::McpTool;
 use crate::tools::skills::SkillTool;
-use crate::tools::user::UserTool;
+use crate::tools::user::{ScannedTool, UserTool};
 
 /// As many tools of servers as are offered in all.
 const MAX_MCP_TOOLS: usize = 256;
@@ -27,27 +27,29 @@ pub struct ExtensionsView {
 }
 
 impl ExtensionsActor {
-    /// `pinned`: the hash that a tool is allowed under.
-    pub(super) fn view(&self, pinned: &dyn Fn(&str) -> Option<String>) -> ExtensionsView {
-        let mut tools = self.user_tools(pinned);
-        let mut problems: Vec<String> = self.scan.problem.iter().cloned().collect();
+    /// How everything stands now.
+    pub(super) fn view(&self) -> ExtensionsView {
+        let mut tools: Vec<ExtensionTool> = self
+            .found
+            .scan
+            .tools
+            .iter()
+            .map(|t| self.user_tool(t))
+            .collect();
+        let mut problems: Vec<String> = self.found.scan.problem.iter().cloned().collect();
         problems.extend(tools.iter().filter_map(|tool| {
             let problem = tool.problem.as_ref()?;
             Some(format!("tool {}: {problem}", tool.name))
         }));
-        problems.extend(self.mcp_problems.iter().cloned());
-        problems.extend(self.skills.problems.iter().cloned());
+        problems.extend_from_slice(&self.found.mcp.problems);
+        problems.extend_from_slice(&self.found.skills.problems);
         let mut servers = Vec::new();
         for (name, server) in &self.servers {
-            let report = server.report.as_ref();
-            let listing = report.and_then(|report| report.listing.as_ref());
-            let listed = listing
-                .map(|listing| listing.tools.as_ref())
-                .unwrap_or_default();
+            let listed = server.listing().map_or(&[][..], |listing| &listing.tools);
             tools.extend(listed.iter().map(|tool| ExtensionTool {
                 name: tool.name.clone(),
                 kind: ExtensionKind::Mcp,
-                state: state(&tool.sha256, pinned(&tool.name)),
+                state: self.state(&tool.name, &tool.sha256),
                 problem: None,
                 sha256: Some(tool.sha256.clone()),
                 description: tool.description.clone(),
@@ -55,88 +57,57 @@ impl ExtensionsActor {
                 folder: None,
                 server: Some(name.clone()),
             }));
-            let shown = McpServer {
-                name: name.clone(),
-                transport: server.config.transport.word().to_owned(),
-                state: report.map_or(McpServerState::Starting, |report| report.state),
-                since: report.map_or_else(now, |report| report.since),
-                failures: report.map_or(0, |report| report.failures),
-                last_error: report.and_then(|report| report.last_error.clone()),
-                problems: listing.map(|l| l.problems.clone()).unwrap_or_default(),
-                tools: listed.iter().map(|tool| tool.name.clone()).collect(),
-            };
-            if let (McpServerState::Waiting | McpServerState::Failed, Some(error)) =
-                (shown.state, &shown.last_error)
-            {
-                problems.push(format!("MCP server {name}: {error}"));
-            }
-            problems.extend(
-                shown
-                    .problems
-                    .iter()
-                    .map(|p| format!("MCP server {name}: {p}")),
-            );
+            let shown = shown(server);
+            let fell = [McpServerState::Waiting, McpServerState::Failed].contains(&shown.state);
+            let why = shown.last_error.iter().filter(|_| fell);
+            let told = why.chain(&shown.problems);
+            problems.extend(told.map(|problem| format!("MCP server {name}: {problem}")));
             servers.push(shown);
         }
+        let skills = self.found.skills.skills.iter().map(|skill| SkillInfo {
+            name: skill.name.clone(),
+            description: skill.description.clone(),
+            folder: skill.folder.display().to_string(),
+        });
         ExtensionsView {
             tools,
             servers,
-            skills: self
-                .skills
-                .skills
-                .iter()
-                .map(|skill| SkillInfo {
-                    name: skill.name.clone(),
-                    description: skill.description.clone(),
-                    folder: skill.folder.display().to_string(),
-                })
-                .collect(),
+            skills: skills.collect(),
             problems,
         }
     }
 
-    fn user_tools(&self, pinned: &dyn Fn(&str) -> Option<String>) -> Vec<ExtensionTool> {
-        let tools = self.scan.tools.iter();
-        tools
-            .map(|tool| {
-                let base = ExtensionTool {
-                    name: tool.name.clone(),
-                    kind: ExtensionKind::User,
-                    state: ExtensionState::Failed,
-                    problem: None,
-                    sha256: None,
-                    description: String::new(),
-                    effect: None,
-                    folder: Some(tool.folder.display().to_string()),
-                    server: None,
-                };
-                match &tool.found {
-                    Err(problem) => ExtensionTool {
-                        problem: Some(problem.clone()),
-                        ..base
-                    },
-                    Ok((manifest, sha256)) => ExtensionTool {
-                        state: state(sha256, pinned(&tool.name)),
-                        description: manifest.description.clone(),
-                        effect: Some(manifest.effect),
-                        // Its own are older.
-                        problem: self.around.base.has(&tool.name).then(|| {
-                            "Navi has a tool of that name already; give it another one".to_owned()
-                        }),
-                        sha256: Some(sha256.clone()),
-                        ..base
-                    },
-                }
-            })
-            .map(|tool| ExtensionTool {
-                state: if tool.problem.is_some() {
-                    ExtensionState::Failed
-                } else {
-                    tool.state
-                },
-                ..tool
-            })
-            .collect()
+    fn user_tool(&self, tool: &ScannedTool) -> ExtensionTool {
+        let read = tool.found.as_ref().ok();
+        // Its own are older.
+        let is_taken = self.around.base.has(&tool.name);
+        let taken = "Navi has a tool of that name already; give it another one";
+        let problem = tool.found.as_ref().err().map(String::as_str);
+        let problem = problem.or(is_taken.then_some(taken));
+        ExtensionTool {
+            name: tool.name.clone(),
+            kind: ExtensionKind::User,
+            state: match read {
+                Some((_, sha256)) if problem.is_none() => self.state(&tool.name, sha256),
+                _ => ExtensionState::Failed,
+            },
+            problem: problem.map(str::to_owned),
+            sha256: read.map(|(_, sha256)| sha256.clone()),
+            description: read.map_or_else(String::new, |(tool, _)| tool.description.clone()),
+            effect: read.map(|(tool, _)| tool.effect),
+            folder: Some(tool.folder.display().to_string()),
+            server: None,
+        }
+    }
+
+    /// Whether a tool may be called as it is now.
+    fn state(&self, name: &str, sha256: &str) -> ExtensionState {
+        let pin = self.pins.as_ref().and_then(|pins| pins.get(name));
+        match pin.map(|pin| pin.sha256.as_str()) {
+            None | Some(FORBIDDEN) => ExtensionState::New,
+            Some(pinned) if pinned == sha256 => ExtensionState::Allowed,
+            Some(_) => ExtensionState::Changed,
+        }
     }
 
     /// The tools of a view that may be called.
@@ -146,45 +117,58 @@ impl ExtensionsActor {
             tools.any(|tool| tool.name == name && tool.state == ExtensionState::Allowed)
         };
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        if !self.skills.skills.is_empty() {
-            tools.push(Arc::new(SkillTool::new(&self.skills.skills)));
+        let skills = &self.found.skills.skills;
+        if !skills.is_empty() {
+            tools.push(Arc::new(SkillTool::new(skills)));
         }
-        for tool in self.scan.tools.iter().filter(|tool| allowed(&tool.name)) {
+        let workshop = &self.around.workshop;
+        for tool in self
+            .found
+            .scan
+            .tools
+            .iter()
+            .filter(|tool| allowed(&tool.name))
+        {
             if let Ok((manifest, sha256)) = &tool.found {
                 tools.push(Arc::new(UserTool::new(
                     Arc::clone(manifest),
                     tool.folder.clone(),
                     sha256.clone(),
-                    self.around.workshop.clone(),
+                    workshop.clone(),
                 )));
             }
         }
-        let mut room = MAX_MCP_TOOLS;
-        for (name, server) in &self.servers {
-            let listing = server.report.as_ref().and_then(|r| r.listing.as_ref());
-            for listed in listing.iter().flat_map(|listing| listing.tools.iter()) {
-                if room == 0 || !allowed(&listed.name) {
-                    continue;
-                }
-                room -= 1;
-                tools.push(Arc::new(McpTool::new(
-                    listed.clone(),
-                    name.clone(),
-                    server.config.time_limit,
-                    server.link.clone(),
-                    self.around.workshop.trust.clone(),
-                )));
-            }
+        let listed = self.servers.values().flat_map(|server| {
+            let listing = server.listing().into_iter();
+            let tools = listing.flat_map(|listing| listing.tools.iter());
+            tools.map(move |tool| (&server.task, tool))
+        });
+        let listed = listed.filter(|(_, tool)| allowed(&tool.name));
+        for (task, tool) in listed.take(MAX_MCP_TOOLS) {
+            tools.push(Arc::new(McpTool::new(
+                tool.clone(),
+                task.config.name.clone(),
+                task.config.time_limit,
+                task.link.clone(),
+                workshop.trust.clone(),
+            )));
         }
         tools
     }
 }
 
-fn state(sha256: &str, pinned: Option<String>) -> ExtensionState {
-    match pinned {
-        None => ExtensionState::New,
-        Some(pinned) if pinned == FORBIDDEN => ExtensionState::New,
-        Some(pinned) if pinned == sha256 => ExtensionState::Allowed,
-        Some(_) => ExtensionState::Changed,
+fn shown(server: &Server) -> McpServer {
+    let (config, report) = (&server.task.config, server.report.as_ref());
+    let listing = server.listing();
+    let tools = listing.iter().flat_map(|listing| listing.tools.iter());
+    McpServer {
+        name: config.name.clone(),
+        transport: config.transport.word().to_owned(),
+        state: report.map_or(McpServerState::Starting, |report| report.state),
+        since: report.map_or_else(now, |report| report.since),
+        failures: report.map_or(0, |report| report.failures),
+        last_error: report.and_then(|report| report.last_error.clone()),
+        problems: listing.map(|l| l.problems.clone()).unwrap_or_default(),
+        tools: tools.map(|tool| tool.name.clone()).collect(),
     }
 }
