@@ -13,6 +13,7 @@ pub mod history;
 pub mod input;
 pub mod lanes;
 pub mod leaked_calls;
+pub mod loopback;
 pub mod memory;
 pub mod model_calls;
 pub mod model_choice;

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::LlmError;
 use super::frames::ByteStream;
 use super::http_error::{Refusal, retry_after, shortened};
+use crate::domain::loopback::is_loopback;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -59,21 +60,6 @@ pub(super) fn ensure_tls_provider() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Losing a race here means that another thread has just installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
-    }
-}
-
-/// Whether a URL points to this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    let Some(host) = url.host_str() else {
-        return false;
-    };
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    match host.parse::<IpAddr>() {
-        Ok(IpAddr::V4(ip)) => ip.is_loopback(),
-        Ok(IpAddr::V6(ip)) => {
-            ip.is_loopback() || ip.to_ipv4_mapped().is_some_and(|ip| ip.is_loopback())
-        }
-        Err(_) => host == "localhost" || host.ends_with(".localhost"),
     }
 }
 
@@ -250,23 +236,6 @@ fn root_cause(error: &reqwest::Error) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
     use super::*;
-
-    #[test]
-    fn loopback_is_known_in_all_its_forms() {
-        for (url, expected) in [
-            ("http://localhost:11434", true),
-            ("http://navi.localhost", true),
-            ("http://127.0.0.1:1", true),
-            ("http://127.8.8.8", true),
-            ("http://[::1]:1", true),
-            ("http://[::ffff:127.0.0.1]:1", true),
-            ("http://192.168.0.2", false),
-            ("http://localhost.example.com", false),
-            ("https://example.com", false),
-        ] {
-            assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
-        }
-    }
 
     #[test]
     fn a_network_of_ones_own_is_told_from_the_internet() {

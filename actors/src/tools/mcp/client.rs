@@ -12,8 +12,7 @@ use rmcp::model::{
     PingRequest,
 };
 use rmcp::service::{
-    ClientInitializeError, NotificationContext, Peer, RoleClient, RunningService, ServiceError,
-    serve_client,
+    NotificationContext, Peer, RoleClient, RunningService, ServiceError, serve_client,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -105,22 +104,17 @@ impl Connection {
                     serve_client(client, transport).await
                 }
             };
-            service.map_err(|error| greeting(&error, &config.transport))
+            // A program that is no server ends, or talks of other things.
+            let told = |error| told(&error, &config.transport);
+            service.map_err(|error| format!("it could not be greeted: {}", told(error)))
         };
-        let opened = tokio::time::timeout(START_LIMIT, opening)
-            .await
-            .unwrap_or_else(|_| {
-                Err(format!(
-                    "it did not answer within {} s",
-                    START_LIMIT.as_secs()
-                ))
-            });
-        let service = match opened {
-            Ok(service) => service,
-            Err(reason) => return Err(with_words(reason, program.as_ref()).await),
+        let opened = async {
+            let service = within(START_LIMIT, "answer", opening).await?;
+            let listing = listing(service.peer(), config).await?;
+            Ok((service, listing))
         };
-        match listing(service.peer(), config).await {
-            Ok(listing) => Ok((Self { service, program }, listing)),
+        match opened.await {
+            Ok((service, listing)) => Ok((Self { service, program }, listing)),
             Err(reason) => Err(with_words(reason, program.as_ref()).await),
         }
     }
@@ -162,14 +156,16 @@ pub(crate) async fn listing(
     peer: &Peer<RoleClient>,
     config: &ServerConfig,
 ) -> Result<Listing, String> {
-    tokio::time::timeout(LIST_LIMIT, list(peer, config))
-        .await
-        .unwrap_or_else(|_| {
-            Err(format!(
-                "it did not list its tools within {} s",
-                LIST_LIMIT.as_secs()
-            ))
-        })
+    within(LIST_LIMIT, "list its tools", list(peer, config)).await
+}
+
+async fn within<T>(
+    limit: Duration,
+    what: &str,
+    asked: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    let answered = tokio::time::timeout(limit, asked).await;
+    answered.unwrap_or_else(|_| Err(format!("it did not {what} within {} s", limit.as_secs())))
 }
 
 fn http(
@@ -205,10 +201,8 @@ fn http(
 pub(crate) async fn answers(peer: &Peer<RoleClient>) -> bool {
     let ping = peer.send_request(ClientRequest::PingRequest(PingRequest::default()));
     // An error that a server tells is an answer too: not every one knows this question.
-    match tokio::time::timeout(PING_LIMIT, ping).await {
-        Ok(Ok(_) | Err(ServiceError::McpError(_))) => true,
-        Ok(Err(_)) | Err(_) => false,
-    }
+    let answer = tokio::time::timeout(PING_LIMIT, ping).await;
+    matches!(answer, Ok(Ok(_) | Err(ServiceError::McpError(_))))
 }
 
 async fn list(peer: &Peer<RoleClient>, config: &ServerConfig) -> Result<Listing, String> {
@@ -243,11 +237,6 @@ async fn list(peer: &Peer<RoleClient>, config: &ServerConfig) -> Result<Listing,
     let is_cut = cursor.is_some() || tools.len() > most;
     tools.truncate(most);
     Ok(Listing::of(config, tools, is_cut))
-}
-
-fn greeting(error: &ClientInitializeError, transport: &Transport) -> String {
-    // A program that is no server ends, or talks of other things.
-    format!("it could not be greeted: {}", told(error, transport))
 }
 
 /// An error without the query of the server's address, which may be a key.

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use reqwest::Url;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::domain::loopback::is_loopback;
 use crate::tools::output::shortened;
 
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -91,17 +92,7 @@ impl Transport {
     pub fn is_here(&self) -> bool {
         match self {
             Self::Stdio { .. } => true,
-            Self::Http { url, .. } => match url.host_str() {
-                Some(host) => {
-                    let host = host.trim_matches(['[', ']']);
-                    host == "localhost"
-                        || host.ends_with(".localhost")
-                        || host
-                            .parse::<std::net::IpAddr>()
-                            .is_ok_and(|address| address.is_loopback())
-                }
-                None => true,
-            },
+            Self::Http { url, .. } => is_loopback(url),
         }
     }
 }
@@ -133,26 +124,30 @@ struct Written {
 /// Reads the file, which need not exist. Blocks.
 #[must_use]
 pub fn read(path: &Path, variable: impl Fn(&str) -> Option<String>) -> McpConfig {
-    let named = |mut config: McpConfig| {
-        for problem in &mut config.problems {
-            *problem = format!("NAVI_MCP_CONFIG {}: {problem}", path.display());
-        }
-        config
+    let mut config = match text_of(path) {
+        Ok(None) => return McpConfig::default(),
+        Ok(Some(text)) => parse(&text, variable),
+        Err(reason) => unreadable(&reason),
     };
-    let wrong = |reason: String| named(unreadable(&reason));
+    for problem in &mut config.problems {
+        *problem = format!("NAVI_MCP_CONFIG {}: {problem}", path.display());
+    }
+    config
+}
+
+/// None where there is no file.
+fn text_of(path: &Path) -> Result<Option<String>, String> {
     match std::fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return McpConfig::default(),
-        Err(error) => return wrong(error.to_string()),
-        Ok(metadata) if !metadata.is_file() => return wrong("it is no regular file".to_owned()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+        Ok(metadata) if !metadata.is_file() => return Err("it is no regular file".to_owned()),
         Ok(metadata) if metadata.len() > MAX_BYTES => {
-            return wrong(format!("it is larger than {MAX_BYTES} bytes"));
+            return Err(format!("it is larger than {MAX_BYTES} bytes"));
         }
         Ok(_) => {}
     }
-    match std::fs::read_to_string(path) {
-        Ok(text) => named(parse(&text, variable)),
-        Err(error) => wrong(error.to_string()),
-    }
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    Ok(Some(text))
 }
 
 fn unreadable(reason: &str) -> McpConfig {
@@ -167,27 +162,15 @@ fn unreadable(reason: &str) -> McpConfig {
 /// `${NAME:-default}` in values stand for variables of Navi's own environment.
 #[must_use]
 pub fn parse(text: &str, variable: impl Fn(&str) -> Option<String>) -> McpConfig {
-    let parsed: Result<Value, _> = serde_json::from_str(text);
-    let servers = match parsed {
-        Ok(mut value) => match value.get_mut("mcpServers").map(Value::take) {
-            Some(Value::Object(servers)) => servers,
-            _ => {
-                return unreadable("it must be {\"mcpServers\": {\"a-name\": {\"command\": …}}}");
-            }
-        },
+    let mut file: Value = match serde_json::from_str(text) {
+        Ok(file) => file,
         Err(error) => return unreadable(&format!("no valid JSON: {error}")),
     };
+    let Some(Value::Object(written)) = file.get_mut("mcpServers").map(Value::take) else {
+        return unreadable("it must be {\"mcpServers\": {\"a-name\": {\"command\": …}}}");
+    };
     let mut config = McpConfig::default();
-    add(servers, &variable, &mut config);
-    config
-}
-
-fn add(
-    servers: Map<String, Value>,
-    variable: &impl Fn(&str) -> Option<String>,
-    config: &mut McpConfig,
-) {
-    for (name, value) in servers {
+    for (name, value) in written {
         let shown = shortened(&name, SHOWN_BYTES);
         let known = |server: &ServerConfig| server.name == plain(&name);
         let server = if config.servers.iter().any(known) {
@@ -198,18 +181,17 @@ fn add(
         } else if config.servers.len() >= MAX_SERVERS {
             Err(format!("there are more than {MAX_SERVERS} servers"))
         } else {
-            read_server(&name, value, variable)
+            read_server(&name, value, &variable)
         };
         match server {
-            Ok(Some(server)) => config.servers.push(server),
-            Ok(None) => {}
-            Err(reason) => {
-                let problem = format!("server `{shown}` is left out: {reason}");
-                config.problems.push(problem);
-            }
+            Ok(server) => config.servers.extend(server),
+            Err(reason) => config
+                .problems
+                .push(format!("server `{shown}` is left out: {reason}")),
         }
     }
     config.servers.sort_by(|a, b| a.name.cmp(&b.name));
+    config
 }
 
 fn read_server(
@@ -227,30 +209,20 @@ fn read_server(
             "its name must have 1 to {MAX_NAME} letters, digits, - or _"
         ));
     }
-    let expand = |text: &str| expanded(text, variable);
+    let expand = |text: &String| expanded(text, variable);
+    let expand_all = |texts: BTreeMap<String, String>| {
+        let texts = texts.into_iter();
+        let texts = texts.map(|(name, text)| Ok((name, expand(&text)?)));
+        texts.collect::<Result<BTreeMap<_, _>, String>>()
+    };
     let transport = match (written.kind.as_deref(), &written.command, &written.url) {
         (Some("sse"), _, _) => {
             return Err("the transport `sse` is not spoken any more; give the server's streamable HTTP address (it often ends in /mcp) with \"type\": \"http\"".to_owned());
         }
         (None | Some("stdio"), Some(command), None) => Transport::Stdio {
             command: expand(command)?,
-            args: written
-                .args
-                .iter()
-                .map(|arg| expand(arg))
-                .collect::<Result<_, _>>()?,
-            env: written
-                .env
-                .iter()
-                .map(|(name, value)| {
-                    let text = match value {
-                        Value::String(text) => text.clone(),
-                        Value::Number(_) | Value::Bool(_) => value.to_string(),
-                        _ => return Err(format!("field `env`: {name} must be a text")),
-                    };
-                    Ok((name.clone(), expand(&text)?))
-                })
-                .collect::<Result<_, _>>()?,
+            args: written.args.iter().map(expand).collect::<Result<_, _>>()?,
+            env: expand_all(texts(written.env)?)?,
             cwd: written.cwd,
         },
         (None | Some("http" | "streamable-http" | "streamableHttp"), None, Some(url)) => {
@@ -258,11 +230,9 @@ fn read_server(
                 .ok()
                 .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
                 .ok_or("field `url`: it must be an address as in https://example.com/mcp")?;
-            let headers = written.headers.iter();
-            let headers = headers.map(|(name, value)| Ok((name.clone(), expand(value)?)));
             Transport::Http {
                 url,
-                headers: headers.collect::<Result<_, String>>()?,
+                headers: expand_all(written.headers)?,
             }
         }
         _ => {
@@ -283,18 +253,19 @@ fn read_server(
     }))
 }
 
+fn texts(env: BTreeMap<String, Value>) -> Result<BTreeMap<String, String>, String> {
+    let texts = env.into_iter().map(|(name, value)| match value {
+        Value::String(text) => Ok((name, text)),
+        Value::Number(_) | Value::Bool(_) => Ok((name, value.to_string())),
+        _ => Err(format!("field `env`: {name} must be a text")),
+    });
+    texts.collect()
+}
+
 /// A name in the signs that names of tools may have.
 pub(super) fn plain(name: &str) -> String {
-    name.trim()
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect()
+    let is_strange = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_');
+    name.trim().replace(is_strange, "_")
 }
 
 /// With variables put in. What has none of that form is left as it is.

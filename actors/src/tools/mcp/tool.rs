@@ -12,13 +12,14 @@ use tokio::sync::Notify;
 
 use super::listing::Listed;
 use super::result;
-use crate::protocol::approval::{Detail, DetailKind};
-use crate::protocol::tool::{Effect, ToolSpec};
+use crate::protocol::approval::Detail;
+use crate::protocol::tool::ToolSpec;
 use crate::tools::extension_schema;
 use crate::tools::output::{shortened, visible};
 use crate::tools::trust::Trust;
 use crate::tools::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, ToolSource,
+    arguments_shown,
 };
 
 /// The call's own limit ends it, and tells the server; that of the run comes a little later.
@@ -64,29 +65,24 @@ impl ServerHandle {
     }
 
     fn peer(&self, tool: &Listed, server: &str) -> Result<Peer<RoleClient>, ToolError> {
+        let name = &tool.name;
         let link = self.link.read().unwrap_or_else(PoisonError::into_inner);
-        match &*link {
+        let problem = match &*link {
             Link::Up { peer, tools } => {
-                let mut tools = tools.iter();
-                match tools.find(|now| now.own_name == tool.own_name) {
-                    Some(now) if now.sha256 == tool.sha256 => Ok(peer.clone()),
-                    Some(_) => Err(ToolError(format!(
-                        "the MCP server {server} describes {} in another way than when this run began; it was not called",
-                        tool.name
-                    ))),
-                    None => Err(ToolError(format!(
-                        "the MCP server {server} has no {} any more; do this in another way",
-                        tool.name
-                    ))),
+                match tools.iter().find(|now| now.own_name == tool.own_name) {
+                    Some(now) if now.sha256 == tool.sha256 => return Ok(peer.clone()),
+                    Some(_) => format!(
+                        "describes {name} in another way than when this run began; it was not called"
+                    ),
+                    None => format!("has no {name} any more; do this in another way"),
                 }
             }
-            Link::Starting => Err(ToolError(format!(
-                "the MCP server {server} is just starting; try again in a moment"
-            ))),
-            Link::Down { why } => Err(ToolError(format!(
-                "the MCP server {server} is not running ({why}); do this in another way, or tell the user"
-            ))),
-        }
+            Link::Starting => "is just starting; try again in a moment".to_owned(),
+            Link::Down { why } => {
+                format!("is not running ({why}); do this in another way, or tell the user")
+            }
+        };
+        Err(ToolError(format!("the MCP server {server} {problem}")))
     }
 }
 
@@ -165,27 +161,12 @@ impl Tool for McpTool {
         self.validator.as_ref()
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        self.spec.effect
-    }
-
     async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
         self.refuse_untrusted()?;
         let tool = visible(&shortened(&self.listed.own_name, SHOWN_BYTES));
         Ok(Proposal {
             summary: format!("call {tool} of the MCP server {}", self.server),
-            details: vec![
-                Detail {
-                    label: "server".to_owned(),
-                    kind: DetailKind::Text,
-                    text: self.server.clone(),
-                },
-                Detail {
-                    label: "arguments".to_owned(),
-                    kind: DetailKind::Code,
-                    text: serde_json::to_string_pretty(args).unwrap_or_default(),
-                },
-            ],
+            details: vec![Detail::text("server", &self.server), arguments_shown(args)],
             // The key holds the hash: "always" covers the tool as it is described now.
             rule: Some(RuleSubject {
                 key: self.listed.sha256.clone(),
@@ -211,27 +192,28 @@ impl Tool for McpTool {
         // Dropping the call, as a stop or the limit does, tells the server to leave it.
         let answer = tokio::time::timeout(self.time_limit, peer.call_tool_once(params)).await;
         let name = &self.spec.name;
-        let answer = match answer {
-            Ok(Ok(CallToolResponse::Complete(answer))) => answer,
-            Ok(Ok(_)) => {
-                return Err(ToolError(format!(
-                    "{name} wants to ask something first, which cannot be done here; call it with everything that it needs"
-                )));
+        let problem = match answer {
+            Ok(Ok(CallToolResponse::Complete(answer))) => {
+                let reading = tokio::task::spawn_blocking(move || result::read(answer, &context));
+                match reading.await {
+                    Ok(Ok(output)) => return Ok(output),
+                    Ok(Err(error)) => format!("failed: {error}"),
+                    Err(_) => "failed: the answer could not be read".to_owned(),
+                }
             }
-            Ok(Err(error)) => return Err(ToolError(format!("{name} failed: {}", told(&error)))),
+            Ok(Ok(_)) => {
+                "wants to ask something first, which cannot be done here; call it with everything that it needs".to_owned()
+            }
+            Ok(Err(error)) => format!("failed: {}", told(&error)),
             Err(_) => {
                 self.link.doubt.notify_one();
-                return Err(ToolError(format!(
-                    "{name} did not answer within {} s and was told to stop; it may have taken effect in part",
+                format!(
+                    "did not answer within {} s and was told to stop; it may have taken effect in part",
                     self.time_limit.as_secs()
-                )));
+                )
             }
         };
-        let reading = tokio::task::spawn_blocking(move || result::read(answer, &context));
-        reading
-            .await
-            .unwrap_or_else(|_| Err(ToolError("the answer could not be read".to_owned())))
-            .map_err(|error| ToolError(format!("{name} failed: {error}")))
+        Err(ToolError(format!("{name} {problem}")))
     }
 }
 
