@@ -31,6 +31,7 @@ pub mod workspace;
 
 mod actions;
 mod arguments;
+mod extension_folders;
 mod extension_schema;
 mod schema;
 mod spill;

@@ -1,5 +1,6 @@
 //! What stands in the folder of skills, and what is wrong with it.
 
+use std::fs::DirEntry;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -7,12 +8,12 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use serde::Deserialize;
 
+use crate::tools::extension_folders::folders;
 use crate::tools::output::{shortened, visible};
 
 /// The file that makes a folder a skill.
 pub(super) const FILE: &str = "SKILL.md";
 
-const MAX_SKILLS: usize = 64;
 const MAX_BYTES: u64 = 256 * 1024;
 const MAX_NAME: usize = 64;
 const MAX_DESCRIPTION: usize = 1024;
@@ -46,23 +47,13 @@ struct FrontMatter {
 #[must_use]
 pub fn scan(dir: &Path) -> SkillScan {
     let mut found = SkillScan::default();
-    let mut folders = match folders(dir) {
-        Ok(folders) => folders,
-        Err(error) => {
-            let problem = format!("NAVI_SKILLS_DIR {}: {error}", dir.display());
-            found.problems.push(problem);
-            return found;
-        }
+    let is_folder = |entry: &DirEntry| Ok(entry.path().is_dir());
+    let (names, too_many) = match folders("NAVI_SKILLS_DIR", dir, is_folder) {
+        Ok(found) => found,
+        Err(problem) => (Vec::new(), Some(problem)),
     };
-    if folders.len() > MAX_SKILLS {
-        found.problems.push(format!(
-            "NAVI_SKILLS_DIR {}: it holds {} folders; those after the first {MAX_SKILLS} are left out",
-            dir.display(),
-            folders.len()
-        ));
-        folders.truncate(MAX_SKILLS);
-    }
-    for name in folders {
+    found.problems.extend(too_many);
+    for name in names {
         match read(dir, &name) {
             Ok(skill) => found.skills.push(skill),
             Err(reason) => found.problems.push(format!(
@@ -133,57 +124,29 @@ pub(super) fn split(text: &str) -> Result<(&str, &str), String> {
 
 /// A text inside of a folder, and nowhere else: links lead no further than it. Blocks.
 pub(super) fn text_of(folder: &Path, file: &str, limit: u64) -> Result<String, String> {
+    let shown = shortened(file, SHOWN_BYTES);
     let failed = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => format!("there is no {}", shortened(file, SHOWN_BYTES)),
-        ErrorKind::InvalidData => format!("{} is no text", shortened(file, SHOWN_BYTES)),
-        _ => format!("{}: {error}", shortened(file, SHOWN_BYTES)),
+        ErrorKind::NotFound => format!("there is no {shown}"),
+        ErrorKind::InvalidData => format!("{shown} is no text"),
+        _ => format!("{shown}: {error}"),
     };
     let dir = Dir::open_ambient_dir(folder, ambient_authority()).map_err(failed)?;
     // Opening a pipe would wait for a writer.
     if !dir.metadata(file).map_err(failed)?.is_file() {
-        return Err(format!(
-            "{} is no regular file",
-            shortened(file, SHOWN_BYTES)
-        ));
+        return Err(format!("{shown} is no regular file"));
     }
     let mut text = String::new();
     dir.open(file)
         .and_then(|opened| opened.take(limit + 1).read_to_string(&mut text))
         .map_err(failed)?;
     if text.len() as u64 > limit {
-        return Err(format!(
-            "{} is larger than {limit} bytes",
-            shortened(file, SHOWN_BYTES)
-        ));
+        return Err(format!("{shown} is larger than {limit} bytes"));
     }
     Ok(text)
 }
 
 fn is_name(name: &str) -> bool {
-    !name.is_empty()
-        && name.len() <= MAX_NAME
-        && !name.starts_with('-')
-        && !name.ends_with('-')
-        && !name.contains("--")
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-}
-
-/// The names of the folders, in order. Hidden ones are somebody else's.
-fn folders(dir: &Path) -> std::io::Result<Vec<String>> {
-    let entries = match std::fs::read_dir(dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') && entry.path().is_dir() {
-            names.push(name);
-        }
-    }
-    names.sort();
-    Ok(names)
+    let is_plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(is_plain);
+    name.len() <= MAX_NAME && name.split('-').all(is_word)
 }

@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use ignore::WalkBuilder;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -30,7 +29,7 @@ const DESCRIPTION_BYTES: usize = 400;
 
 const MAX_FILE: u64 = 256 * 1024;
 const MAX_LISTED: usize = 100;
-const MAX_DEPTH: usize = 4;
+const MAX_DEPTH: usize = 5;
 const SHOWN_BYTES: usize = 80;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -106,10 +105,6 @@ impl Tool for SkillTool {
         Some(&self.prompt)
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Read
-    }
-
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let Arguments { name, file } = read(args)?;
         let Some(folder) = self.folders.get(&name).cloned() else {
@@ -154,34 +149,23 @@ fn load(folder: &Path, file: Option<&str>) -> Result<String, String> {
     Ok(text)
 }
 
-/// The other files of the folder, in order, as far as there is room to tell them.
+/// The other files of the folder, in order, as far as there is room to tell them. Links and
+/// hidden files are passed over.
 fn files(folder: &Path) -> Vec<String> {
-    let mut files = Vec::new();
-    if let Ok(dir) = Dir::open_ambient_dir(folder, ambient_authority()) {
-        add(&dir, "", 0, &mut files);
-    }
+    let entries = WalkBuilder::new(folder)
+        .standard_filters(false)
+        .hidden(true)
+        .max_depth(Some(MAX_DEPTH))
+        .sort_by_file_name(Ord::cmp)
+        .build()
+        .flatten();
+    let files = entries.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let paths = files.filter_map(|file| {
+        let path = file.path().strip_prefix(folder).ok()?;
+        Some(path.to_string_lossy().into_owned())
+    });
+    let paths = paths.filter(|path| path != FILE).take(MAX_LISTED);
+    let mut files: Vec<String> = paths.collect();
     files.sort();
     files
-}
-
-fn add(dir: &Dir, prefix: &str, depth: usize, files: &mut Vec<String>) {
-    let Ok(entries) = dir.entries() else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let Ok(kind) = entry.file_type() else {
-            continue;
-        };
-        if files.len() >= MAX_LISTED || name.starts_with('.') {
-            continue;
-        }
-        let path = format!("{prefix}{name}");
-        if kind.is_file() && path != FILE {
-            files.push(path);
-        } else if kind.is_dir()
-            && depth < MAX_DEPTH
-            && let Ok(inner) = entry.open_dir()
-        {
-            add(&inner, &format!("{path}/"), depth + 1, files);
-        }
-    }
 }

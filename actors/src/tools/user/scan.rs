@@ -1,15 +1,15 @@
 //! What stands in `TOOLS_DIR`, read again whenever something may have changed.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::folder::{self, Listing};
 use super::manifest::{FILES, Manifest};
+use crate::tools::extension_folders::folders;
 use crate::tools::output::shortened;
 
-const MAX_TOOLS: usize = 64;
 const MAX_MANIFEST: usize = 64 * 1024;
 const SHOWN_BYTES: usize = 60;
 
@@ -51,26 +51,20 @@ impl Scanner {
 
     /// Reads everything as it is now. Blocks.
     pub fn scan(&mut self) -> Scan {
-        let shown = self.dir.display();
-        let names = match folders(&self.dir) {
-            Ok(names) => names,
-            Err(error) => {
+        // A link is told for what it is; files beside the folders are nobody's business.
+        let is_folder = |entry: &DirEntry| Ok(!entry.file_type()?.is_file());
+        let (names, problem) = match folders("TOOLS_DIR", &self.dir, is_folder) {
+            Ok(found) => found,
+            Err(problem) => {
                 return Scan {
                     tools: self.before.values().cloned().collect(),
-                    problem: Some(format!(
-                        "TOOLS_DIR {shown}: {error}; what was read from it before stays"
-                    )),
+                    problem: Some(format!("{problem}; what was read from it before stays")),
                 };
             }
         };
-        let problem = (names.len() > MAX_TOOLS).then(|| {
-            format!(
-                "TOOLS_DIR {shown}: it holds {} folders; those after the first {MAX_TOOLS} are left out",
-                names.len()
-            )
-        });
         let mut before = std::mem::take(&mut self.before);
-        for name in names.into_iter().take(MAX_TOOLS) {
+        for name in names {
+            let name = shortened(&name, SHOWN_BYTES);
             let tool = self.look(&name, before.remove(&name));
             self.before.insert(name, tool);
         }
@@ -126,23 +120,4 @@ fn read(folder: &Path, name: &str, listing: &Listing) -> Result<(Arc<Manifest>, 
         }
         Some(_) => Ok((Arc::new(manifest), content.sha256)),
     }
-}
-
-/// The names of the folders, in order. Hidden ones are somebody else's.
-fn folders(dir: &Path) -> std::io::Result<Vec<String>> {
-    let entries = match std::fs::read_dir(dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        // A link is told for what it is; files beside the folders are nobody's business.
-        if !name.starts_with('.') && !entry.file_type()?.is_file() {
-            names.push(shortened(&name, SHOWN_BYTES));
-        }
-    }
-    names.sort();
-    Ok(names)
 }
