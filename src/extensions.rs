@@ -2,26 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use navi_actors::engine::Engine;
 use navi_actors::extensions::ExtensionPlaces;
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
-use crate::watches::Watches;
-
-/// After a change files must be left alone for so long: editors write in several steps.
-const QUIET: Duration = Duration::from_millis(200);
-
-/// But no longer than this.
-const LONGEST: Duration = Duration::from_secs(2);
-
-/// And without any word of a change: some file systems tell none.
-const RESCAN: Duration = Duration::from_secs(30);
+use crate::watches::{PACE, Watches};
 
 /// As many folders as are watched; what changes in others is seen with the next rescan.
 const MAX_WATCHED: usize = 256;
@@ -60,14 +49,7 @@ async fn follow(engine: Engine, places: ExtensionPlaces) {
             );
         }
         told = now;
-        if timeout(RESCAN, changed.notified()).await.is_ok() {
-            let last = Instant::now() + LONGEST;
-            while Instant::now() < last
-                && timeout_at(last.min(Instant::now() + QUIET), changed.notified())
-                    .await
-                    .is_ok()
-            {}
-        }
+        PACE.wait(&changed).await;
     }
 }
 

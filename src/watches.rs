@@ -4,14 +4,47 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::warn;
 
 /// Folders may appear and go while they are being armed; then it is tried again.
 const TRIES: u32 = 3;
+
+/// When files are read again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// After a change they must be left alone for so long: editors write in several steps.
+    pub(crate) quiet: Duration,
+    /// But no longer than this.
+    pub(crate) longest: Duration,
+    /// And without any word of a change: some file systems tell none, nor do links.
+    pub(crate) rescan: Duration,
+}
+
+pub(crate) const PACE: Pace = Pace {
+    quiet: Duration::from_millis(200),
+    longest: Duration::from_secs(2),
+    rescan: Duration::from_secs(30),
+};
+
+impl Pace {
+    /// Waits until files are to be read again.
+    pub(crate) async fn wait(&self, changed: &Notify) {
+        if timeout(self.rescan, changed.notified()).await.is_ok() {
+            let last = Instant::now() + self.longest;
+            while Instant::now() < last
+                && timeout_at(last.min(Instant::now() + self.quiet), changed.notified())
+                    .await
+                    .is_ok()
+            {}
+        }
+    }
+}
 
 /// A folder as it stood when its watch was set: another one may come to its path.
 #[derive(Debug, PartialEq)]

@@ -8,33 +8,16 @@ use std::time::Duration;
 
 use navi_actors::profiles::ProfileSet;
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
 use super::ProfileFiles;
-use crate::watches::Watches;
+use crate::watches::{PACE, Pace, Watches};
 
 /// How long files are looked at before a word about their silence.
 const READ_LIMIT: Duration = Duration::from_secs(10);
-
-/// When files are read again.
-#[derive(Clone, Copy, Debug)]
-struct Pace {
-    /// After a change they must be left alone for so long: editors write in several steps.
-    quiet: Duration,
-    /// But no longer than this.
-    longest: Duration,
-    /// And without any word of a change: some file systems tell none, nor do links.
-    rescan: Duration,
-}
-
-const PACE: Pace = Pace {
-    quiet: Duration::from_millis(200),
-    longest: Duration::from_secs(2),
-    rescan: Duration::from_secs(30),
-};
 
 /// Tells `put_in_force` of each change, from `in_force` on, until `closing` or until the
 /// handle is dropped.
@@ -81,14 +64,7 @@ async fn follow(
             in_force = now.clone();
             put_in_force(now);
         }
-        if timeout(pace.rescan, changed.notified()).await.is_ok() {
-            let last = Instant::now() + pace.longest;
-            while Instant::now() < last
-                && timeout_at(last.min(Instant::now() + pace.quiet), changed.notified())
-                    .await
-                    .is_ok()
-            {}
-        }
+        pace.wait(&changed).await;
     }
 }
 
