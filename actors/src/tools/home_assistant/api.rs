@@ -12,7 +12,7 @@ use crate::tools::ToolError;
 use crate::tools::net::body;
 use crate::tools::net::grants::Grants;
 use crate::tools::net::guard::Guard;
-use crate::tools::net::send::with_json;
+use crate::tools::net::send::post_json;
 use crate::tools::output::shortened;
 
 const LIMIT: Duration = Duration::from_secs(25);
@@ -95,7 +95,7 @@ impl Api {
         };
         let mut request = match body {
             None => Request::new(Method::GET, url),
-            Some(body) => with_json(Request::new(Method::POST, url), body),
+            Some(body) => post_json(url, body),
         };
         let bearer = self.config.token.header("Bearer ");
         request.headers_mut().insert(AUTHORIZATION, bearer);

@@ -113,7 +113,7 @@ impl Connection {
             let listing = listing(service.peer(), config).await?;
             Ok((service, listing))
         };
-        match opened.await {
+        match Box::pin(opened).await {
             Ok((service, listing)) => Ok((Self { service, program }, listing)),
             Err(reason) => Err(with_words(reason, program.as_ref()).await),
         }
@@ -157,6 +157,40 @@ pub(crate) async fn listing(
     config: &ServerConfig,
 ) -> Result<Listing, String> {
     within(LIST_LIMIT, "list its tools", list(peer, config)).await
+}
+
+async fn list(peer: &Peer<RoleClient>, config: &ServerConfig) -> Result<Listing, String> {
+    if let Some(info) = peer.peer_info()
+        && info.capabilities.tools.is_none()
+    {
+        return Ok(Listing {
+            problems: vec!["it offers no tools".to_owned()],
+            ..Listing::default()
+        });
+    }
+    let mut tools = Vec::new();
+    let mut cursor = None;
+    // With a list of wanted ones more is looked through than is taken in.
+    let most = if config.tools.is_some() {
+        MAX_TOOLS * 20
+    } else {
+        MAX_TOOLS + 1
+    };
+    for _ in 0..MAX_PAGES {
+        let asked = PaginatedRequestParams::default().with_cursor(cursor.take());
+        let page = peer
+            .list_tools(Some(asked))
+            .await
+            .map_err(|error| told(&error, &config.transport))?;
+        tools.extend(page.tools);
+        cursor = page.next_cursor;
+        if cursor.is_none() || tools.len() >= most {
+            break;
+        }
+    }
+    let is_cut = cursor.is_some() || tools.len() > most;
+    tools.truncate(most);
+    Ok(Listing::of(config, tools, is_cut))
 }
 
 async fn within<T>(
@@ -203,40 +237,6 @@ pub(crate) async fn answers(peer: &Peer<RoleClient>) -> bool {
     // An error that a server tells is an answer too: not every one knows this question.
     let answer = tokio::time::timeout(PING_LIMIT, ping).await;
     matches!(answer, Ok(Ok(_) | Err(ServiceError::McpError(_))))
-}
-
-async fn list(peer: &Peer<RoleClient>, config: &ServerConfig) -> Result<Listing, String> {
-    if let Some(info) = peer.peer_info()
-        && info.capabilities.tools.is_none()
-    {
-        return Ok(Listing {
-            problems: vec!["it offers no tools".to_owned()],
-            ..Listing::default()
-        });
-    }
-    let mut tools = Vec::new();
-    let mut cursor = None;
-    // With a list of wanted ones more is looked through than is taken in.
-    let most = if config.tools.is_some() {
-        MAX_TOOLS * 20
-    } else {
-        MAX_TOOLS + 1
-    };
-    for _ in 0..MAX_PAGES {
-        let asked = PaginatedRequestParams::default().with_cursor(cursor.take());
-        let page = peer
-            .list_tools(Some(asked))
-            .await
-            .map_err(|error| told(&error, &config.transport))?;
-        tools.extend(page.tools);
-        cursor = page.next_cursor;
-        if cursor.is_none() || tools.len() >= most {
-            break;
-        }
-    }
-    let is_cut = cursor.is_some() || tools.len() > most;
-    tools.truncate(most);
-    Ok(Listing::of(config, tools, is_cut))
 }
 
 /// An error without the query of the server's address, which may be a key.

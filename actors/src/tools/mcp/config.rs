@@ -34,8 +34,8 @@ pub struct McpConfig {
     pub unreadable: bool,
 }
 
-/// One server. Its `Debug` shows no value of a variable or a header.
-#[derive(Clone, PartialEq)]
+/// One server.
+#[derive(Clone, Debug, PartialEq)]
 pub struct ServerConfig {
     pub name: String,
     pub transport: Transport,
@@ -45,7 +45,7 @@ pub struct ServerConfig {
     pub time_limit: Duration,
 }
 
-/// How it is reached.
+/// How it is reached. Its `Debug` shows no value of a variable or a header.
 #[derive(Clone, PartialEq)]
 pub enum Transport {
     /// A program of this machine, over its standard input and output.
@@ -60,15 +60,6 @@ pub enum Transport {
         url: Url,
         headers: BTreeMap<String, String>,
     },
-}
-
-impl std::fmt::Debug for ServerConfig {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ServerConfig")
-            .field("name", &self.name)
-            .field("transport", &self.transport)
-            .finish_non_exhaustive()
-    }
 }
 
 impl std::fmt::Debug for Transport {

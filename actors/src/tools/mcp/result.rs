@@ -1,12 +1,10 @@
 //! A server's answer as a result for the model.
 
-use std::fmt::Write as _;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
-use crate::tools::output::{counted, human_size, shortened};
+use crate::tools::output::{human_size, shortened};
 use crate::tools::spill::bounded;
 use crate::tools::{ToolContext, ToolError, ToolImage, ToolOutput, ToolResult};
 
@@ -60,12 +58,7 @@ fn add(block: ContentBlock, text: &mut String, images: &mut Vec<ToolImage>) {
             ResourceContents::BlobResourceContents {
                 mime_type, blob, ..
             } => {
-                let kind = mime_type.unwrap_or_default();
-                if kind.starts_with("image/") {
-                    add_image(&blob, &kind, text, images);
-                } else {
-                    note(text, &kind, blob.len());
-                }
+                add_image(&blob, &mime_type.unwrap_or_default(), text, images);
             }
             _ => line(text, "[a resource of a kind that is not known here]"),
         },
@@ -78,6 +71,7 @@ fn add(block: ContentBlock, text: &mut String, images: &mut Vec<ToolImage>) {
     }
 }
 
+/// Takes in an image; what is none, or too much, is noted.
 fn add_image(data: &str, kind: &str, text: &mut String, images: &mut Vec<ToolImage>) {
     let fits = data.len() <= MAX_IMAGE_BYTES / 3 * 4 + 4 && kind.starts_with("image/");
     if images.len() < MAX_IMAGES
@@ -88,7 +82,7 @@ fn add_image(data: &str, kind: &str, text: &mut String, images: &mut Vec<ToolIma
             media_type: kind.to_owned(),
             bytes,
         });
-        line(text, &format!("[{} here]", counted(1, "image")));
+        line(text, "[1 image here]");
     } else {
         note(text, kind, data.len());
     }
@@ -108,6 +102,5 @@ fn line(text: &mut String, more: &str) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    // Writing to a string cannot fail.
-    let _ = write!(text, "{more}");
+    text.push_str(more);
 }

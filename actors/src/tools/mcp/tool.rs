@@ -1,6 +1,6 @@
 //! [`McpTool`]: a server's tool as the model calls it.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,7 +8,7 @@ use jsonschema::Validator;
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
 use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::listing::Listed;
 use super::result;
@@ -30,8 +30,7 @@ const SHOWN_BYTES: usize = 500;
 /// The way to a server, for as long as it is there. Cheap to clone; all clones are one.
 #[derive(Clone, Debug, Default)]
 pub struct ServerHandle {
-    // Held for a moment at a time, never across an await.
-    link: Arc<RwLock<Link>>,
+    link: watch::Sender<Link>,
     /// Told when a call was not answered in time.
     pub(crate) doubt: Arc<Notify>,
 }
@@ -52,22 +51,17 @@ enum Link {
 impl ServerHandle {
     /// The server answers, and these are its tools.
     pub(crate) fn up(&self, peer: Peer<RoleClient>, tools: Arc<[Listed]>) {
-        self.set(Link::Up { peer, tools });
+        self.link.send_replace(Link::Up { peer, tools });
     }
 
     /// It does not.
     pub(crate) fn down(&self, why: String) {
-        self.set(Link::Down { why });
-    }
-
-    fn set(&self, link: Link) {
-        *self.link.write().unwrap_or_else(PoisonError::into_inner) = link;
+        self.link.send_replace(Link::Down { why });
     }
 
     fn peer(&self, tool: &Listed, server: &str) -> Result<Peer<RoleClient>, ToolError> {
         let name = &tool.name;
-        let link = self.link.read().unwrap_or_else(PoisonError::into_inner);
-        let problem = match &*link {
+        let problem = match &*self.link.borrow() {
             Link::Up { peer, tools } => {
                 match tools.iter().find(|now| now.own_name == tool.own_name) {
                     Some(now) if now.sha256 == tool.sha256 => return Ok(peer.clone()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Request, Response};
+use reqwest::{Client, Method, Request, Response, Url};
 use serde_json::Value;
 
 use super::body::ACCEPTED;
@@ -41,9 +41,10 @@ impl Resolve for Pinned {
     }
 }
 
-/// The request with this as its body.
+/// A POST with this as its body.
 #[must_use]
-pub fn with_json(mut request: Request, body: &Value) -> Request {
+pub fn post_json(url: Url, body: &Value) -> Request {
+    let mut request = Request::new(Method::POST, url);
     let json = HeaderValue::from_static("application/json");
     request.headers_mut().insert(CONTENT_TYPE, json);
     *request.body_mut() = Some(body.to_string().into());

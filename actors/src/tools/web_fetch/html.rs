@@ -1,6 +1,7 @@
 //! HTML as Markdown: the article where there is one, else the whole page. Without scripts, forms
 //! and what is hidden from a reader's eye; without images but for what they show, in words.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use dom_query::{Document, NodeRef};
@@ -96,29 +97,13 @@ fn open_depth(document: &Document) -> usize {
 /// How deep the document goes at its deepest. A walk without recursion.
 fn deepest(document: &Document) -> usize {
     let root = document.root();
-    let (mut node, mut depth, mut most) = (root, 0_usize, 0);
-    loop {
-        if let Some(child) = node.first_child() {
-            node = child;
-            depth += 1;
-            most = most.max(depth);
-            continue;
-        }
-        loop {
-            if depth == 0 {
-                return most;
-            }
-            if let Some(next) = node.next_sibling() {
-                node = next;
-                break;
-            }
-            let Some(parent) = node.parent() else {
-                return most;
-            };
-            node = parent;
-            depth -= 1;
-        }
+    let mut depths = HashMap::from([(root.id, 0_usize)]);
+    for node in root.descendants_it() {
+        let above = node.parent().and_then(|parent| depths.get(&parent.id));
+        let depth = above.map_or(0, |depth| depth + 1);
+        depths.insert(node.id, depth);
     }
+    depths.into_values().max().unwrap_or_default()
 }
 
 /// Takes out what is not read, puts words in the place of images, and makes links whole.

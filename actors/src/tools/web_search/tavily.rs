@@ -1,13 +1,12 @@
 //! Tavily's API: <https://docs.tavily.com/documentation/api-reference/endpoint/search>.
 
 use reqwest::header::AUTHORIZATION;
-use reqwest::{Method, Request};
 use serde_json::json;
 
 use super::engine::{Found, SearchEngine};
 use crate::tools::ToolError;
 use crate::tools::net::key::ApiKey;
-use crate::tools::net::send::with_json;
+use crate::tools::net::send::post_json;
 
 pub(super) async fn search(
     engine: &SearchEngine,
@@ -20,8 +19,7 @@ pub(super) async fn search(
         "max_results": most,
         "search_depth": "basic",
     });
-    let request = Request::new(Method::POST, engine.base.clone());
-    let mut request = with_json(request, &question);
+    let mut request = post_json(engine.base.clone(), &question);
     let bearer = key.header("Bearer ");
     request.headers_mut().insert(AUTHORIZATION, bearer);
     let answer = engine.ask_json(request).await?;
