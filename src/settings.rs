@@ -28,9 +28,9 @@ use navi_actors::files::FileLimits;
 use navi_actors::protocol::status::Fence;
 use navi_actors::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits};
 use navi_actors::store::LogLimits;
-use navi_actors::tools::filesystem::FileAccess;
 use navi_actors::tools::ssh::SshConfig;
 use navi_actors::tools::terminal::TerminalConfig;
+use navi_actors::tools::workspace::FileAccess;
 use tracing::Level;
 
 use self::layers::{Environment, Layer};

@@ -42,7 +42,7 @@ use crate::session::SessionActor;
 use crate::session::messages::{Ask, Attach, Attached};
 use crate::session::replies::NoReply;
 use crate::store::{Store, StoreError};
-use crate::tools::filesystem::FileAccess;
+use crate::tools::workspace::FileAccess;
 use crate::watchdog::{Asked, Watchdog};
 
 /// What runs have of the time of a shutdown, to reach a safe point.

@@ -3,8 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use navi_actors::tools::filesystem::{Allowed, FileAccess};
-use navi_actors::tools::workspace::WorkspaceLimits;
+use navi_actors::tools::workspace::{Allowed, FileAccess, WorkspaceLimits};
 
 use super::read::{self, Reader};
 use super::{keys, platform_data_dir, ssh};

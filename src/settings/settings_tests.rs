@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use navi_actors::store::LogLimits;
-use navi_actors::tools::filesystem::Allowed;
+use navi_actors::tools::workspace::Allowed;
 
 use super::*;
 

@@ -8,7 +8,8 @@ use crate::domain::session::command::Command;
 use crate::protocol::change::Change;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{ChangeId, SessionId, UserId};
-use crate::tools::filesystem::{self, ChangeError, FileAccess};
+use crate::tools::filesystem::{self, ChangeError};
+use crate::tools::workspace::FileAccess;
 
 /// The `code` of the notice that tells the tabs that a change was taken back.
 const UNDONE: &str = "change_undone";

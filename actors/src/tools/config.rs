@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::filesystem::FileAccess;
 use super::home_assistant::HomeAssistantConfig;
 use super::net::grants::Grants;
 use super::ssh::SshConfig;
 use super::terminal::TerminalConfig;
 use super::web_search::SearchEngine;
+use super::workspace::FileAccess;
 
 /// See the module. The default is what an empty configuration comes to.
 #[derive(Clone, Debug, Default)]

@@ -94,19 +94,15 @@ impl Tool for ScratchpadTool {
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: ScratchpadArgs = read(args)?;
         let section = args.section.filter(|section| !section.is_empty());
-        let command = match (args.action, &section, args.text) {
+        let command = match (args.action, section.clone(), args.text) {
             (Action::Read, ..) => ScratchpadCommand::Read,
-            (Action::Write, Some(section), Some(text)) => ScratchpadCommand::Write {
-                section: section.clone(),
-                text,
-            },
-            (Action::Append, Some(section), Some(text)) => ScratchpadCommand::Append {
-                section: section.clone(),
-                text,
-            },
-            (Action::Clear, Some(section), _) => ScratchpadCommand::Clear {
-                section: section.clone(),
-            },
+            (Action::Write, Some(section), Some(text)) => {
+                ScratchpadCommand::Write { section, text }
+            }
+            (Action::Append, Some(section), Some(text)) => {
+                ScratchpadCommand::Append { section, text }
+            }
+            (Action::Clear, Some(section), _) => ScratchpadCommand::Clear { section },
             (Action::Write | Action::Append, ..) => {
                 return Err(ToolError(
                     "write and append need `section` and `text`, for example {\"action\":\"append\",\"section\":\"…\",\"text\":\"…\"}"

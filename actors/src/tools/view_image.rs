@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::arguments::read;
-use super::filesystem;
 use super::output::{human_size, shortened};
 use super::schema::spec_of;
+use super::workspace::{open_in_workspace, read_whole};
 use super::{Provenance, Tool, ToolContext, ToolError, ToolImage, ToolOutput, ToolResult};
 use crate::documents;
 use crate::protocol::tool::{Effect, ToolSpec};
@@ -98,8 +98,8 @@ impl Tool for ViewImage {
 
 /// A regular file of the workspace, whole. Nothing leads out of it, and nothing is waited for.
 fn bytes_of(workspace: &Path, path: &str) -> Result<Vec<u8>, ToolError> {
-    let file = filesystem::open_in_workspace(workspace, path.trim())?;
-    filesystem::read_whole(file, &shortened(path, SHOWN_BYTES), MAX_BYTES)
+    let file = open_in_workspace(workspace, path.trim())?;
+    read_whole(file, shortened(path, SHOWN_BYTES), MAX_BYTES)
 }
 
 #[cfg(test)]

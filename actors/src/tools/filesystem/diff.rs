@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use similar::TextDiff;
 
-use super::text::{Encoding, SNIFFED_BYTES};
+use super::text::{Encoding, is_binary};
 use crate::tools::output::{cut_middle, human_size};
 
 /// As many bytes of a difference as the model is shown.
@@ -53,8 +53,7 @@ fn unified(before: &str, after: &str) -> String {
 /// The text of a file; none where it is binary.
 pub(super) fn text_of(bytes: &[u8]) -> Option<String> {
     let encoding = Encoding::of(bytes);
-    let start = &bytes[..bytes.len().min(SNIFFED_BYTES)];
-    if !encoding.is_utf16() && start.contains(&0) {
+    if is_binary(encoding, bytes) {
         return None;
     }
     encoding

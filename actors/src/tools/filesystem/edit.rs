@@ -1,14 +1,14 @@
 //! `edit`: an exact piece of a file for another one.
 
 use super::FileResult;
-use super::changes::{ChangeLog, Origin};
+use super::changes::{ChangeLog, Origin, Rewrite};
 use super::diff::difference;
-use super::place::Spot;
 use super::text::whole_text;
 use super::write::{Before, check, look};
 use crate::protocol::change::ChangeAction;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, cut_middle, human_size};
+use crate::tools::workspace::{InnerPath, Spot};
 
 /// As many bytes of the closest place as an error shows.
 const MAX_SHOWN_BYTES: usize = 4 * 1024;
@@ -32,29 +32,36 @@ pub(super) struct Edit {
 /// An edit as it would be made.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedEdit {
-    pub(super) before: Vec<u8>,
+    /// The content, always.
+    pub(super) before: Before,
     pub(super) after: Vec<u8>,
     /// How many places change.
     places: usize,
 }
 
 pub(super) fn edit(spot: &Spot, edit: Edit, log: &ChangeLog, origin: &Origin<'_>) -> FileResult {
-    let planned = plan(spot, edit)?;
-    let before = Before::Content(planned.before);
-    log.write(ChangeAction::Edit, spot, &before, &planned.after, origin)?;
-    let changed = difference(before.bytes(), &planned.after);
+    let PlannedEdit {
+        before,
+        after,
+        places,
+    } = plan(spot, edit)?;
+    log.write(
+        ChangeAction::Edit,
+        spot,
+        Rewrite::new(&before, &after),
+        origin,
+    )?;
     Ok(format!(
         "edited `{}` ({}):\n{}",
-        spot.path.shown(),
-        counted(planned.places, "replacement"),
-        changed.unwrap_or_default()
+        spot.path,
+        counted(places, "replacement"),
+        difference(before.bytes(), &after).unwrap_or_default()
     ))
 }
 
 /// What an edit comes to. Nothing is changed by planning.
 pub(super) fn plan(spot: &Spot, edit: Edit) -> Result<PlannedEdit, ToolError> {
     let Spot { root, path } = spot;
-    let shown = path.shown();
     if edit.old_text.is_empty() {
         return Err(ToolError(
             "`old_text` is empty; copy the text to replace from the file, or use write for a new file"
@@ -67,22 +74,22 @@ pub(super) fn plan(spot: &Spot, edit: Edit) -> Result<PlannedEdit, ToolError> {
         ));
     }
     root.check_stop()?;
-    let before = match look(root, path)? {
-        Before::Absent => return Err(root.missing(path)),
-        Before::Content(bytes) if bytes.len() as u64 <= root.limits.write_bytes => bytes,
-        before => {
-            return Err(ToolError(format!(
-                "`{shown}` has {}, and files of at most {} can be edited here",
-                human_size(before.size()),
-                human_size(root.limits.write_bytes)
-            )));
-        }
-    };
-    let (text, encoding) = whole_text(&shown, &before)?;
+    let before = look(root, path)?;
+    if before == Before::Absent {
+        return Err(root.missing(path));
+    }
+    if before.size() > root.limits.write_bytes {
+        return Err(ToolError(format!(
+            "`{path}` has {}, and files of at most {} can be edited here",
+            human_size(before.size()),
+            human_size(root.limits.write_bytes)
+        )));
+    }
+    let (text, encoding) = whole_text(path, before.bytes())?;
     let edit = with_line_ends_of(&text, edit);
-    let (after, places) = replaced(&shown, &text, &edit)?;
+    let (after, places) = replaced(path, &text, &edit)?;
     let after = encoding.encode(&after);
-    check(root, &shown, &Before::Content(before.clone()), &after)?;
+    check(root, path, &before, &after)?;
     Ok(PlannedEdit {
         before,
         after,
@@ -102,21 +109,23 @@ fn with_line_ends_of(text: &str, mut edit: Edit) -> Edit {
 }
 
 /// The text after the edit, and how many places changed.
-fn replaced(shown: &str, text: &str, edit: &Edit) -> Result<(String, usize), ToolError> {
+fn replaced(path: &InnerPath, text: &str, edit: &Edit) -> Result<(String, usize), ToolError> {
     let old = edit.old_text.as_str();
     let places = text.matches(old).count();
     if places == 0 {
-        return Err(not_found(shown, text, old));
+        return Err(not_found(path, text, old));
     }
     if edit.replace_all {
         return Ok((text.replace(old, &edit.new_text), places));
     }
     let (count, lines) = lines_of(text, old);
     if count > 1 {
-        let named: Vec<String> = lines.iter().map(ToString::to_string).collect();
-        let more = if count > lines.len() { ", …" } else { "" };
+        let mut named: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        if count > lines.len() {
+            named.push("…".to_owned());
+        }
         return Err(ToolError(format!(
-            "`old_text` stands {count} times in `{shown}`, at lines {}{more}; take in more of the text around the one you mean, or set replace_all to true",
+            "`old_text` stands {count} times in `{path}`, at lines {}; take in more of the text around the one you mean, or set replace_all to true",
             named.join(", ")
         )));
     }
@@ -144,8 +153,8 @@ fn lines_of(text: &str, old: &str) -> (usize, Vec<usize>) {
     (count, lines)
 }
 
-fn not_found(shown: &str, text: &str, old: &str) -> ToolError {
-    let mut message = format!("`old_text` does not stand in `{shown}`");
+fn not_found(path: &InnerPath, text: &str, old: &str) -> ToolError {
+    let mut message = format!("`old_text` does not stand in `{path}`");
     match closest(text, old) {
         Some((number, block)) => message.push_str(&format!(
             "; the closest place is line {number}, which reads:\n{block}\n[copy the text exactly as it stands, spaces included]"

@@ -1,39 +1,21 @@
 //! `filesystem`: the files of the session's workspace, of what `FS_ALLOWED_PATHS` adds to it,
-//! and nothing else.
-//!
-//! Every path is opened relative to a directory handle that cannot be left: not by `..`, not by
-//! an absolute path, not by a link, and not by swapping one for the other in the middle. A hard
-//! link is a way out that no path shows: a file of the workspace that has a name elsewhere too
-//! is neither read nor changed (no sandboxed command can make such a link, since the sandbox
-//! lets none be made to a file beyond the workspace, but someone else may have).
+//! and nothing else; how they are reached is the work of [`super::workspace`].
 //!
 //! What changes something is written down first, with what it takes to undo it (`changes`).
 
-mod access;
 mod arrange;
 mod changes;
-mod closed;
 mod diff;
 mod edit;
-mod fault;
-mod limits;
 mod list;
-mod missing;
-mod path;
-mod place;
 mod proposal;
 mod read;
-mod root;
 mod search_content;
 mod search_names;
 mod text;
-mod walk;
 mod write;
 
-pub use self::access::{Allowed, FileAccess};
 pub use self::changes::{ChangeError, changes, changes_dir, undo};
-pub(super) use self::place::open_in_workspace;
-pub(super) use self::root::read_whole;
 
 use std::sync::Arc;
 
@@ -44,12 +26,10 @@ use serde_json::{Value, json};
 
 use self::changes::{ChangeLog, Origin};
 use self::edit::Edit;
-use self::limits::Limits;
-use self::place::{Reach, Spot};
-use self::read::Range;
 use self::search_content::Query;
 use super::actions::ActionFields;
-use super::schema::schema_of;
+use super::schema::spec_of;
+use super::workspace::{FileAccess, Reach, Spot};
 use super::{
     Proposal, Provenance, Tool, ToolContext, ToolError, ToolOutput, ToolResult, arguments,
 };
@@ -116,13 +96,10 @@ enum Action {
     Delete,
 }
 
+const READ_OPTIONS: [&str; 3] = ["start_line", "line_count", "line_numbers"];
 const ACTIONS: [ActionFields; 8] = [
     ActionFields::new("list", &[], &["path", "depth"]),
-    ActionFields::new(
-        "read",
-        &["path"],
-        &["start_line", "line_count", "line_numbers"],
-    ),
+    ActionFields::new("read", &["path"], &READ_OPTIONS),
     ActionFields::new("write", &["path", "content"], &[]),
     ActionFields::new("edit", &["path", "old_text", "new_text"], &["replace_all"]),
     ActionFields::new("search_names", &["pattern"], &["path"]),
@@ -150,13 +127,7 @@ impl Filesystem {
             ),
         };
         Self {
-            spec: ToolSpec {
-                name: "filesystem".to_owned(),
-                description,
-                parameters: schema_of::<FilesystemArgs>(),
-                effect,
-                time_limit_ms: 30_000,
-            },
+            spec: spec_of::<FilesystemArgs>("filesystem", &description, effect, 30_000),
             access,
         }
     }
@@ -178,12 +149,7 @@ impl Filesystem {
     ) -> Result<T, ToolError> {
         let stop = context.stop.child_token();
         let _guard = stop.clone().drop_guard();
-        let reach = Reach {
-            access: Arc::clone(&self.access),
-            workspace: context.workspace.clone(),
-            limits: Limits::of(&self.access),
-            stop,
-        };
+        let reach = Reach::new(&self.access, &context.workspace, stop);
         let work = tokio::task::spawn_blocking(move || work(&reach));
         work.await.unwrap_or_else(|error| {
             tracing::error!(%error, session_id = %context.session_id, "the filesystem tool failed");
@@ -206,13 +172,10 @@ impl Tool for Filesystem {
     }
 
     fn effect(&self, args: &Value) -> Effect {
-        if let Some("list" | "read" | "search_names" | "search_content") = args["action"].as_str() {
-            return Effect::Read;
-        }
-        if self.leads_outside(args) {
-            Effect::Host
-        } else {
-            Effect::Write
+        match args["action"].as_str() {
+            Some("list" | "read" | "search_names" | "search_content") => Effect::Read,
+            _ if self.leads_outside(args) => Effect::Host,
+            _ => Effect::Write,
         }
     }
 
@@ -256,13 +219,8 @@ fn act(reach: &Reach, args: FilesystemArgs, run_id: RunId, call_id: &CallId) -> 
             list::list(&root, &path, args.depth)
         }
         Action::Read => {
-            let range = Range {
-                start_line: args.start_line,
-                line_count: args.line_count,
-                numbered: args.line_numbers,
-            };
             let Spot { root, path } = reach.spot(file(path, "read")?)?;
-            read::read(&root, &path, range)
+            read::read(&root, &path, &args)
         }
         Action::Write => {
             let path = file(path, "write")?;
@@ -282,8 +240,9 @@ fn act(reach: &Reach, args: FilesystemArgs, run_id: RunId, call_id: &CallId) -> 
             search_names::search_names(&root, &path, &pattern)
         }
         Action::SearchContent => {
+            let pattern = pattern(args.pattern, "search_content", "total: [0-9]+")?;
             let query = Query {
-                pattern: pattern(args.pattern, "search_content", "total: [0-9]+")?,
+                pattern,
                 literal: args.literal,
             };
             let Spot { root, path } = reach.spot(directory(path))?;

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::tests::Fixture;
 use super::*;
+use crate::tools::workspace::Allowed;
 
 /// A home as people have it, with Navi's data somewhere in it.
 fn home(allowed: impl FnOnce(&Path) -> Allowed) -> Fixture {

@@ -2,15 +2,14 @@
 //! Nothing is changed by asking.
 
 use super::arrange::{destination, directory_of, kind};
-use super::changes::{fingerprint, fingerprint_of_content, measure, standing};
+use super::changes::{fingerprint, fingerprint_of_content, measure};
 use super::diff::{proposed, text_of};
 use super::edit::plan;
-use super::fault::fault;
-use super::place::{Reach, Spot};
 use super::write::{Before, check, look};
 use super::{Action, FilesystemArgs, MOVE_EXAMPLE, WRITE_EXAMPLE, edit_of, file, needed};
 use crate::protocol::approval::{Detail, DetailKind};
 use crate::tools::output::{human_size, visible};
+use crate::tools::workspace::{OrFault as _, Reach, Spot};
 use crate::tools::{Proposal, RuleSubject, ToolError};
 
 pub(super) fn proposal(reach: &Reach, args: FilesystemArgs) -> Result<Proposal, ToolError> {
@@ -29,7 +28,7 @@ pub(super) fn proposal(reach: &Reach, args: FilesystemArgs) -> Result<Proposal, 
             let spot = reach.spot(file(path, "write")?)?;
             let content = needed(args.content, "content", WRITE_EXAMPLE)?;
             let before = look(&spot.root, &spot.path)?;
-            check(&spot.root, &spot.path.shown(), &before, content.as_bytes())?;
+            check(&spot.root, &spot.path, &before, content.as_bytes())?;
             let verb = match before {
                 Before::Absent => "create",
                 _ => "replace all of",
@@ -38,21 +37,20 @@ pub(super) fn proposal(reach: &Reach, args: FilesystemArgs) -> Result<Proposal, 
         }
         Action::Edit => {
             let spot = reach.spot(file(path, "edit")?)?;
-            let planned = plan(
-                &spot,
-                edit_of(args.old_text, args.new_text, args.replace_all)?,
-            )?;
-            let before = Before::Content(planned.before);
-            Ok(of_content(&spot, "edit", &before, &planned.after))
+            let edit = edit_of(args.old_text, args.new_text, args.replace_all)?;
+            let planned = plan(&spot, edit)?;
+            Ok(of_content(&spot, "edit", &planned.before, &planned.after))
         }
         Action::Move => {
             let from = reach.spot(file(path, "move")?)?;
             let binding = state_of(&from)?;
             let to = destination(reach, &from, &needed(args.to, "to", MOVE_EXAMPLE)?)?;
-            let (shown, shown_to) = (visible(&from.path.shown()), visible(&to.path.shown()));
             Ok(Proposal {
-                summary: format!("move `{shown}` to `{shown_to}`"),
-                details: vec![text("from", full(&from)), text("to", full(&to))],
+                summary: format!("move `{}` to `{}`", shown(&from), shown(&to)),
+                details: vec![
+                    Detail::text("from", full(&from)),
+                    Detail::text("to", full(&to)),
+                ],
                 rule: Some(move_rule(&directory_of(&from), &directory_of(&to))),
                 // Where it ends up hangs on what stands there, too.
                 binding: format!("{binding} to {}", full(&to)),
@@ -60,17 +58,15 @@ pub(super) fn proposal(reach: &Reach, args: FilesystemArgs) -> Result<Proposal, 
         }
         Action::Delete => {
             let spot = reach.spot(file(path, "delete")?)?;
-            let (directory, name, metadata) = standing(&spot)?;
-            let shown = spot.path.shown();
-            let measured = measure(&directory, &name).map_err(|error| fault(&shown, &error))?;
-            let place = directory_of(&spot);
+            let (at, metadata) = spot.root.standing(&spot.path)?;
+            let measured = measure(&at).or_fault(&spot.path)?;
             Ok(Proposal {
-                summary: format!("delete `{}`", visible(&shown)),
+                summary: format!("delete `{}`", shown(&spot)),
                 details: vec![
-                    text("path", full(&spot)),
-                    text("what goes", kind(metadata.is_dir(), measured)),
+                    Detail::text("path", full(&spot)),
+                    Detail::text("what goes", kind(metadata.is_dir(), measured)),
                 ],
-                rule: Some(rule("delete", "deleting files in", &place)),
+                rule: Some(rule("delete", "deleting files in", &directory_of(&spot))),
                 binding: state_of(&spot)?,
             })
         }
@@ -79,7 +75,7 @@ pub(super) fn proposal(reach: &Reach, args: FilesystemArgs) -> Result<Proposal, 
 
 /// A file's new content.
 fn of_content(spot: &Spot, verb: &str, before: &Before, after: &[u8]) -> Proposal {
-    let mut details = vec![text("path", full(spot))];
+    let mut details = vec![Detail::text("path", full(spot))];
     let what_goes = match before {
         Before::Large(_) => Some("which cannot be put back"),
         Before::Content(bytes) if text_of(bytes).is_none() => Some("which is no text"),
@@ -87,17 +83,16 @@ fn of_content(spot: &Spot, verb: &str, before: &Before, after: &[u8]) -> Proposa
     };
     details.extend(what_goes.map(|why| {
         let size = human_size(before.size());
-        text("what goes", format!("{size}, {why}"))
+        Detail::text("what goes", format!("{size}, {why}"))
     }));
     if *before != Before::Content(after.to_vec()) {
         details.push(Detail {
-            label: "changes".to_owned(),
             kind: DetailKind::Diff,
-            text: proposed(before.bytes(), after),
+            ..Detail::text("changes", proposed(before.bytes(), after))
         });
     }
     Proposal {
-        summary: format!("{verb} `{}`", visible(&spot.path.shown())),
+        summary: format!("{verb} `{}`", shown(spot)),
         details,
         rule: Some(rule("change", "changes to files in", &directory_of(spot))),
         binding: match before {
@@ -110,37 +105,45 @@ fn of_content(spot: &Spot, verb: &str, before: &Before, after: &[u8]) -> Proposa
 
 /// What stands at a path, so that another thing there is another call.
 fn state_of(spot: &Spot) -> Result<String, ToolError> {
-    let (directory, name, _) = standing(spot)?;
-    fingerprint(&directory, &name).map_err(|error| fault(&spot.path.shown(), &error))
+    let (at, _) = spot.root.standing(&spot.path)?;
+    fingerprint(&at).or_fault(&spot.path)
 }
 
 /// Rules go by directory: "always" for one file would seldom be asked twice, and one for all
 /// of them would be more than was asked about. In the workspace one rule covers all.
 fn rule(kind: &str, words: &str, place: &str) -> RuleSubject {
-    let outside = place.starts_with('/');
+    let key = if is_outside(place) {
+        place
+    } else {
+        "workspace"
+    };
     RuleSubject {
-        key: format!("{kind}:{}", if outside { place } else { "workspace" }),
-        words: if outside {
-            format!("{words} `{}`", visible(place))
-        } else {
-            format!("{words} this conversation's folder")
-        },
+        key: format!("{kind}:{key}"),
+        words: format!("{words} {}", named(place)),
     }
 }
 
 /// A move takes from one place and puts into another: "always" for one of them is not for both.
 fn move_rule(from: &str, to: &str) -> RuleSubject {
-    if !from.starts_with('/') && !to.starts_with('/') {
+    if !is_outside(from) && !is_outside(to) {
         return rule("change", "changes to files in", to);
     }
-    let named = |place: &str| match place.starts_with('/') {
-        true => format!("`{}`", visible(place)),
-        false => "this conversation's folder".to_owned(),
-    };
     let (from, to) = (named(from), named(to));
     RuleSubject {
         key: format!("move:{from}:{to}"),
         words: format!("moving files from {from} to {to}"),
+    }
+}
+
+fn is_outside(place: &str) -> bool {
+    place.starts_with('/')
+}
+
+fn named(place: &str) -> String {
+    if is_outside(place) {
+        format!("`{}`", visible(place))
+    } else {
+        "this conversation's folder".to_owned()
     }
 }
 
@@ -150,19 +153,16 @@ fn where_of(reach: &Reach, path: Option<&str>) -> String {
         .map_or_else(String::new, |spot| directory_of(&spot))
 }
 
-/// The path as a person finds it.
-fn full(spot: &Spot) -> String {
-    let shown = visible(&spot.path.shown());
-    match spot.root.outside {
-        None => format!("{shown} (in this conversation's folder)"),
-        Some(_) => shown,
-    }
+fn shown(spot: &Spot) -> String {
+    visible(&spot.path.to_string())
 }
 
-fn text(label: &str, text: String) -> Detail {
-    Detail {
-        label: label.to_owned(),
-        kind: DetailKind::Text,
-        text,
+/// The path as a person finds it.
+fn full(spot: &Spot) -> String {
+    let shown = shown(spot);
+    if spot.path.in_workspace() {
+        format!("{shown} (in this conversation's folder)")
+    } else {
+        shown
     }
 }

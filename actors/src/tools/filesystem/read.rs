@@ -1,16 +1,15 @@
 //! `read`: a file's lines, a range at a time. Of a large file no more is held than is shown.
 
+use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Cursor, Read as _};
 
 use cap_std::fs::File;
 
-use super::FileResult;
-use super::fault::fault;
-use super::path::InnerPath;
-use super::root::{Root, read_whole};
 use super::text::{Encoding, SNIFFED_BYTES, refuse_binary};
+use super::{FileResult, FilesystemArgs};
 use crate::tools::ToolError;
 use crate::tools::output::{RESULT_LIMIT_BYTES, counted, cut_middle, human_size};
+use crate::tools::workspace::{InnerPath, OrFault as _, Root, read_whole};
 
 /// What is kept free for the lines before and after the file's own.
 const FRAME_BYTES: usize = 512;
@@ -18,59 +17,43 @@ const FRAME_BYTES: usize = 512;
 const ROOM: usize = RESULT_LIMIT_BYTES - FRAME_BYTES;
 /// As many bytes as are looked through behind the lines that are shown, to say how many lines
 /// there are in all.
-const COUNTED_BYTES: u64 = 256 << 20;
+const COUNTED_BYTES: usize = 256 << 20;
 
-/// Which lines, and how.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Range {
-    /// From 1; 0 is taken for it.
-    pub(super) start_line: Option<u64>,
-    /// All that fit where absent or 0.
-    pub(super) line_count: Option<u64>,
-    pub(super) numbered: bool,
-}
-
-pub(super) fn read(root: &Root, path: &InnerPath, range: Range) -> FileResult {
-    let shown = path.shown();
+pub(super) fn read(root: &Root, path: &InnerPath, args: &FilesystemArgs) -> FileResult {
     let file = root.open_file(path)?;
-    let size = file
-        .metadata()
-        .map_err(|error| fault(&shown, &error))?
-        .len();
+    let size = file.metadata().or_fault(path)?.len();
     let mut start = Vec::with_capacity(SNIFFED_BYTES);
-    (&file)
-        .take(SNIFFED_BYTES as u64)
-        .read_to_end(&mut start)
-        .map_err(|error| fault(&shown, &error))?;
+    let mut first = (&file).take(SNIFFED_BYTES as u64);
+    first.read_to_end(&mut start).or_fault(path)?;
     if start.is_empty() {
-        return Ok(format!("`{shown}` is empty"));
+        return Ok(format!("`{path}` is empty"));
     }
     let encoding = Encoding::of(&start);
-    refuse_binary(&shown, encoding, &start, size)?;
-    let mut lines = Lines::of(range);
+    refuse_binary(path, encoding, &start, size)?;
+    let mut lines = Lines::of(args);
     if encoding.is_utf16() {
-        let text = utf16(root, &shown, encoding, start, file)?;
-        lines.read(root, &shown, Cursor::new(text.into_bytes()))?;
+        let text = utf16(root, path, encoding, start, file)?;
+        lines.read(root, path, Cursor::new(text.into_bytes()))?;
     } else {
         let start = start.split_off(encoding.mark().len());
-        lines.read(root, &shown, BufReader::new(Cursor::new(start).chain(file)))?;
+        lines.read(root, path, BufReader::new(Cursor::new(start).chain(file)))?;
     }
-    lines.told(&shown, size)
+    lines.told(path, size)
 }
 
 /// A text of this encoding cannot be read from the middle on: it is taken in whole.
 fn utf16(
     root: &Root,
-    shown: &str,
+    path: &InnerPath,
     encoding: Encoding,
     mut bytes: Vec<u8>,
     rest: File,
 ) -> Result<String, ToolError> {
     let limit = root.limits.read_bytes.saturating_sub(bytes.len() as u64);
-    bytes.extend(read_whole(rest, shown, limit)?);
+    bytes.extend(read_whole(rest, path, limit)?);
     encoding.decode(&bytes).ok_or_else(|| {
         ToolError(format!(
-            "`{shown}` says that it is UTF-16, and is no valid UTF-16; ask the user for a copy in UTF-8"
+            "`{path}` says that it is UTF-16, and is no valid UTF-16; ask the user for a copy in UTF-8"
         ))
     })
 }
@@ -96,14 +79,12 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(range: Range) -> Self {
-        let first = range.start_line.unwrap_or(0).max(1);
-        let count = match range.line_count.unwrap_or(0) {
-            0 => u64::MAX,
-            count => count,
-        };
+    fn of(args: &FilesystemArgs) -> Self {
+        let first = args.start_line.unwrap_or(0).max(1);
+        let count = args.line_count.filter(|count| *count > 0);
+        let count = count.unwrap_or(u64::MAX);
         Self {
-            numbered: range.numbered,
+            numbered: args.line_numbers,
             first,
             end: first.saturating_add(count),
             ..Self::default()
@@ -118,56 +99,42 @@ impl Lines {
     fn read(
         &mut self,
         root: &Root,
-        shown: &str,
+        path: &InnerPath,
         mut source: impl BufRead,
     ) -> Result<(), ToolError> {
-        let mut held = Held::default();
+        let mut line = Held::default();
         let mut behind = 0;
         loop {
             root.check_stop()?;
-            let piece = source.fill_buf().map_err(|error| fault(shown, &error))?;
-            if piece.is_empty() {
-                break;
+            let mut piece = (&mut source).take(ROOM as u64);
+            let length = piece.read_until(b'\n', &mut line.bytes).or_fault(path)?;
+            if line.bytes.is_empty() {
+                return Ok(());
             }
             if self.full || self.total + 1 >= self.end {
-                behind += piece.len() as u64;
+                behind += length;
             }
             if behind > COUNTED_BYTES {
                 self.uncounted = true;
                 return Ok(());
             }
-            let length = piece.len();
-            let mut rest = piece;
-            while let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
-                if self.wants_next() {
-                    held.push(&rest[..at]);
-                    self.take(&held);
-                }
-                self.total += 1;
-                held = Held::default();
-                rest = &rest[at + 1..];
+            // The last line may have no end.
+            if length > 0 && !line.bytes.ends_with(b"\n") {
+                line.shrink();
+                continue;
             }
-            if !rest.is_empty() {
-                held.seen = true;
-                if self.wants_next() {
-                    held.push(rest);
-                }
-            }
-            source.consume(length);
-        }
-        // The last line may have no end.
-        if held.seen {
             if self.wants_next() {
-                self.take(&held);
+                self.take(&line);
             }
             self.total += 1;
+            line.bytes.clear();
+            line.dropped = 0;
         }
-        Ok(())
     }
 
     /// Shows the next line, if it fits. At least one does: one that doesn't is cut.
-    fn take(&mut self, held: &Held) {
-        let (line, damaged) = held.line();
+    fn take(&mut self, line: &Held) {
+        let (line, damaged) = line.shown();
         let prefix = if self.numbered {
             format!("{}: ", self.total + 1)
         } else {
@@ -188,11 +155,11 @@ impl Lines {
         self.damaged |= damaged;
     }
 
-    fn told(&self, shown: &str, size: u64) -> FileResult {
+    fn told(&self, path: &InnerPath, size: u64) -> FileResult {
         let total = usize::try_from(self.total).unwrap_or(usize::MAX);
         if self.taken == 0 {
             return Err(ToolError(format!(
-                "`{shown}` has only {}; use a smaller start_line",
+                "`{path}` has only {}; use a smaller start_line",
                 counted(total, "line")
             )));
         }
@@ -204,7 +171,7 @@ impl Lines {
         };
         let more = if self.uncounted { "over " } else { "" };
         let mut text = format!(
-            "`{shown}`, {lines} of {more}{total} ({}):\n{}",
+            "`{path}`, {lines} of {more}{total} ({}):\n{}",
             human_size(size),
             self.body
         );
@@ -228,17 +195,14 @@ impl Lines {
 /// A line that is being read: whole, or its two ends where it is longer than can be shown.
 #[derive(Debug, Default)]
 struct Held {
+    /// With its end, where it has one.
     bytes: Vec<u8>,
     /// How many bytes between the first [`ROOM`] and the rest were let go.
     dropped: usize,
-    /// Anything of it was read.
-    seen: bool,
 }
 
 impl Held {
-    fn push(&mut self, bytes: &[u8]) {
-        self.seen = true;
-        self.bytes.extend_from_slice(bytes);
+    fn shrink(&mut self) {
         if self.bytes.len() > 4 * ROOM {
             let tail = self.bytes.len() - ROOM;
             self.dropped += tail - ROOM;
@@ -247,11 +211,12 @@ impl Held {
     }
 
     /// As much of the line as is shown, and whether it was no valid UTF-8.
-    fn line(&self) -> (String, bool) {
-        let bytes = self.bytes.strip_suffix(b"\r").unwrap_or(&self.bytes);
+    fn shown(&self) -> (String, bool) {
+        let bytes = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         if self.dropped == 0 {
             let text = String::from_utf8_lossy(bytes);
-            let damaged = matches!(text, std::borrow::Cow::Owned(_));
+            let damaged = matches!(text, Cow::Owned(_));
             return (cut_middle(&text, ROOM), damaged);
         }
         // The ends are cut anywhere, so that damage there says nothing of the file.

@@ -6,15 +6,13 @@ use std::time::{Duration, Instant};
 use cap_std::fs::File;
 use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
+use grep_searcher::sinks::Bytes;
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 
 use super::FileResult;
-use super::fault::fault;
-use super::path::InnerPath;
-use super::root::Root;
-use super::walk::{Kind, Rules, Walk};
 use crate::tools::ToolError;
 use crate::tools::output::{counted, visible};
+use crate::tools::workspace::{InnerPath, MAX_DEPTH, OrFault as _, Root, Rules};
 
 /// As many lines as are shown.
 const MAX_SHOWN: usize = 100;
@@ -35,24 +33,18 @@ pub(super) struct Query {
     pub(super) literal: bool,
 }
 
-/// What was found so far.
-#[derive(Debug, Default)]
-struct Found {
-    lines: Vec<String>,
-    files: usize,
-    searched: usize,
-    /// More lines match than are shown.
-    more: bool,
-}
-
-/// A search under way.
+/// A search under way, with what was found so far.
 #[derive(Debug)]
 struct Search<'a> {
     root: &'a Root,
     matcher: RegexMatcher,
     searcher: Searcher,
-    found: Found,
     until: Instant,
+    lines: Vec<String>,
+    files: usize,
+    searched: usize,
+    /// More lines match than are shown.
+    more: bool,
 }
 
 pub(super) fn search_content(root: &Root, path: &InnerPath, query: &Query) -> FileResult {
@@ -64,48 +56,44 @@ pub(super) fn search_content(root: &Root, path: &InnerPath, query: &Query) -> Fi
             .binary_detection(BinaryDetection::quit(0))
             .heap_limit(Some(MAX_HELD_BYTES))
             .build(),
-        found: Found::default(),
         until: Instant::now() + TIME,
+        lines: Vec::new(),
+        files: 0,
+        searched: 0,
+        more: false,
     };
     let mut notes = String::new();
     if root.is_directory(path)? {
         let mut passed_over = 0;
-        let outcome = Walk::new(root, Rules::Ignored).run(path, |entry| {
-            if entry.kind != Kind::File || search.found.more || search.is_late() {
-                return Ok(());
+        let outcome = root.walk(path, Rules::Ignored, MAX_DEPTH, |entry| {
+            if !entry.file_type.is_file() || search.more || search.is_late() {
+                return;
             }
             // Gone or forbidden: a search shows what it can.
             let Ok(file) = entry.open() else {
-                return Ok(());
+                return;
             };
             let shown = path.shown_as(entry.path);
-            let searched = file
-                .metadata()
-                .map_err(|error| fault(&shown, &error))
+            let metadata = file.metadata().or_fault(&shown);
+            let searched = metadata
                 .and_then(|metadata| root.check_readable(&shown, &metadata))
                 .and_then(|()| search.file(file, &shown));
-            root.check_stop()?;
             passed_over += usize::from(searched.is_err());
-            Ok(())
         })?;
-        if outcome.incomplete {
-            notes.push_str("\n[not everything was searched: there is too much; give a path]");
-        }
+        root.check_stop()?;
+        notes.push_str(outcome.incomplete_note());
         if passed_over > 0 {
             notes.push_str(&format!(
                 "\n[{} not searched: not readable, or with too long a line]",
                 counted(passed_over, "file")
             ));
         }
-        if outcome.ignored > 0 && search.found.lines.is_empty() {
-            notes.push_str(&format!(
-                "\n[{} left out, as .gitignore says; name a path to search there]",
-                counted(outcome.ignored, "entry")
-            ));
+        if search.lines.is_empty() {
+            notes.push_str(&outcome.ignored_note());
         }
     } else {
         let file = root.open_file(path)?;
-        search.file(file, &path.shown())?;
+        search.file(file, &path.to_string())?;
     }
     if search.is_late() {
         notes.push_str(&format!(
@@ -113,22 +101,21 @@ pub(super) fn search_content(root: &Root, path: &InnerPath, query: &Query) -> Fi
             TIME.as_secs()
         ));
     }
-    let found = search.found;
-    let mut text = if found.lines.is_empty() {
+    let mut text = if search.lines.is_empty() {
         format!(
             "nothing in {} matches `{}`",
-            counted(found.searched, "file"),
+            counted(search.searched, "file"),
             visible(&query.pattern)
         )
     } else {
         format!(
             "{} in {}:\n{}",
-            counted(found.lines.len(), "line"),
-            counted(found.files, "file"),
-            found.lines.join("\n")
+            counted(search.lines.len(), "line"),
+            counted(search.files, "file"),
+            search.lines.join("\n")
         )
     };
-    if found.more {
+    if search.more {
         text.push_str("\n[there are more; use a narrower pattern, or a path]");
     }
     text.push_str(&notes);
@@ -140,27 +127,33 @@ impl Search<'_> {
         Instant::now() >= self.until
     }
 
+    /// Takes the lines of a file that match, until there are enough of them.
     fn file(&mut self, file: File, shown: &str) -> Result<(), ToolError> {
         let shown = visible(shown);
-        let before = self.found.lines.len();
+        let before = self.lines.len();
         let source = Timed {
             file,
             root: self.root,
             until: self.until,
         };
-        let sink = Lines {
-            matcher: &self.matcher,
-            shown: &shown,
-            found: &mut self.found,
-        };
+        let sink = Bytes(|number, line| {
+            if self.lines.len() >= MAX_SHOWN {
+                self.more = true;
+                return Ok(false);
+            }
+            let found = self.matcher.find(line).ok().flatten();
+            let line = around(line, found.map_or(0, |found| found.start()));
+            self.lines.push(format!("{shown}:{number}: {line}"));
+            Ok(true)
+        });
         let searched = self.searcher.search_reader(&self.matcher, source, sink);
-        self.found.files += usize::from(self.found.lines.len() > before);
+        self.files += usize::from(self.lines.len() > before);
         // The end of the time is told once for all files.
         if searched.is_err() && self.is_late() {
             return Ok(());
         }
-        searched.map_err(|error| fault(&shown, &error))?;
-        self.found.searched += 1;
+        searched.or_fault(&shown)?;
+        self.searched += 1;
         Ok(())
     }
 }
@@ -178,38 +171,6 @@ impl Read for Timed<'_> {
             return Err(io::ErrorKind::TimedOut.into());
         }
         self.file.read(buffer)
-    }
-}
-
-/// Takes matching lines until there are enough of them.
-struct Lines<'a> {
-    matcher: &'a RegexMatcher,
-    shown: &'a str,
-    found: &'a mut Found,
-}
-
-impl Sink for Lines<'_> {
-    type Error = io::Error;
-
-    fn matched(&mut self, _: &Searcher, line: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        if self.found.lines.len() >= MAX_SHOWN {
-            self.found.more = true;
-            return Ok(false);
-        }
-        let bytes = line.bytes();
-        let at = self
-            .matcher
-            .find(bytes)
-            .ok()
-            .flatten()
-            .map_or(0, |found| found.start());
-        self.found.lines.push(format!(
-            "{}:{}: {}",
-            self.shown,
-            line.line_number().unwrap_or(0),
-            around(bytes, at)
-        ));
-        Ok(true)
     }
 }
 

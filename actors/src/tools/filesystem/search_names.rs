@@ -3,75 +3,55 @@
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::FileResult;
-use super::path::InnerPath;
-use super::root::Root;
-use super::walk::{Kind, Rules, Walk};
+use super::list::Listing;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, visible};
+use crate::tools::workspace::{InnerPath, MAX_DEPTH, Root, Rules};
 
 /// As many names as are shown.
 const MAX_SHOWN: usize = 200;
-/// As many bytes as are shown.
-const MAX_BYTES: usize = 24 * 1024;
 
 pub(super) fn search_names(root: &Root, path: &InnerPath, pattern: &str) -> FileResult {
     if !root.is_directory(path)? {
         return Err(ToolError(format!(
-            "`{}` is a file; search_names looks into directories",
-            path.shown()
+            "`{path}` is a file; search_names looks into directories"
         )));
     }
     let matcher = matcher(pattern)?;
     // With a slash the pattern is about the path, without one about the name.
     let about_path = pattern.contains('/');
-    let mut lines = String::new();
-    let mut shown = 0;
-    let mut total = 0;
-    let outcome = Walk::new(root, Rules::Ignored).run(path, |entry| {
+    let mut found = Listing::default();
+    let outcome = root.walk(path, Rules::Ignored, MAX_DEPTH, |entry| {
         let inner = entry.path.strip_prefix(path.prefix()).unwrap_or(entry.path);
         let matches = if about_path {
             matcher.is_match(inner) || matcher.is_match(entry.path)
         } else {
             inner.file_name().is_some_and(|name| matcher.is_match(name))
         };
-        if !matches {
-            return Ok(());
+        if matches {
+            let slash = if entry.file_type.is_dir() { "/" } else { "" };
+            found.add(MAX_SHOWN, || {
+                format!("{}{slash}", visible(&path.shown_as(entry.path)))
+            });
         }
-        total += 1;
-        let slash = if entry.kind == Kind::Directory {
-            "/"
-        } else {
-            ""
-        };
-        let line = format!("\n{}{slash}", visible(&path.shown_as(entry.path)));
-        if shown + 1 == total && shown < MAX_SHOWN && lines.len() + line.len() <= MAX_BYTES {
-            lines.push_str(&line);
-            shown += 1;
-        }
-        Ok(())
     })?;
-    let mut text = if total == 0 {
+    let mut text = if found.total == 0 {
         format!(
             "no file has a name that matches `{}`; to look inside files use search_content",
             visible(pattern)
         )
     } else {
-        format!("{}:{lines}", counted(total, "match"))
+        format!("{}:{}", counted(found.total, "match"), found.lines)
     };
-    if shown < total {
+    if found.shown < found.total {
         text.push_str(&format!(
             "\n[{} more; use a narrower pattern, or a path]",
-            total - shown
+            found.total - found.shown
         ));
     }
-    if outcome.incomplete {
-        text.push_str("\n[not everything was searched: there is too much; give a path]");
-    }
-    if outcome.ignored > 0 && total == 0 {
-        text.push_str(&format!(
-            "\n[{} left out, as .gitignore says; name a path to search there]",
-            counted(outcome.ignored, "entry")
-        ));
+    text.push_str(outcome.incomplete_note());
+    if found.total == 0 {
+        text.push_str(&outcome.ignored_note());
     }
     Ok(text)
 }

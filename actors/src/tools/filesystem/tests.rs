@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::tools::config::ToolConfig;
 use crate::tools::fake_session::{FakeSession, call, call_with, context};
-use crate::tools::workspace::WorkspaceLimits;
+use crate::tools::workspace::{Limits, WorkspaceLimits};
 
 /// A workspace on disk, with the directory around it: what a way out would reach.
 pub(super) struct Fixture {

@@ -1,5 +1,8 @@
 //! What the bytes of a file are: text in one of three encodings, or no text at all.
 
+use std::borrow::Cow;
+use std::fmt::Display;
+
 use crate::tools::ToolError;
 use crate::tools::output::human_size;
 
@@ -55,56 +58,57 @@ impl Encoding {
     /// The text of a whole file; none where it is not well formed.
     pub(super) fn decode(self, bytes: &[u8]) -> Option<String> {
         let bytes = bytes.strip_prefix(self.mark()).unwrap_or(bytes);
-        let unit = match self {
-            Self::Utf8 | Self::Utf8Marked => return String::from_utf8(bytes.to_vec()).ok(),
-            Self::Utf16Little => u16::from_le_bytes,
-            Self::Utf16Big => u16::from_be_bytes,
+        let encoding = match self {
+            Self::Utf8 | Self::Utf8Marked => encoding_rs::UTF_8,
+            Self::Utf16Little => encoding_rs::UTF_16LE,
+            Self::Utf16Big => encoding_rs::UTF_16BE,
         };
-        let (pairs, rest) = bytes.as_chunks::<2>();
-        let units = pairs.iter().copied().map(unit);
-        rest.is_empty()
-            .then(|| {
-                char::decode_utf16(units)
-                    .collect::<Result<String, _>>()
-                    .ok()
-            })
-            .flatten()
+        let text = encoding.decode_without_bom_handling_and_without_replacement(bytes);
+        text.map(Cow::into_owned)
     }
 }
 
 /// A file's text and how it is encoded, for who wants to change it. An error for what is no
 /// text, and for what a change would damage.
-pub(super) fn whole_text(shown: &str, bytes: &[u8]) -> Result<(String, Encoding), ToolError> {
+pub(super) fn whole_text(
+    path: impl Display,
+    bytes: &[u8],
+) -> Result<(String, Encoding), ToolError> {
     let encoding = Encoding::of(bytes);
-    refuse_binary(shown, encoding, bytes, bytes.len() as u64)?;
-    match encoding.decode(bytes) {
-        Some(text) => Ok((text, encoding)),
-        None => Err(ToolError(format!(
-            "`{shown}` is no valid {}, and an edit would damage it; write the whole file instead",
-            if encoding.is_utf16() {
-                "UTF-16"
-            } else {
-                "UTF-8"
-            }
-        ))),
-    }
+    refuse_binary(&path, encoding, bytes, bytes.len() as u64)?;
+    let Some(text) = encoding.decode(bytes) else {
+        let name = if encoding.is_utf16() {
+            "UTF-16"
+        } else {
+            "UTF-8"
+        };
+        return Err(ToolError(format!(
+            "`{path}` is no valid {name}, and an edit would damage it; write the whole file instead"
+        )));
+    };
+    Ok((text, encoding))
+}
+
+/// Whether a file is no text, from its first bytes.
+pub(super) fn is_binary(encoding: Encoding, start: &[u8]) -> bool {
+    // A NUL stands in every binary file of any length, and in no text but UTF-16.
+    !encoding.is_utf16() && start[..start.len().min(SNIFFED_BYTES)].contains(&0)
 }
 
 /// An error for a file that is no text, from its first bytes and its size.
 pub(super) fn refuse_binary(
-    shown: &str,
+    path: impl Display,
     encoding: Encoding,
     start: &[u8],
     size: u64,
 ) -> Result<(), ToolError> {
-    let start = &start[..start.len().min(SNIFFED_BYTES)];
-    // A NUL stands in every binary file of any length, and in no text but UTF-16.
-    if encoding.is_utf16() || !start.contains(&0) {
+    if !is_binary(encoding, start) {
         return Ok(());
     }
+    let start = &start[..start.len().min(SNIFFED_BYTES)];
     let kind = infer::get(start).map_or("of no known type", |kind| kind.mime_type());
     Err(ToolError(format!(
-        "`{shown}` is a binary file ({kind}, {}); only text can be shown and edited",
+        "`{path}` is a binary file ({kind}, {}); only text can be shown and edited",
         human_size(size)
     )))
 }

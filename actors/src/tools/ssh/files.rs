@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::blocking;
 use crate::domain::unseen::is_moving;
 use crate::tools::output::{human_size, shortened};
-use crate::tools::{ToolError, filesystem};
+use crate::tools::{ToolError, workspace};
 
 /// As many bytes as a path has.
 const MAX_PATH_BYTES: usize = 1_024;
@@ -98,7 +98,7 @@ pub(super) struct Source {
 
 /// Opens a regular file of the workspace. Blocks.
 pub(super) fn open(workspace: &Path, path: &LocalPath, limit: u64) -> Result<Source, ToolError> {
-    let file = filesystem::open_in_workspace(workspace, &path.shown())?;
+    let file = workspace::open_in_workspace(workspace, &path.shown())?;
     let metadata = file.metadata().map_err(|error| path.fault(&error))?;
     if metadata.len() > limit {
         return Err(too_large(&path.shown(), metadata.len(), limit));

@@ -1,21 +1,19 @@
 //! Whether a file or a directory is what it was, and how much there is of it.
 
 use std::ffi::OsStr;
-use std::io::{self, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
 use cap_fs_ext::{DirExt as _, FollowSymlinks};
 use cap_std::fs::{Dir, MetadataExt as _};
 use sha2::{Digest as _, Sha256};
 
-use super::super::root::open_nonblocking;
+use crate::tools::workspace::{Location, MAX_DEPTH, open_nonblocking};
 
 /// As many bytes of content as are compared. Of files beyond that, size and time are.
 const MAX_CONTENT_BYTES: u64 = 64 << 20;
 /// As many entries as are looked at.
 const MAX_ENTRIES: usize = 50_000;
-/// As deep as is looked: each level holds an open directory.
-const MAX_DEPTH: usize = 64;
 
 /// How much there is under a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,28 +34,15 @@ pub(in super::super) fn fingerprint_of_content(bytes: &[u8]) -> String {
     hex::encode(hash.finalize())
 }
 
-/// What stands under a name comes to: the same for the same names and contents, wherever it is.
-pub(in super::super) fn fingerprint(directory: &Dir, name: &OsStr) -> io::Result<String> {
-    let mut look = Look {
-        hash: Sha256::new(),
-        room: MAX_CONTENT_BYTES,
-        measure: Measure::default(),
-        hashes: true,
-    };
-    look.at(directory, name, 0)?;
+/// What stands at a place comes to: the same for the same names and contents, wherever it is.
+pub(in super::super) fn fingerprint(at: &Location) -> io::Result<String> {
+    let look = Look::of(at, true)?;
     Ok(hex::encode(look.hash.finalize()))
 }
 
-/// How much stands under a name.
-pub(in super::super) fn measure(directory: &Dir, name: &OsStr) -> io::Result<Measure> {
-    let mut look = Look {
-        hash: Sha256::new(),
-        room: 0,
-        measure: Measure::default(),
-        hashes: false,
-    };
-    look.at(directory, name, 0)?;
-    Ok(look.measure)
+/// How much stands at a place.
+pub(in super::super) fn measure(at: &Location) -> io::Result<Measure> {
+    Ok(Look::of(at, false)?.measure)
 }
 
 struct Look {
@@ -69,6 +54,17 @@ struct Look {
 }
 
 impl Look {
+    fn of(at: &Location, hashes: bool) -> io::Result<Self> {
+        let mut look = Self {
+            hash: Sha256::new(),
+            room: MAX_CONTENT_BYTES,
+            measure: Measure::default(),
+            hashes,
+        };
+        look.at(&at.directory, &at.name, 0)?;
+        Ok(look)
+    }
+
     fn at(&mut self, directory: &Dir, name: &OsStr, depth: usize) -> io::Result<()> {
         self.measure.entries += 1;
         if self.measure.entries > MAX_ENTRIES || depth > MAX_DEPTH {
@@ -111,27 +107,17 @@ impl Look {
             }
             self.room -= metadata.len();
             let file = open_nonblocking(directory, Path::new(name), FollowSymlinks::No)?;
-            io::copy(
-                &mut file.take(metadata.len()),
-                &mut HashInto(&mut self.hash),
-            )?;
+            let mut content = BufReader::new(file.take(metadata.len()));
+            while let piece = content.fill_buf()?
+                && !piece.is_empty()
+            {
+                self.hash.update(piece);
+                let length = piece.len();
+                content.consume(length);
+            }
         } else {
             self.hash.update(b"special");
         }
-        Ok(())
-    }
-}
-
-/// Takes in what is written to it.
-struct HashInto<'a>(&'a mut Sha256);
-
-impl io::Write for HashInto<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

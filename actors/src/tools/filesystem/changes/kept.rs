@@ -1,6 +1,5 @@
 //! The session's private directory: its list of changes, and the copies that are kept for them.
 
-use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
@@ -9,9 +8,10 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use cap_tempfile::TempFile;
 
-use super::moving::{End, remove};
+use super::moving::remove;
 use super::record::Records;
 use crate::protocol::ids::ChangeId;
+use crate::tools::workspace::Location;
 
 /// The list of changes.
 const LIST: &str = "changes.json";
@@ -66,18 +66,19 @@ impl Kept {
     }
 
     pub(super) fn store(&self, records: &Records) -> io::Result<()> {
-        let mut file = TempFile::new(&self.directory)?;
-        file.write_all(&serde_json::to_vec(records)?)?;
-        file.as_file().sync_all()?;
-        file.replace(LIST)
+        self.write(LIST, &serde_json::to_vec(records)?)
     }
 
     /// Keeps a content for a change.
     pub(super) fn put(&self, id: ChangeId, content: &[u8]) -> io::Result<()> {
+        self.write(&id.to_string(), content)
+    }
+
+    fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let mut file = TempFile::new(&self.directory)?;
         file.write_all(content)?;
         file.as_file().sync_all()?;
-        file.replace(id.to_string())
+        file.replace(name)
     }
 
     /// The content that is kept for a change.
@@ -92,18 +93,17 @@ impl Kept {
         self.directory.symlink_metadata(id.to_string()).is_ok()
     }
 
-    /// The place of what is kept for a change, and its name there.
-    pub(super) fn place(&self, id: ChangeId) -> (&Dir, OsString) {
-        (&self.directory, id.to_string().into())
+    /// The place of what is kept for a change.
+    pub(super) fn place(&self, id: ChangeId) -> io::Result<Location> {
+        Ok(Location {
+            directory: self.directory.try_clone()?,
+            name: id.to_string().into(),
+        })
     }
 
     /// Lets go of what is kept for a change.
     pub(super) fn drop_copy(&self, id: ChangeId) {
-        let (directory, name) = self.place(id);
-        let removed = remove(End {
-            directory,
-            name: &name,
-        });
+        let removed = self.place(id).and_then(|place| remove(&place));
         if let Err(error) = removed
             && error.kind() != io::ErrorKind::NotFound
         {

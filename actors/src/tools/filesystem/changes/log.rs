@@ -7,22 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use cap_std::fs::{Dir, Metadata, Permissions, PermissionsExt as _};
-use chrono::{SubsecRound as _, Utc};
+use cap_std::fs::{Metadata, Permissions, PermissionsExt as _};
 use tokio_util::sync::CancellationToken;
 
-use super::super::fault::fault;
-use super::super::place::{RootId, Spot};
 use super::super::write::{Before, put};
 use super::changes_dir;
 use super::fingerprint::{Measure, fingerprint, fingerprint_of_content, measure};
 use super::kept::Kept;
-use super::moving::{End, move_entry};
-use super::record::{Inverse, Record, RootedPath};
+use super::moving::move_entry;
+use super::record::{Inverse, Record};
 use crate::protocol::change::ChangeAction;
 use crate::protocol::ids::{CallId, ChangeId, RunId};
 use crate::tools::ToolError;
 use crate::tools::output::human_size;
+use crate::tools::workspace::{InnerPath, Location, OrFault as _, Spot, fault};
 
 /// As many bytes as are kept for a session's changes.
 const MAX_KEPT_BYTES: u64 = 512 << 20;
@@ -49,14 +47,23 @@ pub(in super::super) struct ChangeLog {
     _held: MutexGuard<'static, ()>,
 }
 
-/// A change that is about to be made.
-struct Draft<'a> {
-    action: ChangeAction,
-    place: RootedPath,
-    to: Option<RootedPath>,
-    inverse: Inverse,
-    kept_bytes: u64,
-    origin: &'a Origin<'a>,
+/// A file's content, and what comes in its place.
+#[derive(Debug)]
+pub(in super::super) struct Rewrite<'a> {
+    pub(in super::super) before: &'a Before,
+    pub(in super::super) after: &'a [u8],
+    /// Those that the file is to have. None: those that it has.
+    pub(in super::super) permissions: Option<Permissions>,
+}
+
+impl<'a> Rewrite<'a> {
+    pub(in super::super) fn new(before: &'a Before, after: &'a [u8]) -> Self {
+        Self {
+            before,
+            after,
+            permissions: None,
+        }
+    }
 }
 
 impl ChangeLog {
@@ -94,75 +101,39 @@ impl ChangeLog {
         self
     }
 
-    /// Writes a file's new content in the place of `before`.
+    /// Writes a file's new content.
     pub(in super::super) fn write(
         &self,
         action: ChangeAction,
         spot: &Spot,
-        before: &Before,
-        after: &[u8],
+        rewrite: Rewrite<'_>,
         origin: &Origin<'_>,
     ) -> Result<(), ToolError> {
-        self.write_with(action, spot, (before, after), None, origin)
-            .map(|_| ())
-    }
-
-    /// As [`ChangeLog::write`], with the permissions that the file is to have.
-    pub(super) fn write_with(
-        &self,
-        action: ChangeAction,
-        spot: &Spot,
-        (before, after): (&Before, &[u8]),
-        permissions: Option<&Permissions>,
-        origin: &Origin<'_>,
-    ) -> Result<ChangeId, ToolError> {
-        let Spot { root, path } = spot;
-        let shown = path.shown();
-        let made = root.create_parents(path)?;
-        let written = || {
-            let target = root.target(path)?;
-            let expects = fingerprint_of_content(after);
-            let (inverse, copy) = match before {
-                Before::Absent => (
-                    Inverse::Remove {
-                        expects,
-                        made: made.clone(),
-                    },
-                    None,
-                ),
-                Before::Content(bytes) => (
-                    Inverse::Restore {
-                        expects,
-                        mode: mode_of(target.existing.as_ref()),
-                    },
-                    Some(bytes.as_slice()),
-                ),
-                Before::Large(size) => (
-                    Inverse::Nothing {
-                        why: format!(
-                            "what stood there before had {}, too much to keep a copy of",
-                            human_size(*size)
-                        ),
-                    },
-                    None,
-                ),
+        making_parents(spot, |made| {
+            let target = spot.root.target(&spot.path)?;
+            let expects = fingerprint_of_content(rewrite.after);
+            let inverse = match rewrite.before {
+                Before::Absent => Inverse::Remove { expects, made },
+                Before::Content(_) => Inverse::Restore {
+                    expects,
+                    mode: mode_of(target.existing.as_ref()),
+                },
+                Before::Large(size) => Inverse::Nothing {
+                    why: format!(
+                        "what stood there before had {}, too much to keep a copy of",
+                        human_size(*size)
+                    ),
+                },
             };
-            let draft = Draft {
-                action,
-                place: place_of(spot),
-                to: None,
-                inverse,
-                kept_bytes: copy.map_or(0, |bytes| bytes.len() as u64),
-                origin,
-            };
-            self.make(draft, |kept, id| {
-                if let Some(bytes) = copy {
-                    kept.put(id, bytes).map_err(|error| not_kept(&error))?;
+            let mut record = Record::new(action, &spot.path, inverse, origin);
+            record.kept_bytes = rewrite.before.bytes().len() as u64;
+            self.make(record, |kept, id| {
+                if let Before::Content(bytes) = rewrite.before {
+                    kept.put(id, bytes).map_err(not_kept)?;
                 }
-                put(root, &shown, &target, before, after, permissions.cloned())
+                put(spot, &target, &rewrite)
             })
-        };
-        written().inspect_err(|_| remove_made(spot, &made))
+        })
     }
 
     /// Takes away what stands at a path, whatever it is, and keeps it.
@@ -172,36 +143,22 @@ impl ChangeLog {
         spot: &Spot,
         origin: &Origin<'_>,
     ) -> Result<Measure, ToolError> {
-        let shown = spot.path.shown();
-        let (directory, name, _) = standing(spot)?;
-        let size = measure(&directory, &name).map_err(|error| fault(&shown, &error))?;
+        let Spot { root, path } = spot;
+        let (from, _) = root.standing(path)?;
+        let size = measure(&from).or_fault(path)?;
         if size.bytes > self.max_bytes {
             return Err(ToolError(format!(
-                "`{shown}` has {}, and no more than {} can be kept so that it can be undone; delete parts of it, or ask the user to delete it",
+                "`{path}` has {}, and no more than {} can be kept so that it can be undone; delete parts of it, or ask the user to delete it",
                 human_size(size.bytes),
                 human_size(self.max_bytes)
             )));
         }
-        let draft = Draft {
-            action,
-            place: place_of(spot),
-            to: None,
-            inverse: Inverse::PutBack,
-            kept_bytes: size.bytes.max(1),
-            origin,
-        };
-        self.make(draft, |kept, id| {
-            let (keep, kept_name) = kept.place(id);
-            let from = End {
-                directory: &directory,
-                name: &name,
-            };
-            let to = End {
-                directory: keep,
-                name: &kept_name,
-            };
-            spot.root.check_stop()?;
-            move_entry(from, to).map_err(|error| fault(&shown, &error))
+        let mut record = Record::new(action, path, Inverse::PutBack, origin);
+        record.kept_bytes = size.bytes.max(1);
+        self.make(record, |kept, id| {
+            let to = kept.place(id).map_err(not_kept)?;
+            root.check_stop()?;
+            move_entry(&from, &to).or_fault(path)
         })?;
         Ok(size)
     }
@@ -212,40 +169,19 @@ impl ChangeLog {
         spot: &Spot,
         from: ChangeId,
         origin: &Origin<'_>,
-    ) -> Result<ChangeId, ToolError> {
-        let shown = spot.path.shown();
-        let made = spot.root.create_parents(&spot.path)?;
-        let put = || {
-            let (directory, name) = free(spot)?;
-            let kept = Kept::open(&self.directory).map_err(|error| not_kept(&error))?;
-            let (keep, kept_name) = kept.place(from);
-            let expects = fingerprint(keep, &kept_name).map_err(|error| fault(&shown, &error))?;
-            let size = measure(keep, &kept_name).map_err(|error| fault(&shown, &error))?;
-            spot.root.check_room(size.bytes, size.entries)?;
-            let draft = Draft {
-                action: ChangeAction::Undo,
-                place: place_of(spot),
-                to: None,
-                inverse: Inverse::Remove {
-                    expects,
-                    made: made.clone(),
-                },
-                kept_bytes: 0,
-                origin,
-            };
-            self.make(draft, |_, _| {
-                let from = End {
-                    directory: keep,
-                    name: &kept_name,
-                };
-                let to = End {
-                    directory: &directory,
-                    name: &name,
-                };
-                move_entry(from, to).map_err(|error| taken(&shown, &error))
-            })
-        };
-        put().inspect_err(|_| remove_made(spot, &made))
+    ) -> Result<(), ToolError> {
+        let Spot { root, path } = spot;
+        making_parents(spot, |made| {
+            let to = free(spot)?;
+            let kept = Kept::open(&self.directory).map_err(not_kept)?;
+            let from = kept.place(from).map_err(not_kept)?;
+            let expects = fingerprint(&from).or_fault(path)?;
+            let size = measure(&from).or_fault(path)?;
+            root.check_room(size.bytes, size.entries)?;
+            let inverse = Inverse::Remove { expects, made };
+            let record = Record::new(ChangeAction::Undo, path, inverse, origin);
+            self.make(record, |_, _| moved(&from, &to, path))
+        })
     }
 
     /// Moves what stands at one path to another, which must be free.
@@ -255,80 +191,45 @@ impl ChangeLog {
         from: &Spot,
         to: &Spot,
         origin: &Origin<'_>,
-    ) -> Result<ChangeId, ToolError> {
-        let (shown, shown_to) = (from.path.shown(), to.path.shown());
-        let (directory, name, _) = standing(from)?;
-        let size = measure(&directory, &name).map_err(|error| fault(&shown, &error))?;
-        let stop = &from.root;
-        if place_of(from).root != place_of(to).root {
+    ) -> Result<(), ToolError> {
+        let (at, _) = from.root.standing(&from.path)?;
+        let size = measure(&at).or_fault(&from.path)?;
+        if from.path.root() != to.path.root() {
             to.root.check_room(size.bytes, size.entries)?;
         }
-        let expects = fingerprint(&directory, &name).map_err(|error| fault(&shown, &error))?;
-        let made = to.root.create_parents(&to.path)?;
-        let moved = || {
-            let (to_directory, to_name) = free(to)?;
-            let draft = Draft {
-                action,
-                place: place_of(from),
-                to: Some(place_of(to)),
-                inverse: Inverse::MoveBack {
-                    expects,
-                    made: made.clone(),
-                },
-                kept_bytes: 0,
-                origin,
-            };
-            self.make(draft, |_, _| {
-                let from = End {
-                    directory: &directory,
-                    name: &name,
-                };
-                let to = End {
-                    directory: &to_directory,
-                    name: &to_name,
-                };
-                stop.check_stop()?;
-                move_entry(from, to).map_err(|error| taken(&shown_to, &error))
+        let expects = fingerprint(&at).or_fault(&from.path)?;
+        making_parents(to, |made| {
+            let target = free(to)?;
+            let inverse = Inverse::MoveBack { expects, made };
+            let mut record = Record::new(action, &from.path, inverse, origin);
+            record.to = Some(to.path.clone());
+            self.make(record, |_, _| {
+                from.root.check_stop()?;
+                moved(&at, &target, &to.path)
             })
-        };
-        moved().inspect_err(|_| remove_made(to, &made))
+        })
     }
 
     /// Writes a change down, makes it, and strikes it out again where that failed.
     fn make(
         &self,
-        draft: Draft<'_>,
+        record: Record,
         change: impl FnOnce(&Kept, ChangeId) -> Result<(), ToolError>,
-    ) -> Result<ChangeId, ToolError> {
-        let kept = Kept::open(&self.directory).map_err(|error| not_kept(&error))?;
-        let mut records = kept.load().map_err(|error| not_kept(&error))?;
-        let id = ChangeId::new();
-        records.all.push(Record {
-            id,
-            action: draft.action,
-            place: draft.place,
-            to: draft.to,
-            at: Utc::now().trunc_subsecs(6),
-            run_id: draft.origin.run_id,
-            call_id: draft.origin.call_id.cloned(),
-            undoes: draft.origin.undoes,
-            undone_by: None,
-            inverse: draft.inverse,
-            kept_bytes: draft.kept_bytes,
-        });
-        kept.store(&records).map_err(|error| not_kept(&error))?;
+    ) -> Result<(), ToolError> {
+        let (id, undoes) = (record.id, record.undoes);
+        let kept = Kept::open(&self.directory).map_err(not_kept)?;
+        let mut records = kept.load().map_err(not_kept)?;
+        records.all.push(record);
+        kept.store(&records).map_err(not_kept)?;
         if let Err(error) = change(&kept, id) {
             records.all.retain(|record| record.id != id);
-            kept.store(&records).map_err(|error| not_kept(&error))?;
+            kept.store(&records).map_err(not_kept)?;
             kept.drop_copy(id);
             return Err(error);
         }
-        if let Some(undone) = draft.origin.undoes {
-            for record in &mut records.all {
-                if record.id == undone {
-                    record.undone_by = Some(id);
-                }
-            }
+        let undone = records.all.iter_mut();
+        for record in undone.filter(|record| Some(record.id) == undoes) {
+            record.undone_by = Some(id);
         }
         let gone = records.bound(self.max_bytes);
         // The change is made: what cannot be written down now is only the order kept here.
@@ -338,89 +239,54 @@ impl ChangeLog {
         for id in gone {
             kept.drop_copy(id);
         }
-        Ok(id)
+        Ok(())
     }
 }
 
-/// The directory of what stands at a path, its name there and what it is. A link is itself.
-pub(in super::super) fn standing(
+/// Does work for which the directories that lead to a path have to be there, and is told which
+/// were made for it. Where it fails, those go again.
+fn making_parents(
     spot: &Spot,
-) -> Result<(Dir, std::ffi::OsString, Metadata), ToolError> {
-    let Spot { root, path } = spot;
-    let shown = path.shown();
-    root.check_stop()?;
-    let Some(name) = path.prefix().file_name() else {
-        return Err(ToolError(format!(
-            "{} itself is not moved or deleted; name something in it",
-            root.words()
-        )));
-    };
-    let Some(directory) = root.parent(path)? else {
-        return Err(root.missing(path));
-    };
-    let metadata = match directory.symlink_metadata(name) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(root.missing(path)),
-        Err(error) => return Err(fault(&shown, &error)),
-    };
-    if path.names_directory() && !metadata.is_dir() {
-        return Err(ToolError(format!(
-            "`{shown}/` ends with a slash, as only directories do; leave the slash out"
-        )));
-    }
-    root.check_whole(&shown, &directory, Path::new(name), &metadata)?;
-    Ok((directory, name.to_owned(), metadata))
+    work: impl FnOnce(Vec<PathBuf>) -> Result<(), ToolError>,
+) -> Result<(), ToolError> {
+    let made = spot.root.create_parents(&spot.path)?;
+    work(made.clone()).inspect_err(|_| remove_made(spot, &made))
 }
 
-/// The directory of a path at which nothing stands, and its name there.
-fn free(spot: &Spot) -> Result<(Dir, std::ffi::OsString), ToolError> {
+/// The place of a path at which nothing stands.
+fn free(spot: &Spot) -> Result<Location, ToolError> {
     let Spot { root, path } = spot;
-    let shown = path.shown();
-    let Some(name) = path.prefix().file_name() else {
-        return Err(in_the_way(&shown));
-    };
-    let Some(directory) = root.parent(path)? else {
-        return Err(root.missing(path));
-    };
-    match directory.symlink_metadata(name) {
-        Ok(_) => Err(in_the_way(&shown)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((directory, name.to_owned())),
-        Err(error) => Err(fault(&shown, &error)),
+    if path.is_root() {
+        return Err(in_the_way(path));
+    }
+    let at = root.location(path)?.ok_or_else(|| root.missing(path))?;
+    match at.metadata().or_fault(path)? {
+        Some(_) => Err(in_the_way(path)),
+        None => Ok(at),
     }
 }
 
-fn in_the_way(shown: &str) -> ToolError {
+fn in_the_way(path: &InnerPath) -> ToolError {
     ToolError(format!(
-        "`{shown}` exists already; delete or move it first, or choose another path"
+        "`{path}` exists already; delete or move it first, or choose another path"
     ))
 }
 
-fn taken(shown: &str, error: &io::Error) -> ToolError {
-    if error.kind() == io::ErrorKind::AlreadyExists {
-        in_the_way(shown)
-    } else {
-        fault(shown, error)
-    }
+/// Moves what stands at one place to another, the place of a path.
+fn moved(from: &Location, to: &Location, path: &InnerPath) -> Result<(), ToolError> {
+    move_entry(from, to).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => in_the_way(path),
+        _ => fault(path, &error),
+    })
 }
 
 /// Removes directories that were made for something that did not come, the deepest first. One
 /// that has got something else in it stays.
 pub(super) fn remove_made(spot: &Spot, made: &[PathBuf]) {
     for directory in made.iter().rev() {
-        let inner = spot.path.at(directory);
-        if let (Ok(Some(parent)), Some(name)) = (spot.root.parent(&inner), directory.file_name()) {
-            let _ = parent.remove_dir(name);
+        if let Ok(Some(at)) = spot.root.location(&spot.path.at(directory)) {
+            let _ = at.directory.remove_dir(&at.name);
         }
-    }
-}
-
-fn place_of(spot: &Spot) -> RootedPath {
-    RootedPath {
-        root: match &spot.root.outside {
-            None => RootId::Workspace,
-            Some(root) => RootId::Outside(root.clone()),
-        },
-        path: spot.path.prefix().to_owned(),
     }
 }
 
@@ -428,7 +294,8 @@ fn mode_of(metadata: Option<&Metadata>) -> u32 {
     metadata.map_or(0o644, |metadata| metadata.permissions().mode() & 0o7777)
 }
 
-fn not_kept(error: &io::Error) -> ToolError {
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
+fn not_kept(error: io::Error) -> ToolError {
     tracing::error!(%error, "what it takes to undo a change cannot be kept");
     ToolError(format!(
         "nothing was changed: what it takes to undo it could not be kept ({}); tell the user",

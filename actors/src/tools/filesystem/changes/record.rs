@@ -2,40 +2,25 @@
 
 use std::path::PathBuf;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound as _, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::super::place::RootId;
+use super::log::Origin;
 use crate::protocol::change::{Change, ChangeAction};
 use crate::protocol::ids::{CallId, ChangeId, RunId};
+use crate::tools::workspace::InnerPath;
 
 /// As many changes of a session as are listed.
 const MAX_RECORDS: usize = 200;
-
-/// A path and the root that it is opened in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RootedPath {
-    pub(super) root: RootId,
-    pub(super) path: PathBuf,
-}
-
-impl RootedPath {
-    fn shown(&self) -> String {
-        match &self.root {
-            RootId::Workspace => self.path.display().to_string(),
-            RootId::Outside(root) => root.join(&self.path).display().to_string(),
-        }
-    }
-}
 
 /// A change, and how to take it back.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) id: ChangeId,
     pub(super) action: ChangeAction,
-    pub(super) place: RootedPath,
+    pub(super) place: InnerPath,
     /// Where a move went.
-    pub(super) to: Option<RootedPath>,
+    pub(super) to: Option<InnerPath>,
     pub(super) at: DateTime<Utc>,
     pub(super) run_id: Option<RunId>,
     pub(super) call_id: Option<CallId>,
@@ -70,13 +55,35 @@ impl Inverse {
 }
 
 impl Record {
+    /// A change that is about to be made, of which nothing is kept.
+    pub(super) fn new(
+        action: ChangeAction,
+        place: &InnerPath,
+        inverse: Inverse,
+        origin: &Origin<'_>,
+    ) -> Self {
+        Self {
+            id: ChangeId::new(),
+            action,
+            place: place.clone(),
+            to: None,
+            at: Utc::now().trunc_subsecs(6),
+            run_id: origin.run_id,
+            call_id: origin.call_id.cloned(),
+            undoes: origin.undoes,
+            undone_by: None,
+            inverse,
+            kept_bytes: 0,
+        }
+    }
+
     /// The change as its owner sees it.
     pub(super) fn told(&self, why_not: Option<String>) -> Change {
         Change {
             id: self.id,
             action: self.action,
-            path: self.place.shown(),
-            to: self.to.as_ref().map(RootedPath::shown),
+            path: self.place.to_string(),
+            to: self.to.as_ref().map(InnerPath::to_string),
             at: self.at,
             run_id: self.run_id,
             call_id: self.call_id.clone(),

@@ -8,18 +8,16 @@ use std::sync::Arc;
 use cap_std::fs::{Permissions, PermissionsExt as _};
 use tokio_util::sync::CancellationToken;
 
-use super::super::access::FileAccess;
-use super::super::limits::Limits;
-use super::super::place::{Reach, Spot};
 use super::super::write::{Before, look};
 use super::changes_dir;
 use super::fingerprint::{fingerprint, fingerprint_of_content};
 use super::kept::Kept;
-use super::log::{ChangeLog, Origin, remove_made, standing};
-use super::record::{Inverse, Record, RootedPath};
+use super::log::{ChangeLog, Origin, Rewrite, remove_made};
+use super::record::{Inverse, Record};
 use crate::protocol::change::{Change, ChangeAction};
 use crate::protocol::ids::ChangeId;
 use crate::tools::ToolError;
+use crate::tools::workspace::{FileAccess, InnerPath, Reach, Spot};
 
 /// Why a change was not taken back.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,17 +31,30 @@ pub enum ChangeError {
     Unreadable,
 }
 
+impl From<ToolError> for ChangeError {
+    fn from(error: ToolError) -> Self {
+        Self::Conflict(error.0)
+    }
+}
+
+/// Of the directory that is kept for the session.
+impl From<io::Error> for ChangeError {
+    fn from(error: io::Error) -> Self {
+        tracing::error!(%error, "a session's changes cannot be read");
+        Self::Unreadable
+    }
+}
+
 /// A session's changes, newest first, each with whether it can be undone now.
 ///
 /// # Errors
 /// [`ChangeError::Unreadable`].
 pub fn changes(access: &Arc<FileAccess>, workspace: &Path) -> Result<Vec<Change>, ChangeError> {
-    let Some(kept) = Kept::find(&changes_dir(workspace)).map_err(|error| unreadable(&error))?
-    else {
+    let Some(kept) = Kept::find(&changes_dir(workspace))? else {
         return Ok(Vec::new());
     };
-    let records = kept.load().map_err(|error| unreadable(&error))?;
-    let reach = reach(access, workspace);
+    let reach = Reach::new(access, workspace, CancellationToken::new());
+    let records = kept.load()?;
     let told = records.all.iter().rev().map(|record| {
         let why_not = refusal(record, &kept).or_else(|| check(&reach, record).err());
         record.told(why_not)
@@ -61,29 +72,21 @@ pub fn undo(
     workspace: &Path,
     id: ChangeId,
 ) -> Result<Change, ChangeError> {
-    let reach = reach(access, workspace);
-    let log = ChangeLog::open(workspace, &reach.stop).map_err(conflict)?;
-    let directory = changes_dir(workspace);
-    let kept = Kept::find(&directory)
-        .map_err(|error| unreadable(&error))?
-        .ok_or(ChangeError::NotFound)?;
-    let records = kept.load().map_err(|error| unreadable(&error))?;
+    let reach = Reach::new(access, workspace, CancellationToken::new());
+    let log = ChangeLog::open(workspace, &reach.stop)?;
+    let kept = Kept::find(&changes_dir(workspace))?.ok_or(ChangeError::NotFound)?;
+    let records = kept.load()?;
     let record = records.find(id).ok_or(ChangeError::NotFound)?;
-    if let Some(why) = refusal(record, &kept) {
+    if let Some(why) = refusal(record, &kept).or_else(|| check(&reach, record).err()) {
         return Err(ChangeError::Conflict(format!(
             "this cannot be undone: {why}"
         )));
     }
-    check(&reach, record)
-        .map_err(|why| ChangeError::Conflict(format!("this cannot be undone: {why}")))?;
-    take_back(&reach, &log, &kept, record).map_err(conflict)?;
-    let records = kept.load().map_err(|error| unreadable(&error))?;
-    let undoing = records
-        .all
-        .iter()
-        .rev()
-        .find(|record| record.undoes == Some(id))
-        .ok_or(ChangeError::NotFound)?;
+    take_back(&reach, &log, &kept, record)?;
+    let records = kept.load()?;
+    let mut undoing = records.all.iter().rev();
+    let undoing = undoing.find(|record| record.undoes == Some(id));
+    let undoing = undoing.ok_or(ChangeError::NotFound)?;
     Ok(undoing.told(refusal(undoing, &kept)))
 }
 
@@ -103,11 +106,7 @@ fn refusal(record: &Record, kept: &Kept) -> Option<String> {
 
 /// Whether the files are as the change left them; otherwise what is in the way.
 fn check(reach: &Reach, record: &Record) -> Result<(), String> {
-    let spot = |place: &RootedPath| {
-        reach
-            .stored(&place.root, &place.path)
-            .map_err(|error| error.0)
-    };
+    let spot = |path: &InnerPath| reach.stored(path).map_err(|error| error.0);
     let at = spot(&record.place)?;
     match &record.inverse {
         Inverse::Restore { expects, .. } => match look(&at.root, &at.path) {
@@ -118,9 +117,7 @@ fn check(reach: &Reach, record: &Record) -> Result<(), String> {
         },
         Inverse::Remove { expects, .. } => is_as_left(&at, expects),
         Inverse::MoveBack { expects, .. } => {
-            let Some(to) = &record.to else {
-                return Err("it does not say where it went".to_owned());
-            };
+            let to = record.to.as_ref().ok_or(NOWHERE)?;
             is_as_left(&spot(to)?, expects)?;
             is_free(&at)
         }
@@ -130,22 +127,19 @@ fn check(reach: &Reach, record: &Record) -> Result<(), String> {
 }
 
 fn is_as_left(spot: &Spot, expects: &str) -> Result<(), String> {
-    let (directory, name, _) = standing(spot).map_err(|_| gone(spot))?;
-    match fingerprint(&directory, &name) {
+    let (at, _) = spot.root.standing(&spot.path).map_err(|_| gone(spot))?;
+    match fingerprint(&at) {
         Ok(now) if now == expects => Ok(()),
         _ => Err(changed_since(spot)),
     }
 }
 
 fn is_free(spot: &Spot) -> Result<(), String> {
-    let Spot { root, path } = spot;
-    let directory = root.parent(path).map_err(|error| error.0)?;
-    let name = path.prefix().file_name().unwrap_or_default();
-    match directory.map(|directory| directory.symlink_metadata(name)) {
+    let at = spot.root.location(&spot.path).map_err(|error| error.0)?;
+    match at.map(|at| at.metadata()) {
         // Its directory is made again.
-        None => Ok(()),
-        Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        _ => Err(format!("there is something else at `{}` now", path.shown())),
+        None | Some(Ok(None)) => Ok(()),
+        _ => Err(format!("there is something else at `{}` now", spot.path)),
     }
 }
 
@@ -157,7 +151,7 @@ fn take_back(
     kept: &Kept,
     record: &Record,
 ) -> Result<(), ToolError> {
-    let at = reach.stored(&record.place.root, &record.place.path)?;
+    let at = reach.stored(&record.place)?;
     let origin = Origin {
         undoes: Some(record.id),
         ..Origin::default()
@@ -168,58 +162,35 @@ fn take_back(
             let content = kept
                 .content(record.id, reach.limits.read_bytes)
                 .map_err(|_| ToolError("the copy that was kept of it cannot be read".to_owned()))?;
-            let permissions = Permissions::from_mode(*mode);
-            let contents = (&before, content.as_slice());
-            log.write_with(
-                ChangeAction::Undo,
-                &at,
-                contents,
-                Some(&permissions),
-                &origin,
-            )?;
+            let rewrite = Rewrite {
+                permissions: Some(Permissions::from_mode(*mode)),
+                ..Rewrite::new(&before, &content)
+            };
+            log.write(ChangeAction::Undo, &at, rewrite, &origin)
         }
         Inverse::Remove { made, .. } => {
             log.take_away(ChangeAction::Undo, &at, &origin)?;
             remove_made(&at, made);
+            Ok(())
         }
         Inverse::MoveBack { made, .. } => {
-            let Some(to) = &record.to else {
-                return Err(ToolError("it does not say where it went".to_owned()));
-            };
-            let to = reach.stored(&to.root, &to.path)?;
+            let to = record.to.as_ref();
+            let to = reach.stored(to.ok_or_else(|| ToolError(NOWHERE.to_owned()))?)?;
             log.relocate(ChangeAction::Undo, &to, &at, &origin)?;
             remove_made(&to, made);
+            Ok(())
         }
-        Inverse::PutBack => {
-            log.put_back(&at, record.id, &origin)?;
-        }
-        Inverse::Nothing { why } => return Err(ToolError(why.clone())),
+        Inverse::PutBack => log.put_back(&at, record.id, &origin),
+        Inverse::Nothing { why } => Err(ToolError(why.clone())),
     }
-    Ok(())
 }
 
-fn reach(access: &Arc<FileAccess>, workspace: &Path) -> Reach {
-    Reach {
-        access: Arc::clone(access),
-        workspace: workspace.to_owned(),
-        limits: Limits::of(access),
-        stop: CancellationToken::new(),
-    }
-}
+const NOWHERE: &str = "it does not say where it went";
 
 fn changed_since(spot: &Spot) -> String {
-    format!("`{}` has changed since", spot.path.shown())
+    format!("`{}` has changed since", spot.path)
 }
 
 fn gone(spot: &Spot) -> String {
-    format!("`{}` is not there any more", spot.path.shown())
-}
-
-fn conflict(error: ToolError) -> ChangeError {
-    ChangeError::Conflict(error.0)
-}
-
-fn unreadable(error: &io::Error) -> ChangeError {
-    tracing::error!(%error, "a session's changes cannot be read");
-    ChangeError::Unreadable
+    format!("`{}` is not there any more", spot.path)
 }

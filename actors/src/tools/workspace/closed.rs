@@ -4,7 +4,10 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, OwnedFd};
+use std::fmt::Display;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, Metadata, MetadataExt as _};
@@ -22,37 +25,21 @@ const MAX_ENTRIES: usize = 200_000;
 /// secrets in it, and every file of every other process.
 const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// A file or a directory, whatever it is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Identity {
-    device: u64,
-    inode: u64,
+/// A file or a directory, whatever it is called: its device, and its number there.
+pub(super) type Identity = (u64, u64);
+
+pub(super) fn identity(metadata: &Metadata) -> Identity {
+    (metadata.dev(), metadata.ino())
 }
 
-impl Identity {
-    pub(super) fn of(metadata: &Metadata) -> Self {
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-        }
-    }
+fn identity_at(path: &Path) -> Option<Identity> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
+}
 
-    fn at(path: &Path) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt as _;
-        let metadata = std::fs::metadata(path).ok()?;
-        Some(Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-        })
-    }
-
-    fn of_handle(handle: impl AsFd) -> rustix::io::Result<Self> {
-        let stat = rustix::fs::fstat(handle)?;
-        Ok(Self {
-            device: stat.st_dev as u64,
-            inode: stat.st_ino as u64,
-        })
-    }
+fn identity_of(directory: &File) -> io::Result<Identity> {
+    let metadata = directory.metadata()?;
+    Ok((metadata.dev(), metadata.ino()))
 }
 
 /// The closed places, as they are at the time of a call.
@@ -74,7 +61,9 @@ pub(super) struct Closed {
 }
 
 impl Closed {
-    pub(super) fn of(paths: &[PathBuf]) -> Self {
+    /// These places in a root. One that lies in such a place by its very name is open all the
+    /// same: one that a link leads to stays closed, and so does each closed place in it.
+    pub(super) fn of(paths: &[PathBuf], root: &Path) -> Self {
         let mut closed = Self {
             paths: paths.to_vec(),
             ..Self::default()
@@ -88,31 +77,25 @@ impl Closed {
                 closed.add(&real);
             }
         }
-        closed
-    }
-
-    /// Leaves a directory of these places open, where it lies in one by its very name: one that
-    /// a link leads to stays closed, and so does each closed place in it.
-    pub(super) fn but(mut self, path: &Path, closed: &[PathBuf]) -> Self {
         let lies_in = |place: &PathBuf| {
-            let (Ok(rest), Ok(real)) = (path.strip_prefix(place), path.canonicalize()) else {
+            let (Ok(rest), Ok(real)) = (root.strip_prefix(place), root.canonicalize()) else {
                 return false;
             };
             place
                 .canonicalize()
                 .is_ok_and(|place| real == place.join(rest))
         };
-        if closed.iter().any(lies_in) {
-            self.opened = Identity::at(path);
+        if paths.iter().any(lies_in) {
+            closed.opened = identity_at(root);
         }
-        self
+        closed
     }
 
     fn add(&mut self, path: &Path) {
-        self.places.extend(Identity::at(path));
+        self.places.extend(identity_at(path));
         let mut name = path.file_name();
         for ancestor in path.ancestors().skip(1) {
-            if let Some(identity) = Identity::at(ancestor) {
+            if let Some(identity) = identity_at(ancestor) {
                 // The first one that exists: the name in it is the way to the closed place.
                 if let Some(name) = name.take() {
                     self.names.push((identity, name.to_owned()));
@@ -120,7 +103,7 @@ impl Closed {
                 self.above.insert(identity);
                 // Links on the way have other directories above them.
                 if let Ok(real) = ancestor.canonicalize() {
-                    self.above.extend(real.ancestors().filter_map(Identity::at));
+                    self.above.extend(real.ancestors().filter_map(identity_at));
                 }
             } else if name.is_some() {
                 name = ancestor.file_name();
@@ -129,40 +112,52 @@ impl Closed {
     }
 
     /// Refuses a directory that is a closed place, or lies in one.
-    pub(super) fn check_directory(&self, shown: &str, directory: &Dir) -> Result<(), ToolError> {
-        let mut at = Identity::of_handle(directory).map_err(|_| closed_place(shown))?;
-        let mut handle: Option<OwnedFd> = None;
+    pub(super) fn check_directory(
+        &self,
+        path: impl Display,
+        directory: &Dir,
+    ) -> Result<(), ToolError> {
+        // What cannot be told is closed.
+        if self.places.is_empty() || self.is_open(directory).unwrap_or(false) {
+            return Ok(());
+        }
+        Err(closed_place(path))
+    }
+
+    fn is_open(&self, directory: &Dir) -> io::Result<bool> {
+        let mut handle = directory.try_clone()?.into_std_file();
+        let mut at = identity_of(&handle)?;
         for _ in 0..MAX_LEVELS {
             if self.places.contains(&at) {
-                return Err(closed_place(shown));
+                return Ok(false);
             }
             if self.opened == Some(at) {
-                return Ok(());
+                return Ok(true);
             }
-            let parent = match &handle {
-                None => parent_of(directory),
-                Some(handle) => parent_of(handle),
-            };
-            // What cannot be told is closed.
-            let parent = parent.map_err(|_| closed_place(shown))?;
-            let above = Identity::of_handle(&parent).map_err(|_| closed_place(shown))?;
+            handle = parent_of(&handle)?;
+            let above = identity_of(&handle)?;
             if above == at {
-                return Ok(());
+                return Ok(true);
             }
             at = above;
-            handle = Some(parent);
         }
-        Err(closed_place(shown))
+        Ok(false)
     }
 
     /// Refuses a name in a directory that passed [`Closed::check_directory`].
     pub(super) fn check_name(
         &self,
-        shown: &str,
+        path: impl Display,
         directory: &Dir,
         name: &OsStr,
     ) -> Result<(), ToolError> {
-        let at = Identity::of_handle(directory).map_err(|_| closed_place(shown))?;
+        if self.names.is_empty() {
+            return Ok(());
+        }
+        // What cannot be told is closed.
+        let Ok(at) = directory.dir_metadata() else {
+            return Err(closed_place(path));
+        };
         let is_closed = |closed: &OsStr| {
             let closed = closed.as_encoded_bytes();
             name.as_encoded_bytes()
@@ -170,20 +165,21 @@ impl Closed {
                 // As `navi.db-wal` beside `navi.db`.
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"-"))
         };
-        if self
-            .names
-            .iter()
-            .any(|(directory, closed)| *directory == at && is_closed(closed))
-        {
-            return Err(closed_place(shown));
+        let mut names = self.names.iter();
+        if names.any(|(directory, closed)| *directory == identity(&at) && is_closed(closed)) {
+            return Err(closed_place(path));
         }
         Ok(())
     }
 
     /// Refuses a file or directory that is a closed place itself, and a file that has another
     /// name in one.
-    pub(super) fn check_metadata(&self, shown: &str, metadata: &Metadata) -> Result<(), ToolError> {
-        let identity = Identity::of(metadata);
+    pub(super) fn check_metadata(
+        &self,
+        path: impl Display,
+        metadata: &Metadata,
+    ) -> Result<(), ToolError> {
+        let identity = identity(metadata);
         let is_linked = || {
             let linked = self.linked.get_or_init(|| self.linked_files());
             // What cannot be told is closed.
@@ -192,7 +188,7 @@ impl Closed {
         if self.places.contains(&identity)
             || (metadata.is_file() && metadata.nlink() > 1 && is_linked())
         {
-            return Err(closed_place(shown));
+            return Err(closed_place(path));
         }
         Ok(())
     }
@@ -203,7 +199,7 @@ impl Closed {
         let mut entries = 0;
         let mut directories = self.paths.clone();
         while let Some(directory) = directories.pop() {
-            if self.opened.is_some() && self.opened == Identity::at(&directory) {
+            if self.opened.is_some() && self.opened == identity_at(&directory) {
                 continue;
             }
             // One that is not there, is a file, or that Navi itself may not look into.
@@ -211,7 +207,6 @@ impl Closed {
                 continue;
             };
             for entry in inside.flatten() {
-                use std::os::unix::fs::MetadataExt as _;
                 entries += 1;
                 if entries > MAX_ENTRIES {
                     return None;
@@ -223,10 +218,7 @@ impl Closed {
                 if metadata.is_dir() {
                     directories.push(entry.path());
                 } else if metadata.nlink() > 1 {
-                    linked.insert(Identity {
-                        device: metadata.dev(),
-                        inode: metadata.ino(),
-                    });
+                    linked.insert((metadata.dev(), metadata.ino()));
                 }
             }
         }
@@ -234,30 +226,30 @@ impl Closed {
     }
 
     /// Refuses to take away a directory with a closed place somewhere in it.
-    pub(super) fn check_whole(&self, shown: &str, metadata: &Metadata) -> Result<(), ToolError> {
-        let identity = Identity::of(metadata);
+    pub(super) fn check_whole(
+        &self,
+        path: impl Display,
+        metadata: &Metadata,
+    ) -> Result<(), ToolError> {
+        let identity = identity(metadata);
         if self.places.contains(&identity) || self.above.contains(&identity) {
-            return Err(closed_place(shown));
+            return Err(closed_place(path));
         }
         Ok(())
     }
 }
 
-fn parent_of(directory: impl AsFd) -> rustix::io::Result<OwnedFd> {
+fn parent_of(directory: &File) -> io::Result<File> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let access = OFlags::PATH;
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     let access = OFlags::RDONLY;
-    rustix::fs::openat(
-        directory,
-        "..",
-        access | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
+    let flags = access | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(directory, "..", flags, Mode::empty())?.into())
 }
 
-fn closed_place(shown: &str) -> ToolError {
+fn closed_place(path: impl Display) -> ToolError {
     ToolError(format!(
-        "`{shown}` is closed to this tool: Navi's own data, settings, keys and tools, other conversations' files, and /proc, /sys and /dev are never opened; choose another path"
+        "`{path}` is closed to this tool: Navi's own data, settings, keys and tools, other conversations' files, and /proc, /sys and /dev are never opened; choose another path"
     ))
 }

@@ -1,7 +1,11 @@
 //! Paths as a model gives them.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
+use super::fault::{ends_with_slash, is_directory};
 use crate::domain::unseen::is_moving;
 use crate::tools::ToolError;
 use crate::tools::output::shortened;
@@ -14,32 +18,40 @@ const MAX_NAME_BYTES: usize = 255;
 /// towards the workspace's limits.
 const MAX_LEVELS: usize = 32;
 /// As much of a wrong path as an error shows.
-const SHOWN_BYTES: usize = 120;
+pub(super) const SHOWN_BYTES: usize = 120;
 
-/// A path inside of a root, such as the workspace: relative, without `.`, `..` or empty
-/// components. That it stays inside when links come into play is the work of the directory
-/// handle it is opened by.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct InnerPath {
+/// A directory that paths are opened in, and cannot leave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RootId {
+    Workspace,
+    /// One of `FS_ALLOWED_PATHS`; `/` where that is `*`.
+    Outside(PathBuf),
+}
+
+/// A path inside of a root: relative, without `.`, `..` or empty components. That it stays
+/// inside when links come into play is the work of the directory handle it is opened by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InnerPath {
+    root: RootId,
     path: PathBuf,
     /// It ended with a slash, so that no file can be meant.
+    #[serde(skip)]
     names_directory: bool,
-    /// The root's own path, where messages show it: beyond the workspace.
-    base: Option<PathBuf>,
 }
 
 impl InnerPath {
     /// The workspace itself.
-    pub(super) fn root() -> Self {
+    pub(super) fn workspace() -> Self {
         Self {
+            root: RootId::Workspace,
             path: PathBuf::new(),
             names_directory: true,
-            base: None,
         }
     }
 
     /// A path in the workspace, as the model gives it.
-    pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
         check_text(text)?;
         if let Some(relative) = text.strip_prefix('/') {
             let relative = relative.trim_start_matches('/');
@@ -57,23 +69,24 @@ impl InnerPath {
                 "means a home directory; paths are relative to the workspace",
             ));
         }
-        Self::of_names(text, None)
+        Self::under(RootId::Workspace, text)
     }
 
-    /// A path in the directory `base`, from there on.
-    pub(super) fn under(base: &Path, text: &str) -> Result<Self, ToolError> {
+    /// The path of a file in the workspace, for who opens it later.
+    pub(crate) fn file(text: &str) -> Result<Self, ToolError> {
+        let path = Self::parse(text)?;
+        if path.is_root() {
+            return Err(is_directory(&path));
+        }
+        if path.names_directory {
+            return Err(ends_with_slash(&path));
+        }
+        Ok(path)
+    }
+
+    /// A path in a root, from there on.
+    pub(super) fn under(root: RootId, text: &str) -> Result<Self, ToolError> {
         check_text(text)?;
-        Self::of_names(text, Some(base.to_owned()))
-    }
-
-    /// A path that was parsed before, as it was stored.
-    pub(super) fn stored(base: Option<&Path>, path: &Path) -> Result<Self, ToolError> {
-        let text = path.to_string_lossy();
-        check_text(&text)?;
-        Self::of_names(&text, base.map(Path::to_owned))
-    }
-
-    fn of_names(text: &str, base: Option<PathBuf>) -> Result<Self, ToolError> {
         let mut path = PathBuf::new();
         for name in text.split('/') {
             match name {
@@ -105,30 +118,43 @@ impl InnerPath {
         let names_directory =
             path.as_os_str().is_empty() || text.ends_with('/') || text.ends_with("/.");
         Ok(Self {
+            root,
             path,
             names_directory,
-            base,
         })
     }
 
+    /// A path that was stored, checked again.
+    pub(super) fn again(&self) -> Result<Self, ToolError> {
+        Self::under(self.root.clone(), &self.path.to_string_lossy())
+    }
+
     /// Another path of the same root, made of names that come from the disk.
-    pub(super) fn at(&self, path: &Path) -> Self {
+    pub(crate) fn at(&self, path: &Path) -> Self {
         Self {
+            root: self.root.clone(),
             path: path.to_owned(),
             names_directory: path.as_os_str().is_empty(),
-            base: self.base.clone(),
         }
     }
 
-    pub(super) fn is_root(&self) -> bool {
+    pub(crate) fn root(&self) -> &RootId {
+        &self.root
+    }
+
+    pub(crate) fn in_workspace(&self) -> bool {
+        self.root == RootId::Workspace
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
         self.path.as_os_str().is_empty()
     }
 
-    pub(super) fn names_directory(&self) -> bool {
+    pub(crate) fn names_directory(&self) -> bool {
         self.names_directory
     }
 
-    /// For a directory handle of the workspace's root: never empty.
+    /// For a directory handle of the root: never empty.
     pub(super) fn as_path(&self) -> &Path {
         if self.is_root() {
             Path::new(".")
@@ -138,21 +164,38 @@ impl InnerPath {
     }
 
     /// To join names to: empty for the root.
-    pub(super) fn prefix(&self) -> &Path {
+    pub(crate) fn prefix(&self) -> &Path {
         &self.path
     }
 
-    /// The path as a message shows it.
-    pub(super) fn shown(&self) -> String {
-        self.shown_as(self.as_path())
+    /// The last name in it.
+    pub(crate) fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
     }
 
     /// How a message shows a path of the same root.
-    pub(super) fn shown_as(&self, path: &Path) -> String {
-        match &self.base {
-            None => path.display().to_string(),
-            Some(base) if path == Path::new(".") => base.display().to_string(),
-            Some(base) => base.join(path).display().to_string(),
+    pub(crate) fn shown_as(&self, path: &Path) -> String {
+        self.at(path).to_string()
+    }
+
+    /// What a sentence calls the directory that it names.
+    pub(crate) fn place(&self) -> String {
+        if self.is_root() && self.in_workspace() {
+            "the workspace".to_owned()
+        } else {
+            format!("`{self}`")
+        }
+    }
+}
+
+/// As a message shows it.
+impl fmt::Display for InnerPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.root {
+            RootId::Workspace => self.as_path().display().fmt(f),
+            RootId::Outside(root) if self.is_root() => root.display().fmt(f),
+            RootId::Outside(root) => root.join(&self.path).display().fmt(f),
         }
     }
 }

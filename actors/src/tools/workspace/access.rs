@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::tools::workspace::WorkspaceLimits;
+use super::WorkspaceLimits;
 
 /// The tool's settings. The default is the workspace and nothing else.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +47,7 @@ impl FileAccess {
 
     /// Whether a path that a call names may lie beyond its workspace. A path into another
     /// session's is refused before anything is done, so it counts as inside.
-    pub(super) fn leads_outside(&self, text: &str) -> bool {
+    pub(crate) fn leads_outside(&self, text: &str) -> bool {
         self.allowed != Allowed::Workspace
             && self.absolute(text).is_some_and(|path| {
                 self.sessions_dir.as_os_str().is_empty()
@@ -59,7 +59,7 @@ impl FileAccess {
     }
 
     /// What may be used beside the workspace, in words; none where nothing may.
-    pub(super) fn words(&self) -> Option<String> {
+    pub(crate) fn words(&self) -> Option<String> {
         match &self.allowed {
             Allowed::Workspace => None,
             Allowed::Directories(directories) => {

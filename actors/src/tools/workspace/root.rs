@@ -1,0 +1,425 @@
+//! A root as an open directory, and the ways in which files of it are opened: the session's
+//! workspace, or a directory that is allowed beside it.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions};
+use tokio_util::sync::CancellationToken;
+
+use super::closed::{Closed, Identity, identity};
+use super::fault::{OrFault as _, ends_with_slash, fault, is_directory, is_special};
+use super::path::InnerPath;
+use super::reach::{Limits, Reach};
+use super::walk::{MAX_DEPTH, Rules};
+use crate::tools::ToolError;
+use crate::tools::output::human_size;
+
+/// A root, as one call has it open.
+#[derive(Debug)]
+pub(crate) struct Root {
+    pub(super) dir: Dir,
+    pub(crate) limits: Limits,
+    pub(crate) stop: CancellationToken,
+    /// Its path, beyond the workspace.
+    outside: Option<PathBuf>,
+    /// What stays closed in it. Nothing in the workspace does, and no way leads out of that.
+    closed: Closed,
+    /// How many names each file with several has in the workspace.
+    names: OnceCell<HashMap<Identity, u64>>,
+}
+
+/// A name in a directory that is open.
+#[derive(Debug)]
+pub(crate) struct Location {
+    pub(crate) directory: Dir,
+    pub(crate) name: OsString,
+}
+
+/// Where a file is to be written, and what stands there now.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) at: Location,
+    /// A regular file, always.
+    pub(crate) existing: Option<Metadata>,
+}
+
+impl Location {
+    /// What stands there, where something does. A link is itself.
+    pub(crate) fn metadata(&self) -> io::Result<Option<Metadata>> {
+        match self.directory.symlink_metadata(&self.name) {
+            Ok(metadata) => Ok(Some(metadata)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Root {
+    /// The session's workspace.
+    pub(super) fn workspace(reach: &Reach) -> Result<Self, ToolError> {
+        let dir = Dir::open_ambient_dir(&reach.workspace, ambient_authority());
+        let dir = dir.map_err(|error| {
+            tracing::error!(%error, "a session's workspace cannot be opened");
+            ToolError("the workspace cannot be opened; tell the user".to_owned())
+        })?;
+        Ok(Self::of(reach, dir, None, Closed::default()))
+    }
+
+    /// A directory that is allowed beside the workspace. The closed places in it stay closed.
+    pub(super) fn outside(reach: &Reach, path: &Path) -> Result<Self, ToolError> {
+        let dir = Dir::open_ambient_dir(path, ambient_authority()).or_fault(path.display())?;
+        let closed = Closed::of(&reach.access.closed, path);
+        closed.check_directory(path.display(), &dir)?;
+        Ok(Self::of(reach, dir, Some(path.to_owned()), closed))
+    }
+
+    fn of(reach: &Reach, dir: Dir, outside: Option<PathBuf>, closed: Closed) -> Self {
+        Self {
+            dir,
+            limits: reach.limits,
+            stop: reach.stop.clone(),
+            outside,
+            closed,
+            names: OnceCell::new(),
+        }
+    }
+
+    /// Ends the work when nobody waits for it any longer.
+    pub(crate) fn check_stop(&self) -> Result<(), ToolError> {
+        if self.stop.is_cancelled() {
+            return Err(ToolError("stopped before anything was written".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Whether a walk passes an entry by because it is closed.
+    pub(super) fn is_closed(&self, directory: &Dir, name: &Path) -> bool {
+        self.outside.is_some()
+            && (self
+                .closed
+                .check_name("", directory, name.as_os_str())
+                .is_err()
+                || directory
+                    .symlink_metadata(name)
+                    .is_ok_and(|metadata| self.closed.check_metadata("", &metadata).is_err()))
+    }
+
+    /// The path with its links resolved where the whole machine is the root: links there are
+    /// absolute as often as not, and none of them leads out.
+    pub(super) fn real(&self, path: &Path) -> PathBuf {
+        if self.outside.as_deref() != Some(Path::new("/")) {
+            return path.to_owned();
+        }
+        Path::new("/")
+            .join(path)
+            .canonicalize()
+            .ok()
+            .and_then(|real| real.strip_prefix("/").map(Path::to_owned).ok())
+            .filter(|real| !real.as_os_str().is_empty())
+            .unwrap_or_else(|| path.to_owned())
+    }
+
+    /// A directory that is not closed, links inside of the root followed; none where it is not
+    /// there. Errors name the path that it is opened for.
+    fn directory(&self, path: &Path, on_behalf_of: &InnerPath) -> Result<Option<Dir>, ToolError> {
+        let path = on_behalf_of.at(path);
+        match self.dir.open_dir(self.real(path.as_path())) {
+            Ok(directory) => {
+                self.closed.check_directory(on_behalf_of, &directory)?;
+                Ok(Some(directory))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(fault(on_behalf_of, &error)),
+        }
+    }
+
+    /// The names in a directory, as many as are asked for; none where that cannot be told.
+    pub(super) fn names_in(&self, path: &InnerPath, most: usize) -> Vec<String> {
+        let directory = self.directory(path.prefix(), path).ok().flatten();
+        let mut names: Vec<String> = directory
+            .and_then(|directory| directory.entries().ok())
+            .into_iter()
+            .flatten()
+            .take(most)
+            .filter_map(Result::ok)
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    pub(super) fn open_directory(&self, path: &InnerPath) -> Result<Dir, ToolError> {
+        let directory = self.directory(path.prefix(), path)?;
+        directory.ok_or_else(|| self.missing(path))
+    }
+
+    /// The directory that holds what the path names, and the name there; none where the
+    /// directory is not there, and for the root itself.
+    pub(crate) fn location(&self, path: &InnerPath) -> Result<Option<Location>, ToolError> {
+        let (Some(parent), Some(name)) = (path.prefix().parent(), path.prefix().file_name()) else {
+            return Ok(None);
+        };
+        let Some(directory) = self.directory(parent, path)? else {
+            return Ok(None);
+        };
+        self.closed.check_name(path, &directory, name)?;
+        Ok(Some(Location {
+            directory,
+            name: name.to_owned(),
+        }))
+    }
+
+    /// Whether the path is a directory, links inside of the root followed.
+    pub(crate) fn is_directory(&self, path: &InnerPath) -> Result<bool, ToolError> {
+        match self.dir.metadata(self.real(path.as_path())) {
+            Ok(metadata) => Ok(metadata.is_dir()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(self.missing(path)),
+            Err(error) => Err(fault(path, &error)),
+        }
+    }
+
+    /// A regular file, open for reading; links inside of the root are followed.
+    pub(crate) fn open_file(&self, path: &InnerPath) -> Result<File, ToolError> {
+        self.check_names_file(path)?;
+        let opened = match &self.outside {
+            None => open_nonblocking(&self.dir, path.as_path(), FollowSymlinks::Yes),
+            Some(_) => self.open_guarded(path)?,
+        };
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(self.missing(path));
+            }
+            Err(error) => return Err(fault(path, &error)),
+        };
+        self.check_readable(path, &file.metadata().or_fault(path)?)?;
+        Ok(file)
+    }
+
+    /// Where some files are closed, links are resolved first, so that the last step follows
+    /// none: what was checked is what is opened.
+    fn open_guarded(&self, path: &InnerPath) -> Result<io::Result<File>, ToolError> {
+        let real = match self.dir.canonicalize(self.real(path.as_path())) {
+            Ok(real) => real,
+            Err(error) => return Ok(Err(error)),
+        };
+        let Some(name) = real.file_name() else {
+            return Err(is_directory(path));
+        };
+        let directory = match real.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => self.dir.open_dir(parent),
+            _ => self.dir.try_clone(),
+        };
+        let directory = match directory {
+            Ok(directory) => directory,
+            Err(error) => return Ok(Err(error)),
+        };
+        self.closed.check_directory(path, &directory)?;
+        self.closed.check_name(path, &directory, name)?;
+        let name = Path::new(name);
+        Ok(open_nonblocking(&directory, name, FollowSymlinks::No))
+    }
+
+    /// Refuses what is no regular file, what is closed, and a name in the workspace of a file
+    /// that has other names elsewhere.
+    pub(crate) fn check_readable(
+        &self,
+        path: impl Display,
+        metadata: &Metadata,
+    ) -> Result<(), ToolError> {
+        check_regular(&path, metadata)?;
+        self.closed.check_metadata(&path, metadata)?;
+        self.check_names(&path, metadata)
+    }
+
+    /// A hard link is a way out that no path shows. Links that stay in the workspace, as build
+    /// tools make them, are none: every name of the file is found there.
+    fn check_names(&self, path: impl Display, metadata: &Metadata) -> Result<(), ToolError> {
+        if self.outside.is_some() || metadata.nlink() <= 1 {
+            return Ok(());
+        }
+        let inside = self.names.get_or_init(|| {
+            let mut names = HashMap::new();
+            let start = InnerPath::workspace();
+            let walked = self.walk(&start, Rules::Everything, MAX_DEPTH, |entry| {
+                if entry.file_type.is_file()
+                    && let Some(metadata) = entry.metadata()
+                    && metadata.nlink() > 1
+                {
+                    *names.entry(identity(&metadata)).or_default() += 1;
+                }
+            });
+            // What could not be counted is outside.
+            walked.map(|_| names).unwrap_or_default()
+        });
+        if inside.get(&identity(metadata)).copied().unwrap_or(0) < metadata.nlink() {
+            return Err(ToolError(format!(
+                "`{path}` is a hard link: the same file has a name outside of the workspace, so it is neither read nor changed here; ask the user for a copy"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Where the path would be written; none where its directory is not there. A link is no
+    /// target: what is written goes where the path says, or nowhere.
+    pub(crate) fn find_target(&self, path: &InnerPath) -> Result<Option<Target>, ToolError> {
+        self.check_names_file(path)?;
+        let Some(at) = self.location(path)? else {
+            return Ok(None);
+        };
+        let existing = at.metadata().or_fault(path)?;
+        if let Some(existing) = &existing {
+            if existing.is_symlink() {
+                return Err(ToolError(format!(
+                    "`{path}` is a link; write to the file that it points to, or choose another path"
+                )));
+            }
+            self.check_readable(path, existing)?;
+        }
+        Ok(Some(Target { at, existing }))
+    }
+
+    /// As [`Root::find_target`], where the directory has to be there.
+    pub(crate) fn target(&self, path: &InnerPath) -> Result<Target, ToolError> {
+        self.find_target(path)?.ok_or_else(|| self.missing(path))
+    }
+
+    /// What stands at a path, whatever it is, so that it can be taken away. A link is itself.
+    pub(crate) fn standing(&self, path: &InnerPath) -> Result<(Location, Metadata), ToolError> {
+        self.check_stop()?;
+        if path.is_root() {
+            return Err(ToolError(format!(
+                "{} itself is not moved or deleted; name something in it",
+                path.place()
+            )));
+        }
+        let at = self.location(path)?.ok_or_else(|| self.missing(path))?;
+        let metadata = at.metadata().or_fault(path)?;
+        let metadata = metadata.ok_or_else(|| self.missing(path))?;
+        if path.names_directory() && !metadata.is_dir() {
+            return Err(ends_with_slash(path));
+        }
+        self.closed.check_whole(path, &metadata)?;
+        Ok((at, metadata))
+    }
+
+    /// Makes the directories that lead to a path, one by one, so that each is checked. Gives
+    /// back those that were not there.
+    pub(crate) fn create_parents(&self, path: &InnerPath) -> Result<Vec<PathBuf>, ToolError> {
+        let mut made = Vec::new();
+        let parent = path.prefix().parent().unwrap_or(Path::new(""));
+        if self.directory(parent, path)?.is_some() {
+            return Ok(made);
+        }
+        self.check_room(0, parent.components().count())?;
+        let parents: Vec<&Path> = parent.ancestors().collect();
+        for directory in parents.into_iter().rev() {
+            if directory.as_os_str().is_empty() {
+                continue;
+            }
+            let inner = path.at(directory);
+            let at = self.location(&inner)?;
+            let at = at.ok_or_else(|| self.missing(&inner))?;
+            match at.directory.create_dir(&at.name) {
+                Ok(()) => made.push(directory.to_owned()),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(fault(&inner, &error)),
+            }
+        }
+        Ok(made)
+    }
+
+    /// Refuses the root itself, and a path with a slash at its end.
+    fn check_names_file(&self, path: &InnerPath) -> Result<(), ToolError> {
+        if !path.names_directory() {
+            Ok(())
+        } else if self.dir.is_dir(self.real(path.as_path())) {
+            Err(is_directory(path))
+        } else {
+            Err(ends_with_slash(path))
+        }
+    }
+
+    /// Refuses a change that would make the workspace larger than it may be.
+    pub(crate) fn check_room(
+        &self,
+        added_bytes: u64,
+        added_entries: usize,
+    ) -> Result<(), ToolError> {
+        // The machine's other directories are their owner's to fill.
+        if (added_bytes == 0 && added_entries == 0) || self.outside.is_some() {
+            return Ok(());
+        }
+        let mut bytes = added_bytes;
+        let mut entries = added_entries as u64;
+        let start = InnerPath::workspace();
+        self.walk(&start, Rules::Everything, MAX_DEPTH, |entry| {
+            entries += 1;
+            if entry.file_type.is_file() {
+                bytes = bytes.saturating_add(entry.size());
+            }
+        })?;
+        let most = self.limits.workspace;
+        if bytes > most.bytes {
+            return Err(ToolError(format!(
+                "the workspace would have {}, and {} is the limit; make files smaller, or tell the user",
+                human_size(bytes),
+                human_size(most.bytes)
+            )));
+        }
+        if entries > most.entries {
+            return Err(ToolError(format!(
+                "the workspace would have more than {} files and directories, which is the limit; put more into one file, or tell the user",
+                most.entries
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Opens for reading without waiting for anything: a named pipe would keep the thread for ever.
+pub(crate) fn open_nonblocking(
+    directory: &Dir,
+    path: &Path,
+    follow: FollowSymlinks,
+) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).follow(follow).nonblock(true);
+    directory.open_with(path, &options)
+}
+
+/// The bytes of an open file: of a regular one, and of no more than `limit` bytes, however it
+/// grows meanwhile.
+pub(crate) fn read_whole(file: File, path: impl Display, limit: u64) -> Result<Vec<u8>, ToolError> {
+    let metadata = file.metadata().or_fault(&path)?;
+    check_regular(&path, &metadata)?;
+    let mut bytes = Vec::new();
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .or_fault(&path)?;
+    if bytes.len() as u64 > limit {
+        return Err(ToolError(format!(
+            "`{path}` has {}, and files of at most {} can be opened here",
+            human_size(metadata.len().max(bytes.len() as u64)),
+            human_size(limit)
+        )));
+    }
+    Ok(bytes)
+}
+
+fn check_regular(path: impl Display, metadata: &Metadata) -> Result<(), ToolError> {
+    if metadata.is_dir() {
+        return Err(is_directory(path));
+    }
+    if !metadata.is_file() {
+        return Err(is_special(path));
+    }
+    Ok(())
+}
