@@ -3,12 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 use uuid::Uuid;
 
 use crate::domain::files::{FILES_DIR, text_path};
 use crate::protocol::ids::{FileId, SessionId};
+use crate::tools::workspace;
 
 /// The place in the sessions' directory where files lie. No session has such an id.
 const FILES: &str = ".files";
@@ -116,7 +116,7 @@ impl Shelf {
         let path = path.to_owned();
         let lent = tokio::task::spawn_blocking(move || {
             std::fs::create_dir_all(&workspace)?;
-            let root = Dir::open_ambient_dir(&workspace, ambient_authority())?;
+            let root = workspace::open(&workspace)?;
             match root.create_dir(FILES_DIR) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                 _ => {}
@@ -159,7 +159,7 @@ fn copy_in(root: &Dir, from: &Path, to: &str) -> io::Result<()> {
 }
 
 fn remove_copies(workspace: &Path, path: &str) -> io::Result<()> {
-    let root = match Dir::open_ambient_dir(workspace, ambient_authority()) {
+    let root = match workspace::open(workspace) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened?,
     };

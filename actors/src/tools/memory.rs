@@ -227,8 +227,6 @@ fn unknown(name: &FactName) -> ToolError {
     ))
 }
 
-/// What nobody confirmed may be in the words of a page that a session had read: a result with
-/// any of it is from outside.
 fn render(facts: &[Fact], query: &str) -> ToolOutput {
     let mut found = search(facts, query);
     if facts.is_empty() {
@@ -241,15 +239,12 @@ fn render(facts: &[Fact], query: &str) -> ToolOutput {
             .iter()
             .map(|fact| FactName::of(fact).to_string())
             .collect();
-        return ToolOutput {
-            text: format!(
-                "nothing is remembered about \"{}\"; what there is: {}",
-                shortened(query, QUERY_BYTES),
-                names.join(", ")
-            ),
-            outside: !others.into_iter().all(is_confirmed),
-            ..ToolOutput::default()
-        };
+        let text = format!(
+            "nothing is remembered about \"{}\"; what there is: {}",
+            shortened(query, QUERY_BYTES),
+            names.join(", ")
+        );
+        return told(text, &others);
     }
     let count = found.len();
     found.truncate(SHOWN);
@@ -265,9 +260,15 @@ fn render(facts: &[Fact], query: &str) -> ToolOutput {
     if count > SHOWN {
         let _ = write!(text, "\nand {} more; use more words", count - SHOWN);
     }
+    told(text, &found)
+}
+
+/// What nobody confirmed may be in the words of a page that a session had read: a result with
+/// any of it is from outside.
+fn told(text: String, facts: &[&Fact]) -> ToolOutput {
     ToolOutput {
         text,
-        outside: !found.into_iter().all(is_confirmed),
+        outside: !facts.iter().copied().all(is_confirmed),
         ..ToolOutput::default()
     }
 }

@@ -1,10 +1,10 @@
 //! `edit`: an exact piece of a file for another one.
 
 use super::FileResult;
-use super::changes::{ChangeLog, Origin, Rewrite};
+use super::changes::{ChangeLog, Origin};
 use super::diff::difference;
 use super::text::whole_text;
-use super::write::{Before, check, look};
+use super::write::{Before, Rewrite, look};
 use crate::protocol::change::ChangeAction;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, cut_middle, human_size};
@@ -29,38 +29,19 @@ pub(super) struct Edit {
     pub(super) replace_all: bool,
 }
 
-/// An edit as it would be made.
-#[derive(Clone, Debug)]
-pub(super) struct PlannedEdit {
-    /// The content, always.
-    pub(super) before: Before,
-    pub(super) after: Vec<u8>,
-    /// How many places change.
-    places: usize,
-}
-
 pub(super) fn edit(spot: &Spot, edit: Edit, log: &ChangeLog, origin: &Origin<'_>) -> FileResult {
-    let PlannedEdit {
-        before,
-        after,
-        places,
-    } = plan(spot, edit)?;
-    log.write(
-        ChangeAction::Edit,
-        spot,
-        Rewrite::new(&before, &after),
-        origin,
-    )?;
+    let (rewrite, places) = plan(spot, edit)?;
+    log.write(ChangeAction::Edit, spot, &rewrite, origin)?;
     Ok(format!(
         "edited `{}` ({}):\n{}",
         spot.path,
         counted(places, "replacement"),
-        difference(before.bytes(), &after).unwrap_or_default()
+        difference(rewrite.before.bytes(), &rewrite.after).unwrap_or_default()
     ))
 }
 
-/// What an edit comes to. Nothing is changed by planning.
-pub(super) fn plan(spot: &Spot, edit: Edit) -> Result<PlannedEdit, ToolError> {
+/// What an edit comes to, and how many places change. Nothing is changed by planning.
+pub(super) fn plan(spot: &Spot, edit: Edit) -> Result<(Rewrite, usize), ToolError> {
     let Spot { root, path } = spot;
     if edit.old_text.is_empty() {
         return Err(ToolError(
@@ -74,7 +55,7 @@ pub(super) fn plan(spot: &Spot, edit: Edit) -> Result<PlannedEdit, ToolError> {
         ));
     }
     root.check_stop()?;
-    let before = look(root, path)?;
+    let before = look(spot)?;
     if before == Before::Absent {
         return Err(root.missing(path));
     }
@@ -88,13 +69,8 @@ pub(super) fn plan(spot: &Spot, edit: Edit) -> Result<PlannedEdit, ToolError> {
     let (text, encoding) = whole_text(path, before.bytes())?;
     let edit = with_line_ends_of(&text, edit);
     let (after, places) = replaced(path, &text, &edit)?;
-    let after = encoding.encode(&after);
-    check(root, path, &before, &after)?;
-    Ok(PlannedEdit {
-        before,
-        after,
-        places,
-    })
+    let rewrite = Rewrite::checked(spot, before, encoding.encode(&after))?;
+    Ok((rewrite, places))
 }
 
 /// Models write `\n`; in a file whose lines all end in `\r\n` that is what they mean.
@@ -111,46 +87,35 @@ fn with_line_ends_of(text: &str, mut edit: Edit) -> Edit {
 /// The text after the edit, and how many places changed.
 fn replaced(path: &InnerPath, text: &str, edit: &Edit) -> Result<(String, usize), ToolError> {
     let old = edit.old_text.as_str();
-    let places = text.matches(old).count();
-    if places == 0 {
-        return Err(not_found(path, text, old));
-    }
-    if edit.replace_all {
+    if edit.replace_all && text.contains(old) {
+        let places = text.matches(old).count();
         return Ok((text.replace(old, &edit.new_text), places));
     }
-    let (count, lines) = lines_of(text, old);
-    if count > 1 {
-        let mut named: Vec<String> = lines.iter().map(ToString::to_string).collect();
-        if count > lines.len() {
-            named.push("…".to_owned());
-        }
-        return Err(ToolError(format!(
-            "`old_text` stands {count} times in `{path}`, at lines {}; take in more of the text around the one you mean, or set replace_all to true",
-            named.join(", ")
-        )));
+    let count = places(text, old).count();
+    match count {
+        0 => return Err(not_found(path, text, old)),
+        1 => return Ok((text.replacen(old, &edit.new_text, 1), 1)),
+        _ => {}
     }
-    Ok((text.replacen(old, &edit.new_text, 1), 1))
+    let first = places(text, old).take(MAX_PLACES);
+    let mut lines: Vec<String> = first
+        .map(|at| (1 + text[..at].matches('\n').count()).to_string())
+        .collect();
+    if count > MAX_PLACES {
+        lines.push("…".to_owned());
+    }
+    Err(ToolError(format!(
+        "`old_text` stands {count} times in `{path}`, at lines {}; take in more of the text around the one you mean, or set replace_all to true",
+        lines.join(", ")
+    )))
 }
 
-/// How often a text stands there, and the first lines at which it begins. Places that overlap
-/// are included: of two such places nobody could say which one is meant.
-fn lines_of(text: &str, old: &str) -> (usize, Vec<usize>) {
+/// Where a text stands. Places that overlap are included: of two such places nobody could say
+/// which one is meant.
+fn places<'a>(text: &'a str, old: &'a str) -> impl Iterator<Item = usize> + 'a {
     let step = old.chars().next().map_or(1, char::len_utf8);
-    let mut lines = Vec::new();
-    let mut count = 0;
-    let mut from = 0;
-    let mut line = 1;
-    while let Some(offset) = text[from..].find(old) {
-        let at = from + offset;
-        count += 1;
-        if lines.len() < MAX_PLACES {
-            line += text[from..at].matches('\n').count();
-            lines.push(line);
-            line += text[at..at + step].matches('\n').count();
-        }
-        from = at + step;
-    }
-    (count, lines)
+    let find = move |from: usize| text[from..].find(old).map(|offset| from + offset);
+    std::iter::successors(find(0), move |at| find(at + step))
 }
 
 fn not_found(path: &InnerPath, text: &str, old: &str) -> ToolError {

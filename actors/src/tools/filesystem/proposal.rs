@@ -5,7 +5,7 @@ use super::arrange::{destination, directory_of, kind};
 use super::changes::{fingerprint, fingerprint_of_content, measure};
 use super::diff::{proposed, text_of};
 use super::edit::plan;
-use super::write::{Before, check, look};
+use super::write::{Before, Rewrite, look};
 use super::{Action, FilesystemArgs, MOVE_EXAMPLE, WRITE_EXAMPLE, edit_of, file, needed};
 use crate::protocol::approval::{Detail, DetailKind};
 use crate::tools::output::{human_size, visible};
@@ -27,19 +27,17 @@ pub(super) fn proposal(reach: &Reach, args: FilesystemArgs) -> Result<Proposal, 
         Action::Write => {
             let spot = reach.spot(file(path, "write")?)?;
             let content = needed(args.content, "content", WRITE_EXAMPLE)?;
-            let before = look(&spot.root, &spot.path)?;
-            check(&spot.root, &spot.path, &before, content.as_bytes())?;
-            let verb = match before {
+            let rewrite = Rewrite::checked(&spot, look(&spot)?, content.into_bytes())?;
+            let verb = match rewrite.before {
                 Before::Absent => "create",
                 _ => "replace all of",
             };
-            Ok(of_content(&spot, verb, &before, content.as_bytes()))
+            Ok(of_content(&spot, verb, &rewrite))
         }
         Action::Edit => {
             let spot = reach.spot(file(path, "edit")?)?;
             let edit = edit_of(args.old_text, args.new_text, args.replace_all)?;
-            let planned = plan(&spot, edit)?;
-            Ok(of_content(&spot, "edit", &planned.before, &planned.after))
+            Ok(of_content(&spot, "edit", &plan(&spot, edit)?.0))
         }
         Action::Move => {
             let from = reach.spot(file(path, "move")?)?;
@@ -74,7 +72,8 @@ pub(super) fn proposal(reach: &Reach, args: FilesystemArgs) -> Result<Proposal, 
 }
 
 /// A file's new content.
-fn of_content(spot: &Spot, verb: &str, before: &Before, after: &[u8]) -> Proposal {
+fn of_content(spot: &Spot, verb: &str, rewrite: &Rewrite) -> Proposal {
+    let before = &rewrite.before;
     let mut details = vec![Detail::text("path", full(spot))];
     let what_goes = match before {
         Before::Large(_) => Some("which cannot be put back"),
@@ -85,10 +84,10 @@ fn of_content(spot: &Spot, verb: &str, before: &Before, after: &[u8]) -> Proposa
         let size = human_size(before.size());
         Detail::text("what goes", format!("{size}, {why}"))
     }));
-    if *before != Before::Content(after.to_vec()) {
+    if !rewrite.is_same() {
         details.push(Detail {
             kind: DetailKind::Diff,
-            ..Detail::text("changes", proposed(before.bytes(), after))
+            ..Detail::text("changes", proposed(before.bytes(), &rewrite.after))
         });
     }
     Proposal {

@@ -5,18 +5,16 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use cap_fs_ext::FollowSymlinks;
-use cap_std::fs::Metadata;
+use cap_std::fs::{Metadata, Permissions};
 use cap_tempfile::TempFile;
 
 use super::FileResult;
-use super::changes::{ChangeLog, Origin, Rewrite};
+use super::changes::{ChangeLog, Origin};
 use super::diff::difference;
 use crate::protocol::change::ChangeAction;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, human_size};
-use crate::tools::workspace::{
-    InnerPath, Location, OrFault as _, Root, Spot, Target, open_nonblocking, read_whole,
-};
+use crate::tools::workspace::{Location, OrFault as _, Spot, Target, open_nonblocking, read_whole};
 
 /// What stands at a path before it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,43 +42,75 @@ impl Before {
     }
 }
 
+/// A file's content, and what comes in its place.
+#[derive(Clone, Debug)]
+pub(super) struct Rewrite {
+    pub(super) before: Before,
+    pub(super) after: Vec<u8>,
+    /// Those that the file is to have. None: those that it has.
+    pub(super) permissions: Option<Permissions>,
+}
+
+impl Rewrite {
+    /// Refuses content that is too large for a file, or for the workspace.
+    pub(super) fn checked(
+        Spot { root, path }: &Spot,
+        before: Before,
+        after: Vec<u8>,
+    ) -> Result<Self, ToolError> {
+        let size = after.len() as u64;
+        if size > root.limits.write_bytes {
+            return Err(ToolError(format!(
+                "`{path}` would have {}, and {} is the limit of a file; split it into several files",
+                human_size(size),
+                human_size(root.limits.write_bytes)
+            )));
+        }
+        let growth = size.saturating_sub(before.size());
+        root.check_room(growth, usize::from(before == Before::Absent))?;
+        Ok(Self {
+            before,
+            after,
+            permissions: None,
+        })
+    }
+
+    /// Whether nothing would change.
+    pub(super) fn is_same(&self) -> bool {
+        matches!(&self.before, Before::Content(before) if *before == self.after)
+    }
+}
+
 pub(super) fn write(
     spot: &Spot,
     content: &str,
     log: &ChangeLog,
     origin: &Origin<'_>,
 ) -> FileResult {
-    let Spot { root, path } = spot;
-    let after = content.as_bytes();
-    root.check_stop()?;
-    let before = look(root, path)?;
-    check(root, path, &before, after)?;
+    let path = &spot.path;
+    spot.root.check_stop()?;
+    let rewrite = Rewrite::checked(spot, look(spot)?, content.as_bytes().to_vec())?;
     let size = format!(
         "{}, {}",
         counted(content.lines().count(), "line"),
-        human_size(after.len() as u64)
+        human_size(content.len() as u64)
     );
-    if before == Before::Content(after.to_vec()) {
+    if rewrite.is_same() {
         return Ok(format!(
             "`{path}` has exactly this content already ({size}); nothing was changed"
         ));
     }
-    log.write(
-        ChangeAction::Write,
-        spot,
-        Rewrite::new(&before, after),
-        origin,
-    )?;
-    if before == Before::Absent {
+    log.write(ChangeAction::Write, spot, &rewrite, origin)?;
+    if rewrite.before == Before::Absent {
         return Ok(format!("created `{path}` ({size})"));
     }
     let mut text = format!(
         "replaced all of `{path}` ({size}; before: {}); to change only a part, use edit",
-        human_size(before.size())
+        human_size(rewrite.before.size())
     );
     // Beside the workspace a write tells nothing of what stood there: that is text from outside.
-    if let Before::Content(before) = &before
-        && let Some(changed) = difference(before, after)
+    if let Before::Content(before) = &rewrite.before
+        && let Some(changed) = difference(before, &rewrite.after)
         && path.in_workspace()
     {
         text.push_str(":\n");
@@ -90,17 +120,16 @@ pub(super) fn write(
 }
 
 /// What stands at a path that is to be written. Nothing is made by looking.
-pub(super) fn look(root: &Root, path: &InnerPath) -> Result<Before, ToolError> {
-    match root.find_target(path)? {
+pub(super) fn look(spot: &Spot) -> Result<Before, ToolError> {
+    match spot.root.find_target(&spot.path)? {
         None => Ok(Before::Absent),
-        Some(Target { at, existing }) => content_of(root, path, &at, existing.as_ref()),
+        Some(Target { at, existing }) => content_of(spot, &at, existing.as_ref()),
     }
 }
 
 /// The content of what stands at a place.
 fn content_of(
-    root: &Root,
-    path: &InnerPath,
+    Spot { root, path }: &Spot,
     at: &Location,
     existing: Option<&Metadata>,
 ) -> Result<Before, ToolError> {
@@ -116,34 +145,15 @@ fn content_of(
     read_whole(file, path, root.limits.read_bytes).map(Before::Content)
 }
 
-/// Refuses content that is too large for a file, or for the workspace.
-pub(super) fn check(
-    root: &Root,
-    path: &InnerPath,
-    before: &Before,
-    after: &[u8],
-) -> Result<(), ToolError> {
-    let size = after.len() as u64;
-    if size > root.limits.write_bytes {
-        return Err(ToolError(format!(
-            "`{path}` would have {}, and {} is the limit of a file; split it into several files",
-            human_size(size),
-            human_size(root.limits.write_bytes)
-        )));
-    }
-    let growth = size.saturating_sub(before.size());
-    root.check_room(growth, usize::from(*before == Before::Absent))
-}
-
 /// Puts the content in the target's place, where `before` is still what stands there. A reader
 /// sees the old file or the new one, never a part, and a file that was swapped for a link
 /// meanwhile is replaced, not followed.
-pub(super) fn put(spot: &Spot, target: &Target, rewrite: &Rewrite<'_>) -> Result<(), ToolError> {
+pub(super) fn put(spot: &Spot, target: &Target, rewrite: &Rewrite) -> Result<(), ToolError> {
     let Spot { root, path } = spot;
     let Target { at, existing } = target;
     let prepare = || -> io::Result<TempFile<'_>> {
         let mut file = TempFile::new(&at.directory)?;
-        file.write_all(rewrite.after)?;
+        file.write_all(&rewrite.after)?;
         let permissions = rewrite.permissions.clone();
         let as_before = || existing.as_ref().map(Metadata::permissions);
         if let Some(permissions) = permissions.or_else(as_before) {
@@ -156,7 +166,7 @@ pub(super) fn put(spot: &Spot, target: &Target, rewrite: &Rewrite<'_>) -> Result
     root.check_stop()?;
     // Someone else may have written since: an editor, a program that runs.
     let now = at.metadata().or_fault(path)?;
-    if content_of(root, path, at, now.as_ref())? != *rewrite.before {
+    if content_of(spot, at, now.as_ref())? != rewrite.before {
         return Err(ToolError(format!(
             "`{path}` was changed by someone else meanwhile, and stays as they left it; read it again"
         )));

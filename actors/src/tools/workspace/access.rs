@@ -63,11 +63,8 @@ impl FileAccess {
         match &self.allowed {
             Allowed::Workspace => None,
             Allowed::Directories(directories) => {
-                let names: Vec<String> = directories
-                    .iter()
-                    .map(|directory| directory.display().to_string())
-                    .collect();
-                Some(names.join(", "))
+                let names = directories.iter().map(|it| it.display().to_string());
+                Some(names.collect::<Vec<_>>().join(", "))
             }
             Allowed::Everything => Some("any file of this machine".to_owned()),
         }

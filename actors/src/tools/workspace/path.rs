@@ -55,19 +55,14 @@ impl InnerPath {
         check_text(text)?;
         if let Some(relative) = text.strip_prefix('/') {
             let relative = relative.trim_start_matches('/');
-            return Err(refused(
-                text,
-                &format!(
-                    "is absolute; paths are relative to the workspace, such as `{}`",
-                    if relative.is_empty() { "." } else { relative }
-                ),
-            ));
+            let example = if relative.is_empty() { "." } else { relative };
+            let reason =
+                format!("is absolute; paths are relative to the workspace, such as `{example}`");
+            return Err(refused(text, &reason));
         }
         if text.split('/').find(|name| !matches!(*name, "" | ".")) == Some("~") {
-            return Err(refused(
-                text,
-                "means a home directory; paths are relative to the workspace",
-            ));
+            let reason = "means a home directory; paths are relative to the workspace";
+            return Err(refused(text, reason));
         }
         Self::under(RootId::Workspace, text)
     }
@@ -88,32 +83,23 @@ impl InnerPath {
     pub(super) fn under(root: RootId, text: &str) -> Result<Self, ToolError> {
         check_text(text)?;
         let mut path = PathBuf::new();
-        for name in text.split('/') {
-            match name {
-                "" | "." => {}
-                ".." => {
-                    return Err(refused(
-                        text,
-                        "has `..`; give the path from the workspace down",
-                    ));
-                }
-                name if name.len() > MAX_NAME_BYTES => {
-                    return Err(refused(
-                        text,
-                        &format!(
-                            "has a name of {} bytes, and {MAX_NAME_BYTES} is the limit; use a shorter one",
-                            name.len()
-                        ),
-                    ));
-                }
-                name => path.push(name),
+        for name in text.split('/').filter(|name| !matches!(*name, "" | ".")) {
+            if name == ".." {
+                let reason = "has `..`; give the path from the workspace down";
+                return Err(refused(text, reason));
             }
+            if name.len() > MAX_NAME_BYTES {
+                let reason = format!(
+                    "has a name of {} bytes, and {MAX_NAME_BYTES} is the limit; use a shorter one",
+                    name.len()
+                );
+                return Err(refused(text, &reason));
+            }
+            path.push(name);
         }
         if path.components().count() > MAX_LEVELS {
-            return Err(refused(
-                text,
-                &format!("goes through more than {MAX_LEVELS} directories; use fewer"),
-            ));
+            let reason = format!("goes through more than {MAX_LEVELS} directories; use fewer");
+            return Err(refused(text, &reason));
         }
         let names_directory =
             path.as_os_str().is_empty() || text.ends_with('/') || text.ends_with("/.");
@@ -208,13 +194,11 @@ fn refused(text: &str, reason: &str) -> ToolError {
 /// Refuses what no path may have, wherever it leads.
 pub(super) fn check_text(text: &str) -> Result<(), ToolError> {
     if text.len() > MAX_PATH_BYTES {
-        return Err(refused(
-            text,
-            &format!(
-                "has {} bytes, and {MAX_PATH_BYTES} is the limit; use a shorter one",
-                text.len()
-            ),
-        ));
+        let reason = format!(
+            "has {} bytes, and {MAX_PATH_BYTES} is the limit; use a shorter one",
+            text.len()
+        );
+        return Err(refused(text, &reason));
     }
     if text.chars().any(is_moving) {
         return Err(refused(text, "has control characters; use plain letters"));

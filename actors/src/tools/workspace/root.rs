@@ -64,8 +64,7 @@ impl Location {
 impl Root {
     /// The session's workspace.
     pub(super) fn workspace(reach: &Reach) -> Result<Self, ToolError> {
-        let dir = Dir::open_ambient_dir(&reach.workspace, ambient_authority());
-        let dir = dir.map_err(|error| {
+        let dir = open(&reach.workspace).map_err(|error| {
             tracing::error!(%error, "a session's workspace cannot be opened");
             ToolError("the workspace cannot be opened; tell the user".to_owned())
         })?;
@@ -382,6 +381,11 @@ impl Root {
         }
         Ok(())
     }
+}
+
+/// A session's workspace as a directory that no path leads out of, for Navi's own files in it.
+pub(crate) fn open(workspace: &Path) -> io::Result<Dir> {
+    Dir::open_ambient_dir(workspace, ambient_authority())
 }
 
 /// Opens for reading without waiting for anything: a named pipe would keep the thread for ever.

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use cap_std::fs::{Metadata, Permissions, PermissionsExt as _};
+use cap_std::fs::{Metadata, PermissionsExt as _};
 use tokio_util::sync::CancellationToken;
 
-use super::super::write::{Before, put};
+use super::super::write::{Before, Rewrite, put};
 use super::changes_dir;
 use super::fingerprint::{Measure, fingerprint, fingerprint_of_content, measure};
 use super::kept::Kept;
@@ -45,25 +45,6 @@ pub(in super::super) struct ChangeLog {
     directory: PathBuf,
     max_bytes: u64,
     _held: MutexGuard<'static, ()>,
-}
-
-/// A file's content, and what comes in its place.
-#[derive(Debug)]
-pub(in super::super) struct Rewrite<'a> {
-    pub(in super::super) before: &'a Before,
-    pub(in super::super) after: &'a [u8],
-    /// Those that the file is to have. None: those that it has.
-    pub(in super::super) permissions: Option<Permissions>,
-}
-
-impl<'a> Rewrite<'a> {
-    pub(in super::super) fn new(before: &'a Before, after: &'a [u8]) -> Self {
-        Self {
-            before,
-            after,
-            permissions: None,
-        }
-    }
 }
 
 impl ChangeLog {
@@ -106,13 +87,13 @@ impl ChangeLog {
         &self,
         action: ChangeAction,
         spot: &Spot,
-        rewrite: Rewrite<'_>,
+        rewrite: &Rewrite,
         origin: &Origin<'_>,
     ) -> Result<(), ToolError> {
         making_parents(spot, |made| {
             let target = spot.root.target(&spot.path)?;
-            let expects = fingerprint_of_content(rewrite.after);
-            let inverse = match rewrite.before {
+            let expects = fingerprint_of_content(&rewrite.after);
+            let inverse = match &rewrite.before {
                 Before::Absent => Inverse::Remove { expects, made },
                 Before::Content(_) => Inverse::Restore {
                     expects,
@@ -128,10 +109,10 @@ impl ChangeLog {
             let mut record = Record::new(action, &spot.path, inverse, origin);
             record.kept_bytes = rewrite.before.bytes().len() as u64;
             self.make(record, |kept, id| {
-                if let Before::Content(bytes) = rewrite.before {
+                if let Before::Content(bytes) = &rewrite.before {
                     kept.put(id, bytes).map_err(not_kept)?;
                 }
-                put(spot, &target, &rewrite)
+                put(spot, &target, rewrite)
             })
         })
     }

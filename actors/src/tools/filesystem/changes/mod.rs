@@ -14,7 +14,7 @@ mod undo;
 pub use self::undo::{ChangeError, changes, undo};
 
 pub(super) use self::fingerprint::{Measure, fingerprint, fingerprint_of_content, measure};
-pub(super) use self::log::{ChangeLog, Origin, Rewrite};
+pub(super) use self::log::{ChangeLog, Origin};
 
 use std::path::{Path, PathBuf};
 

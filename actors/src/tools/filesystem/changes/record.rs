@@ -47,13 +47,6 @@ pub(super) enum Inverse {
     Nothing { why: String },
 }
 
-impl Inverse {
-    /// Whether something is kept for it.
-    pub(super) fn keeps(&self) -> bool {
-        matches!(self, Self::Restore { .. } | Self::PutBack)
-    }
-}
-
 impl Record {
     /// A change that is about to be made, of which nothing is kept.
     pub(super) fn new(
@@ -101,10 +94,6 @@ pub(super) struct Records {
 }
 
 impl Records {
-    pub(super) fn find(&self, id: ChangeId) -> Option<&Record> {
-        self.all.iter().find(|record| record.id == id)
-    }
-
     /// Drops the oldest so that there are no more than may be, of no more bytes than may be
     /// kept. Gives back those whose copies are to go.
     pub(super) fn bound(&mut self, max_bytes: u64) -> Vec<ChangeId> {

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use cap_std::fs::{Permissions, PermissionsExt as _};
 use tokio_util::sync::CancellationToken;
 
-use super::super::write::{Before, look};
+use super::super::write::{Before, Rewrite, look};
 use super::changes_dir;
 use super::fingerprint::{fingerprint, fingerprint_of_content};
 use super::kept::Kept;
-use super::log::{ChangeLog, Origin, Rewrite, remove_made};
+use super::log::{ChangeLog, Origin, remove_made};
 use super::record::{Inverse, Record};
 use crate::protocol::change::{Change, ChangeAction};
 use crate::protocol::ids::ChangeId;
@@ -76,7 +76,8 @@ pub fn undo(
     let log = ChangeLog::open(workspace, &reach.stop)?;
     let kept = Kept::find(&changes_dir(workspace))?.ok_or(ChangeError::NotFound)?;
     let records = kept.load()?;
-    let record = records.find(id).ok_or(ChangeError::NotFound)?;
+    let record = records.all.iter().find(|record| record.id == id);
+    let record = record.ok_or(ChangeError::NotFound)?;
     if let Some(why) = refusal(record, &kept).or_else(|| check(&reach, record).err()) {
         return Err(ChangeError::Conflict(format!(
             "this cannot be undone: {why}"
@@ -97,7 +98,7 @@ fn refusal(record: &Record, kept: &Kept) -> Option<String> {
     }
     match &record.inverse {
         Inverse::Nothing { why } => Some(why.clone()),
-        inverse if inverse.keeps() && !kept.has(record.id) => {
+        Inverse::Restore { .. } | Inverse::PutBack if !kept.has(record.id) => {
             Some("the copy that was kept of it is gone".to_owned())
         }
         _ => None,
@@ -109,7 +110,7 @@ fn check(reach: &Reach, record: &Record) -> Result<(), String> {
     let spot = |path: &InnerPath| reach.stored(path).map_err(|error| error.0);
     let at = spot(&record.place)?;
     match &record.inverse {
-        Inverse::Restore { expects, .. } => match look(&at.root, &at.path) {
+        Inverse::Restore { expects, .. } => match look(&at) {
             Ok(Before::Content(bytes)) if fingerprint_of_content(&bytes) == *expects => Ok(()),
             Ok(Before::Absent) => Err(gone(&at)),
             Ok(_) => Err(changed_since(&at)),
@@ -158,15 +159,16 @@ fn take_back(
     };
     match &record.inverse {
         Inverse::Restore { mode, .. } => {
-            let before = look(&at.root, &at.path)?;
+            let before = look(&at)?;
             let content = kept
                 .content(record.id, reach.limits.read_bytes)
                 .map_err(|_| ToolError("the copy that was kept of it cannot be read".to_owned()))?;
             let rewrite = Rewrite {
+                before,
+                after: content,
                 permissions: Some(Permissions::from_mode(*mode)),
-                ..Rewrite::new(&before, &content)
             };
-            log.write(ChangeAction::Undo, &at, rewrite, &origin)
+            log.write(ChangeAction::Undo, &at, &rewrite, &origin)
         }
         Inverse::Remove { made, .. } => {
             log.take_away(ChangeAction::Undo, &at, &origin)?;
