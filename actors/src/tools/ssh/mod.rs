@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 use self::command::{End, told};
 use self::connection::{ChannelError, Connection, Times};
-use self::files::{LocalPath, Source};
+use self::files::Source;
 use self::hosts::{Host, Hosts};
 use self::known_hosts::shown;
 use self::order::{Order, SshArgs, Work};
@@ -35,6 +35,7 @@ use super::actions::ActionFields;
 use super::output::{RESULT_LIMIT_BYTES, cut_middle, human_size, shortened};
 use super::schema::schema_of;
 use super::spill::keep;
+use super::workspace::InnerPath;
 use super::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
 };
@@ -196,7 +197,7 @@ impl Ssh {
     async fn upload(
         &self,
         host: &Host,
-        path: LocalPath,
+        path: InnerPath,
         to: &str,
         context: &ToolContext,
     ) -> Result<String, ToolError> {
@@ -216,7 +217,7 @@ impl Ssh {
         &self,
         host: &Host,
         from: &str,
-        path: LocalPath,
+        path: InnerPath,
         context: &ToolContext,
     ) -> Result<String, ToolError> {
         let (_lease, channel) = self.channel(host, context).await?;
@@ -225,17 +226,16 @@ impl Ssh {
         let (to, limit) = ((sink, &path), self.transfer_bytes);
         let size = transfer::download(channel, from, to, limit, &context.output).await?;
         Ok(format!(
-            "downloaded {} from {} to the workspace's file `{}`",
+            "downloaded {} from {} to the workspace's file `{path}`",
             human_size(size),
-            host.name,
-            path.shown()
+            host.name
         ))
     }
 
     /// A file that is to be sent, and what is made of it.
     async fn source<T: Send + 'static>(
         &self,
-        path: LocalPath,
+        path: InnerPath,
         context: &ToolContext,
         then: impl FnOnce(Source) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
@@ -299,7 +299,7 @@ impl Tool for Ssh {
                 let measured =
                     |source: Source| Ok((human_size(source.size_bytes), source.digest()?));
                 let (size, sha256) = self.source(path.clone(), context, measured).await?;
-                details.push(Detail::text("file", format!("{} ({size})", path.shown())));
+                details.push(Detail::text("file", format!("{path} ({size})")));
                 details.push(Detail::text("to", to));
                 digest = sha256;
                 (
@@ -310,7 +310,7 @@ impl Tool for Ssh {
             }
             Work::Download(from, path) => {
                 details.push(Detail::text("from", from));
-                details.push(Detail::text("file", path.shown()));
+                details.push(Detail::text("file", path.to_string()));
                 (
                     format!("download {from} from {name}"),
                     format!("download\0{name}\0{from}"),

@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::files::LocalPath;
 use super::hosts::{Host, Hosts};
 use super::transfer::check_remote;
 use crate::tools::actions::ActionFields;
+use crate::tools::workspace::InnerPath;
 use crate::tools::{COMMAND_BYTES, ToolError};
 
 const RUN_SECONDS: u64 = 60;
@@ -68,8 +68,8 @@ pub(super) struct Order<'a> {
 #[derive(Debug)]
 pub(super) enum Work {
     Run(String),
-    Upload(LocalPath, String),
-    Download(String, LocalPath),
+    Upload(InnerPath, String),
+    Download(String, InnerPath),
 }
 
 impl<'a> Order<'a> {
@@ -93,14 +93,14 @@ impl<'a> Order<'a> {
                 (Work::Run(command), RUN_SECONDS)
             }
             Action::Upload => {
-                let path = LocalPath::parse(&needed(args.path, "upload", "path")?)?;
+                let path = InnerPath::file(&needed(args.path, "upload", "path")?)?;
                 let to = needed(args.to, "upload", "to")?;
                 check_remote(&to)?;
                 (Work::Upload(path, to), TRANSFER_SECONDS)
             }
             Action::Download => {
                 let from = needed(args.from, "download", "from")?;
-                let path = LocalPath::parse(&needed(args.path, "download", "path")?)?;
+                let path = InnerPath::file(&needed(args.path, "download", "path")?)?;
                 check_remote(&from)?;
                 (Work::Download(from, path), TRANSFER_SECONDS)
             }

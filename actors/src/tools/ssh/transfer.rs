@@ -17,9 +17,10 @@ use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use super::connection::Connection;
-use super::files::{LocalPath, PIECE_BYTES, Sink, Source, too_large};
+use super::files::{PIECE_BYTES, Sink, Source, too_large};
 use crate::domain::unseen::is_moving;
 use crate::tools::output::{human_size, shortened};
+use crate::tools::workspace::InnerPath;
 use crate::tools::{LiveOutput, ToolError};
 
 /// How long a host may take for each answer.
@@ -150,7 +151,7 @@ async fn attributes(sftp: &SftpSession, path: &str) -> Result<Option<FileAttribu
 pub(super) async fn download(
     channel: Channel<Msg>,
     from: &str,
-    to: (Sink, &LocalPath),
+    to: (Sink, &InnerPath),
     limit: u64,
     live: &LiveOutput,
 ) -> Result<u64, ToolError> {
@@ -188,7 +189,7 @@ pub(super) async fn download(
         }
     }
     let stored = sink.finish().await;
-    stored.map_err(|error| ToolError(format!("`{}` was not stored: {}", path.shown(), error.0)))?;
+    stored.map_err(|error| ToolError(format!("`{path}` was not stored: {}", error.0)))?;
     let _ = sftp.close().await;
     Ok(progress.done)
 }
