@@ -3,7 +3,7 @@
 use super::FileResult;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, human_size, visible};
-use crate::tools::workspace::{Entry, InnerPath, Root, Rules};
+use crate::tools::workspace::{Entry, InnerPath, Rules, Spot};
 
 /// As many entries as are shown.
 const MAX_SHOWN: usize = 500;
@@ -35,7 +35,7 @@ impl Listing {
     }
 }
 
-pub(super) fn list(root: &Root, path: &InnerPath, depth: Option<u64>) -> FileResult {
+pub(super) fn list(Spot { root, path }: &Spot, depth: Option<u64>) -> FileResult {
     if !root.is_directory(path)? {
         return Err(ToolError(format!("`{path}` is a file; use read to see it")));
     }

@@ -29,7 +29,7 @@ use self::edit::Edit;
 use self::search_content::Query;
 use super::actions::ActionFields;
 use super::schema::spec_of;
-use super::workspace::{FileAccess, Reach, Spot};
+use super::workspace::{FileAccess, Reach};
 use super::{
     Proposal, Provenance, Tool, ToolContext, ToolError, ToolOutput, ToolResult, arguments,
 };
@@ -214,14 +214,8 @@ fn act(reach: &Reach, args: FilesystemArgs, run_id: RunId, call_id: &CallId) -> 
     };
     let log = || ChangeLog::open(&reach.workspace, &reach.stop);
     match args.action {
-        Action::List => {
-            let Spot { root, path } = reach.spot(directory(path))?;
-            list::list(&root, &path, args.depth)
-        }
-        Action::Read => {
-            let Spot { root, path } = reach.spot(file(path, "read")?)?;
-            read::read(&root, &path, &args)
-        }
+        Action::List => list::list(&reach.spot(directory(path))?, args.depth),
+        Action::Read => read::read(&reach.spot(file(path, "read")?)?, &args),
         Action::Write => {
             let path = file(path, "write")?;
             let content = needed(args.content, "content", WRITE_EXAMPLE)?;
@@ -236,8 +230,7 @@ fn act(reach: &Reach, args: FilesystemArgs, run_id: RunId, call_id: &CallId) -> 
         }
         Action::SearchNames => {
             let pattern = pattern(args.pattern, "search_names", "*.md")?;
-            let Spot { root, path } = reach.spot(directory(path))?;
-            search_names::search_names(&root, &path, &pattern)
+            search_names::search_names(&reach.spot(directory(path))?, &pattern)
         }
         Action::SearchContent => {
             let pattern = pattern(args.pattern, "search_content", "total: [0-9]+")?;
@@ -245,8 +238,7 @@ fn act(reach: &Reach, args: FilesystemArgs, run_id: RunId, call_id: &CallId) -> 
                 pattern,
                 literal: args.literal,
             };
-            let Spot { root, path } = reach.spot(directory(path))?;
-            search_content::search_content(&root, &path, &query)
+            search_content::search_content(&reach.spot(directory(path))?, &query)
         }
         Action::Move => {
             let path = file(path, "move")?;

@@ -9,7 +9,7 @@ use super::text::{Encoding, SNIFFED_BYTES, refuse_binary};
 use super::{FileResult, FilesystemArgs};
 use crate::tools::ToolError;
 use crate::tools::output::{RESULT_LIMIT_BYTES, counted, cut_middle, human_size};
-use crate::tools::workspace::{InnerPath, OrFault as _, Root, read_whole};
+use crate::tools::workspace::{InnerPath, OrFault as _, Root, Spot, read_whole};
 
 /// What is kept free for the lines before and after the file's own.
 const FRAME_BYTES: usize = 512;
@@ -19,7 +19,7 @@ const ROOM: usize = RESULT_LIMIT_BYTES - FRAME_BYTES;
 /// there are in all.
 const COUNTED_BYTES: usize = 256 << 20;
 
-pub(super) fn read(root: &Root, path: &InnerPath, args: &FilesystemArgs) -> FileResult {
+pub(super) fn read(Spot { root, path }: &Spot, args: &FilesystemArgs) -> FileResult {
     let file = root.open_file(path)?;
     let size = file.metadata().or_fault(path)?.len();
     let mut start = Vec::with_capacity(SNIFFED_BYTES);

@@ -12,7 +12,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use super::FileResult;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, visible};
-use crate::tools::workspace::{InnerPath, MAX_DEPTH, OrFault as _, Root, Rules};
+use crate::tools::workspace::{MAX_DEPTH, OrFault as _, Root, Rules, Spot};
 
 /// As many lines as are shown.
 const MAX_SHOWN: usize = 100;
@@ -47,7 +47,7 @@ struct Search<'a> {
     more: bool,
 }
 
-pub(super) fn search_content(root: &Root, path: &InnerPath, query: &Query) -> FileResult {
+pub(super) fn search_content(Spot { root, path }: &Spot, query: &Query) -> FileResult {
     let mut search = Search {
         root,
         matcher: matcher(query)?,

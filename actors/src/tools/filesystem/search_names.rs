@@ -6,12 +6,12 @@ use super::FileResult;
 use super::list::Listing;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, visible};
-use crate::tools::workspace::{InnerPath, MAX_DEPTH, Root, Rules};
+use crate::tools::workspace::{MAX_DEPTH, Rules, Spot};
 
 /// As many names as are shown.
 const MAX_SHOWN: usize = 200;
 
-pub(super) fn search_names(root: &Root, path: &InnerPath, pattern: &str) -> FileResult {
+pub(super) fn search_names(Spot { root, path }: &Spot, pattern: &str) -> FileResult {
     if !root.is_directory(path)? {
         return Err(ToolError(format!(
             "`{path}` is a file; search_names looks into directories"
