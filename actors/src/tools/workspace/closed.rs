@@ -4,7 +4,6 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::fmt::Display;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,8 +11,6 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, Metadata, MetadataExt as _};
 use rustix::fs::{Mode, OFlags};
-
-use crate::tools::ToolError;
 
 /// As many directories as lie between a file and the root of the machine.
 const MAX_LEVELS: usize = 256;
@@ -111,20 +108,12 @@ impl Closed {
         }
     }
 
-    /// Refuses a directory that is a closed place, or lies in one.
-    pub(super) fn check_directory(
-        &self,
-        path: impl Display,
-        directory: &Dir,
-    ) -> Result<(), ToolError> {
-        // What cannot be told is closed.
-        if self.places.is_empty() || self.is_open(directory).unwrap_or(false) {
-            return Ok(());
-        }
-        Err(closed_place(path))
+    /// Whether a directory is no closed place, and lies in none. What cannot be told is closed.
+    pub(super) fn allows_directory(&self, directory: &Dir) -> bool {
+        self.places.is_empty() || self.lies_open(directory).unwrap_or(false)
     }
 
-    fn is_open(&self, directory: &Dir) -> io::Result<bool> {
+    fn lies_open(&self, directory: &Dir) -> io::Result<bool> {
         let mut handle = directory.try_clone()?.into_std_file();
         let mut at = identity_of(&handle)?;
         for _ in 0..MAX_LEVELS {
@@ -144,19 +133,14 @@ impl Closed {
         Ok(false)
     }
 
-    /// Refuses a name in a directory that passed [`Closed::check_directory`].
-    pub(super) fn check_name(
-        &self,
-        path: impl Display,
-        directory: &Dir,
-        name: &OsStr,
-    ) -> Result<(), ToolError> {
+    /// Whether a name is open in a directory that is open itself.
+    pub(super) fn allows_name(&self, directory: &Dir, name: &OsStr) -> bool {
         if self.names.is_empty() {
-            return Ok(());
+            return true;
         }
         // What cannot be told is closed.
         let Ok(at) = directory.dir_metadata() else {
-            return Err(closed_place(path));
+            return false;
         };
         let is_closed = |closed: &OsStr| {
             let closed = closed.as_encoded_bytes();
@@ -166,31 +150,26 @@ impl Closed {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"-"))
         };
         let mut names = self.names.iter();
-        if names.any(|(directory, closed)| *directory == identity(&at) && is_closed(closed)) {
-            return Err(closed_place(path));
-        }
-        Ok(())
+        !names.any(|(directory, closed)| *directory == identity(&at) && is_closed(closed))
     }
 
-    /// Refuses a file or directory that is a closed place itself, and a file that has another
-    /// name in one.
-    pub(super) fn check_metadata(
-        &self,
-        path: impl Display,
-        metadata: &Metadata,
-    ) -> Result<(), ToolError> {
+    /// Whether a file or directory is no closed place itself, and a file has no other name in
+    /// one.
+    pub(super) fn allows(&self, metadata: &Metadata) -> bool {
         let identity = identity(metadata);
         let is_linked = || {
             let linked = self.linked.get_or_init(|| self.linked_files());
             // What cannot be told is closed.
             linked.as_ref().is_none_or(|it| it.contains(&identity))
         };
-        if self.places.contains(&identity)
-            || (metadata.is_file() && metadata.nlink() > 1 && is_linked())
-        {
-            return Err(closed_place(path));
-        }
-        Ok(())
+        !self.places.contains(&identity)
+            && !(metadata.is_file() && metadata.nlink() > 1 && is_linked())
+    }
+
+    /// Whether all of a directory may be taken away: no closed place is anywhere in it.
+    pub(super) fn allows_whole(&self, metadata: &Metadata) -> bool {
+        let identity = identity(metadata);
+        !self.places.contains(&identity) && !self.above.contains(&identity)
     }
 
     /// Every file with several names in the closed places.
@@ -224,19 +203,6 @@ impl Closed {
         }
         Some(linked)
     }
-
-    /// Refuses to take away a directory with a closed place somewhere in it.
-    pub(super) fn check_whole(
-        &self,
-        path: impl Display,
-        metadata: &Metadata,
-    ) -> Result<(), ToolError> {
-        let identity = identity(metadata);
-        if self.places.contains(&identity) || self.above.contains(&identity) {
-            return Err(closed_place(path));
-        }
-        Ok(())
-    }
 }
 
 fn parent_of(directory: &File) -> io::Result<File> {
@@ -246,10 +212,4 @@ fn parent_of(directory: &File) -> io::Result<File> {
     let access = OFlags::RDONLY;
     let flags = access | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(directory, "..", flags, Mode::empty())?.into())
-}
-
-fn closed_place(path: impl Display) -> ToolError {
-    ToolError(format!(
-        "`{path}` is closed to this tool: Navi's own data, settings, keys and tools, other conversations' files, and /proc, /sys and /dev are never opened; choose another path"
-    ))
 }

@@ -66,6 +66,16 @@ pub(super) fn is_special(path: impl Display) -> ToolError {
     ))
 }
 
+/// Refuses what is closed.
+pub(super) fn check_open(path: impl Display, is_open: bool) -> Result<(), ToolError> {
+    if is_open {
+        return Ok(());
+    }
+    Err(ToolError(format!(
+        "`{path}` is closed to this tool: Navi's own data, settings, keys and tools, other conversations' files, and /proc, /sys and /dev are never opened; choose another path"
+    )))
+}
+
 pub(super) fn ends_with_slash(path: &InnerPath) -> ToolError {
     ToolError(format!(
         "`{path}/` ends with a slash, as only directories do; leave the slash out"

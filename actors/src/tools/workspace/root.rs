@@ -14,7 +14,7 @@ use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions};
 use tokio_util::sync::CancellationToken;
 
 use super::closed::{Closed, Identity, identity};
-use super::fault::{OrFault as _, ends_with_slash, fault, is_directory, is_special};
+use super::fault::{OrFault as _, check_open, ends_with_slash, fault, is_directory, is_special};
 use super::path::InnerPath;
 use super::reach::{Limits, Reach};
 use super::walk::{MAX_DEPTH, Rules};
@@ -75,7 +75,7 @@ impl Root {
     pub(super) fn outside(reach: &Reach, path: &Path) -> Result<Self, ToolError> {
         let dir = Dir::open_ambient_dir(path, ambient_authority()).or_fault(path.display())?;
         let closed = Closed::of(&reach.access.closed, path);
-        closed.check_directory(path.display(), &dir)?;
+        check_open(path.display(), closed.allows_directory(&dir))?;
         Ok(Self::of(reach, dir, Some(path.to_owned()), closed))
     }
 
@@ -101,13 +101,10 @@ impl Root {
     /// Whether a walk passes an entry by because it is closed.
     pub(super) fn is_closed(&self, directory: &Dir, name: &Path) -> bool {
         self.outside.is_some()
-            && (self
-                .closed
-                .check_name("", directory, name.as_os_str())
-                .is_err()
+            && (!self.closed.allows_name(directory, name.as_os_str())
                 || directory
                     .symlink_metadata(name)
-                    .is_ok_and(|metadata| self.closed.check_metadata("", &metadata).is_err()))
+                    .is_ok_and(|metadata| !self.closed.allows(&metadata)))
     }
 
     /// The path with its links resolved where the whole machine is the root: links there are
@@ -131,7 +128,7 @@ impl Root {
         let path = on_behalf_of.at(path);
         match self.dir.open_dir(self.real(path.as_path())) {
             Ok(directory) => {
-                self.closed.check_directory(on_behalf_of, &directory)?;
+                check_open(on_behalf_of, self.closed.allows_directory(&directory))?;
                 Ok(Some(directory))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -168,7 +165,7 @@ impl Root {
         let Some(directory) = self.directory(parent, path)? else {
             return Ok(None);
         };
-        self.closed.check_name(path, &directory, name)?;
+        check_open(path, self.closed.allows_name(&directory, name))?;
         Ok(Some(Location {
             directory,
             name: name.to_owned(),
@@ -220,8 +217,8 @@ impl Root {
             Ok(directory) => directory,
             Err(error) => return Ok(Err(error)),
         };
-        self.closed.check_directory(path, &directory)?;
-        self.closed.check_name(path, &directory, name)?;
+        check_open(path, self.closed.allows_directory(&directory))?;
+        check_open(path, self.closed.allows_name(&directory, name))?;
         let name = Path::new(name);
         Ok(open_nonblocking(&directory, name, FollowSymlinks::No))
     }
@@ -234,7 +231,7 @@ impl Root {
         metadata: &Metadata,
     ) -> Result<(), ToolError> {
         check_regular(&path, metadata)?;
-        self.closed.check_metadata(&path, metadata)?;
+        check_open(&path, self.closed.allows(metadata))?;
         self.check_names(&path, metadata)
     }
 
@@ -305,7 +302,7 @@ impl Root {
         if path.names_directory() && !metadata.is_dir() {
             return Err(ends_with_slash(path));
         }
-        self.closed.check_whole(path, &metadata)?;
+        check_open(path, self.closed.allows_whole(&metadata))?;
         Ok((at, metadata))
     }
 
