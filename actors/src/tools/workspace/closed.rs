@@ -162,8 +162,8 @@ impl Closed {
             // What cannot be told is closed.
             linked.as_ref().is_none_or(|it| it.contains(&identity))
         };
-        !self.places.contains(&identity)
-            && !(metadata.is_file() && metadata.nlink() > 1 && is_linked())
+        let is_named_inside = metadata.is_file() && metadata.nlink() > 1 && is_linked();
+        !self.places.contains(&identity) && !is_named_inside
     }
 
     /// Whether all of a directory may be taken away: no closed place is anywhere in it.

@@ -27,6 +27,15 @@ impl<T> OrFault<T> for io::Result<T> {
     }
 }
 
+/// None where there is no such thing.
+pub(crate) fn if_there<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// The error of a call on a path, which is given as messages show it.
 pub(crate) fn fault(path: impl Display, error: &io::Error) -> ToolError {
     let shown = visible(&path.to_string());
@@ -83,6 +92,14 @@ pub(super) fn ends_with_slash(path: &InnerPath) -> ToolError {
 }
 
 impl Root {
+    /// The error of a call on a path for which it has to be there.
+    pub(super) fn told(&self, path: &InnerPath, error: &io::Error) -> ToolError {
+        match error.kind() {
+            io::ErrorKind::NotFound => self.missing(path),
+            _ => fault(path, error),
+        }
+    }
+
     /// The error for a path that does not exist, with what is near it.
     pub(crate) fn missing(&self, path: &InnerPath) -> ToolError {
         let mut directory = PathBuf::new();

@@ -16,7 +16,7 @@ mod root;
 mod walk;
 
 pub use self::access::{Allowed, FileAccess};
-pub(crate) use self::fault::{OrFault, fault};
+pub(crate) use self::fault::{OrFault, fault, if_there};
 pub(crate) use self::path::InnerPath;
 #[cfg(test)]
 pub(crate) use self::reach::Limits;

@@ -14,7 +14,9 @@ use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions};
 use tokio_util::sync::CancellationToken;
 
 use super::closed::{Closed, Identity, identity};
-use super::fault::{OrFault as _, check_open, ends_with_slash, fault, is_directory, is_special};
+use super::fault::{
+    OrFault as _, check_open, ends_with_slash, fault, if_there, is_directory, is_special,
+};
 use super::path::InnerPath;
 use super::reach::{Limits, Reach};
 use super::walk::{MAX_DEPTH, Rules};
@@ -53,11 +55,7 @@ pub(crate) struct Target {
 impl Location {
     /// What stands there, where something does. A link is itself.
     pub(crate) fn metadata(&self) -> io::Result<Option<Metadata>> {
-        match self.directory.symlink_metadata(&self.name) {
-            Ok(metadata) => Ok(Some(metadata)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        if_there(self.directory.symlink_metadata(&self.name))
     }
 }
 
@@ -126,14 +124,12 @@ impl Root {
     /// there. Errors name the path that it is opened for.
     fn directory(&self, path: &Path, on_behalf_of: &InnerPath) -> Result<Option<Dir>, ToolError> {
         let path = on_behalf_of.at(path);
-        match self.dir.open_dir(self.real(path.as_path())) {
-            Ok(directory) => {
-                check_open(on_behalf_of, self.closed.allows_directory(&directory))?;
-                Ok(Some(directory))
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(fault(on_behalf_of, &error)),
+        let opened = if_there(self.dir.open_dir(self.real(path.as_path())));
+        let opened = opened.or_fault(on_behalf_of)?;
+        if let Some(directory) = &opened {
+            check_open(on_behalf_of, self.closed.allows_directory(directory))?;
         }
+        Ok(opened)
     }
 
     /// The names in a directory, as many as are asked for; none where that cannot be told.
@@ -176,24 +172,17 @@ impl Root {
     pub(crate) fn is_directory(&self, path: &InnerPath) -> Result<bool, ToolError> {
         match self.dir.metadata(self.real(path.as_path())) {
             Ok(metadata) => Ok(metadata.is_dir()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(self.missing(path)),
-            Err(error) => Err(fault(path, &error)),
+            Err(error) => Err(self.told(path, &error)),
         }
     }
 
     /// A regular file, open for reading; links inside of the root are followed.
     pub(crate) fn open_file(&self, path: &InnerPath) -> Result<File, ToolError> {
         self.check_names_file(path)?;
-        let opened = match &self.outside {
-            None => open_nonblocking(&self.dir, path.as_path(), FollowSymlinks::Yes),
+        let file = match &self.outside {
+            None => open_nonblocking(&self.dir, path.as_path(), FollowSymlinks::Yes)
+                .map_err(|error| self.told(path, &error))?,
             Some(_) => self.open_guarded(path)?,
-        };
-        let file = match opened {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(self.missing(path));
-            }
-            Err(error) => return Err(fault(path, &error)),
         };
         self.check_readable(path, &file.metadata().or_fault(path)?)?;
         Ok(file)
@@ -201,11 +190,10 @@ impl Root {
 
     /// Where some files are closed, links are resolved first, so that the last step follows
     /// none: what was checked is what is opened.
-    fn open_guarded(&self, path: &InnerPath) -> Result<io::Result<File>, ToolError> {
-        let real = match self.dir.canonicalize(self.real(path.as_path())) {
-            Ok(real) => real,
-            Err(error) => return Ok(Err(error)),
-        };
+    fn open_guarded(&self, path: &InnerPath) -> Result<File, ToolError> {
+        let told = |error: io::Error| self.told(path, &error);
+        let real = self.dir.canonicalize(self.real(path.as_path()));
+        let real = real.map_err(told)?;
         let Some(name) = real.file_name() else {
             return Err(is_directory(path));
         };
@@ -213,14 +201,10 @@ impl Root {
             Some(parent) if !parent.as_os_str().is_empty() => self.dir.open_dir(parent),
             _ => self.dir.try_clone(),
         };
-        let directory = match directory {
-            Ok(directory) => directory,
-            Err(error) => return Ok(Err(error)),
-        };
+        let directory = directory.map_err(told)?;
         check_open(path, self.closed.allows_directory(&directory))?;
         check_open(path, self.closed.allows_name(&directory, name))?;
-        let name = Path::new(name);
-        Ok(open_nonblocking(&directory, name, FollowSymlinks::No))
+        open_nonblocking(&directory, Path::new(name), FollowSymlinks::No).map_err(told)
     }
 
     /// Refuses what is no regular file, what is closed, and a name in the workspace of a file

@@ -11,7 +11,7 @@ use cap_tempfile::TempFile;
 use super::moving::remove;
 use super::record::Records;
 use crate::protocol::ids::ChangeId;
-use crate::tools::workspace::Location;
+use crate::tools::workspace::{Location, if_there};
 
 /// The list of changes.
 const LIST: &str = "changes.json";
@@ -38,19 +38,14 @@ impl Kept {
 
     /// Opens the directory; none where it is not there.
     pub(super) fn find(path: &Path) -> io::Result<Option<Self>> {
-        match Dir::open_ambient_dir(path, ambient_authority()) {
-            Ok(directory) => Ok(Some(Self { directory })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        let found = if_there(Dir::open_ambient_dir(path, ambient_authority()))?;
+        Ok(found.map(|directory| Self { directory }))
     }
 
     /// The list. One that cannot be understood is set aside: changes go on without the old ones.
     pub(super) fn load(&self) -> io::Result<Records> {
-        let file = match self.directory.open(LIST) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Records::default()),
-            Err(error) => return Err(error),
+        let Some(file) = if_there(self.directory.open(LIST))? else {
+            return Ok(Records::default());
         };
         let mut text = Vec::new();
         file.take(MAX_LIST_BYTES).read_to_end(&mut text)?;
