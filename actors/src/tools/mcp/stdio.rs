@@ -97,9 +97,8 @@ impl Program {
         let (stderr, kept) = (child.stderr.take(), Arc::clone(&said));
         let reading = tokio::spawn(async move {
             let keep = |bytes: &[u8]| {
-                kept.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(bytes)
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.push(bytes);
             };
             let _ = programs::read(stderr, usize::MAX, keep).await;
         });

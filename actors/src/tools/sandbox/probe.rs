@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,8 +13,14 @@ use super::{SUBCOMMAND, policy};
 /// How long a look may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Whether this program gets namespaces and a file system of its own.
+/// Whether this program gets namespaces and a file system of its own. It is tried once in a
+/// process: that takes two programs, and the kernel says the same the next time.
 pub(super) fn namespaces(program: &Path) -> Result<(), String> {
+    static TRIED: OnceLock<Result<(), String>> = OnceLock::new();
+    TRIED.get_or_init(|| try_namespaces(program)).clone()
+}
+
+fn try_namespaces(program: &Path) -> Result<(), String> {
     if !cfg!(target_os = "linux") {
         return Err("namespaces need Linux".to_owned());
     }

@@ -1,7 +1,7 @@
 //! The workspace's side of a transfer.
 
 use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bytes::Bytes;
 use cap_std::fs::PermissionsExt as _;
