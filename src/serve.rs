@@ -18,12 +18,13 @@ use navi_actors::programs::end_groups;
 use navi_actors::store::Store;
 use navi_actors::tools::mcp;
 use navi_actors::tools::registry::Registry;
+use navi_actors::tools::sandbox;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::access::Access;
 use crate::access::links::{Links, make_private_dir};
@@ -55,6 +56,13 @@ pub(crate) fn run(loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Result<Exi
         )
     })?;
     let instance = Instance::claim(&settings.data_dir)?;
+    match sandbox::take_over_groups(settings.terminal.sandbox.sum_limits.all) {
+        Ok(()) => info!("control groups hold commands to their limits"),
+        Err(why) => debug!(
+            why,
+            "commands are held to their limits without control groups"
+        ),
+    }
     let listener = match upgrade::inherited() {
         Some(listener) => listener,
         None => listen(settings.bind)?,

@@ -56,11 +56,13 @@ pub struct Tail {
 }
 
 impl Tail {
-    pub fn push(&mut self, bytes: &[u8]) {
+    /// Takes in what was said last, and gives back how much that was.
+    pub fn push(&mut self, bytes: &[u8]) -> usize {
         self.bytes.extend_from_slice(bytes);
         let too_much = self.bytes.len().saturating_sub(TAIL_BYTES);
         self.is_cut |= too_much > 0;
         self.bytes.drain(..too_much);
+        bytes.len()
     }
 }
 
@@ -125,8 +127,10 @@ pub async fn run(mut command: Command, input: &[u8], bounds: Bounds) -> io::Resu
             };
             tokio::try_join!(
                 feed,
-                read(stdout, bounds.output_bytes, |bytes| said
-                    .extend_from_slice(bytes)),
+                read(stdout, bounds.output_bytes, |bytes| {
+                    said.extend_from_slice(bytes);
+                    bytes.len()
+                }),
                 read(stderr, usize::MAX, |bytes| errors.push(bytes)),
             )
         };
@@ -157,7 +161,7 @@ pub async fn follow(
     output: impl AsyncRead + Unpin,
     errors: Option<impl AsyncRead + Unpin>,
     bounds: Bounds,
-    show: impl FnMut(&[u8]),
+    show: impl FnMut(&[u8]) -> usize,
 ) -> (Tail, Result<(), Cut>) {
     let mut tail = Tail::default();
     let streams = async {
@@ -172,14 +176,15 @@ pub async fn follow(
     (tail, read.map(|_| ()))
 }
 
-/// Shows a stream to its end, a piece at a time, and of more than `most` bytes the first.
+/// Shows a stream to its end, a piece at a time, and of more than `most` bytes the first. What is
+/// shown a piece gives back how many bytes it made of it.
 ///
 /// # Errors
 /// There was more.
 pub async fn read(
     stream: Option<impl AsyncRead + Unpin>,
     most: usize,
-    mut show: impl FnMut(&[u8]),
+    mut show: impl FnMut(&[u8]) -> usize,
 ) -> Result<(), Cut> {
     let Some(mut stream) = stream else {
         return Ok(());
@@ -188,8 +193,8 @@ pub async fn read(
     let mut buffer = vec![0; 16 * 1024];
     // A stream that breaks off has ended.
     while let Ok(count @ 1..) = stream.read(&mut buffer).await {
-        show(&buffer[..count.min(room)]);
-        room = room.checked_sub(count).ok_or(Cut::TooMuch)?;
+        let made = show(&buffer[..count.min(room)]);
+        room = room.checked_sub(made.max(count)).ok_or(Cut::TooMuch)?;
     }
     Ok(())
 }

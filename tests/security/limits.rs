@@ -8,7 +8,7 @@ use navi_actors::tools::sandbox::{Limits, Sum};
 use navi_actors::tools::workspace::WorkspaceLimits;
 use serde_json::json;
 
-use super::ward::Ward;
+use super::ward::{Ward, own_group};
 use crate::processes::{begun, gone, marker, processes_with, runs};
 
 #[tokio::test]
@@ -140,6 +140,23 @@ async fn many_commands_of_one_session() {
     }
 }
 
+/// Between two looks nobody measures: the kernel is to hold them all the same.
+#[tokio::test]
+async fn memory_that_is_taken_at_once() {
+    let Some(group) = own_group() else { return };
+    let ward = Ward::within(Limits {
+        memory_bytes: 256 << 20,
+        ..Limits::default()
+    });
+    let takes =
+        "import os\nfor _ in range(4):\n    if os.fork() == 0: break\ndata = b'x' * (160 << 20)\n";
+    std::fs::write(ward.workspace().join("takes.py"), takes).unwrap();
+    let said = ward.run("python3 takes.py; sleep 5").await.unwrap_err();
+    assert!(said.contains("more than its 256 MB of memory"), "{said}");
+    let left = group.join("commands").join(ward.session.to_string());
+    assert!(!left.exists(), "its groups go with it");
+}
+
 #[tokio::test]
 async fn endless_output() {
     let ward = Ward::inside();
@@ -155,6 +172,23 @@ async fn endless_output() {
         .unwrap()
         .count();
     assert_eq!(kept, 1, "the whole output is in a file");
+}
+
+/// A byte that is no text becomes three.
+#[tokio::test]
+async fn endless_output_that_is_no_text() {
+    let ward = Ward::inside();
+    let flood = "tr '\\0' '\\377' </dev/zero";
+    let said = ward.run(flood).await.unwrap_err();
+    assert!(
+        said.contains("it wrote more than 8.0 MiB and was ended"),
+        "{said}"
+    );
+    let kept = std::fs::read_dir(ward.workspace().join(".terminal")).unwrap();
+    let bytes: u64 = kept
+        .map(|file| file.unwrap().metadata().unwrap().len())
+        .sum();
+    assert!(bytes < 9 << 20, "{bytes}");
 }
 
 #[tokio::test]

@@ -2,8 +2,7 @@
 
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,7 +12,7 @@ use navi_actors::tools::sandbox::Limits;
 use navi_actors::tools::terminal::Allowed;
 use serde_json::json;
 
-use super::ward::Ward;
+use super::ward::{IN_GROUP, Ward};
 use crate::fake_model::FakeModel;
 use crate::processes::is_root;
 use crate::server::{House, program};
@@ -149,8 +148,8 @@ fn a_document_that_takes_its_reader_over() {
     assert_eq!(tried.join().unwrap(), [false; 4]);
 }
 
-/// The attacks of these modules once more: as a user that is no root, and as root without
-/// namespaces.
+/// The attacks of these modules once more: as a user that is no root, as root without namespaces,
+/// and in a control group that is delegated to such a user, where this machine has them.
 #[test]
 fn by_whomever_and_whatever_they_are_held() {
     if !is_root() {
@@ -165,33 +164,62 @@ fn by_whomever_and_whatever_they_are_held() {
     std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let tests = copy(&std::env::current_exe().unwrap(), "tests");
     let navi = copy(&program(), "navi");
-    let run = |uid: u32, variables: &[(&str, &str)]| {
-        let done = Command::new(&tests)
-            .args([
-                "security::sandbox",
-                "security::limits",
-                "security::privileges",
-                "security::commands",
-                "security::user_tools",
-                "--skip",
-                "by_whomever",
-            ])
-            .args(["--test-threads", "4"])
+    let modules = [
+        "security::sandbox",
+        "security::limits",
+        "security::privileges",
+        "security::commands",
+        "security::user_tools",
+    ];
+    let run = |script: &str, modules: &[&str], variables: &[(&str, &str)]| {
+        let done = Command::new("sh")
+            .args(["-euc", script, "sh"])
+            .arg(&tests)
+            .args(modules)
+            .args(["--skip", "by_whomever", "--test-threads", "4"])
             .env("NAVI_TEST_PROGRAM", &navi)
             .env("TMPDIR", place.path())
             .env("HOME", place.path())
             .envs(variables.iter().copied())
             .current_dir(place.path())
-            .uid(uid)
-            .gid(uid)
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
-        assert!(done.status.success(), "{uid} {variables:?}: {said}");
+        assert!(done.status.success(), "{script} {variables:?}: {done:?}");
         assert!(said.contains(" passed; 0 failed"), "{said}");
     };
-    run(65_534, &[]);
-    run(0, &[("FAILPOINT_NO_NAMESPACES", "1")]);
+    let drops = "exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"";
+    run(drops, &modules, &[]);
+    run("exec \"$@\"", &modules, &[("FAILPOINT_NO_NAMESPACES", "1")]);
+    let Some(group) = delegated_group() else {
+        println!("control groups: not tried, this machine has none of version 2 with memory");
+        return;
+    };
+    let path = group.display();
+    run(
+        &format!("echo $$ >{path}/cgroup.procs; {drops}"),
+        &["security::limits"],
+        &[(IN_GROUP, "1")],
+    );
+    for below in ["commands", "service", ""] {
+        std::fs::remove_dir(group.join(below)).unwrap();
+    }
+}
+
+/// A control group of a user that is no root, as systemd makes one with `Delegate=yes`.
+fn delegated_group() -> Option<PathBuf> {
+    let top = Path::new("/sys/fs/cgroup");
+    let controllers = std::fs::read_to_string(top.join("cgroup.subtree_control")).ok()?;
+    let has = |name: &str| controllers.split_whitespace().any(|one| one == name);
+    if !has("memory") || !has("pids") {
+        return None;
+    }
+    let group = top.join(format!("navi-tests-{}", std::process::id()));
+    std::fs::create_dir(&group).unwrap();
+    for file in ["", "cgroup.procs", "cgroup.subtree_control"] {
+        std::os::unix::fs::chown(group.join(file), Some(65_534), Some(65_534)).unwrap();
+    }
+    Some(group)
 }
 
 #[tokio::test]

@@ -4,11 +4,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use navi_actors::protocol::ids::SessionId;
-use navi_actors::tools::sandbox::{Limits, Sandbox, SandboxConfig, Sum};
+use navi_actors::tools::sandbox::{
+    Limits, Sandbox, SandboxConfig, Sum, SumLimits, take_over_groups,
+};
 use navi_actors::tools::terminal::{Allowed, Terminal, TerminalConfig};
 use navi_actors::tools::{LiveOutput, OutputSink, Tool as _, ToolContext};
 use serde_json::{Value, json};
@@ -167,7 +169,25 @@ fn open(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
+/// Set where the tests have a control group to themselves.
+pub(crate) const IN_GROUP: &str = "NAVI_TEST_CONTROL_GROUP";
+
+/// The control group that was taken over, where there is one.
+pub(crate) fn own_group() -> Option<PathBuf> {
+    std::env::var_os(IN_GROUP)?;
+    let own = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+    let path = own.lines().find_map(|line| line.strip_prefix("0::/"));
+    let path = Path::new("/sys/fs/cgroup").join(path.unwrap());
+    path.parent().map(Path::to_owned)
+}
+
 fn sandbox_config(dir: &Path, limits: Limits, user: Option<String>) -> SandboxConfig {
+    static TAKE_OVER: Once = Once::new();
+    TAKE_OVER.call_once(|| {
+        if std::env::var_os(IN_GROUP).is_some() {
+            take_over_groups(SumLimits::default().all).unwrap();
+        }
+    });
     SandboxConfig {
         program: program(),
         user,

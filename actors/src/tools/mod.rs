@@ -362,3 +362,18 @@ pub enum SavedByTool {
         former: Fact,
     },
 }
+
+/// Work of a tool that waits for a disk, or takes long, away from the threads that serve everybody.
+pub(crate) async fn blocking<T: Send + 'static>(
+    tool: &str,
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|error| {
+            tracing::error!(%error, tool, "a tool failed");
+            Err(ToolError(format!(
+                "{tool} failed inside; look at what it did before trying again"
+            )))
+        })
+}

@@ -4,11 +4,10 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
+use cap_tempfile::TempFile;
 
 use super::output::{RESULT_LIMIT_BYTES, cut_middle};
-use super::{ToolContext, ToolError};
+use super::{ToolContext, ToolError, blocking, workspace};
 use crate::protocol::ids::CallId;
 
 /// The folder in the session's workspace, where a tool has none of its own.
@@ -38,9 +37,10 @@ pub(super) async fn bounded_for(text: String, context: &ToolContext) -> Result<S
         return Ok(text);
     }
     let (workspace, call_id) = (context.workspace.clone(), context.call_id.clone());
-    tokio::task::spawn_blocking(move || bounded(text, &workspace, &call_id))
-        .await
-        .map_err(|_| ToolError("the result was lost; call the tool again".to_owned()))
+    blocking("the result", move || {
+        Ok(bounded(text, &workspace, &call_id))
+    })
+    .await
 }
 
 /// Keeps a text in this folder of the call's workspace, for a tool that bounds its results by
@@ -56,16 +56,13 @@ pub(super) async fn keep(
 }
 
 /// Opened from the workspace down, so that no link that a command made leads out; what stands in
-/// the file's place, a hard link maybe, is not written to.
+/// the file's place, a hard link maybe, is not written to. The file is there whole, or not.
 fn write(workspace: &Path, folder: &str, name: &str, text: &str) -> io::Result<String> {
-    let workspace = Dir::open_ambient_dir(workspace, ambient_authority())?;
+    let workspace = workspace::open(workspace)?;
     workspace.create_dir_all(folder)?;
-    let path = format!("{folder}/{name}");
-    // As a rule there is none.
-    let _ = workspace.remove_file(&path);
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    let mut file = workspace.open_with(&path, &options)?;
+    let folder_dir = workspace.open_dir(folder)?;
+    let mut file = TempFile::new(&folder_dir)?;
     file.write_all(text.as_bytes())?;
-    Ok(path)
+    file.replace(name)?;
+    Ok(format!("{folder}/{name}"))
 }

@@ -11,7 +11,9 @@ use super::arguments::read;
 use super::output::{human_size, shortened};
 use super::schema::spec_of;
 use super::workspace::{open_in_workspace, read_whole};
-use super::{Provenance, Tool, ToolContext, ToolError, ToolImage, ToolOutput, ToolResult};
+use super::{
+    Provenance, Tool, ToolContext, ToolError, ToolImage, ToolOutput, ToolResult, blocking,
+};
 use crate::documents;
 use crate::protocol::tool::{Effect, ToolSpec};
 
@@ -73,11 +75,7 @@ impl Tool for ViewImage {
         let shown = shortened(&args.path, SHOWN_BYTES);
         let workspace = context.workspace;
         let permit = documents::permit().await;
-        let bytes = tokio::task::spawn_blocking(move || bytes_of(&workspace, &args.path)).await;
-        let bytes = bytes.map_err(|error| {
-            tracing::error!(%error, "an image could not be read");
-            ToolError("the image could not be read; tell the user".to_owned())
-        })??;
+        let bytes = blocking(NAME, move || bytes_of(&workspace, &args.path)).await?;
         let size = human_size(bytes.len() as u64);
         let image = permit.image(bytes).await;
         let image =

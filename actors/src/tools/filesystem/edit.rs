@@ -91,22 +91,23 @@ fn replaced(path: &InnerPath, text: &str, edit: &Edit) -> Result<(String, usize)
         let places = text.matches(old).count();
         return Ok((text.replace(old, &edit.new_text), places));
     }
-    let count = places(text, old).count();
-    match count {
+    let found: Vec<usize> = places(text, old).take(MAX_PLACES + 1).collect();
+    match found.len() {
         0 => return Err(not_found(path, text, old)),
         1 => return Ok((text.replacen(old, &edit.new_text, 1), 1)),
         _ => {}
     }
-    let first = places(text, old).take(MAX_PLACES);
-    let mut lines: Vec<String> = first
-        .map(|at| (1 + text[..at].matches('\n').count()).to_string())
+    let first = found.iter().take(MAX_PLACES);
+    let lines: Vec<String> = first
+        .map(|at| (1 + text[..*at].matches('\n').count()).to_string())
         .collect();
-    if count > MAX_PLACES {
-        lines.push("…".to_owned());
-    }
+    let (more, lines) = match found.len() > MAX_PLACES {
+        true => ("more than ", format!("{}, …", lines.join(", "))),
+        false => ("", lines.join(", ")),
+    };
+    let count = found.len().min(MAX_PLACES);
     Err(ToolError(format!(
-        "`old_text` stands {count} times in `{path}`, at lines {}; take in more of the text around the one you mean, or set replace_all to true",
-        lines.join(", ")
+        "`old_text` stands {more}{count} times in `{path}`, at lines {lines}; take in more of the text around the one you mean, or set replace_all to true",
     )))
 }
 

@@ -31,10 +31,13 @@ use super::actions::ActionFields;
 use super::schema::spec_of;
 use super::workspace::{FileAccess, Reach};
 use super::{
-    Proposal, Provenance, Tool, ToolContext, ToolError, ToolOutput, ToolResult, arguments,
+    Proposal, Provenance, Tool, ToolContext, ToolError, ToolOutput, ToolResult, arguments, blocking,
 };
 use crate::protocol::ids::{CallId, RunId};
 use crate::protocol::tool::{Effect, ToolSpec};
+
+/// The tool's name.
+const NAME: &str = "filesystem";
 
 const DESCRIPTION: &str = "Work with the files of this conversation's workspace. \
     Use exactly the path that the user gave; paths are relative to the workspace. \
@@ -127,7 +130,7 @@ impl Filesystem {
             ),
         };
         Self {
-            spec: spec_of::<FilesystemArgs>("filesystem", &description, effect, 30_000),
+            spec: spec_of::<FilesystemArgs>(NAME, &description, effect, 30_000),
             access,
         }
     }
@@ -150,14 +153,7 @@ impl Filesystem {
         let stop = context.stop.child_token();
         let _guard = stop.clone().drop_guard();
         let reach = Reach::new(&self.access, &context.workspace, stop);
-        let work = tokio::task::spawn_blocking(move || work(&reach));
-        work.await.unwrap_or_else(|error| {
-            tracing::error!(%error, session_id = %context.session_id, "the filesystem tool failed");
-            Err(ToolError(
-                "the filesystem tool failed inside; look at the file before trying again"
-                    .to_owned(),
-            ))
-        })
+        blocking(NAME, move || work(&reach)).await
     }
 }
 

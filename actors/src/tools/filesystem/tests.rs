@@ -272,6 +272,17 @@ async fn places_that_overlap_are_no_single_place() {
 }
 
 #[tokio::test]
+async fn many_places_that_overlap_are_not_all_counted() {
+    let place = Fixture::new();
+    place.put("a.txt", "a".repeat(2 << 20));
+    let old = "a".repeat(200 << 10);
+    let error = place
+        .error(json!({"action": "edit", "path": "a.txt", "old_text": old, "new_text": "b"}))
+        .await;
+    assert!(error.contains("stands more than 10 times"), "{error}");
+}
+
+#[tokio::test]
 async fn windows_line_ends_stay() {
     let place = Fixture::new();
     place.put("a.txt", "one\r\ntwo\r\nthree\r\n");
@@ -342,6 +353,20 @@ fn files_and_the_workspace_have_limits() {
     let many = write_to(&reach, "g/h", 1).unwrap_err();
     assert!(many.0.contains("more than 4 files"), "{many}");
     assert!(!place.workspace().join("g").exists());
+}
+
+#[test]
+fn files_beyond_what_a_search_looks_at_count_all_the_same() {
+    let place = Fixture::new();
+    let mut reach = small(&place);
+    reach.limits.workspace.entries = 50_500;
+    let many = place.workspace().join("many");
+    fs::create_dir(&many).unwrap();
+    for number in 0..50_500 {
+        fs::File::create(many.join(number.to_string())).unwrap();
+    }
+    let full = write_to(&reach, "a", 1).unwrap_err();
+    assert!(full.0.contains("more than 50500 files"), "{full}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use self::api::Api;
 use self::ask::{Call, Id, history_hours};
 use super::actions::ActionFields;
 use super::net::key::ApiKey;
-use super::schema::schema_of;
+use super::schema::spec_of;
 use super::spill::bounded_for;
 use super::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
@@ -92,13 +92,12 @@ impl HomeAssistant {
     #[must_use]
     pub fn new(config: Option<HomeAssistantConfig>) -> Self {
         Self {
-            spec: ToolSpec {
-                name: "home_assistant".to_owned(),
-                description: DESCRIPTION.to_owned(),
-                parameters: schema_of::<HomeAssistantArgs>(),
-                effect: Effect::Host,
-                time_limit_ms: TIME_LIMIT_MS,
-            },
+            spec: spec_of::<HomeAssistantArgs>(
+                "home_assistant",
+                DESCRIPTION,
+                Effect::Host,
+                TIME_LIMIT_MS,
+            ),
             api: config.map(Api::new),
         }
     }

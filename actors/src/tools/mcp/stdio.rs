@@ -98,7 +98,7 @@ impl Program {
         let reading = tokio::spawn(async move {
             let keep = |bytes: &[u8]| {
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.push(bytes);
+                kept.push(bytes)
             };
             let _ = programs::read(stderr, usize::MAX, keep).await;
         });

@@ -36,6 +36,16 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// What its tree may use together.
+    pub(super) fn sum(&self) -> Sum {
+        Sum {
+            memory_bytes: self.memory_bytes,
+            processes: self.processes,
+        }
+    }
+}
+
 /// How much commands may use together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SumLimits {

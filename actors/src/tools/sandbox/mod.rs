@@ -10,6 +10,7 @@
 pub mod running;
 pub mod user;
 
+mod groups;
 mod limits;
 mod policy;
 mod probe;
@@ -47,6 +48,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
 pub use self::confine::seal;
+pub use self::groups::take_over as take_over_groups;
 pub use self::limits::{Limits, Sum, SumLimits, machine_memory};
 pub use self::policy::{Job, Policy};
 use self::running::Running;
@@ -209,9 +211,17 @@ impl Sandbox {
     /// # Errors
     /// Where the supervisor cannot be started.
     pub async fn start(&self, order: Order) -> io::Result<Running> {
-        let (streams, scratch) = (order.streams, order.scratch.clone());
-        tokio::task::spawn_blocking(move || make_scratch(&scratch)).await??;
-        Running::start(&self.config, &self.job(order, true), streams).await
+        let streams = order.streams;
+        let mut job = self.job(order, true);
+        let (scratch, limits) = (job.policy.scratch.clone(), job.policy.limits);
+        let (inside, sums) = (job.policy.inside, self.config.sum_limits);
+        let made = tokio::task::spawn_blocking(move || {
+            make_scratch(&scratch)?;
+            let group = || groups::for_command(&scratch, sums.session, limits.sum());
+            io::Result::Ok(inside.then(group).flatten())
+        });
+        job.group = made.await??;
+        Running::start(&self.config, &job, streams).await
     }
 
     /// The order in the terms of the processes that carry it out. `own_session`: away from the
@@ -229,6 +239,7 @@ impl Sandbox {
         Job {
             environment,
             input: order.input,
+            group: None,
             policy: Policy {
                 inside,
                 landlock: inside && self.landlock.is_some(),

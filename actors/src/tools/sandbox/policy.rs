@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::groups::Group;
 use super::user::SandboxUser;
 use super::{Limits, Order};
 
@@ -14,6 +15,8 @@ pub struct Job {
     /// The whole environment.
     pub environment: BTreeMap<String, String>,
     pub input: Option<String>,
+    /// Where the kernel keeps it within its limits.
+    pub group: Option<Group>,
     pub policy: Policy,
 }
 

@@ -113,7 +113,7 @@ impl Running {
     pub async fn read(
         mut self,
         bounds: Bounds,
-        show: impl FnMut(&[u8]),
+        show: impl FnMut(&[u8]) -> usize,
     ) -> (Report, Option<Cut>, Tail) {
         let errors = self.errors.take();
         let (tail, read) = programs::follow(&mut self.output, errors, bounds, show).await;
@@ -134,14 +134,35 @@ impl Running {
 
     /// Waits for the end. Its output is to be read first, or the pipe may be full for ever.
     pub async fn ended(mut self) -> Report {
-        let mut text = String::new();
-        let mut report = (&mut self.socket).take(REPORT_BYTES);
-        let report = match report.read_to_string(&mut text).await {
-            Ok(_) => serde_json::from_str(text.trim_end()).ok(),
-            Err(_) => None,
-        };
+        let report = report_from(&mut self.socket).await;
         // It ends right after its report.
         let _ = self.supervisor.wait().await;
         report.unwrap_or_else(|| Report::failed("the sandbox ended without a word".to_owned()))
+    }
+}
+
+/// What the supervisor says last. It may go while something is on its way to it: that is an error
+/// here, after all that it said.
+async fn report_from(socket: &mut UnixStream) -> Option<Report> {
+    let mut said = Vec::new();
+    let _ = socket.take(REPORT_BYTES).read_to_end(&mut said).await;
+    serde_json::from_slice(&said).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_report_is_read_although_its_author_was_told_more() {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        let report = Report::failed("it used too much".to_owned());
+        let line = serde_json::to_string(&report).unwrap();
+        theirs.write_all(line.as_bytes()).await.unwrap();
+        ours.write_all(b"too much\n").await.unwrap();
+        drop(theirs);
+        assert_eq!(report_from(&mut ours).await, Some(report));
     }
 }

@@ -32,8 +32,8 @@ struct Going {
 struct Counted {
     session: PathBuf,
     supervisor: i32,
-    /// Where its supervisor is told why it has to end.
-    tells: UnixStream,
+    /// Where its supervisor is told why it has to end, once.
+    tells: Option<UnixStream>,
 }
 
 /// A command that is counted until this is dropped.
@@ -65,7 +65,7 @@ impl Sums {
         let counted = Counted {
             session,
             supervisor,
-            tells,
+            tells: Some(tells),
         };
         going.commands.insert(id, counted);
         let sums = self.clone();
@@ -95,9 +95,11 @@ impl Sums {
                     .collect()
             };
             for (id, why) in too_much(&limits, &used) {
-                if let Some(counted) = self.going().commands.get_mut(&id) {
+                let mut going = self.going();
+                let counted = going.commands.get_mut(&id);
+                if let Some(mut tells) = counted.and_then(|counted| counted.tells.take()) {
                     // It may be gone by now.
-                    let _ = counted.tells.write_all(format!("{why}\n").as_bytes());
+                    let _ = tells.write_all(format!("{why}\n").as_bytes());
                 }
             }
         }
@@ -138,10 +140,12 @@ fn largest(most: Sum, whose: &str, used: &[&Used]) -> Option<(u64, String)> {
         return None;
     };
     let largest = used.iter().max_by_key(|one| by(one))?;
-    let why = format!(
-        "the commands of {whose} used more than their {what} together, and this one used most"
-    );
-    Some((largest.id, why))
+    Some((largest.id, together(whose, &what)))
+}
+
+/// Why a command has to end that is within its own limits.
+pub(super) fn together(whose: &str, what: &str) -> String {
+    format!("the commands of {whose} used more than their {what} together, and this one used most")
 }
 
 #[cfg(test)]

@@ -81,6 +81,7 @@ pub fn in_foreground(job: Job) -> Report {
 fn carry_out(job: Job, cut: &Cut) -> Report {
     let limits = job.policy.inside.then_some(job.policy.limits);
     let folders = job.policy.write.clone();
+    let group = job.group.clone();
     let me = rustix::process::getpid();
     if let Err(error) = rustix::process::set_child_subreaper(Some(me)) {
         return Report::failed(format!("orphans cannot be kept: {error}"));
@@ -103,7 +104,8 @@ fn carry_out(job: Job, cut: &Cut) -> Report {
     // Whoever it left behind.
     processes::end_all(processes::reap);
     let mut report = said.and_then(report_of).unwrap_or(ended);
-    report.cut = cut.get().cloned();
+    let by_kernel = group.and_then(|group| group.close());
+    report.cut = cut.get().cloned().or(by_kernel);
     report
 }
 
@@ -137,7 +139,10 @@ fn start(job: Job) -> io::Result<(i32, Option<UnixStream>)> {
         command.stdin(Stdio::inherit());
         None
     };
-    let child = command.spawn()?;
+    let child = match job.group {
+        Some(group) => group.start(|| command.spawn())?,
+        None => command.spawn()?,
+    };
     // Its end is awaited among everyone's.
     Ok((i32::try_from(child.id()).unwrap_or_default(), said))
 }

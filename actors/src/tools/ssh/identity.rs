@@ -11,11 +11,11 @@ use russh::keys::agent::client::AgentClient;
 use russh::keys::{HashAlg, PrivateKey, PrivateKeyWithHashAlg, PublicKey};
 use tokio::net::UnixStream;
 
-use super::blocking;
+use super::NAME;
 use super::connection::Client;
 use super::hosts::Host;
 use super::rsa_key::RsaSigner;
-use crate::tools::ToolError;
+use crate::tools::{ToolError, blocking};
 
 /// As many bytes as a key file has.
 const MAX_KEY_BYTES: u64 = 64 * 1024;
@@ -41,7 +41,7 @@ pub(super) async fn authenticate(
         return with_agent(handle, host, agent_socket, None).await;
     };
     let (name, file) = (host.name.clone(), path.clone());
-    let key = blocking(move || {
+    let key = blocking(NAME, move || {
         load(&file).map_err(|problem| {
             ToolError(format!(
                 "the key of the host `{name}`, {}, {problem}; the user has to correct it",

@@ -33,11 +33,12 @@ use self::pool::{Lease, Pool};
 use self::trust::Trust;
 use super::actions::ActionFields;
 use super::output::{RESULT_LIMIT_BYTES, cut_middle, human_size, shortened};
-use super::schema::schema_of;
+use super::schema::spec_of;
 use super::spill::keep;
 use super::workspace::InnerPath;
 use super::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
+    blocking,
 };
 use crate::protocol::approval::Detail;
 use crate::protocol::ids::SessionId;
@@ -93,20 +94,16 @@ impl Ssh {
     }
 
     fn with_times(config: SshConfig, times: Times) -> Self {
-        let mut parameters = schema_of::<SshArgs>();
+        let time_limit_ms = (MAX_SECONDS + MARGIN_SECONDS) * 1_000;
+        let description = description(&config.hosts);
+        let mut spec = spec_of::<SshArgs>(NAME, &description, Effect::Host, time_limit_ms);
         let names: Vec<&str> = config.hosts.iter().map(|host| host.name.as_str()).collect();
         if let Some(first) = names.first() {
-            parameters["examples"][0]["host"] = json!(first);
-            parameters["properties"]["host"]["enum"] = json!(names);
+            spec.parameters["examples"][0]["host"] = json!(first);
+            spec.parameters["properties"]["host"]["enum"] = json!(names);
         }
         Self {
-            spec: ToolSpec {
-                name: NAME.to_owned(),
-                description: description(&config.hosts),
-                parameters,
-                effect: Effect::Host,
-                time_limit_ms: (MAX_SECONDS + MARGIN_SECONDS) * 1_000,
-            },
+            spec,
             hosts: config.hosts,
             agent_socket: config.agent_socket,
             trust: Trust::new(config.known_hosts, config.more_known_hosts),
@@ -222,7 +219,7 @@ impl Ssh {
     ) -> Result<String, ToolError> {
         let (_lease, channel) = self.channel(host, context).await?;
         let (workspace, place) = (context.workspace.clone(), path.clone());
-        let sink = blocking(move || files::create(&workspace, &place)).await?;
+        let sink = blocking(NAME, move || files::create(&workspace, &place)).await?;
         let (to, limit) = ((sink, &path), self.transfer_bytes);
         let size = transfer::download(channel, from, to, limit, &context.output).await?;
         Ok(format!(
@@ -240,7 +237,10 @@ impl Ssh {
         then: impl FnOnce(Source) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         let (workspace, limit) = (context.workspace.clone(), self.transfer_bytes);
-        blocking(move || files::open(&workspace, &path, limit).and_then(then)).await
+        blocking(NAME, move || {
+            files::open(&workspace, &path, limit).and_then(then)
+        })
+        .await
     }
 
     fn list(&self) -> String {
@@ -397,19 +397,6 @@ fn description(hosts: &Hosts) -> String {
         ""
     };
     format!("{does} Hosts: {}{more}.", named.join(", "))
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
-) -> Result<T, ToolError> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(|error| {
-            tracing::error!(%error, "the ssh tool failed");
-            Err(ToolError(
-                "the ssh tool failed inside; do this in another way".to_owned(),
-            ))
-        })
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use russh::keys::ssh_key::public::KeyData;
 
-use super::blocking;
+use super::NAME;
 use super::connection::{self, Times};
 use super::hosts::Host;
 use super::known_hosts::{KeyStatus, Known, KnownHosts, fingerprint};
 use crate::protocol::ids::{CallId, SessionId};
-use crate::tools::{ToolContext, ToolError};
+use crate::tools::{ToolContext, ToolError, blocking};
 
 /// As many calls as wait for an answer at once. The oldest is forgotten, and asks again.
 const MAX_OFFERS: usize = 256;
@@ -95,12 +95,12 @@ impl Trust {
             "a new host's key was approved"
         );
         let (known, host) = (Arc::clone(&self.known), host.clone());
-        blocking(move || known.add(&host, &key)).await
+        blocking(NAME, move || known.add(&host, &key)).await
     }
 
     async fn known(&self, host: &Host) -> Result<Known, ToolError> {
         let (known, host) = (Arc::clone(&self.known), host.clone());
-        blocking(move || known.of(&host)).await
+        blocking(NAME, move || known.of(&host)).await
     }
 
     fn offered(&self, host: &Host, context: &ToolContext) -> Option<KeyData> {

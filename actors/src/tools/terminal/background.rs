@@ -139,7 +139,10 @@ async fn follow(
     cut: impl Future<Output = Option<String>>,
 ) {
     let mut decoder = Decoder::default();
-    let keep = |bytes: &[u8]| lock(&state).push(&decoder.push(bytes));
+    let keep = |bytes: &[u8]| {
+        lock(&state).push(&decoder.push(bytes));
+        bytes.len()
+    };
     let cut = tokio::select! {
         biased;
         why = cut => Some(why),

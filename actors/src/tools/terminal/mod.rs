@@ -23,7 +23,7 @@ use self::shell::Shells;
 use super::actions::ActionFields;
 use super::arguments;
 use super::sandbox::{Fence, Sandbox, SandboxConfig};
-use super::schema::schema_of;
+use super::schema::spec_of;
 use super::spill::bounded_for;
 use super::{Proposal, Provenance, Tool, ToolContext, ToolError, ToolResult};
 use crate::protocol::ids::SessionId;
@@ -116,15 +116,10 @@ impl Terminal {
     #[must_use]
     pub fn new(config: TerminalConfig) -> Self {
         let time_limit = config.max_time + Duration::from_secs(60);
+        let time_limit = u64::try_from(time_limit.as_millis()).unwrap_or(u64::MAX);
         Self {
-            spec: ToolSpec {
-                name: NAME.to_owned(),
-                description: DESCRIPTION.to_owned(),
-                parameters: schema_of::<TerminalArgs>(),
-                // The most: what a command can do depends on what holds it.
-                effect: Effect::Host,
-                time_limit_ms: u64::try_from(time_limit.as_millis()).unwrap_or(u64::MAX),
-            },
+            // The most: what a command can do depends on what holds it.
+            spec: spec_of::<TerminalArgs>(NAME, DESCRIPTION, Effect::Host, time_limit),
             sandbox: Sandbox::new(config.sandbox),
             allowed: config.allowed,
             max_time: config.max_time,

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::Terminal;
 use super::held::files_of;
 use super::run::Wanted;
+use super::{NAME, Terminal};
 use crate::protocol::approval::Detail;
 use crate::tools::output::shortened;
 use crate::tools::sandbox::Fence;
-use crate::tools::{Proposal, RuleSubject, ToolContext, ToolError};
+use crate::tools::{Proposal, RuleSubject, ToolContext, ToolError, blocking};
 
 /// As many files as a person is told by name.
 const NAMED_FILES: usize = 12;
@@ -23,10 +23,7 @@ impl Terminal {
     ) -> Result<Proposal, ToolError> {
         let for_files = wanted.clone();
         let free = self.fence() == Fence::Lifted;
-        let files = tokio::task::spawn_blocking(move || files_of(&for_files, free)).await;
-        let files = files.map_err(|_| {
-            ToolError("the files that the command names could not be looked at; try again".into())
-        })?;
+        let files = blocking(NAME, move || Ok(files_of(&for_files, free))).await?;
         let directory = match wanted.told(&wanted.order.directory) {
             told if told.is_empty() => "the workspace".to_owned(),
             told => told,

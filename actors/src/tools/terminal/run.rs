@@ -18,7 +18,7 @@ use crate::tools::output::{Decoder, RESULT_LIMIT_BYTES, cut_middle, human_size, 
 use crate::tools::sandbox::running::{Report, Running};
 use crate::tools::sandbox::{FAILED, FAILED_WORDS, Fence, Order, Streams};
 use crate::tools::spill::{bounded_for, keep};
-use crate::tools::{COMMAND_BYTES, ToolContext, ToolError, ToolResult};
+use crate::tools::{COMMAND_BYTES, ToolContext, ToolError, ToolResult, blocking};
 
 /// Runs its argument and tells where it ended, whatever ended it.
 const SCRIPT: &str = r#"trap 'pwd -P >"$NAVI_DIRECTORY_FILE" 2>/dev/null' EXIT
@@ -105,10 +105,8 @@ impl Terminal {
         let free = self.fence() == Fence::Lifted;
         let workspace = context.workspace.clone();
         let directory = args.directory;
-        let found = tokio::task::spawn_blocking(move || find(&workspace, directory, last, free));
-        let (workspace, directory) = found
-            .await
-            .map_err(|_| ToolError("the terminal failed inside; try again".to_owned()))??;
+        let found = blocking(NAME, move || find(&workspace, directory, last, free));
+        let (workspace, directory) = found.await?;
         Ok(Wanted {
             command: command.to_owned(),
             order: Order {
@@ -157,6 +155,7 @@ impl Terminal {
             let piece = decoder.push(bytes);
             context.output.push(&piece);
             text.push_str(&piece);
+            piece.len()
         };
         let (report, cut, _) = running.read(bounds, show).await;
         let took = began.elapsed();

@@ -81,7 +81,10 @@ impl Runner {
         };
         let running = sandbox.start(order).await?;
         let mut stdout = Vec::new();
-        let show = |bytes: &[u8]| stdout.extend_from_slice(bytes);
+        let show = |bytes: &[u8]| {
+            stdout.extend_from_slice(bytes);
+            bytes.len()
+        };
         let (report, cut, errors) = running.read(job.bounds, show).await;
         let mut stderr = errors.bytes;
         if report.code == Some(i32::from(FAILED))

@@ -47,7 +47,7 @@ pub(crate) fn fault(path: impl Display, error: &io::Error) -> ToolError {
         ));
     }
     let reason = match error.kind() {
-        io::ErrorKind::NotFound => "does not exist; list shows what there is",
+        io::ErrorKind::NotFound => "does not exist; look with the filesystem tool what there is",
         io::ErrorKind::PermissionDenied => "may not be used: its permissions forbid it",
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
             "cannot be reached: a part of the path is a file, no directory; choose another path"
@@ -66,7 +66,7 @@ pub(crate) fn fault(path: impl Display, error: &io::Error) -> ToolError {
 }
 
 pub(super) fn is_directory(path: impl Display) -> ToolError {
-    ToolError(format!("`{path}` is a directory; name a file, or use list"))
+    ToolError(format!("`{path}` is a directory; name a file in it"))
 }
 
 pub(super) fn is_special(path: impl Display) -> ToolError {

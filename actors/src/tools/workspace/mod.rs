@@ -35,6 +35,14 @@ pub struct WorkspaceLimits {
     pub entries: u64,
 }
 
+impl WorkspaceLimits {
+    /// For who counts nothing.
+    pub(crate) const NONE: Self = Self {
+        bytes: u64::MAX,
+        entries: u64::MAX,
+    };
+}
+
 impl Default for WorkspaceLimits {
     fn default() -> Self {
         Self {

@@ -67,10 +67,7 @@ impl Reach {
     /// The workspace and nothing beside it, for who has limits of their own.
     pub(crate) fn inside(workspace: &Path) -> Self {
         let access = FileAccess {
-            workspace: WorkspaceLimits {
-                bytes: u64::MAX,
-                entries: u64::MAX,
-            },
+            workspace: WorkspaceLimits::NONE,
             ..FileAccess::default()
         };
         Self::new(&Arc::new(access), workspace, CancellationToken::new())

@@ -13,6 +13,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions};
 use tokio_util::sync::CancellationToken;
 
+use super::WorkspaceLimits;
 use super::closed::{Closed, Identity, identity};
 use super::fault::{
     OrFault as _, check_open, ends_with_slash, fault, if_there, is_directory, is_special,
@@ -333,20 +334,25 @@ impl Root {
         added_bytes: u64,
         added_entries: usize,
     ) -> Result<(), ToolError> {
+        let most = self.limits.workspace;
         // The machine's other directories are their owner's to fill.
-        if (added_bytes == 0 && added_entries == 0) || self.outside.is_some() {
+        if (added_bytes == 0 && added_entries == 0)
+            || self.outside.is_some()
+            || most == WorkspaceLimits::NONE
+        {
             return Ok(());
         }
         let mut bytes = added_bytes;
         let mut entries = added_entries as u64;
         let start = InnerPath::workspace();
-        self.walk(&start, Rules::Everything, MAX_DEPTH, |entry| {
+        // One more than may be there tells that there are too many.
+        let room = usize::try_from(most.entries).map_or(usize::MAX, |most| most.saturating_add(1));
+        self.walk_at_most(room, &start, Rules::Everything, MAX_DEPTH, |entry| {
             entries += 1;
             if entry.file_type.is_file() {
                 bytes = bytes.saturating_add(entry.size());
             }
         })?;
-        let most = self.limits.workspace;
         if bytes > most.bytes {
             return Err(ToolError(format!(
                 "the workspace would have {}, and {} is the limit; make files smaller, or tell the user",

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use cap_fs_ext::{DirExt as _, FollowSymlinks};
-use cap_std::fs::{Dir, File, FileType, Metadata};
+use cap_std::fs::{Dir, File, FileType, Metadata, ReadDir};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -101,7 +101,8 @@ struct Walk<'a> {
     visit: &'a mut dyn FnMut(&Entry<'_>),
     /// Of the directories from the start down to where the walk is.
     ignored: Vec<Gitignore>,
-    seen: usize,
+    /// As many entries as it still looks at.
+    room: usize,
     outcome: Outcome,
 }
 
@@ -110,6 +111,18 @@ impl Root {
     /// and a directory before what it has.
     pub(crate) fn walk(
         &self,
+        start: &InnerPath,
+        rules: Rules,
+        depth: usize,
+        visit: impl FnMut(&Entry<'_>),
+    ) -> Result<Outcome, ToolError> {
+        self.walk_at_most(MAX_ENTRIES, start, rules, depth, visit)
+    }
+
+    /// The same for this many entries.
+    pub(super) fn walk_at_most(
+        &self,
+        room: usize,
         start: &InnerPath,
         rules: Rules,
         depth: usize,
@@ -122,17 +135,24 @@ impl Root {
             depth: depth.clamp(1, MAX_DEPTH),
             visit: &mut visit,
             ignored: Vec::new(),
-            seen: 0,
+            room,
             outcome: Outcome::default(),
         };
-        walk.enter(&directory, start.prefix(), 1)?;
+        let entries = directory.entries().or_fault(start)?;
+        walk.enter(&directory, entries, start.prefix(), 1)?;
         Ok(walk.outcome)
     }
 }
 
 impl Walk<'_> {
-    fn enter(&mut self, directory: &Dir, path: &Path, depth: usize) -> Result<(), ToolError> {
-        let names = self.names(directory, path)?;
+    fn enter(
+        &mut self,
+        directory: &Dir,
+        entries: ReadDir,
+        path: &Path,
+        depth: usize,
+    ) -> Result<(), ToolError> {
+        let names = self.names(entries);
         if self.rules == Rules::Ignored {
             self.ignored.push(rules_of(directory, path));
         }
@@ -162,26 +182,24 @@ impl Walk<'_> {
             }
             // Gone, forbidden or swapped for a link meanwhile: what cannot be entered has
             // nothing to show.
-            if let Ok(next) = directory.open_dir_nofollow(name) {
-                self.enter(&next, &inner, depth + 1)?;
+            if let Ok(next) = directory.open_dir_nofollow(name)
+                && let Ok(entries) = next.entries()
+            {
+                self.enter(&next, entries, &inner, depth + 1)?;
             }
         }
         self.ignored.pop();
         Ok(())
     }
 
-    fn names(
-        &mut self,
-        directory: &Dir,
-        path: &Path,
-    ) -> Result<Vec<(OsString, FileType)>, ToolError> {
+    fn names(&mut self, entries: ReadDir) -> Vec<(OsString, FileType)> {
         let mut names = Vec::new();
-        for entry in directory.entries().or_fault(path.display())? {
-            if self.seen >= MAX_ENTRIES {
+        for entry in entries {
+            if self.room == 0 {
                 self.outcome.incomplete = true;
                 break;
             }
-            self.seen += 1;
+            self.room -= 1;
             if let Ok(entry) = entry
                 && let Ok(file_type) = entry.file_type()
             {
@@ -189,7 +207,7 @@ impl Walk<'_> {
             }
         }
         names.sort_by(|(a, _), (b, _)| a.cmp(b));
-        Ok(names)
+        names
     }
 
     fn is_ignored(&self, path: &Path, file_type: FileType) -> bool {
