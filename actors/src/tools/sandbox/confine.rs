@@ -40,7 +40,7 @@ pub(super) fn confine_and_run() -> Result<u8, String> {
 }
 
 fn confine(policy: &Policy) -> Result<(), String> {
-    if policy.own_session {
+    if policy.over_socket {
         setsid().map_err(|error| failed("leave the terminal", error))?;
     }
     if !policy.inside {
@@ -51,7 +51,7 @@ fn confine(policy: &Policy) -> Result<(), String> {
     let user = policy.user.as_ref();
     let uid = user.map_or_else(|| rustix::process::getuid().as_raw(), |user| user.uid);
     let others = processes::threads_of_user(uid);
-    if let Some(user) = user.filter(|_| policy.own_session) {
+    if let Some(user) = user.filter(|_| policy.over_socket) {
         for folder in &policy.write {
             ownership::give(folder, user)
                 .map_err(|error| failed(&format!("give {} away", folder.display()), error))?;
@@ -80,12 +80,9 @@ fn confine(policy: &Policy) -> Result<(), String> {
 /// What of that the kernel refuses.
 pub fn seal() -> Result<(), String> {
     let policy = Policy {
-        inside: true,
         landlock: landlock_version().is_some(),
         user: user::wanted(None).ok().flatten(),
-        deny_signals: true,
-        deny_truncate: true,
-        ..Policy::default()
+        ..Policy::closed()
     };
     let rules = policy.landlock.then(|| rules(&policy)).transpose()?;
     give_up_rights(policy.user.as_ref())?;

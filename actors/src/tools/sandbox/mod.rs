@@ -224,10 +224,10 @@ impl Sandbox {
         Running::start(&self.config, &job, streams).await
     }
 
-    /// The order in the terms of the processes that carry it out. `own_session`: away from the
+    /// The order in the terms of the processes that carry it out. `over_socket`: away from the
     /// terminal of whoever started us, and with a workspace that is the user's to have.
     #[must_use]
-    pub fn job(&self, order: Order, own_session: bool) -> Job {
+    pub fn job(&self, order: Order, over_socket: bool) -> Job {
         let inside = order.fence == Fence::Inside;
         let user = self.user.as_ref().filter(|_| inside);
         let environment = policy::environment(&order, &self.config.read_paths, user);
@@ -249,8 +249,7 @@ impl Sandbox {
                 // the kernel does not hold signals inside.
                 deny_signals: inside && !signals_are_scoped && self.user.is_none(),
                 deny_truncate: inside && truncation_is_open,
-                own_session,
-                over_socket: own_session,
+                over_socket,
                 read,
                 write: vec![order.workspace, order.scratch.clone()],
                 scratch: order.scratch,

@@ -21,7 +21,7 @@ pub struct Job {
 }
 
 /// What the process that starts the command gives up first (JSON, in a variable of the environment).
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Policy {
     pub inside: bool,
     pub landlock: bool,
@@ -31,9 +31,9 @@ pub struct Policy {
     pub deny_signals: bool,
     /// Where the kernel's rules for writing do not hold it.
     pub deny_truncate: bool,
-    pub own_session: bool,
-    /// What the command reads comes over the socket on standard input, and how it ended goes
-    /// back there. Otherwise it has the standard input that there is.
+    /// Away from the terminal of whoever started us: what the command reads comes over the socket
+    /// on standard input, and how it ended goes back there. Otherwise it has the terminal and the
+    /// standard input that there are.
     pub over_socket: bool,
     /// Folders and files that may be read, and programs of which may be run.
     pub read: Vec<PathBuf>,
@@ -45,6 +45,28 @@ pub struct Policy {
     pub program: String,
     pub args: Vec<String>,
     pub limits: Limits,
+}
+
+impl Policy {
+    /// As closed as it can be, for a process that starts no command.
+    pub(super) fn closed() -> Self {
+        Self {
+            inside: true,
+            landlock: false,
+            namespaces: false,
+            user: None,
+            deny_signals: true,
+            deny_truncate: true,
+            over_socket: false,
+            read: Vec::new(),
+            write: Vec::new(),
+            scratch: PathBuf::new(),
+            directory: PathBuf::new(),
+            program: String::new(),
+            args: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
 }
 
 /// The variable in which a policy goes from process to process; a command does not have it.

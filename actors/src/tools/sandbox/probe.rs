@@ -34,12 +34,11 @@ fn try_namespaces(program: &Path) -> Result<(), String> {
     }
     // It starts nothing.
     let policy = Policy {
-        inside: true,
         namespaces: true,
         read: policy::readable(&[]),
         scratch: std::env::temp_dir(),
         directory: "/".into(),
-        ..Policy::default()
+        ..Policy::closed()
     };
     let tried = serde_json::to_string(&policy)
         .map_err(io::Error::from)
