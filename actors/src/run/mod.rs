@@ -12,6 +12,7 @@ mod calls;
 mod consent;
 mod context;
 mod driver;
+mod joined;
 mod live_output;
 mod model_call;
 mod origins;

@@ -1,14 +1,15 @@
 //! One model call: slot, stream, retries before the first chunk, and the text on its way out.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use futures_util::StreamExt;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::asking::QUIET;
 use super::calls::{CallInFlight, outcome_of};
 use super::driver::{Driver, RunConfig};
+use super::joined::Joined;
 use super::pace::Pace;
 use crate::domain::context::overflow::{self, Overflow};
 use crate::domain::lanes::waiting_detail;
@@ -308,30 +309,35 @@ impl Driver {
         };
         let stop = self.ends.stop.clone();
         let interrupt = self.ends.interrupt.clone();
-        let deadline = self.deadline;
-        let mut stream = lease.call(request.clone(), self.services.limits, stop);
+        // Kept from one token to the next.
+        let mut interrupted = pin!(interrupt.cancelled());
+        let mut time_up = pin!(sleep_until(self.deadline));
+        let mut alarm = pin!(sleep_until(self.deadline));
+        let mut stream = Joined::new(lease.call(request.clone(), self.services.limits, stop));
         let mut pace = Pace::new(self.origin, reply.message_id);
         let mut quiet = Some(Instant::now() + QUIET);
         let mut read_so_far = None;
         let mut hides = !request.tools.is_empty();
         loop {
-            let tick = pace.due();
-            let told_quiet = quiet;
+            let due = pace.due().into_iter().chain(quiet).min();
+            if let Some(due) = due.filter(|due| *due != alarm.deadline()) {
+                alarm.as_mut().reset(due);
+            }
             let item = tokio::select! {
                 biased;
-                () = interrupt.cancelled() => {
+                () = &mut interrupted => {
                     self.stream(pace.release()).await?;
                     return Ok(Attempt::Cut);
                 }
-                () = tokio::time::sleep_until(deadline) => {
+                () = &mut time_up => {
                     self.stream(pace.release()).await?;
                     return Ok(Attempt::TimeUp);
                 }
-                () = until(tick) => {
-                    self.stream(pace.flush()).await?;
-                    continue;
-                }
-                () = until(told_quiet) => {
+                () = &mut alarm, if due.is_some() => {
+                    if due == pace.due() {
+                        self.stream(pace.flush()).await?;
+                        continue;
+                    }
                     quiet = None;
                     let (reason, detail) = wait_told(&lease, read_so_far);
                     self.waiting(reason, detail).await?;
@@ -445,12 +451,5 @@ fn wait_told(lease: &Lease, read: Option<(u32, u32)>) -> (WaitReason, String) {
             WaitReason::Prefill,
             "the model reads the conversation".to_owned(),
         ),
-    }
-}
-
-async fn until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
     }
 }

@@ -67,22 +67,28 @@ impl Piece {
     /// The piece as tabs get it.
     #[must_use]
     pub fn frame(self, at: DateTime<Utc>) -> Frame {
-        let delta = || Delta {
+        let place = At::Part {
+            start: self.offset,
+            end: self.end(),
             part_id: self.part_id.clone(),
+        };
+        let call_id = self.part_id.call();
+        let delta = Delta {
+            part_id: self.part_id,
             offset: self.offset,
-            delta: self.text.clone(),
+            delta: self.text,
             is_subagent: self.origin.is_subagent(),
         };
-        let event = match (self.kind, self.part_id.call()) {
-            (PartKind::Thinking, _) => Event::ThinkingDelta(delta()),
+        let event = match (self.kind, call_id) {
+            (PartKind::Thinking, _) => Event::ThinkingDelta(delta),
             (PartKind::ToolOutput, Some(call_id)) => Event::ToolOutput {
                 call_id,
-                part_id: self.part_id.clone(),
-                offset: self.offset,
-                delta: self.text.clone(),
-                is_subagent: self.origin.is_subagent(),
+                part_id: delta.part_id,
+                offset: delta.offset,
+                delta: delta.delta,
+                is_subagent: delta.is_subagent,
             },
-            (PartKind::Text | PartKind::ToolOutput, _) => Event::StreamDelta(delta()),
+            (PartKind::Text | PartKind::ToolOutput, _) => Event::StreamDelta(delta),
         };
         let json = encode(&Envelope {
             seq: None,
@@ -92,11 +98,7 @@ impl Piece {
             event,
         });
         Frame {
-            place: At::Part {
-                start: self.offset,
-                end: self.end(),
-                part_id: self.part_id,
-            },
+            place,
             json: Some(json),
         }
     }

@@ -1,5 +1,8 @@
 //! The chunks of a chat completion, and the whole completion that some servers send instead.
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::llm::LlmError;
@@ -26,6 +29,9 @@ impl Decoder for OpenAiDecoder {
         };
         if data == "[DONE]" {
             return self.complete(reply);
+        }
+        if let Some(text) = plain_text(data) {
+            return reply.text(&text);
         }
         let chunk: Value = serde_json::from_str(data).map_err(|error| LlmError::Malformed {
             message: format!("an event that is no JSON ({error})"),
@@ -129,6 +135,66 @@ impl OpenAiDecoder {
         reply.finish(self.finish.unwrap_or(FinishReason::Stop), self.usage);
         Ok(())
     }
+}
+
+/// The text of a chunk that brings nothing else. Nearly all do, and reading them so takes a
+/// fifth of the time.
+fn plain_text(data: &str) -> Option<Cow<'_, str>> {
+    let PlainChunk {
+        choices: [choice], ..
+    } = serde_json::from_str(data).ok()?;
+    (choice.index.unwrap_or(0) == 0).then_some(choice.delta.content)
+}
+
+/// What has no value in it is absent or null.
+#[derive(Deserialize)]
+enum Nothing {}
+
+#[derive(Deserialize)]
+struct PlainChunk<'a> {
+    #[serde(borrow)]
+    choices: [PlainChoice<'a>; 1],
+    #[serde(rename = "object")]
+    _object: Option<ChunkObject>,
+    #[serde(rename = "error")]
+    _error: Option<Nothing>,
+    #[serde(rename = "usage")]
+    _usage: Option<Nothing>,
+    #[serde(rename = "prompt_progress")]
+    _progress: Option<Nothing>,
+}
+
+#[derive(Deserialize)]
+enum ChunkObject {
+    #[serde(rename = "chat.completion.chunk")]
+    Chunk,
+}
+
+#[derive(Deserialize)]
+struct PlainChoice<'a> {
+    index: Option<u64>,
+    #[serde(borrow)]
+    delta: PlainDelta<'a>,
+    #[serde(rename = "finish_reason")]
+    _finish: Option<Nothing>,
+    #[serde(rename = "error")]
+    _error: Option<Nothing>,
+    #[serde(rename = "message")]
+    _message: Option<Nothing>,
+}
+
+#[derive(Deserialize)]
+struct PlainDelta<'a> {
+    #[serde(borrow)]
+    content: Cow<'a, str>,
+    #[serde(rename = "reasoning_content")]
+    _reasoning_content: Option<Nothing>,
+    #[serde(rename = "reasoning")]
+    _reasoning: Option<Nothing>,
+    #[serde(rename = "refusal")]
+    _refusal: Option<Nothing>,
+    #[serde(rename = "tool_calls")]
+    _tool_calls: Option<Nothing>,
 }
 
 /// Content in parts, as Mistral's reasoning models send it.

@@ -1,0 +1,75 @@
+//! What a model says, with the text joined that has arrived already: a model that is faster than
+//! its reader is read in few pieces.
+
+use futures_util::{FutureExt as _, Stream, StreamExt as _};
+
+use crate::llm::LlmError;
+use crate::protocol::chat::ChatDelta;
+
+/// About as long as joined text gets.
+const JOINED_BYTES: usize = 4096;
+
+type Item = Result<ChatDelta, LlmError>;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Joined<S> {
+    stream: S,
+    /// What came behind joined text; the stream's end, too.
+    next: Option<Option<Item>>,
+}
+
+impl<S: Stream<Item = Item> + Unpin> Joined<S> {
+    pub(super) fn new(stream: S) -> Self {
+        Self { stream, next: None }
+    }
+
+    /// The next of it. Nothing is lost where this is dropped.
+    pub(super) async fn next(&mut self) -> Option<Item> {
+        let mut item = match self.next.take() {
+            Some(next) => next,
+            None => self.stream.next().await,
+        };
+        while let Some(Ok(ChatDelta::Text(text) | ChatDelta::Thinking(text))) = &item
+            && text.len() < JOINED_BYTES
+            && let Some(next) = self.stream.next().now_or_never()
+        {
+            match (&mut item, next) {
+                (Some(Ok(ChatDelta::Text(text))), Some(Ok(ChatDelta::Text(more))))
+                | (Some(Ok(ChatDelta::Thinking(text))), Some(Ok(ChatDelta::Thinking(more)))) => {
+                    text.push_str(&more);
+                }
+                (_, next) => {
+                    self.next = Some(next);
+                    break;
+                }
+            }
+        }
+        item
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn text_of_one_kind_is_joined_and_nothing_is_lost() {
+        let text = |text: &str| Ok(ChatDelta::Text(text.to_owned()));
+        let thinking = |text: &str| Ok(ChatDelta::Thinking(text.to_owned()));
+        let said = vec![
+            thinking("a"),
+            thinking("b"),
+            text("c"),
+            text("d"),
+            Err(LlmError::EndedEarly),
+        ];
+        let mut joined = Joined::new(stream::iter(said));
+        assert_eq!(joined.next().await, Some(thinking("ab")));
+        assert_eq!(joined.next().await, Some(text("cd")));
+        assert_eq!(joined.next().await, Some(Err(LlmError::EndedEarly)));
+        assert_eq!(joined.next().await, None);
+    }
+}
