@@ -15,6 +15,10 @@ use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 /// As much of standard error as is kept: its end.
 pub const TAIL_BYTES: usize = 4 * 1024;
 
+/// For this program, where a limit counts what it may write to: its allocator would ask for more
+/// than that at once, before it knows of the limit.
+pub const SPARING_ALLOCATOR: (&str, &str) = ("MIMALLOC_ARENA_EAGER_COMMIT", "0");
+
 /// A program that another thread of ours was just writing is busy for a moment.
 const BUSY_TRIES: u32 = 10;
 const BUSY_PAUSE: Duration = Duration::from_millis(20);

@@ -56,6 +56,12 @@ async fn memory_bomb() {
     let take = "data = bytearray(400 << 20)\nfor at in range(0, len(data), 4096): data[at] = 1\n";
     assert!(!Ward::within(limits).python(take).await);
     assert!(Ward::outside().python(take).await);
+    assert!(Ward::within(limits).python("print(1)").await);
+    let least = Limits {
+        memory_bytes: 128 << 20,
+        ..Limits::default()
+    };
+    assert!(Ward::within(least).works("echo little").await);
     // Spread over many: each is within its own limit.
     let many = "import os, time\n\
         for _ in range(6):\n\
@@ -66,7 +72,7 @@ async fn memory_bomb() {
     let ward = Ward::within(limits);
     std::fs::write(ward.workspace().join("many.py"), many).unwrap();
     let said = ward.run("python3 many.py").await.unwrap_err();
-    assert!(said.contains("memory"), "{said}");
+    assert!(said.contains("more than its 256 MB of memory"), "{said}");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
 use super::{DocumentError, MAX_DOCUMENT_BYTES, MAX_TEXT_BYTES, TIME_LIMIT, read as read_here};
-use crate::programs::{self, Bounds, Cut};
+use crate::programs::{self, Bounds, Cut, SPARING_ALLOCATOR};
 
 /// Stands before the answer: libraries may say something on standard output, too.
 const MARK: &[u8] = b"\n\x01navi-document:";
@@ -61,9 +61,7 @@ pub(super) async fn read(
     command
         .args(["read-document", media_type])
         .env_clear()
-        // Its limit counts what it may write to, and its allocator would ask for all of that at
-        // once, before it knows of the limit: what a document gets then is a matter of luck.
-        .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")
+        .env(SPARING_ALLOCATOR.0, SPARING_ALLOCATOR.1)
         .current_dir("/");
     let bounds = Bounds {
         time: TIME_LIMIT,

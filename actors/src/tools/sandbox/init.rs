@@ -11,6 +11,7 @@ use rustix::process::{WaitOptions, wait};
 
 use super::policy::{POLICY, Policy};
 use super::running::Report;
+use crate::programs::SPARING_ALLOCATOR;
 
 /// What the command reads, with the socket on which it came and how it ended is told.
 pub(super) type Sent = (Vec<u8>, UnixStream);
@@ -36,6 +37,7 @@ pub(super) fn run(policy: &Policy, sent: Option<Sent>) -> Result<u8, String> {
         .args(&policy.args)
         .current_dir(&policy.directory)
         .env_remove(POLICY)
+        .env_remove(SPARING_ALLOCATOR.0)
         .stdin(match &sent {
             Some((bytes, _)) if bytes.is_empty() => Stdio::null(),
             Some(_) => Stdio::piped(),

@@ -18,6 +18,7 @@ use super::disk::Disk;
 use super::policy::POLICY;
 use super::running::Report;
 use super::{FAILED, Job, Limits, SUBCOMMAND, init, processes};
+use crate::programs::SPARING_ALLOCATOR;
 
 /// How often the tree is measured.
 const LOOK: Duration = Duration::from_millis(100);
@@ -124,6 +125,7 @@ fn start(job: Job) -> io::Result<(i32, Option<UnixStream>)> {
         .args([SUBCOMMAND, role])
         .env_clear()
         .envs(&job.environment)
+        .envs([SPARING_ALLOCATOR])
         .env(POLICY, policy);
     let said = if job.policy.over_socket {
         let (ours, theirs) = UnixStream::pair()?;
