@@ -228,6 +228,7 @@ fn site(head: &str) -> SiteReply {
             &["Content-Type: application/x-foreign-words"],
             b"\x00\x01",
         ),
+        "/silent" => SiteReply::Silence,
         "/refused" => answer("500 foreign words", &[&header], b""),
         _ => answer("200 OK", &["Content-Type: text/plain"], WORDS.as_bytes()),
     }
@@ -381,6 +382,46 @@ async fn pages_searches_and_what_went_wrong_with_them() {
     assert!(evening.asks().await);
 }
 
+/// What comes from outside may leave something in the workspace before it has ended: what is read
+/// meanwhile is from outside as well.
+#[tokio::test]
+async fn what_is_read_beside_a_page_that_is_still_read() {
+    let scene = Scene::new(&[]).await;
+    let evening = scene.evening().await;
+    fs::create_dir_all(evening.path("")).unwrap();
+    fs::write(evening.path("mine.txt"), "own words").unwrap();
+    let page = json!({"url": scene.site.url("/silent")});
+    let read = files("read", json!({"path": "mine.txt"}));
+    let both = [
+        Step::tool_call("filesystem", read),
+        Step::tool_call("web_fetch", page),
+    ];
+    scene.model.script(Reply::new(both).when("both at once"));
+    let mut tab = scene.server.tab(&evening.session, None).await;
+    let content = "read both at once";
+    tab.send(&json!({"type": "message", "content": content}))
+        .await;
+    let ended = tab.next_of("tool_call").await;
+    assert_eq!(ended["tool"], "filesystem", "{ended}");
+    assert_eq!(ended["outside"], true, "{ended}");
+    tab.send(&json!({"type": "stop"})).await;
+    tab.next_of("stream_stopped").await;
+}
+
+#[tokio::test]
+async fn a_message_with_a_file() {
+    let scene = Scene::new(&[]).await;
+    let evening = scene.evening().await;
+    let file = upload(&scene.server, &evening.session, "a.txt", WORDS.as_bytes()).await;
+    let mut tab = scene.server.tab(&evening.session, None).await;
+    let files = json!([{"path": file["path"]}]);
+    tab.send(&json!({"type": "message", "content": "look", "files": files}))
+        .await;
+    tab.until("stream_end").await;
+    assert!(evening.snapshot().await["tainted_at"].is_string());
+    assert!(evening.asks().await);
+}
+
 #[tokio::test]
 async fn files_beside_the_workspace() {
     let scene = Scene::new(&[]).await;
@@ -481,10 +522,11 @@ async fn what_a_subagent_read() {
     let read = files("read", json!({"path": "uploads/in.txt"}));
     scene
         .model
-        .script(Reply::new([Step::tool_call("filesystem", read)]).when("look into the file"));
-    evening
+        .script(Reply::new([Step::tool_call("filesystem", read)]).system("for another assistant"));
+    let told = evening
         .outside("spawn_agent", json!({"task": "look into the file"}))
         .await;
+    assert!(told.contains("completed_normally: true"), "{told}");
 }
 
 #[tokio::test]
