@@ -74,14 +74,16 @@ impl Groups {
         };
         if top == own {
             alone_in(own)?;
+        }
+        let taken = || {
             make(&groups.service)?;
             enter(&groups.service)?;
-        }
-        let done = hand_down(top)
-            .and_then(|()| make(&groups.commands))
-            .and_then(|()| limit(&groups.commands, all))
-            .and_then(|()| hand_down(&groups.commands));
-        if let Err(error) = done {
+            hand_down(top)?;
+            make(&groups.commands)?;
+            limit(&groups.commands, all)?;
+            hand_down(&groups.commands)
+        };
+        if let Err(error) = taken() {
             // As if nothing had been tried.
             let _ = enter(own).and_then(|()| fs::remove_dir(&groups.service));
             return Err(error);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 
 use super::Row;
 
@@ -31,14 +31,18 @@ pub(crate) fn record(file: &Path, rows: &[Row]) -> Result<()> {
 /// What got far worse than it was recorded, a line each.
 ///
 /// # Errors
-/// The file is not there, or holds no ratios.
+/// The file is not there, or holds no ratio of what was measured.
 pub(crate) fn check(file: &Path, rows: &[Row]) -> Result<Vec<String>> {
     let named = || file.display().to_string();
     let text = fs::read_to_string(file).with_context(named)?;
-    Ok(worse(
-        &serde_json::from_str(&text).with_context(named)?,
-        rows,
-    ))
+    let recorded: Ratios = serde_json::from_str(&text).with_context(named)?;
+    if !rows.iter().any(|row| recorded.contains_key(&row.key)) {
+        bail!(
+            "{} has nothing of what was measured; write it with --record",
+            named()
+        );
+    }
+    Ok(worse(&recorded, rows))
 }
 
 fn worse(recorded: &Ratios, rows: &[Row]) -> Vec<String> {
@@ -94,6 +98,8 @@ mod tests {
         let slower = [Row::lower("a", "", "ms", samples(1.0, 7.0))];
         assert_eq!(check(&file, &slower)?.len(), 1);
         assert!(check(&dir.path().join("none"), &rows).is_err());
+        let other = [Row::lower("b", "", "ms", samples(1.0, 1.0))];
+        assert!(check(&file, &other).is_err());
         Ok(())
     }
 }
