@@ -34,7 +34,7 @@ pub type Feed = Pin<Box<dyn Stream<Item = ByteString> + Send>>;
 /// How much of the log is read at a time.
 const PAGE: PageLimits = PageLimits {
     items: 200,
-    bytes: 256 * 1024,
+    bytes: 64 * 1024,
 };
 
 /// Text of the log is joined up to about this much.
@@ -132,13 +132,32 @@ enum Source {
     Over,
 }
 
-/// What a tab missed: the log from `from` up to `upto`, then the open parts.
+/// What a tab missed: the log from `from` up to `upto`, then what it does not hold yet.
 struct Missed {
     from: LogCursor,
     upto: u64,
     /// Parts whose text is wanted from before the tab's cursor, too.
     across: Vec<PartId>,
-    open: Vec<Piece>,
+    /// Of each open part what was told and is not in the log.
+    rests: Vec<Piece>,
+}
+
+impl Missed {
+    /// The text of a chunk of the log, if the tab at event `seq` is to get it: that of a part
+    /// that is open no further than the log held it, so that its rest follows, and what comes.
+    fn wanted(&self, chunk: ChunkRow, seq: u64) -> Option<Piece> {
+        let rest = self.rests.iter().find(|it| it.part_id == chunk.part_id);
+        let is_missed = match rest {
+            Some(_) => true,
+            None if chunk.after_seq < seq => self.across.contains(&chunk.part_id),
+            None => chunk.after_seq < self.upto,
+        };
+        let piece = is_missed.then(|| piece_of(chunk))?;
+        match rest {
+            Some(rest) => piece.before(rest.offset),
+            None => Some(piece),
+        }
+    }
 }
 
 /// What comes, for as long as its session lives.
@@ -250,15 +269,16 @@ impl<U: Upstream> Tab<U> {
         };
         self.seq = after;
         self.is_expired = false;
-        let earliest = across.iter().map(|span| span.after).min();
+        let begins = across.iter().map(|span| span.after);
+        let earliest = begins.chain(attached.open.iter().map(|it| it.after)).min();
         let missed = Missed {
             from: LogCursor {
-                seq: earliest.unwrap_or(after),
+                seq: earliest.map_or(after, |begin| begin.min(after)),
                 chunk: 0,
             },
             upto,
             across: across.into_iter().map(|span| span.part_id).collect(),
-            open: attached.open,
+            rests: attached.open.into_iter().map(|it| it.rest).collect(),
         };
         let live = Live {
             frames: attached.live,
@@ -299,34 +319,33 @@ impl<U: Upstream> Tab<U> {
             match item {
                 LogItem::Event(event) if event.seq <= self.seq => {}
                 LogItem::Event(event) => {
-                    self.take_text(&mut text, &missed.open);
+                    text.drain(..).for_each(|piece| self.take_piece(piece));
                     self.seq = event.seq;
                     self.out.push_back(event.json.into());
                 }
-                LogItem::Chunk(chunk)
-                    if chunk.after_seq < self.seq && !missed.across.contains(&chunk.part_id) => {}
-                LogItem::Chunk(chunk) => match text.last_mut() {
-                    Some(last)
-                        if last.part_id == chunk.part_id
-                            && last.end() == chunk.offset
-                            && last.text.len() < JOINED_BYTES =>
-                    {
-                        last.text.push_str(&chunk.text);
+                LogItem::Chunk(chunk) => {
+                    let Some(piece) = missed.wanted(chunk, self.seq) else {
+                        continue;
+                    };
+                    match text.last_mut() {
+                        Some(last)
+                            if last.part_id == piece.part_id
+                                && last.end() == piece.offset
+                                && last.text.len() < JOINED_BYTES =>
+                        {
+                            last.text.push_str(&piece.text);
+                        }
+                        _ => text.push(piece),
                     }
-                    _ => text.push(piece_of(chunk)),
-                },
+                }
             }
         }
-        if page.next.is_none() {
-            // The rest of an open part follows from memory, as one piece with this.
-            text.retain(|piece| missed.open.iter().all(|it| it.part_id != piece.part_id));
-        }
-        self.take_text(&mut text, &missed.open);
+        text.drain(..).for_each(|piece| self.take_piece(piece));
         self.source = match page.next {
             Some(from) => Source::Log(Missed { from, ..missed }, live),
             None => {
-                for piece in missed.open {
-                    self.take_piece(piece);
+                for rest in missed.rests {
+                    self.take_piece(rest);
                 }
                 Source::Live(live)
             }
@@ -359,17 +378,6 @@ impl<U: Upstream> Tab<U> {
         }
         self.out.push_back(json.clone());
         true
-    }
-
-    /// Sends text of the log. Of an open part that began before the tab's cursor it has perhaps
-    /// nothing, as one does that began with a snapshot: that part is sent from its beginning.
-    fn take_text(&mut self, text: &mut Vec<Piece>, open: &[Piece]) {
-        for piece in text.drain(..) {
-            let have = self.place_in(&piece.part_id).unwrap_or(0);
-            let whole = open.iter().find(|part| part.part_id == piece.part_id);
-            let whole = whole.filter(|_| piece.offset > have);
-            self.take_piece(whole.cloned().unwrap_or(piece));
-        }
     }
 
     /// Sends what of a piece the tab does not have.

@@ -8,9 +8,14 @@ mod tab;
 pub(crate) mod tabs;
 mod watch;
 
+use std::task::Poll;
+
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 use actix_web_actors::ws::{CloseCode, CloseReason, WsResponseBuilder};
+use bytestring::ByteString;
+use futures_util::{Stream, StreamExt as _, stream};
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::feed::Feed;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use serde::Deserialize;
 
@@ -41,6 +46,9 @@ struct Cursor {
     after: Option<String>,
     epoch: Option<String>,
 }
+
+/// How much of a feed is taken before what was taken is written to the socket.
+const PORTION_BYTES: usize = 64 * 1024;
 
 /// What a tab asks for.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +137,25 @@ fn not_an_upgrade(error: &actix_web::Error) -> ApiError {
         ErrorCode::InvalidField,
         format!("this path takes a WebSocket: {error}"),
     )
+}
+
+/// A feed that pauses after each portion. An actor takes all that its stream has ready before it
+/// gives any of it to the socket: a tab that does not read would hold as much.
+fn in_portions(mut feed: Feed) -> impl Stream<Item = ByteString> {
+    let mut taken = 0;
+    stream::poll_fn(move |cx| {
+        if taken >= PORTION_BYTES {
+            taken = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let frame = feed.poll_next_unpin(cx);
+        taken = match &frame {
+            Poll::Ready(Some(frame)) => taken + frame.len(),
+            Poll::Ready(None) | Poll::Pending => 0,
+        };
+        frame
+    })
 }
 
 /// How a socket is closed that was opened with what opens nothing any more.

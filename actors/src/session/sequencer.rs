@@ -117,6 +117,20 @@ impl Piece {
         self.offset + utf16_len(&self.text)
     }
 
+    /// What of the piece stands before `offset`. None where that is nothing.
+    #[must_use]
+    pub fn before(mut self, offset: u64) -> Option<Self> {
+        let keep = offset.checked_sub(self.offset).filter(|keep| *keep > 0)?;
+        let mut units = 0;
+        let at = self.text.char_indices().find_map(|(at, c)| {
+            let here = units >= keep;
+            units += c.len_utf16() as u64;
+            here.then_some(at)
+        });
+        self.text.truncate(at.unwrap_or(self.text.len()));
+        Some(self)
+    }
+
     /// What is left of the piece for one who has the part up to `offset`. None where that is all.
     #[must_use]
     pub fn after(self, offset: u64) -> Option<Self> {
@@ -156,6 +170,54 @@ pub enum Delivery<T> {
     Delta(Frame),
 }
 
+/// What the log does not hold of a part, for one who reads the log beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unlogged {
+    /// The last event that was told before the part began.
+    pub after: u64,
+    /// From where the log ends up to what was told; without text where the log has all of it.
+    pub rest: Piece,
+}
+
+/// A part of which text was told and whose message is not committed yet.
+#[derive(Debug)]
+struct Open {
+    /// Up to what was told.
+    whole: Piece,
+    end: u64,
+    /// The last event that was told before it.
+    after: u64,
+    /// How far the log holds it. It may hold more than was told.
+    logged: u64,
+}
+
+impl Open {
+    fn unlogged(&self) -> Unlogged {
+        let mut offset = self.end;
+        let text = &self.whole.text;
+        let mut chars = text.char_indices().rev();
+        let mut at = text.len();
+        while offset > self.logged
+            && let Some((before, c)) = chars.next()
+        {
+            at = before;
+            offset -= c.len_utf16() as u64;
+        }
+        let whole = &self.whole;
+        Unlogged {
+            after: self.after,
+            rest: Piece {
+                origin: whole.origin,
+                part_id: whole.part_id.clone(),
+                kind: whole.kind,
+                message_id: whole.message_id,
+                offset,
+                text: text[at..].to_owned(),
+            },
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Entry<T> {
     Change {
@@ -180,14 +242,14 @@ pub struct Sequencer<T> {
     /// The number of the commit that takes the backlog.
     next_commit: u64,
     in_flight: bool,
+    /// Up to where the commit that is on its way holds the parts that it has text of.
+    in_flight_parts: Vec<(PartId, u64)>,
     /// Streamed text that is in no chunk yet.
     unlogged: Vec<Piece>,
     unlogged_bytes: usize,
-    /// Parts of which text was told and whose message is not committed yet, and the last event
-    /// that was told before each.
-    open: Vec<(Piece, u64)>,
-    /// Parts that ended after the last event that was told.
-    ended: Vec<Piece>,
+    open: Vec<Open>,
+    /// Parts that ended after the last event that was told, whole.
+    ended: Vec<Unlogged>,
     /// The last that ended, oldest first; up to [`MAX_SPANS`].
     spans: VecDeque<Span>,
 }
@@ -204,6 +266,7 @@ impl<T> Sequencer<T> {
             backlog: Vec::new(),
             next_commit: 0,
             in_flight: false,
+            in_flight_parts: Vec::new(),
             unlogged: Vec::new(),
             unlogged_bytes: 0,
             open: Vec::new(),
@@ -232,7 +295,7 @@ impl<T> Sequencer<T> {
 
     /// Parts that are open, whole: each from offset 0 up to what was told.
     pub fn open_parts(&self) -> impl Iterator<Item = &Piece> {
-        self.open.iter().map(|(piece, _)| piece)
+        self.open.iter().map(|part| &part.whole)
     }
 
     /// Parts that are still open once all that was submitted is told, whole.
@@ -253,11 +316,13 @@ impl<T> Sequencer<T> {
         open
     }
 
-    /// Parts whose text the log does not hold up to the last event that was told, whole: one
-    /// who reads the log up to there is given them beside it. A part that ended without an
-    /// event, as one does before the calls of its message begin, is among them until the next.
-    pub fn beyond_log(&self) -> impl Iterator<Item = &Piece> {
-        self.ended.iter().chain(self.open_parts())
+    /// Every part that is open, with what was told of it and is not in the log: one who reads
+    /// the log up to the last event that was told is given it beside it. A part that ended without
+    /// an event, as one does before the calls of its message begin, is among them, whole, until
+    /// the next.
+    pub fn beyond_log(&self) -> impl Iterator<Item = Unlogged> {
+        let ended = self.ended.iter().cloned();
+        ended.chain(self.open.iter().map(Open::unlogged))
     }
 
     /// Ended parts that began before event `seq` and ended after it: of these the log tells one
@@ -365,12 +430,24 @@ impl<T> Sequencer<T> {
         }
         self.in_flight = true;
         self.next_commit += 1;
+        let chunks = self.backlog.iter().filter_map(|write| match write {
+            Write::Chunk(chunk) => Some(chunk),
+            _ => None,
+        });
+        let ends = chunks.map(|it| (it.part_id.clone(), it.offset + utf16_len(&it.text)));
+        self.in_flight_parts.extend(ends);
         Some(std::mem::take(&mut self.backlog))
     }
 
     /// The commit that was on its way is durable.
     pub fn committed(&mut self) {
         self.in_flight = false;
+        for (part_id, end) in self.in_flight_parts.drain(..) {
+            let part = self.open.iter_mut().find(|it| it.whole.part_id == part_id);
+            if let Some(part) = part {
+                part.logged = end;
+            }
+        }
     }
 
     /// The next that may be told without any further commit.
@@ -412,33 +489,44 @@ impl<T> Sequencer<T> {
     }
 
     fn tell_piece(&mut self, piece: Piece, at: DateTime<Utc>) -> Delivery<T> {
-        match self
-            .open
-            .iter_mut()
-            .find(|(open, _)| open.part_id == piece.part_id)
-        {
-            Some((open, _)) => open.text.push_str(&piece.text),
-            None => self.open.push((piece.clone(), self.told_seq)),
+        let end = piece.end();
+        let known = &mut self.open.iter_mut();
+        match known.find(|part| part.whole.part_id == piece.part_id) {
+            Some(part) => {
+                part.whole.text.push_str(&piece.text);
+                part.end = end;
+            }
+            None => self.open.push(Open {
+                whole: piece.clone(),
+                end,
+                after: self.told_seq,
+                logged: piece.offset,
+            }),
         }
         Delivery::Delta(piece.frame(at))
     }
 
     /// Takes what is over out of the open parts.
-    fn close_parts(&mut self, closed: &[Closed]) -> Vec<Piece> {
-        let is_over = |(part, _): &mut (Piece, u64)| part.is_over(closed);
-        let over: Vec<(Piece, u64)> = self.open.extract_if(.., is_over).collect();
+    fn close_parts(&mut self, closed: &[Closed]) -> Vec<Unlogged> {
+        let is_over = |part: &mut Open| part.whole.is_over(closed);
+        let over: Vec<Open> = self.open.extract_if(.., is_over).collect();
         let until = self.told_seq;
         let spans = over
             .iter()
-            .filter(|(_, after)| *after < until)
-            .map(|(piece, after)| Span {
-                part_id: piece.part_id.clone(),
-                after: *after,
+            .filter(|part| part.after < until)
+            .map(|part| Span {
+                part_id: part.whole.part_id.clone(),
+                after: part.after,
                 until,
             });
         self.spans.extend(spans);
         let surplus = self.spans.len().saturating_sub(MAX_SPANS);
         self.spans.drain(..surplus);
-        over.into_iter().map(|(piece, _)| piece).collect()
+        over.into_iter()
+            .map(|part| Unlogged {
+                after: part.after,
+                rest: part.whole,
+            })
+            .collect()
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 
-use super::sequencer::{At, Delivery, Frame, Piece, Sequencer};
+use super::sequencer::{At, Delivery, Frame, Piece, Sequencer, Unlogged};
 use crate::domain::session::change::{Change, Closed};
 use crate::domain::session::write::Write;
 use crate::protocol::event::{Event, PartKind, utf16_len};
@@ -168,13 +168,61 @@ fn a_part_that_ends_without_an_event_is_given_to_new_tabs_until_the_next_event()
         sequencer.open_parts().next().is_none(),
         "its message is there"
     );
-    let given: Vec<&Piece> = sequencer.beyond_log().collect();
-    assert_eq!(given[0].text, "I look it up.");
+    let given: Vec<Unlogged> = sequencer.beyond_log().collect();
+    assert_eq!(given[0].rest.text, "I look it up.");
     submit(&mut sequencer, 1, 2);
     sequencer.next_commit().unwrap();
     assert_eq!(sequencer.beyond_log().count(), 1, "not told yet");
     committed(&mut sequencer);
     assert_eq!(sequencer.beyond_log().count(), 0, "the log has it");
+}
+
+/// However long the part is, and however many tabs come back in its midst.
+#[test]
+fn of_an_open_part_a_tab_is_given_what_the_log_lacks() {
+    let message = MessageId::new();
+    let mut sequencer = Sequencer::<u32>::new(3, Vec::new());
+    let given = |sequencer: &Sequencer<u32>| {
+        let mut given = sequencer.beyond_log();
+        let Unlogged { after, rest } = given.next().unwrap();
+        assert!(given.next().is_none());
+        assert_eq!(after, 3);
+        (rest.offset, rest.text)
+    };
+    sequencer.delta(piece(message, 0, "a🌍"), at());
+    told(&mut sequencer);
+    assert_eq!(given(&sequencer), (0, "a🌍".into()));
+    sequencer.log_chunks();
+    sequencer.next_commit().unwrap();
+    sequencer.delta(piece(message, 3, "🌍b"), at());
+    told(&mut sequencer);
+    assert_eq!(
+        given(&sequencer),
+        (0, "a🌍🌍b".into()),
+        "not yet in the log"
+    );
+    committed(&mut sequencer);
+    assert_eq!(given(&sequencer), (3, "🌍b".into()));
+    // The log has more than was told: the next piece waits for the event before it.
+    submit(&mut sequencer, 1, 1);
+    sequencer.delta(piece(message, 6, "c"), at());
+    sequencer.log_chunks();
+    sequencer.next_commit().unwrap();
+    sequencer.committed();
+    assert_eq!(given(&sequencer), (6, String::new()));
+    told(&mut sequencer);
+    assert_eq!(given(&sequencer), (7, String::new()));
+}
+
+#[test]
+fn a_piece_is_cut_where_the_log_ended() {
+    let message = MessageId::new();
+    let piece = || piece(message, 10, "a🌍b");
+    assert!(piece().before(3).is_none());
+    assert!(piece().before(10).is_none());
+    assert_eq!(piece().before(11).unwrap().text, "a");
+    assert_eq!(piece().before(13).unwrap().text, "a🌍");
+    assert_eq!(piece().before(99).unwrap().text, "a🌍b");
 }
 
 #[test]

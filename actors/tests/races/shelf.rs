@@ -147,7 +147,7 @@ impl Shelf {
         let log = self.0.lock().unwrap();
         let end = LogCursor {
             seq: range.to_seq,
-            chunk: 0,
+            chunk: i64::MAX,
         };
         let mut rows = log
             .rows

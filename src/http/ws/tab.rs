@@ -21,7 +21,7 @@ use super::assemble::{Assembled, Assembly};
 use super::frame::{self, Parsed, Refusal};
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
 use super::rate::FrameRate;
-use super::{Place, Subscription, feed_ended, logged_out};
+use super::{Place, Subscription, feed_ended, in_portions, logged_out};
 use crate::http::App;
 use crate::http::error::close_reason;
 
@@ -169,7 +169,7 @@ impl TabActor {
                 .into_actor(self)
                 .map(move |attached, tab, ctx| match attached {
                     Ok(feed) => {
-                        ctx.add_stream(feed);
+                        ctx.add_stream(in_portions(feed));
                         tab.busy = false;
                         tab.next(session, ctx);
                     }

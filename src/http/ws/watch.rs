@@ -11,7 +11,7 @@ use navi_actors::protocol::ids::UserId;
 
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
 use super::rate::FrameRate;
-use super::{Place, feed_ended, logged_out};
+use super::{Place, feed_ended, in_portions, logged_out};
 use crate::http::App;
 use crate::http::error::close_reason;
 
@@ -66,7 +66,7 @@ impl Actor for WatchActor {
                 ctx.ping(b"");
             }
         });
-        ctx.add_stream(self.app.engine.watch(self.user));
+        ctx.add_stream(in_portions(self.app.engine.watch(self.user)));
     }
 }
 
