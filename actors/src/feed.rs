@@ -34,7 +34,7 @@ pub type Feed = Pin<Box<dyn Stream<Item = ByteString> + Send>>;
 /// How much of the log is read at a time.
 const PAGE: PageLimits = PageLimits {
     items: 200,
-    bytes: 64 * 1024,
+    bytes: 256 * 1024,
 };
 
 /// Text of the log is joined up to about this much.
@@ -128,36 +128,18 @@ struct Tab<U> {
 
 enum Source {
     Log(Missed, Live),
+    Open(VecDeque<Arc<Piece>>, Live),
     Live(Live),
     Over,
 }
 
-/// What a tab missed: the log from `from` up to `upto`, then what it does not hold yet.
+/// What a tab missed: the log from `from` up to `upto`, then the open parts, block by block.
 struct Missed {
     from: LogCursor,
     upto: u64,
     /// Parts whose text is wanted from before the tab's cursor, too.
     across: Vec<PartId>,
-    /// Of each open part what was told and is not in the log.
-    rests: Vec<Piece>,
-}
-
-impl Missed {
-    /// The text of a chunk of the log, if the tab at event `seq` is to get it: that of a part
-    /// that is open no further than the log held it, so that its rest follows, and what comes.
-    fn wanted(&self, chunk: ChunkRow, seq: u64) -> Option<Piece> {
-        let rest = self.rests.iter().find(|it| it.part_id == chunk.part_id);
-        let is_missed = match rest {
-            Some(_) => true,
-            None if chunk.after_seq < seq => self.across.contains(&chunk.part_id),
-            None => chunk.after_seq < self.upto,
-        };
-        let piece = is_missed.then(|| piece_of(chunk))?;
-        match rest {
-            Some(rest) => piece.before(rest.offset),
-            None => Some(piece),
-        }
-    }
+    open: VecDeque<Arc<Piece>>,
 }
 
 /// What comes, for as long as its session lives.
@@ -224,6 +206,15 @@ impl<U: Upstream> Tab<U> {
             match std::mem::replace(&mut self.source, Source::Over) {
                 Source::Over => return None,
                 Source::Log(missed, live) => self.read_log(missed, live).await,
+                Source::Open(mut blocks, live) => {
+                    self.source = match blocks.pop_front() {
+                        Some(block) => {
+                            self.take_piece(&block);
+                            Source::Open(blocks, live)
+                        }
+                        None => Source::Live(live),
+                    };
+                }
                 Source::Live(mut live) => {
                     let next = live.next().await;
                     match next {
@@ -269,16 +260,15 @@ impl<U: Upstream> Tab<U> {
         };
         self.seq = after;
         self.is_expired = false;
-        let begins = across.iter().map(|span| span.after);
-        let earliest = begins.chain(attached.open.iter().map(|it| it.after)).min();
+        let earliest = across.iter().map(|span| span.after).min();
         let missed = Missed {
             from: LogCursor {
-                seq: earliest.map_or(after, |begin| begin.min(after)),
+                seq: earliest.unwrap_or(after),
                 chunk: 0,
             },
             upto,
             across: across.into_iter().map(|span| span.part_id).collect(),
-            rests: attached.open.into_iter().map(|it| it.rest).collect(),
+            open: attached.open.into(),
         };
         let live = Live {
             frames: attached.live,
@@ -319,36 +309,32 @@ impl<U: Upstream> Tab<U> {
             match item {
                 LogItem::Event(event) if event.seq <= self.seq => {}
                 LogItem::Event(event) => {
-                    text.drain(..).for_each(|piece| self.take_piece(piece));
+                    self.take_text(&mut text, &missed.open);
                     self.seq = event.seq;
                     self.out.push_back(event.json.into());
                 }
-                LogItem::Chunk(chunk) => {
-                    let Some(piece) = missed.wanted(chunk, self.seq) else {
-                        continue;
-                    };
-                    match text.last_mut() {
-                        Some(last)
-                            if last.part_id == piece.part_id
-                                && last.end() == piece.offset
-                                && last.text.len() < JOINED_BYTES =>
-                        {
-                            last.text.push_str(&piece.text);
-                        }
-                        _ => text.push(piece),
+                LogItem::Chunk(chunk)
+                    if chunk.after_seq < self.seq && !missed.across.contains(&chunk.part_id) => {}
+                LogItem::Chunk(chunk) => match text.last_mut() {
+                    Some(last)
+                        if last.part_id == chunk.part_id
+                            && last.end() == chunk.offset
+                            && last.text.len() < JOINED_BYTES =>
+                    {
+                        last.text.push_str(&chunk.text);
                     }
-                }
+                    _ => text.push(piece_of(chunk)),
+                },
             }
         }
-        text.drain(..).for_each(|piece| self.take_piece(piece));
+        if page.next.is_none() {
+            // The rest of an open part follows from memory, as one piece with this.
+            text.retain(|piece| missed.open.iter().all(|it| it.part_id != piece.part_id));
+        }
+        self.take_text(&mut text, &missed.open);
         self.source = match page.next {
             Some(from) => Source::Log(Missed { from, ..missed }, live),
-            None => {
-                for rest in missed.rests {
-                    self.take_piece(rest);
-                }
-                Source::Live(live)
-            }
+            None => Source::Open(missed.open, live),
         };
     }
 
@@ -380,8 +366,20 @@ impl<U: Upstream> Tab<U> {
         true
     }
 
+    /// Sends text of the log. Of an open part that began before the tab's cursor it has perhaps
+    /// nothing, as one does that began with a snapshot: that part follows, from its beginning.
+    fn take_text(&mut self, text: &mut Vec<Piece>, open: &VecDeque<Arc<Piece>>) {
+        for piece in text.drain(..) {
+            let have = self.place_in(&piece.part_id).unwrap_or(0);
+            let mut blocks = open.iter();
+            if piece.offset <= have || blocks.all(|it| it.part_id != piece.part_id) {
+                self.take_piece(&piece);
+            }
+        }
+    }
+
     /// Sends what of a piece the tab does not have.
-    fn take_piece(&mut self, piece: Piece) {
+    fn take_piece(&mut self, piece: &Piece) {
         let have = self.place_in(&piece.part_id).unwrap_or(0);
         if let Some(rest) = piece.after(have) {
             self.set_place(rest.part_id.clone(), rest.end());

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use actix::Message as ActixMessage;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::replies::NoReply;
-use super::sequencer::{Frame, Piece, Unlogged};
+use super::sequencer::{Frame, Piece};
 use crate::domain::history::{self, Branch};
 use crate::domain::session::ConsentState;
 use crate::domain::session::command::{ChildStart, Command};
@@ -147,8 +148,8 @@ pub struct Attach {
 pub struct Attached {
     pub start: Start,
     pub epoch: i64,
-    /// Parts that are open, with what the log does not hold of each.
-    pub open: Vec<Unlogged>,
+    /// Parts that are open, each from offset 0 up to what was told, in blocks.
+    pub open: Vec<Arc<Piece>>,
     pub live: broadcast::Receiver<Frame>,
     /// Cancelled when that session's actor hangs: nothing more comes of it.
     pub given_up: CancellationToken,

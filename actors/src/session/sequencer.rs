@@ -8,6 +8,7 @@
 //!   sequencer says of itself is what was told, no more.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytestring::ByteString;
 use chrono::{DateTime, Utc};
@@ -20,6 +21,10 @@ use crate::protocol::ids::{MessageId, Origin, PartId};
 
 /// How much streamed text may wait for the log.
 const CHUNK_BYTES: usize = 4096;
+
+/// Text of an open part is kept, and given to tabs that come in its midst, in blocks of about
+/// this much: shared by all of them, and no frame is larger.
+const BLOCK_BYTES: usize = 32 * 1024;
 
 /// An event over this is read from the log by each tab.
 const LARGE_BYTES: usize = 32 * 1024;
@@ -117,26 +122,12 @@ impl Piece {
         self.offset + utf16_len(&self.text)
     }
 
-    /// What of the piece stands before `offset`. None where that is nothing.
-    #[must_use]
-    pub fn before(mut self, offset: u64) -> Option<Self> {
-        let keep = offset.checked_sub(self.offset).filter(|keep| *keep > 0)?;
-        let mut units = 0;
-        let at = self.text.char_indices().find_map(|(at, c)| {
-            let here = units >= keep;
-            units += c.len_utf16() as u64;
-            here.then_some(at)
-        });
-        self.text.truncate(at.unwrap_or(self.text.len()));
-        Some(self)
-    }
-
     /// What is left of the piece for one who has the part up to `offset`. None where that is all.
     #[must_use]
-    pub fn after(self, offset: u64) -> Option<Self> {
+    pub fn after(&self, offset: u64) -> Option<Self> {
         let skip = offset.saturating_sub(self.offset);
         if skip == 0 {
-            return Some(self);
+            return Some(self.clone());
         }
         let mut units = 0;
         let at = self.text.char_indices().find_map(|(at, c)| {
@@ -145,9 +136,12 @@ impl Piece {
             here.then_some(at)
         })?;
         Some(Self {
+            origin: self.origin,
+            part_id: self.part_id.clone(),
+            kind: self.kind,
+            message_id: self.message_id,
             offset: self.offset + utf16_len(&self.text[..at]),
             text: self.text[at..].to_owned(),
-            ..self
         })
     }
 }
@@ -170,51 +164,43 @@ pub enum Delivery<T> {
     Delta(Frame),
 }
 
-/// What the log does not hold of a part, for one who reads the log beside it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unlogged {
-    /// The last event that was told before the part began.
-    pub after: u64,
-    /// From where the log ends up to what was told; without text where the log has all of it.
-    pub rest: Piece,
-}
-
 /// A part of which text was told and whose message is not committed yet.
 #[derive(Debug)]
 struct Open {
-    /// Up to what was told.
-    whole: Piece,
-    end: u64,
     /// The last event that was told before it.
     after: u64,
-    /// How far the log holds it. It may hold more than was told.
-    logged: u64,
+    /// Up to what was told, from its beginning; one block at least.
+    blocks: Vec<Arc<Piece>>,
 }
 
 impl Open {
-    fn unlogged(&self) -> Unlogged {
-        let mut offset = self.end;
-        let text = &self.whole.text;
-        let mut chars = text.char_indices().rev();
-        let mut at = text.len();
-        while offset > self.logged
-            && let Some((before, c)) = chars.next()
-        {
-            at = before;
-            offset -= c.len_utf16() as u64;
+    fn begin(piece: Piece, after: u64) -> Self {
+        Self {
+            after,
+            blocks: vec![Arc::new(piece)],
         }
-        let whole = &self.whole;
-        Unlogged {
-            after: self.after,
-            rest: Piece {
-                origin: whole.origin,
-                part_id: whole.part_id.clone(),
-                kind: whole.kind,
-                message_id: whole.message_id,
-                offset,
-                text: text[at..].to_owned(),
-            },
+    }
+
+    fn is_of(&self, part_id: &PartId) -> bool {
+        self.blocks
+            .first()
+            .is_some_and(|block| block.part_id == *part_id)
+    }
+
+    fn push(&mut self, piece: &Piece) {
+        match self.blocks.last_mut() {
+            Some(last) if last.text.len() < BLOCK_BYTES => {
+                Arc::make_mut(last).text.push_str(&piece.text);
+            }
+            _ => self.blocks.push(Arc::new(piece.clone())),
         }
+    }
+
+    fn whole(&self) -> Option<Piece> {
+        let mut blocks = self.blocks.iter();
+        let mut whole = Piece::clone(blocks.next()?);
+        whole.text.extend(blocks.map(|block| block.text.as_str()));
+        Some(whole)
     }
 }
 
@@ -242,14 +228,12 @@ pub struct Sequencer<T> {
     /// The number of the commit that takes the backlog.
     next_commit: u64,
     in_flight: bool,
-    /// Up to where the commit that is on its way holds the parts that it has text of.
-    in_flight_parts: Vec<(PartId, u64)>,
     /// Streamed text that is in no chunk yet.
     unlogged: Vec<Piece>,
     unlogged_bytes: usize,
     open: Vec<Open>,
-    /// Parts that ended after the last event that was told, whole.
-    ended: Vec<Unlogged>,
+    /// Blocks of the parts that ended after the last event that was told.
+    ended: Vec<Arc<Piece>>,
     /// The last that ended, oldest first; up to [`MAX_SPANS`].
     spans: VecDeque<Span>,
 }
@@ -266,7 +250,6 @@ impl<T> Sequencer<T> {
             backlog: Vec::new(),
             next_commit: 0,
             in_flight: false,
-            in_flight_parts: Vec::new(),
             unlogged: Vec::new(),
             unlogged_bytes: 0,
             open: Vec::new(),
@@ -294,14 +277,14 @@ impl<T> Sequencer<T> {
     }
 
     /// Parts that are open, whole: each from offset 0 up to what was told.
-    pub fn open_parts(&self) -> impl Iterator<Item = &Piece> {
-        self.open.iter().map(|part| &part.whole)
+    pub fn open_parts(&self) -> impl Iterator<Item = Piece> {
+        self.open.iter().filter_map(Open::whole)
     }
 
     /// Parts that are still open once all that was submitted is told, whole.
     #[must_use]
     pub fn open_ahead(&self) -> Vec<Piece> {
-        let mut open: Vec<Piece> = self.open_parts().cloned().collect();
+        let mut open: Vec<Piece> = self.open_parts().collect();
         for entry in &self.waiting {
             match entry {
                 Entry::Change { change, .. } => open.retain(|part| !part.is_over(&change.closed)),
@@ -316,13 +299,12 @@ impl<T> Sequencer<T> {
         open
     }
 
-    /// Every part that is open, with what was told of it and is not in the log: one who reads
-    /// the log up to the last event that was told is given it beside it. A part that ended without
-    /// an event, as one does before the calls of its message begin, is among them, whole, until
-    /// the next.
-    pub fn beyond_log(&self) -> impl Iterator<Item = Unlogged> {
-        let ended = self.ended.iter().cloned();
-        ended.chain(self.open.iter().map(Open::unlogged))
+    /// Parts whose text the log does not hold up to the last event that was told, whole, in
+    /// blocks: one who reads the log up to there is given them beside it. A part that ended without
+    /// an event, as one does before the calls of its message begin, is among them until the next.
+    pub fn beyond_log(&self) -> impl Iterator<Item = &Arc<Piece>> {
+        let open = self.open.iter().flat_map(|part| &part.blocks);
+        self.ended.iter().chain(open)
     }
 
     /// Ended parts that began before event `seq` and ended after it: of these the log tells one
@@ -430,24 +412,12 @@ impl<T> Sequencer<T> {
         }
         self.in_flight = true;
         self.next_commit += 1;
-        let chunks = self.backlog.iter().filter_map(|write| match write {
-            Write::Chunk(chunk) => Some(chunk),
-            _ => None,
-        });
-        let ends = chunks.map(|it| (it.part_id.clone(), it.offset + utf16_len(&it.text)));
-        self.in_flight_parts.extend(ends);
         Some(std::mem::take(&mut self.backlog))
     }
 
     /// The commit that was on its way is durable.
     pub fn committed(&mut self) {
         self.in_flight = false;
-        for (part_id, end) in self.in_flight_parts.drain(..) {
-            let part = self.open.iter_mut().find(|it| it.whole.part_id == part_id);
-            if let Some(part) = part {
-                part.logged = end;
-            }
-        }
     }
 
     /// The next that may be told without any further commit.
@@ -489,44 +459,34 @@ impl<T> Sequencer<T> {
     }
 
     fn tell_piece(&mut self, piece: Piece, at: DateTime<Utc>) -> Delivery<T> {
-        let end = piece.end();
-        let known = &mut self.open.iter_mut();
-        match known.find(|part| part.whole.part_id == piece.part_id) {
-            Some(part) => {
-                part.whole.text.push_str(&piece.text);
-                part.end = end;
-            }
-            None => self.open.push(Open {
-                whole: piece.clone(),
-                end,
-                after: self.told_seq,
-                logged: piece.offset,
-            }),
+        let known = self.open.iter_mut().find(|open| open.is_of(&piece.part_id));
+        match known {
+            Some(open) => open.push(&piece),
+            None => self.open.push(Open::begin(piece.clone(), self.told_seq)),
         }
         Delivery::Delta(piece.frame(at))
     }
 
     /// Takes what is over out of the open parts.
-    fn close_parts(&mut self, closed: &[Closed]) -> Vec<Unlogged> {
-        let is_over = |part: &mut Open| part.whole.is_over(closed);
+    fn close_parts(&mut self, closed: &[Closed]) -> Vec<Arc<Piece>> {
+        let is_over = |part: &mut Open| {
+            part.blocks
+                .first()
+                .is_none_or(|block| block.is_over(closed))
+        };
         let over: Vec<Open> = self.open.extract_if(.., is_over).collect();
         let until = self.told_seq;
-        let spans = over
-            .iter()
-            .filter(|part| part.after < until)
-            .map(|part| Span {
-                part_id: part.whole.part_id.clone(),
+        let across = over.iter().filter(|part| part.after < until);
+        let spans = across.filter_map(|part| {
+            Some(Span {
+                part_id: part.blocks.first()?.part_id.clone(),
                 after: part.after,
                 until,
-            });
+            })
+        });
         self.spans.extend(spans);
         let surplus = self.spans.len().saturating_sub(MAX_SPANS);
         self.spans.drain(..surplus);
-        over.into_iter()
-            .map(|part| Unlogged {
-                after: part.after,
-                rest: part.whole,
-            })
-            .collect()
+        over.into_iter().flat_map(|part| part.blocks).collect()
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 
-use super::sequencer::{At, Delivery, Frame, Piece, Sequencer, Unlogged};
+use super::sequencer::{At, Delivery, Frame, Piece, Sequencer};
 use crate::domain::session::change::{Change, Closed};
 use crate::domain::session::write::Write;
 use crate::protocol::event::{Event, PartKind, utf16_len};
@@ -168,8 +168,8 @@ fn a_part_that_ends_without_an_event_is_given_to_new_tabs_until_the_next_event()
         sequencer.open_parts().next().is_none(),
         "its message is there"
     );
-    let given: Vec<Unlogged> = sequencer.beyond_log().collect();
-    assert_eq!(given[0].rest.text, "I look it up.");
+    let given: Vec<&Arc<Piece>> = sequencer.beyond_log().collect();
+    assert_eq!(given[0].text, "I look it up.");
     submit(&mut sequencer, 1, 2);
     sequencer.next_commit().unwrap();
     assert_eq!(sequencer.beyond_log().count(), 1, "not told yet");
@@ -177,52 +177,48 @@ fn a_part_that_ends_without_an_event_is_given_to_new_tabs_until_the_next_event()
     assert_eq!(sequencer.beyond_log().count(), 0, "the log has it");
 }
 
-/// However long the part is, and however many tabs come back in its midst.
+/// However long a part is, and however many tabs come back in its midst: they share it.
 #[test]
-fn of_an_open_part_a_tab_is_given_what_the_log_lacks() {
+fn an_open_part_is_given_in_blocks_that_are_shared() {
     let message = MessageId::new();
     let mut sequencer = Sequencer::<u32>::new(3, Vec::new());
-    let given = |sequencer: &Sequencer<u32>| {
-        let mut given = sequencer.beyond_log();
-        let Unlogged { after, rest } = given.next().unwrap();
-        assert!(given.next().is_none());
-        assert_eq!(after, 3);
-        (rest.offset, rest.text)
+    let line = "ä🌍 ".repeat(500);
+    let mut offset = 0;
+    for _ in 0..100 {
+        let said = piece(message, offset, &line);
+        offset = said.end();
+        sequencer.delta(said, at());
+    }
+    told(&mut sequencer);
+    let given = |sequencer: &Sequencer<u32>| -> Vec<Arc<Piece>> {
+        sequencer.beyond_log().cloned().collect()
     };
-    sequencer.delta(piece(message, 0, "a🌍"), at());
-    told(&mut sequencer);
-    assert_eq!(given(&sequencer), (0, "a🌍".into()));
-    sequencer.log_chunks();
-    sequencer.next_commit().unwrap();
-    sequencer.delta(piece(message, 3, "🌍b"), at());
-    told(&mut sequencer);
+    let (one, other) = (given(&sequencer), given(&sequencer));
+    assert!(one.len() > 5, "{}", one.len());
+    assert!(one.iter().all(|it| it.text.len() < 64 * 1024));
+    assert!(one.iter().zip(&other).all(|(a, b)| Arc::ptr_eq(a, b)));
+    assert!(one.is_sorted_by(|a, b| a.end() == b.offset));
     assert_eq!(
-        given(&sequencer),
-        (0, "a🌍🌍b".into()),
-        "not yet in the log"
+        sequencer.open_parts().next().unwrap().text,
+        line.repeat(100)
     );
-    committed(&mut sequencer);
-    assert_eq!(given(&sequencer), (3, "🌍b".into()));
-    // The log has more than was told: the next piece waits for the event before it.
-    submit(&mut sequencer, 1, 1);
-    sequencer.delta(piece(message, 6, "c"), at());
-    sequencer.log_chunks();
-    sequencer.next_commit().unwrap();
-    sequencer.committed();
-    assert_eq!(given(&sequencer), (6, String::new()));
+    // What one holds stays as it was.
+    let last = one.last().unwrap().end();
+    sequencer.delta(piece(message, offset, "more"), at());
     told(&mut sequencer);
-    assert_eq!(given(&sequencer), (7, String::new()));
-}
-
-#[test]
-fn a_piece_is_cut_where_the_log_ended() {
-    let message = MessageId::new();
-    let piece = || piece(message, 10, "a🌍b");
-    assert!(piece().before(3).is_none());
-    assert!(piece().before(10).is_none());
-    assert_eq!(piece().before(11).unwrap().text, "a");
-    assert_eq!(piece().before(13).unwrap().text, "a🌍");
-    assert_eq!(piece().before(99).unwrap().text, "a🌍b");
+    assert_eq!(one.last().unwrap().end(), last);
+    assert_eq!(given(&sequencer).last().unwrap().end(), offset + 4);
+    // A part is over as a whole.
+    let whole = Message::assistant(message, RunId::new(), at());
+    let change = Change {
+        events: vec![(None, Event::StreamStopped {})],
+        closed: vec![Closed::Message(whole.run_id, whole.id)],
+        ..Change::default()
+    };
+    sequencer.submit(change, at(), 1);
+    sequencer.next_commit().unwrap();
+    committed(&mut sequencer);
+    assert_eq!(sequencer.beyond_log().count(), 0);
 }
 
 #[test]

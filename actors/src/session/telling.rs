@@ -149,7 +149,7 @@ impl<T> Telling<T> {
         Attached {
             start: self.start_of(attach, run_from, outline),
             epoch: self.epoch,
-            open: self.sequencer.beyond_log().collect(),
+            open: self.sequencer.beyond_log().cloned().collect(),
             live: self.live.subscribe(),
             given_up: self.given_up.clone(),
         }

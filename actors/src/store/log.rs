@@ -132,7 +132,7 @@ async fn outline(
 ) -> Result<(Vec<Entry>, bool), StoreError> {
     let end = LogCursor {
         seq: range.to_seq,
-        chunk: i64::MAX,
+        chunk: 0,
     };
     let events: Vec<(i64, i64)> = event::Entity::find()
         .select_only()

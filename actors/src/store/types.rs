@@ -66,7 +66,8 @@ pub struct LogCursor {
 }
 
 /// What part of a session's log to read: what stands after `from`, up to and including
-/// event `to_seq` and the text that was streamed after it.
+/// event `to_seq`. Text that was streamed after that event is not part of it: its parts may
+/// still be open, and then the session's actor has them whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogRange {
     pub from: LogCursor,

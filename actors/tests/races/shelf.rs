@@ -147,7 +147,7 @@ impl Shelf {
         let log = self.0.lock().unwrap();
         let end = LogCursor {
             seq: range.to_seq,
-            chunk: i64::MAX,
+            chunk: 0,
         };
         let mut rows = log
             .rows
