@@ -118,6 +118,17 @@ impl Models {
         if !self.preferred_is_known(wanted.backend) {
             self.probe().await;
         }
+        self.choose_now(wanted)
+    }
+
+    /// The same, where nothing has to be asked for it.
+    #[must_use]
+    pub fn choose_known(&self, wanted: Wanted<'_>) -> Option<Choice> {
+        let is_known = self.preferred_is_known(wanted.backend);
+        is_known.then(|| self.choose_now(wanted).ok()).flatten()
+    }
+
+    fn choose_now(&self, wanted: Wanted<'_>) -> Result<Choice, NaviError> {
         let mut choice = model_choice::choose(&self.statuses(), wanted)?;
         // A default that no server lists has a window too.
         self.1.put_into(choice.kind, &mut choice.model);

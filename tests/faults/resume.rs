@@ -174,13 +174,13 @@ async fn cut_while_reading(model: &FakeModel, resume: &str) -> (Server, String) 
         "filesystem",
         json!({"action": "list", "path": "."}),
     )]);
-    let server = house.start_with(&[("NAVI_KILL_AT", "tool::call:1")]);
+    let server = house.start_with(&[("FAILPOINTS", "tool::call=1*sleep(60000)")]);
     let session = server.new_session().await;
     let mut tab = server.tab(&session, None).await;
     model.script([Step::text("it is empty")]);
     tab.send(&json!({"type": "message", "content": "what is there?"}))
         .await;
-    assert_eq!(tab.closed().await, 1006);
+    tab.next_of("tool_started").await;
     (server.crash_and_restart(), session)
 }
 

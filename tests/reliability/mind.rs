@@ -1,12 +1,10 @@
 //! Stop and `kill -9` while Navi plans, compresses, or has subagents at work.
 
-use std::time::{Duration, Instant};
-
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::talking;
 use super::view::{View, assert_whole, told};
+use super::{stop, talking};
 use crate::fake_model::{FakeModel, Recorded, Reply, Step};
 use crate::server::{House, Server, Socket};
 
@@ -34,33 +32,13 @@ fn asked_for(chats: &[Recorded], words: &str) -> bool {
         .any(|chat| chat.last_user_text().contains(words))
 }
 
-/// Stops, and gives back what was told until the end, which comes in time.
-async fn stop(model: &FakeModel, tab: &mut Socket) -> Vec<Value> {
-    let asked = Instant::now();
-    tab.send(&json!({"type": "stop"})).await;
-    let frames = tab.until("stream_stopped").await;
-    assert!(
-        asked.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        asked.elapsed()
-    );
-    model
-        .wait_for(|chats| {
-            let over =
-                |chat: &Recorded| chat.finished_ms.is_some() || chat.closed_early_ms.is_some();
-            chats.iter().all(over)
-        })
-        .await;
-    frames
-}
-
 #[tokio::test]
 async fn stop_while_it_plans() {
     let (model, server) = talking();
     model.script(Reply::new([Step::Silence]).streamed(false).temperature(0.3));
     let (session, mut tab) = begin(&server, "plan a garden").await;
     model.wait_for(|chats| !chats.is_empty()).await;
-    let frames = stop(&model, &mut tab).await;
+    let frames = stop(&model, &server, &mut tab).await;
     assert!(frames.iter().all(|frame| frame["type"] != "plan_ready"));
     assert!(model.chats()[0].closed_early_ms.is_some());
     let snapshot = server.get(&format!("/sessions/{session}")).await;
@@ -103,7 +81,7 @@ async fn stop_while_it_compresses() {
     // A person's message comes first: the run looks at the context itself.
     say(&mut tab, "three").await;
     model.wait_for(|chats| summaries(chats) == 2).await;
-    let frames = stop(&model, &mut tab).await;
+    let frames = stop(&model, &server, &mut tab).await;
     assert!(
         frames
             .iter()
@@ -225,7 +203,7 @@ async fn stop_while_two_subagents_work() {
     tab.next_of("subagent_started").await;
     tab.next_of("subagent_started").await;
     tab.next_of("stream_delta").await;
-    stop(&model, &mut tab).await;
+    stop(&model, &server, &mut tab).await;
     assert_whole(&told(&server, &session).await);
     let snapshot = server.get(&format!("/sessions/{session}")).await;
     let outcomes = snapshot["messages"].as_array().unwrap().iter();

@@ -7,12 +7,37 @@ mod stop;
 mod tabs;
 mod view;
 
-use crate::fake_model::FakeModel;
-use crate::server::{House, Server};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::fake_model::{FakeModel, Recorded};
+use crate::server::{House, Server, Socket};
 
 /// A model server and a service that uses it.
 fn talking() -> (FakeModel, Server) {
     let model = FakeModel::start();
     let server = House::new(&[("OLLAMA_HOST", &model.url())]).start();
     (model, server)
+}
+
+/// Stops, and gives back what was told until the end, which comes within a second: or a little
+/// later where the machine has so much to do that a plain request takes its time, too.
+async fn stop(model: &FakeModel, server: &Server, tab: &mut Socket) -> Vec<Value> {
+    let asked = Instant::now();
+    tab.send(&json!({"type": "stop"})).await;
+    let frames = tab.until("stream_stopped").await;
+    let took = asked.elapsed();
+    let asked = Instant::now();
+    server.new_session().await;
+    let limit = Duration::from_secs(1) + 10 * asked.elapsed();
+    assert!(took < limit, "{took:?} of {limit:?}");
+    model
+        .wait_for(|chats| {
+            let over =
+                |chat: &Recorded| chat.finished_ms.is_some() || chat.closed_early_ms.is_some();
+            chats.iter().all(over)
+        })
+        .await;
+    frames
 }

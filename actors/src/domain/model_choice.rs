@@ -1,6 +1,9 @@
 //! Which backend and which model a call goes to (SPEC sections 10 and 15).
 
+use std::sync::Arc;
+
 use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::event::Event;
 use crate::protocol::profile::Profile;
 use crate::protocol::status::{BackendKind, BackendState, BackendStatus, ModelInfo};
 
@@ -13,6 +16,17 @@ pub struct Choice {
     pub instead_of: Option<String>,
     /// The profile's own backend, where it cannot take a call.
     pub fell_back_from: Option<BackendKind>,
+}
+
+/// What a run's next model call goes by. Looked up anew where the profile changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunConfig {
+    pub profile: Arc<Profile>,
+    /// What its watchers are to know of it.
+    pub notice: Option<Event>,
+    pub choice: Choice,
+    /// The model's window, in tokens.
+    pub window: u32,
 }
 
 /// The first backend, in order of preference, that can take a call now.

@@ -3,13 +3,14 @@
 use actix::Addr;
 
 use super::context::RunContext;
-use super::driver::{Driver, RunConfig};
+use super::driver::Driver;
 use super::{ChildReport, RunActor, RunSetup, Work};
 use crate::domain::context;
-use crate::domain::model_choice;
+use crate::domain::model_choice::{self, Choice, RunConfig};
 use crate::domain::run_loop::{Cut, Record, RunLoop, RunStart, ended_unbegun};
 use crate::domain::session::command::Command;
 use crate::domain::session::transition::StartPoint;
+use crate::profiles::SessionProfile;
 use crate::protocol::error::NaviError;
 use crate::protocol::event::Event;
 use crate::protocol::message::Role;
@@ -20,14 +21,18 @@ use crate::session::messages::Ask;
 pub(super) async fn drive(mut setup: RunSetup, own: Addr<RunActor>) {
     let origin = setup.origin;
     let session = setup.session.clone();
+    let known = match &mut setup.work {
+        Work::Turn(turn) => turn.config.take(),
+        Work::Child(_) => None,
+    };
     let begun = tokio::select! {
         biased;
         () = setup.ends.stop.cancelled() => None,
-        begun = begin(&setup) => Some(begun),
+        begun = begin(&setup, known) => Some(begun),
     };
     let error = match begun {
-        Some(Ok((config, context))) => {
-            let (driver, records) = driver(setup, own, &config, context);
+        Some(Ok((config, told, context))) => {
+            let (driver, records) = driver(setup, own, &config, told, context);
             return driver.drive(config, records).await;
         }
         Some(Err(error)) => {
@@ -62,11 +67,27 @@ pub(super) async fn drive(mut setup: RunSetup, own: Addr<RunActor>) {
     }
 }
 
+/// Whether it was told which model answers.
+#[derive(Clone, Copy)]
+enum ModelTold {
+    Before,
+    NotYet,
+}
+
 /// Reads the conversation and finds the run's profile and model.
-async fn begin(setup: &RunSetup) -> Result<(RunConfig, RunContext), NaviError> {
-    let config = find_config(&setup.services, &setup.profile_id).await?;
+async fn begin(
+    setup: &RunSetup,
+    known: Option<Box<RunConfig>>,
+) -> Result<(RunConfig, ModelTold, RunContext), NaviError> {
+    let (config, told) = match known {
+        Some(config) => (*config, ModelTold::Before),
+        None => {
+            let found = find_config(&setup.services, &setup.profile_id).await?;
+            (found, ModelTold::NotYet)
+        }
+    };
     let context = RunContext::read(setup).await?;
-    Ok((config, context))
+    Ok((config, told, context))
 }
 
 /// The profile and the model that a run goes on with.
@@ -75,23 +96,34 @@ pub(super) async fn find_config(
     profile_id: &str,
 ) -> Result<RunConfig, NaviError> {
     let found = services.profiles.of_session(profile_id);
-    let notice = found.notice();
-    let profile = found.profile;
-    let wanted = model_choice::wanted(&profile);
+    let wanted = model_choice::wanted(&found.profile);
     let choice = services.models.choose(wanted).await?;
-    let window = context::window(&choice.model, services.context_window);
-    Ok(RunConfig {
-        profile,
-        notice,
+    Ok(config_of(services, found, choice))
+}
+
+/// The same, where nothing has to be asked for it.
+pub(crate) fn known_config(services: &Services, profile_id: &str) -> Option<RunConfig> {
+    let found = services.profiles.of_session(profile_id);
+    let choice = services
+        .models
+        .choose_known(model_choice::wanted(&found.profile))?;
+    Some(config_of(services, found, choice))
+}
+
+fn config_of(services: &Services, found: SessionProfile, choice: Choice) -> RunConfig {
+    RunConfig {
+        notice: found.notice(),
+        profile: found.profile,
+        window: context::window(&choice.model, services.context_window),
         choice,
-        window,
-    })
+    }
 }
 
 fn driver(
     mut setup: RunSetup,
     own: Addr<RunActor>,
     config: &RunConfig,
+    told: ModelTold,
     context: RunContext,
 ) -> (Driver, Vec<Record>) {
     let from = match &mut setup.work {
@@ -131,11 +163,14 @@ fn driver(
         context_tokens,
         window: config.window,
     });
-    let mut records = vec![Record::Began {
-        backend: config.choice.kind.as_str().to_owned(),
-        model: config.choice.model.name.clone(),
-        window: config.window,
-    }];
+    let mut records = match told {
+        ModelTold::Before => Vec::new(),
+        ModelTold::NotYet => vec![Record::Began {
+            backend: config.choice.kind.as_str().to_owned(),
+            model: config.choice.model.name.clone(),
+            window: config.window,
+        }],
+    };
     records.extend(notices(&setup.services, config));
     tracing::info!(
         backend = config.choice.kind.as_str(),

@@ -7,9 +7,10 @@ use chrono::{DateTime, Utc};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::driver::{Driver, RunConfig};
+use super::driver::Driver;
 use crate::domain::context::CallSetup;
 use crate::domain::model_calls::{ModelCall, Prompt, Recipe};
+use crate::domain::model_choice::RunConfig;
 use crate::domain::run_loop::{Cut, ModelReply, Record};
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::inspect::{CallKind, CallOutcome, CallReply};

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use tokio_util::task::AbortOnDropHandle;
 
-use super::driver::{Driver, RunConfig};
+use super::driver::Driver;
 use super::live_output;
 use super::{FileChanges, Work};
 use crate::domain::consent::{self, Answer, Asking, Question, Rule, Verdict};
 use crate::domain::files::FileViews;
+use crate::domain::model_choice::RunConfig;
 use crate::domain::run_loop::{CallPlan, CallResult, ModelReply, PlannedCall, Record};
 use crate::domain::session::ConsentState;
 use crate::domain::session::command::Command;
@@ -22,6 +23,7 @@ use crate::protocol::approval::{
 use crate::protocol::event::{Event, WaitReason};
 use crate::protocol::ids::{ApprovalId, CallId};
 use crate::protocol::message::ToolOutcome;
+use crate::protocol::tool::Effect;
 use crate::services::now;
 use crate::session::messages::{Ask, GetConsent, RunGone, Tell};
 use crate::store::StoreError;
@@ -161,8 +163,21 @@ impl Driver {
             }));
             records.extend(self.waits());
         }
-        self.commit(records).await?;
+        if opened.asked.is_empty() && self.only_reads(group) {
+            // Made again after a crash, they do no harm.
+            self.tell(records).await?;
+        } else {
+            self.commit(records).await?;
+        }
         Ok(opened)
+    }
+
+    /// Whether none of these calls changes anything.
+    pub(super) fn only_reads(&self, group: &[PlannedCall]) -> bool {
+        group.iter().all(|planned| {
+            let prepared = self.prepared.get(&planned.call.id);
+            prepared.is_none_or(|it| it.effect == Effect::Read)
+        })
     }
 
     /// The loop as it stands, for a restart. A child's is not kept: its conversation isn't.
@@ -392,7 +407,7 @@ impl Driver {
             self.commit(records).await?;
         }
         // A session that is gone has nothing to leave.
-        let park = Tell(Command::Park(self.origin.run_id));
+        let park = Tell(Command::Park(self.origin.run_id), None);
         let _ = self.session.send(park).await;
         Err(RunGone)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::asking::Wait;
-use super::driver::{Driver, RunConfig};
+use super::driver::Driver;
 use super::{RunSetup, Work};
 use crate::compression::{Compress, CompressionJob, Summarised, event};
 use crate::domain::compression;
@@ -11,6 +11,7 @@ use crate::domain::context::{self, CallSetup, Conversation, RunKind};
 use crate::domain::files::{FileViews, in_passing};
 use crate::domain::history::ContextState;
 use crate::domain::model_choice;
+use crate::domain::model_choice::RunConfig;
 use crate::domain::planning::AgentInfo;
 use crate::domain::run_loop::{Record, ToolUse};
 use crate::files::SessionFiles;
@@ -197,7 +198,7 @@ impl Driver {
         }
         if self.context.lacks_memory() {
             let record = self.context.take_memory(&self.services, self.user_id).await;
-            self.commit(record.into_iter().collect()).await?;
+            self.tell(record.into_iter().collect()).await?;
         }
         let Work::Turn(turn) = &self.work else {
             return Ok(());

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix::Addr;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::Instant;
 
 use super::begin::{find_config, notices};
@@ -14,20 +14,21 @@ use super::context::RunContext;
 use super::{ChildReport, Ends, FileChanges, RunActor, RunSetup, Work};
 use crate::domain::consent;
 use crate::domain::model_calls::ModelCall;
-use crate::domain::model_choice::Choice;
+use crate::domain::model_choice::RunConfig;
 use crate::domain::run_loop::{
     CallBook, CallPlan, Cut, ModelReply, Record, RunEnd, RunLoop, RunSummary, Step,
 };
-use crate::domain::session::{self, command::Command, transition::CheckpointState};
+use crate::domain::session::command::Command;
+use crate::domain::session::transition::{CheckpointState, Refused, Reply};
 use crate::protocol::command::PlainConsent;
-use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, MessageId, Origin, SessionId, UserId};
 use crate::protocol::message::ToolCall;
 use crate::protocol::profile::Profile;
 use crate::protocol::tool::Effect;
 use crate::services::{Services, now};
 use crate::session::SessionActor;
-use crate::session::messages::{Ask, RunGone};
+use crate::session::messages::{Ask, RunGone, Tell};
+use crate::session::replies;
 use crate::tools::registry::{PreparedCall, Registry};
 
 /// How long a run whose time is up may take to say how things stand.
@@ -79,21 +80,14 @@ pub(super) struct Driver {
     over: Option<RunSummary>,
     /// The session's last event, as far as this run was told.
     pub(super) last_seq: u64,
+    /// Records that go with the next commit.
+    held: Vec<Record>,
+    /// The commit of what was told last.
+    told: Option<oneshot::Receiver<Result<Reply, Refused>>>,
     /// Model calls that came to their end and go with the next commit.
     pub(super) called: Vec<ModelCall>,
     /// How much of a subagent's conversation was kept with its calls.
     pub(super) kept_messages: usize,
-}
-
-/// What the next model call goes by. Looked up anew where the profile changes.
-#[derive(Clone, Debug)]
-pub(super) struct RunConfig {
-    pub(super) profile: Arc<Profile>,
-    /// What its watchers are to know of it.
-    pub(super) notice: Option<Event>,
-    pub(super) choice: Choice,
-    /// The model's window, in tokens.
-    pub(super) window: u32,
 }
 
 impl Driver {
@@ -104,6 +98,10 @@ impl Driver {
         context: RunContext,
     ) -> Self {
         let limits = setup.services.runs;
+        let last_seq = match &setup.work {
+            Work::Turn(turn) => turn.last_seq,
+            Work::Child(_) => 0,
+        };
         Self {
             registry: setup.services.toolbox.now(),
             services: setup.services,
@@ -132,7 +130,9 @@ impl Driver {
             outside: false,
             resumed: false,
             over: None,
-            last_seq: 0,
+            last_seq,
+            held: Vec::new(),
+            told: None,
             called: Vec::new(),
             kept_messages: 0,
         }
@@ -158,7 +158,7 @@ impl Driver {
     }
 
     async fn run(&mut self, mut config: RunConfig, first: Vec<Record>) -> Result<(), RunGone> {
-        self.commit(first).await?;
+        self.tell(first).await?;
         if !self.resumed {
             self.compress_if_due(&config).await?;
         }
@@ -265,14 +265,55 @@ impl Driver {
         self.commit(records).await
     }
 
-    /// Has records committed, and takes their messages into the context. Model calls that
-    /// ended go with them, and ask for no commit of their own.
-    pub(super) async fn commit(&mut self, mut records: Vec<Record>) -> Result<(), RunGone> {
-        if records.is_empty() {
-            return Ok(());
+    /// Has records committed, with those that were held.
+    pub(super) async fn commit(&mut self, records: Vec<Record>) -> Result<(), RunGone> {
+        if let Some(record) = self.record(records) {
+            self.last_seq = self.ask(record).await?;
+            // Commits are made in their order.
+            self.told = None;
         }
-        self.add_called(&mut records);
-        for record in &records {
+        Ok(())
+    }
+
+    /// The same where nothing that comes next needs them to be durable: what follows goes on
+    /// meanwhile. Waits for the one before, so that a run is never further ahead than this.
+    pub(super) async fn tell(&mut self, records: Vec<Record>) -> Result<(), RunGone> {
+        if let Some(record) = self.record(records) {
+            if let Some(told) = self.told.take() {
+                replies::reply::<u64>(told).await?;
+            }
+            let (tx, rx) = oneshot::channel();
+            // One is on its way at a time.
+            self.session.do_send(Tell(record, Some(tx)));
+            self.told = Some(rx);
+        }
+        Ok(())
+    }
+
+    /// Has records go with the next commit, which is to follow at once.
+    fn hold(&mut self, mut records: Vec<Record>) {
+        self.take_in(&mut records);
+        self.held.extend(records);
+    }
+
+    fn record(&mut self, mut records: Vec<Record>) -> Option<Command> {
+        if records.is_empty() && self.held.is_empty() {
+            return None;
+        }
+        self.take_in(&mut records);
+        let mut all = std::mem::take(&mut self.held);
+        all.extend(records);
+        Some(Command::Record {
+            run_id: self.origin.run_id,
+            records: all,
+        })
+    }
+
+    /// Takes the records' messages into the context. Model calls that ended go with them, and
+    /// ask for no commit of their own.
+    fn take_in(&mut self, records: &mut Vec<Record>) {
+        self.add_called(records);
+        for record in &*records {
             match record {
                 Record::Message(message) => self.context.push(message.clone()),
                 Record::Ended(summary) => self.over = Some(summary.clone()),
@@ -290,18 +331,12 @@ impl Driver {
                 | Record::Context(_) => {}
             }
         }
-        let record = Command::Record {
-            run_id: self.origin.run_id,
-            records,
-        };
-        self.last_seq = self.ask(record).await?;
-        Ok(())
     }
 
     /// Has the session do something, and waits for its reply.
     async fn ask<T>(&self, command: Command) -> Result<T, RunGone>
     where
-        T: TryFrom<session::transition::Reply> + Send + 'static,
+        T: TryFrom<Reply> + Send + 'static,
     {
         let asked = self.session.send(Ask::new(command)).await;
         Ok(asked.map_err(|_| RunGone)??)
@@ -357,7 +392,8 @@ impl Driver {
         records
     }
 
-    /// The model's whole reply is here: has it recorded, with its calls looked up.
+    /// The model's whole reply is here: has it recorded, with its calls looked up. Their start
+    /// goes into the same commit.
     pub(super) async fn take_reply(
         &mut self,
         config: &RunConfig,
@@ -367,6 +403,10 @@ impl Driver {
         let mut book = Book::new(&self.registry, allowed, self.ceiling);
         let records = self.run_loop.on_reply(reply, &mut book, now());
         self.prepared = book.prepared;
+        if let Step::RunTools(_) = self.run_loop.next_step() {
+            self.hold(records);
+            return Ok(());
+        }
         self.commit(records).await
     }
 }

@@ -21,6 +21,7 @@ mod planning;
 mod subagents;
 mod tool_calls;
 
+pub(crate) use self::begin::known_config;
 pub(crate) use self::context::would_send;
 
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::domain::history::{ContextState, Segment};
+use crate::domain::model_choice::RunConfig;
 use crate::domain::session::command::{Leaving, LeftRuns};
 use crate::domain::session::transition::StartPoint;
 use crate::protocol::command::PlainConsent;
@@ -113,8 +115,12 @@ pub struct Turn {
     pub plans: bool,
     pub context: ContextState,
     pub from: StartPoint,
+    /// What it goes by, where its start told that already.
+    pub config: Option<Box<RunConfig>>,
     /// Where the conversation's messages are.
     pub path: Vec<Segment>,
+    /// The session's last event so far.
+    pub last_seq: u64,
 }
 
 /// A bounded task for a child.

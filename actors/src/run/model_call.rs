@@ -8,11 +8,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::asking::QUIET;
 use super::calls::{CallInFlight, outcome_of};
-use super::driver::{Driver, RunConfig};
+use super::driver::Driver;
 use super::joined::Joined;
 use super::pace::Pace;
 use crate::domain::context::overflow::{self, Overflow};
 use crate::domain::lanes::waiting_detail;
+use crate::domain::model_choice::RunConfig;
 use crate::domain::run_loop::{ModelReply, Record, ToolUse};
 use crate::domain::{context, leaked_calls};
 use crate::llm::LlmError;
@@ -200,7 +201,7 @@ impl Driver {
 
     pub(super) async fn notice(&mut self, code: &str, message: String) -> Result<(), RunGone> {
         let code = code.to_owned();
-        self.commit(vec![Record::Event(Event::Notice {
+        self.tell(vec![Record::Event(Event::Notice {
             code,
             message,
             is_subagent: self.origin.is_subagent(),
@@ -240,7 +241,7 @@ impl Driver {
         reason: WaitReason,
         detail: String,
     ) -> Result<(), RunGone> {
-        self.commit(vec![Record::Event(Event::RunWaiting {
+        self.tell(vec![Record::Event(Event::RunWaiting {
             reason,
             detail,
             is_subagent: self.origin.is_subagent(),
@@ -417,7 +418,7 @@ impl Driver {
     async fn end_thinking(&mut self, pace: &mut Pace) -> Result<(), RunGone> {
         self.stream(pace.flush()).await?;
         pace.thinking_ended();
-        self.commit(vec![Record::Event(Event::ThinkingEnd {
+        self.tell(vec![Record::Event(Event::ThinkingEnd {
             is_subagent: self.origin.is_subagent(),
         })])
         .await

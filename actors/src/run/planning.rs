@@ -3,8 +3,9 @@
 use super::asking::Wait;
 use super::calls::outcome_of;
 use super::context::agents;
-use super::driver::{Driver, RunConfig};
+use super::driver::Driver;
 use crate::completion::{self, AskedCall, Question};
+use crate::domain::model_choice::RunConfig;
 use crate::domain::planning::{Planner, PlanningReply, TEMPERATURE, Task};
 use crate::llm_actor::{Priority, Ticket};
 use crate::protocol::inspect::{CallKind, CallOutcome};

@@ -11,10 +11,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::FileChanges;
 use super::consent::{Approval, CallFuture, CallProgress, propose};
-use super::driver::{Driver, RunConfig};
+use super::driver::Driver;
 use super::live_output::{self, Live, OutputOf};
 use crate::domain::consent;
 use crate::domain::files::FileViews;
+use crate::domain::model_choice::RunConfig;
 use crate::domain::run_loop::{CallPlan, CallResult, PlannedCall};
 use crate::domain::scratchpad::ScratchpadCommand;
 use crate::domain::session::command::Command;
@@ -37,7 +38,8 @@ use crate::tools::{
 };
 
 impl Driver {
-    /// Runs calls side by side; each one's start is committed before it begins. One that a
+    /// Runs calls side by side; the start of one that may change something is committed before it
+    /// begins. One that a
     /// person is asked about begins when they allow it, and the others go on meanwhile.
     pub(super) async fn run_tools(
         &mut self,
@@ -85,7 +87,12 @@ impl Driver {
                         // It may be kept until a person has answered for a call before it.
                         records.extend(self.waits());
                     }
-                    self.commit(records).await?;
+                    if self.only_reads(group) {
+                        self.tell(records).await?;
+                    } else {
+                        // What was done is not forgotten, whatever comes next.
+                        self.commit(records).await?;
+                    }
                 }
                 Some(CallProgress::Answered(call_id, answer)) => {
                     let planned = group

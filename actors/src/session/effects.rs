@@ -117,6 +117,7 @@ impl SessionActor {
             plans,
             consent,
             from,
+            config,
             before_seq,
         } = launch;
         let stop = self.stop_token(run_id);
@@ -127,7 +128,9 @@ impl SessionActor {
             plans,
             context: self.told.context().clone(),
             from,
+            config,
             path: self.told.path(),
+            last_seq: self.telling.sequencer().told_seq(),
         };
         let limits = self.services.runs;
         let session = ctx.address();

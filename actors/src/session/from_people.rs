@@ -7,12 +7,14 @@ use super::SessionActor;
 use super::messages::{RunPlain, Send, StartBranch};
 use super::replies::{NoReply, reply};
 use crate::domain::history::Segment;
+use crate::domain::model_choice::RunConfig;
 use crate::domain::session::command::{BranchStart, Command, Incoming};
 use crate::domain::session::transition::{Accepted, Branched, PlainAnswer, Refused, Reply};
 use crate::protocol::command::{PlainConsent, UserInput};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::SessionId;
 use crate::root::store_error;
+use crate::run::known_config;
 use crate::store::{KnownMessage, Store, StoreError};
 
 impl SessionActor {
@@ -24,10 +26,11 @@ impl SessionActor {
         input: UserInput,
         plain: Option<PlainConsent>,
     ) -> ResponseFuture<Result<T, NoReply>> {
-        let command = move |input, stored| {
+        let command = move |input, stored, config| {
             Command::Send(Box::new(Incoming {
                 input,
                 plain,
+                config,
                 stored,
             }))
         };
@@ -36,7 +39,8 @@ impl SessionActor {
             .clone()
             .filter(|client_id| self.session.ahead().accepted(client_id).is_none());
         let Some(client_id) = unknown else {
-            return Box::pin(self.ask(ctx, command(input, None)));
+            let config = self.config_of_next();
+            return Box::pin(self.ask(ctx, command(input, None, config)));
         };
         let (tx, rx) = oneshot::channel();
         let (store, id) = (self.services.store.clone(), self.id);
@@ -49,13 +53,23 @@ impl SessionActor {
                             KnownMessage::Sent(message) => (message.id, message.run_id),
                             KnownMessage::Queued(queued) => (queued.message_id, queued.run_id),
                         });
-                        actor.handle_for(ctx, command(input, known), tx);
+                        let config = actor.config_of_next();
+                        actor.handle_for(ctx, command(input, known, config), tx);
                     }
                     // The one who asked may have gone.
                     Err(error) => drop(tx.send(Err(store_error(&error).into()))),
                 }),
         );
         Box::pin(reply(rx))
+    }
+
+    /// What a run that begins now goes by. None where one goes, or a model server has to be asked
+    /// first.
+    fn config_of_next(&self) -> Option<Box<RunConfig>> {
+        let ahead = self.session.ahead();
+        let is_free = ahead.running().is_none();
+        let config = is_free.then(|| known_config(&self.services, &ahead.summary.profile_id));
+        config.flatten().map(Box::new)
     }
 }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use actix::Message as ActixMessage;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::replies::NoReply;
@@ -14,7 +14,7 @@ use crate::domain::history::{self, Branch};
 use crate::domain::session::ConsentState;
 use crate::domain::session::command::{ChildStart, Command};
 use crate::domain::session::stored::Span;
-use crate::domain::session::transition::{Accepted, Branched, PlainAnswer};
+use crate::domain::session::transition::{Accepted, Branched, PlainAnswer, Refused, Reply};
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::command::{PlainInput, UserInput};
 use crate::protocol::error::NaviError;
@@ -47,10 +47,13 @@ impl<T: 'static> ActixMessage for Ask<T> {
     type Result = Result<T, NoReply>;
 }
 
-/// The same where nobody waits for a reply.
+/// The same for one who does not wait for the reply here; perhaps for what it is sent to.
 #[derive(Debug, ActixMessage)]
 #[rtype(result = "()")]
-pub struct Tell(pub Command);
+pub struct Tell(
+    pub Command,
+    pub Option<oneshot::Sender<Result<Reply, Refused>>>,
+);
 
 /// Sends a message (`input` is validated already). Answered when it is committed.
 #[derive(Debug, ActixMessage)]

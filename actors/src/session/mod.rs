@@ -349,8 +349,11 @@ impl<T: TryFrom<Reply> + 'static> Handler<Ask<T>> for SessionActor {
 impl Handler<Tell> for SessionActor {
     type Result = ();
 
-    fn handle(&mut self, Tell(command): Tell, ctx: &mut Self::Context) {
-        self.hear(ctx, command);
+    fn handle(&mut self, Tell(command, to): Tell, ctx: &mut Self::Context) {
+        match to {
+            Some(to) => self.handle_for(ctx, command, to),
+            None => self.hear(ctx, command),
+        }
     }
 }
 

@@ -52,7 +52,7 @@ pub enum NoReply {
 }
 
 /// Waits for a reply of this kind.
-pub(super) async fn reply<T: TryFrom<Reply>>(
+pub(crate) async fn reply<T: TryFrom<Reply>>(
     rx: oneshot::Receiver<Result<Reply, Refused>>,
 ) -> Result<T, NoReply> {
     match rx.await {

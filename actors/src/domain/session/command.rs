@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::transition::Compacted;
 use crate::domain::history::{MessagePosition, Segment};
+use crate::domain::model_choice::RunConfig;
 use crate::domain::recovery::UnfinishedPart;
 use crate::domain::run_loop::Record;
 use crate::domain::scratchpad::ScratchpadCommand;
@@ -107,6 +108,8 @@ pub struct Incoming {
     pub input: UserInput,
     /// For a plain run: what becomes of questions.
     pub plain: Option<PlainConsent>,
+    /// What a run that begins with it goes by, where that is known.
+    pub config: Option<Box<RunConfig>>,
     /// What the store knows under its `client_id`.
     pub stored: Option<(MessageId, RunId)>,
 }

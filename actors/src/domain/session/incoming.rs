@@ -61,7 +61,12 @@ impl Session {
         to: ReplyTo,
         now: DateTime<Utc>,
     ) -> Result<(), Refused> {
-        let Incoming { input, plain, .. } = incoming;
+        let Incoming {
+            input,
+            plain,
+            config,
+            ..
+        } = incoming;
         let queued = self.ahead.running().is_some();
         if self.closing.is_some() || (plain.is_some() && queued) || self.ahead.queue.len() >= QUEUE
         {
@@ -109,12 +114,16 @@ impl Session {
             let new = NewRun {
                 plans: plain.is_none(),
                 consent: plain.unwrap_or(PlainConsent::Ask),
+                config: config.clone(),
                 ..NewRun::turn(run_id, message_id)
             };
             self.begin(new, now);
             self.plain.extend(plain.map(|_| to));
         }
         self.tell(Some(Origin::foreground(run_id)), event);
+        if let Some(config) = config.filter(|_| !queued) {
+            self.tell_start(Origin::foreground(run_id), config.choice.model.name);
+        }
         Ok(())
     }
 
@@ -196,7 +205,14 @@ impl Session {
             steered,
             last_seq: self.ahead.last_seq,
         };
-        self.reply(to, Reply::Checkpoint(state));
+        let is_changed = !state.steered.is_empty();
+        let reply = Effect::Reply(to, Ok(Reply::Checkpoint(state)));
+        if is_changed {
+            self.out.then.push(reply);
+        } else {
+            // A model that is asked changes nothing: it waits for no commit.
+            self.out.now.push(reply);
+        }
         Ok(())
     }
 }

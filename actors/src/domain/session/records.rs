@@ -65,19 +65,13 @@ impl Session {
                 if !is_child {
                     self.window = Some(window);
                 }
-                let answered = self.ahead.running().map(|run| run.message_id);
                 self.write(Write::RunModel {
                     run_id,
                     backend,
                     model: model.clone(),
                 });
-                if let Some(message_id) = answered.filter(|_| !is_child) {
-                    let event = Event::StreamStart {
-                        message_id,
-                        model,
-                        profile_id: self.ahead.summary.profile_id.clone(),
-                    };
-                    self.tell(Some(origin), event);
+                if !is_child {
+                    self.tell_start(origin, model);
                 }
             }
             Record::Ask(asking) => {
@@ -124,6 +118,19 @@ impl Session {
             }
             Record::Waits(json) => self.write(Write::RunLoop { run_id, json }),
         }
+    }
+
+    /// The foreground run begins to answer, with this model.
+    pub(super) fn tell_start(&mut self, origin: Origin, model: String) {
+        let Some(run) = self.ahead.running() else {
+            return;
+        };
+        let event = Event::StreamStart {
+            message_id: run.message_id,
+            model,
+            profile_id: self.ahead.summary.profile_id.clone(),
+        };
+        self.tell(Some(origin), event);
     }
 
     /// A model call came to its end. What its request has in common with others is written once.

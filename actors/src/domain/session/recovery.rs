@@ -166,6 +166,7 @@ impl Session {
             self.record(Origin::foreground(run_id), record, now);
         }
         self.out.then.push(Effect::Launch(Box::new(Launch {
+            config: None,
             run_id,
             message_id: run.message_id,
             plans: false,

@@ -10,6 +10,7 @@ use super::command::Leaving;
 use crate::domain::consent::Answer;
 use crate::domain::history::ContextState;
 use crate::domain::model_calls::ModelCall;
+use crate::domain::model_choice::RunConfig;
 use crate::domain::planning::ToolSteps;
 use crate::domain::run_loop::RunLoop;
 use crate::protocol::approval::Resolution;
@@ -79,6 +80,8 @@ pub struct Launch {
     /// What becomes of calls that its user would be asked about.
     pub consent: PlainConsent,
     pub from: StartPoint,
+    /// What it goes by, where its start says so already.
+    pub config: Option<Box<RunConfig>>,
     /// The session's last event before the run's first.
     pub before_seq: u64,
 }

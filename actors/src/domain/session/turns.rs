@@ -11,6 +11,7 @@ use super::incoming::message_of;
 use super::records::ended;
 use super::transition::{Effect, Launch, PlainAnswer, Refused, Reply, ReplyTo, StartPoint};
 use super::write::{RunRow, Write};
+use crate::domain::model_choice::RunConfig;
 use crate::domain::planning::ToolSteps;
 use crate::domain::recovery::{self, DeadRun, UnfinishedPart};
 use crate::domain::run_loop::{RunEnd, RunSummary};
@@ -33,6 +34,8 @@ pub(super) struct NewRun {
     pub(super) again: Vec<ToolCall>,
     /// Steps of the plan that it goes on from.
     pub(super) steps: ToolSteps,
+    /// What it goes by, where that is known.
+    pub(super) config: Option<Box<RunConfig>>,
 }
 
 impl NewRun {
@@ -45,6 +48,7 @@ impl NewRun {
             consent: PlainConsent::Ask,
             again: Vec::new(),
             steps: ToolSteps::default(),
+            config: None,
         }
     }
 }
@@ -59,15 +63,24 @@ impl Session {
             consent,
             again,
             steps,
+            config,
         } = new;
         // What it would summarise, the new run looks at itself.
         self.drop_summary();
+        if let Some(config) = &config {
+            self.window = Some(config.window);
+        }
+        let (backend, model) = config.as_ref().map_or_else(Default::default, |config| {
+            let choice = &config.choice;
+            (choice.kind.as_str().to_owned(), choice.model.name.clone())
+        });
         let launch = Launch {
             run_id,
             message_id,
             plans,
             consent,
             from: StartPoint::Start { again, steps },
+            config,
             before_seq: self.ahead.last_seq,
         };
         self.write(Write::RunStarted(RunRow {
@@ -76,8 +89,8 @@ impl Session {
             call_id: None,
             message_id,
             profile_id: self.ahead.summary.profile_id.clone(),
-            backend: String::new(),
-            model: String::new(),
+            backend,
+            model,
             started_at: now,
         }));
         self.out.then.push(Effect::Launch(Box::new(launch)));

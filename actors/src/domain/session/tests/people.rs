@@ -110,6 +110,7 @@ impl World {
         let incoming = Incoming {
             input,
             plain,
+            config: None,
             stored,
         };
         self.ask(Command::Send(Box::new(incoming)), waits);

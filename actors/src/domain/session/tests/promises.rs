@@ -68,6 +68,7 @@ impl Desk {
                 mode,
             },
             plain: None,
+            config: None,
             stored: None,
         };
         match self.ask(Command::Send(Box::new(incoming))) {
