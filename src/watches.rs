@@ -1,19 +1,25 @@
 //! The places of the file system where a change of what was read from them shows.
 
+use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use notify::event::{AccessKind, AccessMode};
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use futures_util::StreamExt as _;
+use inotify::{EventMask, Inotify, WatchMask};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
 /// Folders may appear and go while they are being armed; then it is tried again.
 const TRIES: u32 = 3;
+
+/// How many bytes of events are read at a time; an event has the name of one file.
+const EVENT_BYTES: usize = 4096;
 
 /// When files are read again.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +67,7 @@ pub(crate) struct Watches {
     /// A folder, or a file.
     targets: Arc<[PathBuf]>,
     changed: Arc<Notify>,
-    armed: Option<(Vec<WatchedFolder>, RecommendedWatcher)>,
+    armed: Option<(Vec<WatchedFolder>, AbortOnDropHandle<()>)>,
     /// That watches cannot be had was told.
     told: bool,
 }
@@ -86,7 +92,8 @@ impl Watches {
     }
 
     /// Sets the watches that fit what exists now. To be called again after each change: a
-    /// watched folder may have gone, a missing one may have come. Blocks.
+    /// watched folder may have gone, a missing one may have come. Blocks, on a thread of the
+    /// runtime.
     pub(crate) fn arm(&mut self) {
         for _ in 0..TRIES {
             let places = self.places();
@@ -119,19 +126,44 @@ impl Watches {
         places
     }
 
-    fn watch(&self, places: &[WatchedFolder]) -> notify::Result<RecommendedWatcher> {
-        let (targets, changed) = (Arc::clone(&self.targets), Arc::clone(&self.changed));
-        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            // After an error nobody knows what was missed.
-            if event.map_or(true, |event| matters(&event, &targets)) {
-                changed.notify_one();
-            }
-        })?;
+    fn watch(&self, places: &[WatchedFolder]) -> io::Result<AbortOnDropHandle<()>> {
+        let inotify = Inotify::init()?;
+        let mut folders = HashMap::new();
         for place in places {
-            watcher.watch(&place.path, RecursiveMode::NonRecursive)?;
+            let watch = inotify.watches().add(&place.path, changes())?;
+            folders.insert(watch, place.path.clone());
         }
-        Ok(watcher)
+        let mut events = inotify.into_event_stream(vec![0; EVENT_BYTES])?;
+        let (targets, changed) = (Arc::clone(&self.targets), Arc::clone(&self.changed));
+        Ok(AbortOnDropHandle::new(tokio::spawn(async move {
+            while let Some(event) = events.next().await {
+                // After an error nobody knows what was missed.
+                let matters = event.map_or(true, |event| {
+                    event.mask.contains(EventMask::Q_OVERFLOW)
+                        || folders
+                            .get(&event.wd)
+                            .is_none_or(|folder| is_near(folder, event.name.as_deref(), &targets))
+                });
+                if matters {
+                    changed.notify_one();
+                }
+            }
+        })))
     }
+}
+
+/// What is told of a folder. Not that a file in it was written to before it is closed: the
+/// database stands in a folder that is watched, and each of its pages would wake us. Nor that
+/// anything was read: we read ourselves, and heeding that would never end.
+fn changes() -> WatchMask {
+    WatchMask::CREATE
+        | WatchMask::DELETE
+        | WatchMask::MOVE
+        | WatchMask::CLOSE_WRITE
+        | WatchMask::ATTRIB
+        | WatchMask::DELETE_SELF
+        | WatchMask::MOVE_SELF
+        | WatchMask::ONLYDIR
 }
 
 fn folder(path: &Path) -> io::Result<WatchedFolder> {
@@ -146,56 +178,58 @@ fn folder(path: &Path) -> io::Result<WatchedFolder> {
     })
 }
 
-/// Whether an event may have to do with a target. Reading tells events too, our own as well:
-/// heeding them would never end. The folder above may be a busy one.
-fn matters(event: &Event, targets: &[PathBuf]) -> bool {
-    let only_read = match event.kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
-        EventKind::Access(_) => true,
-        EventKind::Any
-        | EventKind::Create(_)
-        | EventKind::Modify(_)
-        | EventKind::Remove(_)
-        | EventKind::Other => false,
-    };
-    let near = |path: &PathBuf| {
-        targets
-            .iter()
-            .any(|target| path.starts_with(target) || target.starts_with(path))
-    };
-    event.need_rescan() || (!only_read && event.paths.iter().any(near))
+/// Whether what happened to a file of a folder, or to the folder, may have to do with a target.
+/// The folder above may be a busy one.
+fn is_near(folder: &Path, name: Option<&OsStr>, targets: &[PathBuf]) -> bool {
+    let path = name.map_or_else(|| folder.to_owned(), |name| folder.join(name));
+    let mut targets = targets.iter();
+    targets.any(|target| path.starts_with(target) || target.starts_with(&path))
 }
 
 #[cfg(test)]
 mod tests {
-    use notify::event::{CreateKind, Flag};
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::fs::{self, File};
+    use std::io::Write as _;
 
     use super::*;
 
     #[test]
-    fn only_events_of_the_targets_matter_and_reading_never_does() {
+    fn only_what_happens_to_the_targets_matters() {
         let targets = ["/data/profiles".into(), "/etc/persona.txt".into()];
-        let created = EventKind::Create(CreateKind::File);
-        let written = EventKind::Access(AccessKind::Close(AccessMode::Write));
-        let read = EventKind::Access(AccessKind::Close(AccessMode::Read));
-        for (kind, path, expected) in [
-            (created, "/data/profiles/own.toml", true),
-            (written, "/etc/persona.txt", true),
-            (created, "/data/profiles", true),
-            (created, "/data", true),
-            (created, "/data/navi.db-wal", false),
-            (created, "/data/profiles2", false),
-            (read, "/data/profiles/own.toml", false),
-            (
-                EventKind::Access(AccessKind::Any),
-                "/etc/persona.txt",
-                false,
-            ),
+        for (folder, name, expected) in [
+            ("/data/profiles", Some("own.toml"), true),
+            ("/etc", Some("persona.txt"), true),
+            ("/data", Some("profiles"), true),
+            ("/data", None, true),
+            ("/data", Some("navi.db-wal"), false),
+            ("/data", Some("profiles2"), false),
         ] {
-            let event = Event::new(kind).add_path(path.into());
-            assert_eq!(matters(&event, &targets), expected, "{kind:?} {path}");
+            let name = name.map(OsStr::new);
+            let near = is_near(Path::new(folder), name, &targets);
+            assert_eq!(near, expected, "{folder} {name:?}");
         }
-        let lost = Event::new(EventKind::Other).set_flag(Flag::Rescan);
-        assert!(matters(&lost, &targets));
+    }
+
+    /// The database writes beside the files that are watched for, page by page.
+    #[tokio::test]
+    async fn a_file_that_is_written_to_and_stays_open_wakes_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let persona = dir.path().join("persona.txt");
+        let mut database = File::create(dir.path().join("navi.db")).unwrap();
+        let mut inotify = Inotify::init().unwrap();
+        inotify.watches().add(dir.path(), changes()).unwrap();
+        database.write_all(b"a page").unwrap();
+        let mut events = [0; EVENT_BYTES];
+        let told = inotify.read_events(&mut events);
+        let told = told.map(Iterator::count).map_err(|error| error.kind());
+        assert_eq!(told, Err(io::ErrorKind::WouldBlock));
+
+        let changed = Arc::new(Notify::new());
+        let mut watches = Watches::new(vec![persona.clone()], Arc::clone(&changed));
+        watches.arm();
+        fs::write(&persona, "be brief").unwrap();
+        changed.notified().await;
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
-use sea_orm::sea_query::{Expr, ExprTrait, Query};
+use sea_orm::sea_query::{Condition, Expr, ExprTrait, LockType, Query};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter,
     TransactionTrait,
@@ -138,37 +138,52 @@ enum Claim {
 }
 
 /// Checks the commit against its session and moves the session on, in one statement: who
-/// is fenced finds no row. Holds the row until the transaction ends.
+/// is fenced finds no row. Holds the row until the transaction ends. Streamed text alone leaves
+/// the row as it is.
 async fn claim(
     transaction: &DatabaseTransaction,
     commit: &Prepared,
 ) -> Result<Result<Claim, StoreError>, WriteError> {
-    let mut update = Query::update();
-    update
-        .table(session::Entity)
-        .values(commit.session_values.iter().cloned())
-        .value(
-            session::Column::MessageCount,
-            Expr::col(session::Column::MessageCount).add(commit.message_count()),
+    let own = Condition::all()
+        .add(session::Column::Id.eq(commit.session_id.0))
+        .add(session::Column::Owner.eq(DbText::from(commit.owner.0.as_str())))
+        .add(session::Column::Epoch.eq(commit.epoch))
+        .add_option(
+            commit
+                .seqs
+                .map(|(first, _)| session::Column::LastSeq.eq(first - 1)),
         )
-        .and_where(session::Column::Id.eq(commit.session_id.0))
-        .and_where(session::Column::Owner.eq(DbText::from(commit.owner.0.as_str())))
-        .and_where(session::Column::Epoch.eq(commit.epoch))
-        .returning(
-            Query::returning().columns([session::Column::MessageCount, session::Column::BranchId]),
-        );
-    if let Some((first, last)) = commit.seqs {
-        update
-            .value(session::Column::LastSeq, last)
-            .and_where(session::Column::LastSeq.eq(first - 1));
-    }
-    if let Some(after_seq) = commit.chunks_after {
-        update.and_where(session::Column::LastSeq.gte(after_seq));
-    }
-    if !commit.may_be_deleted {
-        update.and_where(session::Column::DeletedAt.is_null());
-    }
-    if let Some(row) = transaction.query_one(&update).await? {
+        .add_option(
+            commit
+                .chunks_after
+                .map(|seq| session::Column::LastSeq.gte(seq)),
+        )
+        .add_option((!commit.may_be_deleted).then(|| session::Column::DeletedAt.is_null()));
+    let told = [session::Column::MessageCount, session::Column::BranchId];
+    let row = if commit.moves_session() {
+        let count = Expr::col(session::Column::MessageCount).add(commit.message_count());
+        let seq = commit
+            .seqs
+            .map(|(_, last)| (session::Column::LastSeq, last.into()));
+        let update = Query::update()
+            .table(session::Entity)
+            .values(commit.session_values.iter().cloned())
+            .value(session::Column::MessageCount, count)
+            .values(seq)
+            .cond_where(own)
+            .returning(Query::returning().columns(told))
+            .take();
+        transaction.query_one(&update).await?
+    } else {
+        let select = Query::select()
+            .from(session::Entity)
+            .columns(told)
+            .cond_where(own)
+            .lock(LockType::Share)
+            .take();
+        transaction.query_one(&select).await?
+    };
+    if let Some(row) = row {
         let message_count: i64 = row.try_get_by(0)?;
         let place = FirstPlace {
             ordinal: message_count - commit.message_count(),

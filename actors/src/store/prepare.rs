@@ -84,6 +84,11 @@ impl Prepared {
         self.rows.messages.len() as i64
     }
 
+    /// Whether the session's row is another one after it.
+    pub(super) fn moves_session(&self) -> bool {
+        self.seqs.is_some() || !self.session_values.is_empty() || !self.rows.messages.is_empty()
+    }
+
     /// Whether the log holds exactly this commit's events.
     pub(super) fn has_events(&self, told: &[event::Model]) -> bool {
         self.rows.events.len() == told.len()
