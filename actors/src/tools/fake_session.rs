@@ -10,9 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::config::ToolConfig;
 use super::registry::Registry;
-use super::{
-    Agents, LiveOutput, OutputSink, SessionState, SpawnOrder, ToolContext, ToolError, ToolResult,
-};
+use super::{Agents, OutputSink, SessionState, SpawnOrder, ToolContext, ToolError, ToolResult};
 use super::{MemoryAccess, SaveFact, SavedByTool};
 use crate::domain::memory::FactName;
 use crate::domain::scratchpad::{self, ScratchpadCommand};
@@ -139,7 +137,7 @@ pub(super) fn context(session: &Arc<FakeSession>, workspace: &Path) -> ToolConte
         run_id: RunId::new(),
         is_subagent: false,
         call_id: CallId::new(),
-        output: LiveOutput::new(Arc::new(Recorded::default())),
+        output: Arc::new(Recorded::default()),
         workspace: workspace.to_owned(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),

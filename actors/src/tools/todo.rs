@@ -1,13 +1,14 @@
 //! `todo`: the steps of the work, as the model keeps them and the user watches them.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::actions::ActionFields;
+use super::actions::{ActionFields, actions};
 use super::arguments::read;
 use super::output::counted;
 use super::schema::spec_of;
@@ -43,51 +44,27 @@ struct TodoArgs {
     note: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Action {
-    List,
-    Add,
-    Mark,
+actions! {
+    "list" List Read [] [];
+    "add" Add Write ["texts"] [];
+    "mark" Mark Write ["ids", "status"] ["validation", "note"];
 }
-
-const ACTIONS: [ActionFields; 3] = [
-    ActionFields::new("list", &[], &[]),
-    ActionFields::new("add", &["texts"], &[]),
-    ActionFields::new("mark", &["ids", "status"], &["validation", "note"]),
-];
 
 /// The tool.
 #[derive(Debug)]
-pub struct TodoTool {
-    spec: ToolSpec,
-}
+pub struct TodoTool;
 
-impl TodoTool {
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            spec: spec_of::<TodoArgs>("todo", DESCRIPTION, Effect::Write, 10_000),
-        }
-    }
-}
+static SPEC: LazyLock<ToolSpec> =
+    LazyLock::new(|| spec_of::<TodoArgs>("todo", DESCRIPTION, Effect::Write, 10_000));
 
 #[async_trait]
 impl Tool for TodoTool {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn actions(&self) -> &[ActionFields] {
-        &ACTIONS
-    }
-
-    fn effect(&self, args: &Value) -> Effect {
-        if args["action"] == "list" {
-            Effect::Read
-        } else {
-            Effect::Write
-        }
+        ACTIONS
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {

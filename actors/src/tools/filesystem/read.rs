@@ -157,12 +157,11 @@ impl Lines {
 
     fn told(&self, path: &InnerPath, size: u64) -> FileResult {
         let total = usize::try_from(self.total).unwrap_or(usize::MAX);
-        if self.taken == 0 {
-            return Err(ToolError(format!(
-                "`{path}` has only {}; use a smaller start_line",
-                counted(total, "line")
-            )));
-        }
+        refuse_if!(
+            self.taken == 0,
+            "`{path}` has only {}; use a smaller start_line",
+            counted(total, "line")
+        );
         let last = self.first + self.taken - 1;
         let lines = if self.taken == 1 {
             format!("line {last}")

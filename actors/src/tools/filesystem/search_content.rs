@@ -8,6 +8,7 @@ use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::sinks::Bytes;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use itertools::Itertools as _;
 
 use super::FileResult;
 use crate::tools::ToolError;
@@ -191,8 +192,7 @@ fn around(line: &[u8], at: usize) -> String {
 
 /// Tabs are part of the text that an edit must match; other control characters are escaped.
 fn visible_tabs(text: &str) -> String {
-    let parts: Vec<String> = text.split('\t').map(visible).collect();
-    parts.join("\t")
+    text.split('\t').map(visible).join("\t")
 }
 
 /// Capital letters matter only where the pattern has some.

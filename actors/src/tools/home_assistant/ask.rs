@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use itertools::Itertools as _;
 use serde_json::{Value, json};
 
 use super::HomeAssistantArgs;
@@ -104,8 +105,8 @@ impl Call {
         let of = match &self.body["entity_id"] {
             Value::String(id) => format!(" for {id}"),
             Value::Array(ids) => {
-                let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
-                format!(" for {}", shortened(&ids.join(", "), 120))
+                let ids = ids.iter().filter_map(Value::as_str).join(", ");
+                format!(" for {}", shortened(&ids, 120))
             }
             _ => String::new(),
         };

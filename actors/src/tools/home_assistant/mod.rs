@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use self::api::Api;
 use self::ask::{Call, Id, history_hours};
-use super::actions::ActionFields;
+use super::actions::{ActionFields, actions};
 use super::net::key::ApiKey;
 use super::schema::spec_of;
 use super::spill::bounded_for;
@@ -64,21 +64,12 @@ struct HomeAssistantArgs {
     hours: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Action {
-    States,
-    Services,
-    CallService,
-    History,
+actions! {
+    "states" States Read [] ["entity_id", "domain", "search"];
+    "services" Services Read [] ["domain"];
+    "call_service" CallService Host ["service"] ["entity_id", "data"];
+    "history" History Read ["entity_id"] ["hours"];
 }
-
-const ACTIONS: [ActionFields; 4] = [
-    ActionFields::new("states", &[], &["entity_id", "domain", "search"]),
-    ActionFields::new("services", &[], &["domain"]),
-    ActionFields::new("call_service", &["service"], &["entity_id", "data"]),
-    ActionFields::new("history", &["entity_id"], &["hours"]),
-];
 
 /// The tool.
 #[derive(Debug)]
@@ -138,14 +129,7 @@ impl Tool for HomeAssistant {
     }
 
     fn actions(&self) -> &[ActionFields] {
-        &ACTIONS
-    }
-
-    fn effect(&self, args: &Value) -> Effect {
-        match args["action"].as_str() {
-            Some("states" | "services" | "history") => Effect::Read,
-            _ => Effect::Host,
-        }
+        ACTIONS
     }
 
     async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {

@@ -131,9 +131,9 @@ fn text_of(path: &Path) -> Result<Option<String>, String> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.to_string()),
-        Ok(metadata) if !metadata.is_file() => return Err("it is no regular file".to_owned()),
+        Ok(metadata) if !metadata.is_file() => refuse!("it is no regular file"),
         Ok(metadata) if metadata.len() > MAX_BYTES => {
-            return Err(format!("it is larger than {MAX_BYTES} bytes"));
+            refuse!("it is larger than {MAX_BYTES} bytes");
         }
         Ok(_) => {}
     }
@@ -195,11 +195,10 @@ fn read_server(
         return Ok(None);
     }
     let name = plain(name);
-    if name.is_empty() || name.len() > MAX_NAME {
-        return Err(format!(
-            "its name must have 1 to {MAX_NAME} letters, digits, - or _"
-        ));
-    }
+    refuse_if!(
+        name.is_empty() || name.len() > MAX_NAME,
+        "its name must have 1 to {MAX_NAME} letters, digits, - or _"
+    );
     let expand = |text: &String| expanded(text, variable);
     let expand_all = |texts: BTreeMap<String, String>| {
         let texts = texts.into_iter();
@@ -208,7 +207,9 @@ fn read_server(
     };
     let transport = match (written.kind.as_deref(), &written.command, &written.url) {
         (Some("sse"), _, _) => {
-            return Err("the transport `sse` is not spoken any more; give the server's streamable HTTP address (it often ends in /mcp) with \"type\": \"http\"".to_owned());
+            refuse!(
+                "the transport `sse` is not spoken any more; give the server's streamable HTTP address (it often ends in /mcp) with \"type\": \"http\""
+            );
         }
         (None | Some("stdio"), Some(command), None) => Transport::Stdio {
             command: expand(command)?,
@@ -227,15 +228,16 @@ fn read_server(
             }
         }
         _ => {
-            return Err("give either `command` (and `args`, `env`) for a program, or `url` for streamable HTTP".to_owned());
+            refuse!(
+                "give either `command` (and `args`, `env`) for a program, or `url` for streamable HTTP"
+            );
         }
     };
     let seconds = written.timeout_seconds.unwrap_or(DEFAULT_TIME);
-    if !(1..=MAX_TIME).contains(&seconds) {
-        return Err(format!(
-            "field `timeoutSeconds`: {seconds} must be from 1 to {MAX_TIME}"
-        ));
-    }
+    refuse_if!(
+        !(1..=MAX_TIME).contains(&seconds),
+        "field `timeoutSeconds`: {seconds} must be from 1 to {MAX_TIME}"
+    );
     Ok(Some(ServerConfig {
         name,
         transport,

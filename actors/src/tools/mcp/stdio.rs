@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anstream::adapter::strip_str;
+use itertools::Itertools as _;
 use rmcp::RoleClient;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::process::{ChildStdin, ChildStdout, Command};
@@ -91,7 +92,7 @@ impl Program {
             .map_err(|error| format!("`{command}` could not be started: {error}"))?;
         let child = &mut program.child;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(format!("`{command}` could not be talked to"));
+            refuse!("`{command}` could not be talked to");
         };
         let said = Arc::<Mutex<Tail>>::default();
         let (stderr, kept) = (child.stderr.take(), Arc::clone(&said));
@@ -137,8 +138,8 @@ fn shown<'a>(said: &Tail, secrets: impl Iterator<Item = &'a str>) -> String {
         _ => &text,
     };
     let plain = strip_str(whole).to_string();
-    let line: Vec<&str> = plain.split_whitespace().collect();
-    let hidden = without(&redacted(&line.join(" ")), secrets);
+    let line = plain.split_whitespace().join(" ");
+    let hidden = without(&redacted(&line), secrets);
     let from = hidden.ceil_char_boundary(hidden.len().saturating_sub(SHOWN_BYTES));
     visible(&hidden[from..])
 }

@@ -178,9 +178,7 @@ impl Tool for McpTool {
         self.refuse_untrusted()?;
         let peer = self.link.peer(&self.listed, &self.server)?;
         let Value::Object(args) = args else {
-            return Err(ToolError(
-                "the arguments must be one JSON object".to_owned(),
-            ));
+            refuse!("the arguments must be one JSON object");
         };
         let params = CallToolRequestParams::new(self.listed.own_name.clone()).with_arguments(args);
         // Dropping the call, as a stop or the limit does, tells the server to leave it.

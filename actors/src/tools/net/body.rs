@@ -76,12 +76,11 @@ fn packing(headers: &HeaderMap, host: &str) -> Result<Packing, ToolError> {
                 _ => Packing::Plain,
             };
             // Packed twice is a way to make a bomb of a bomb; nobody does it in good faith.
-            if next == Packing::Plain || found != Packing::Plain {
-                return Err(ToolError(format!(
-                    "the answer of {host} is encoded in {}, which was not asked for",
-                    shortened(&text, 60)
-                )));
-            }
+            refuse_if!(
+                next == Packing::Plain || found != Packing::Plain,
+                "the answer of {host} is encoded in {}, which was not asked for",
+                shortened(&text, 60)
+            );
             found = next;
         }
     }

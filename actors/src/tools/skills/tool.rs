@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use ignore::WalkBuilder;
+use itertools::Itertools as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -84,8 +85,8 @@ fn prompt(skills: &[Skill]) -> String {
             shortened(&skill.description, DESCRIPTION_BYTES)
         );
         if text.len() + line.len() > PROMPT_BYTES {
-            let more: Vec<&str> = skills[index..].iter().map(|s| s.name.as_str()).collect();
-            let more = shortened(&more.join(", "), PROMPT_BYTES / 4);
+            let more = skills[index..].iter().map(|skill| &skill.name).join(", ");
+            let more = shortened(&more, PROMPT_BYTES / 4);
             // Writing to a string cannot fail.
             let _ = write!(text, "\n- and, without a word about them: {more}");
             break;
@@ -109,14 +110,14 @@ impl Tool for SkillTool {
         let Arguments { name, file } = read(args)?;
         let Some(folder) = self.folders.get(&name).cloned() else {
             let shown = shortened(&name, SHOWN_BYTES);
-            let names = self.folders.keys().map(String::as_str);
-            return Err(ToolError(match nearest(&name, names.clone()) {
-                Some(near) => format!("there is no skill `{shown}`; did you mean `{near}`?"),
-                None => format!(
-                    "there is no skill `{shown}`; the skills are {}",
-                    names.collect::<Vec<_>>().join(", ")
-                ),
-            }));
+            let mut names = self.folders.keys().map(String::as_str);
+            match nearest(&name, names.clone()) {
+                Some(near) => refuse!("there is no skill `{shown}`; did you mean `{near}`?"),
+                None => {
+                    let names = names.join(", ");
+                    refuse!("there is no skill `{shown}`; the skills are {names}");
+                }
+            }
         };
         let loading = tokio::task::spawn_blocking(move || load(&folder, file.as_deref()));
         let text = loading

@@ -463,7 +463,7 @@ async fn a_host_name_that_is_an_address_or_an_option() {
     ] {
         let args = json!({"action": "run", "host": name, "command": "true"});
         // By the schema, as every call comes.
-        let fitted = arguments::fit(&tool.spec().parameters, tool.actions(), &args);
+        let fitted = arguments::fit(&tool.spec().parameters, tool.actions(), None, &args);
         // What is put right there is a host of the file, and nothing else.
         let is_known = fitted.is_ok_and(|args| args["host"] == "evil");
         let is_near = name.trim().eq_ignore_ascii_case("evil");

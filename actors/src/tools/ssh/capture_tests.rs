@@ -10,7 +10,7 @@ use crate::tools::fake_session::Recorded;
 
 fn capture() -> (Capture, Arc<Recorded>) {
     let recorded = Arc::new(Recorded::default());
-    (Capture::new(LiveOutput::new(recorded.clone())), recorded)
+    (Capture::new(recorded.clone()), recorded)
 }
 
 fn shown(recorded: &Recorded) -> String {

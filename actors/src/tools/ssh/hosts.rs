@@ -77,9 +77,10 @@ impl Hosts {
         std::fs::File::open(path)
             .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))
             .map_err(|error| format!("{shown} cannot be read: {error}"))?;
-        if text.len() as u64 > MAX_FILE_BYTES {
-            return Err(format!("{shown} has more than {MAX_FILE_BYTES} bytes"));
-        }
+        refuse_if!(
+            text.len() as u64 > MAX_FILE_BYTES,
+            "{shown} has more than {MAX_FILE_BYTES} bytes"
+        );
         let mut json = serde_json::Deserializer::from_str(&text);
         let entries = json.deserialize_map(Entries);
         let entries = entries.and_then(|entries| json.end().map(|()| entries));

@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use itertools::Itertools as _;
 use ring::hmac;
 use russh::keys::ssh_key::known_hosts::{self, HostPatterns, Marker};
 use russh::keys::ssh_key::public::KeyData;
@@ -185,9 +186,9 @@ impl Entry {
 fn entries_for(known_as: &str, text: &str, file: &Path) -> Vec<Entry> {
     let about_the_host = |(index, line): (usize, &str)| {
         // The parser wants a single space between two words.
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        let entry: known_hosts::Entry = words.join(" ").parse().ok()?;
-        if words[0].starts_with('#')
+        let line = line.split_ascii_whitespace().join(" ");
+        let entry: known_hosts::Entry = line.parse().ok()?;
+        if line.starts_with('#')
             || entry.marker() == Some(&Marker::CertAuthority)
             || !is_named(known_as, entry.host_patterns())
         {

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use itertools::Itertools as _;
 use russh::Channel;
 use russh::client::Msg;
 use serde_json::{Value, json};
@@ -268,14 +269,7 @@ impl Tool for Ssh {
     }
 
     fn actions(&self) -> &[ActionFields] {
-        &order::ACTIONS
-    }
-
-    fn effect(&self, args: &Value) -> Effect {
-        match args["action"].as_str() {
-            Some("list_hosts") => Effect::Read,
-            _ => Effect::Host,
-        }
+        order::ACTIONS
     }
 
     async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
@@ -383,14 +377,11 @@ fn description(hosts: &Hosts) -> String {
     if hosts.is_empty() {
         return does.to_owned();
     }
-    let named: Vec<String> = hosts
-        .iter()
-        .take(DESCRIBED_HOSTS)
-        .map(|host| match host.description.as_str() {
-            "" => host.name.clone(),
-            description => format!("{} ({description})", host.name),
-        })
-        .collect();
+    let described = hosts.iter().take(DESCRIBED_HOSTS);
+    let mut named = described.map(|host| match host.description.as_str() {
+        "" => host.name.clone(),
+        description => format!("{} ({description})", host.name),
+    });
     let more = if hosts.len() > DESCRIBED_HOSTS {
         ", and more: see list_hosts"
     } else {

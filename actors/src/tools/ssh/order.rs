@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::hosts::{Host, Hosts};
 use super::transfer::check_remote;
-use crate::tools::actions::ActionFields;
+use crate::tools::actions::actions;
 use crate::tools::workspace::InnerPath;
 use crate::tools::{COMMAND_BYTES, ToolError};
 
@@ -40,21 +40,12 @@ pub(super) struct SshArgs {
     timeout_seconds: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Action {
-    Run,
-    Upload,
-    Download,
-    ListHosts,
+actions! {
+    "run" Run Host ["host", "command"] ["timeout_seconds"];
+    "upload" Upload Host ["host", "path", "to"] ["timeout_seconds"];
+    "download" Download Host ["host", "path", "from"] ["timeout_seconds"];
+    "list_hosts" ListHosts Read [] [];
 }
-
-pub(super) const ACTIONS: [ActionFields; 4] = [
-    ActionFields::new("run", &["host", "command"], &["timeout_seconds"]),
-    ActionFields::new("upload", &["host", "path", "to"], &["timeout_seconds"]),
-    ActionFields::new("download", &["host", "path", "from"], &["timeout_seconds"]),
-    ActionFields::new("list_hosts", &[], &[]),
-];
 
 /// A call with everything that it needs.
 #[derive(Debug)]
@@ -79,17 +70,15 @@ impl<'a> Order<'a> {
             Action::ListHosts => return Ok(None),
             Action::Run => {
                 let command = needed(args.command, "run", "command")?;
-                if command.len() > COMMAND_BYTES {
-                    return Err(ToolError(format!(
-                        "`command` has {} bytes, and {COMMAND_BYTES} is the limit; upload a script and run that",
-                        command.len()
-                    )));
-                }
-                if command.contains('\0') {
-                    return Err(ToolError(
-                        "`command` has a NUL byte; leave it out".to_owned(),
-                    ));
-                }
+                refuse_if!(
+                    command.len() > COMMAND_BYTES,
+                    "`command` has {} bytes, and {COMMAND_BYTES} is the limit; upload a script and run that",
+                    command.len()
+                );
+                refuse_if!(
+                    command.contains('\0'),
+                    "`command` has a NUL byte; leave it out"
+                );
                 (Work::Run(command), RUN_SECONDS)
             }
             Action::Upload => {

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use super::sshd::{Agent, Kinds, Sshd, key, wait_until};
 use super::*;
 use crate::protocol::ids::CallId;
-use crate::tools::LiveOutput;
 use crate::tools::fake_session::{FakeSession, Recorded, context};
 
 /// A tool with one host, `box`, which is the server.
@@ -58,7 +57,7 @@ impl World {
         let session = Arc::new(FakeSession::default());
         let live = Arc::new(Recorded::default());
         let mut context = context(&session, workspace.path());
-        context.output = LiveOutput::new(live.clone());
+        context.output = live.clone();
         Self {
             server,
             workspace,

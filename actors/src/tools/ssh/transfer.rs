@@ -161,11 +161,10 @@ pub(super) async fn download(
     let Some(attributes) = attributes(&sftp, from).await? else {
         return Err(absent(from));
     };
-    if attributes.is_dir() {
-        return Err(ToolError(format!(
-            "`{from}` is a directory; pack it into one file there first"
-        )));
-    }
+    refuse_if!(
+        attributes.is_dir(),
+        "`{from}` is a directory; pack it into one file there first"
+    );
     let size = attributes.size.unwrap_or(0);
     if size > limit {
         return Err(too_large(from, size, limit));

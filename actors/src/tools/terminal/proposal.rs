@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools as _;
 use serde_json::json;
 
 use super::held::files_of;
@@ -100,10 +101,8 @@ impl Terminal {
 
 /// What a person has to know of a command that reads more than they are shown.
 fn held(files: &BTreeMap<String, String>) -> String {
-    let mut names: Vec<&str> = files.keys().map(String::as_str).collect();
-    let more = names.len().saturating_sub(NAMED_FILES);
-    names.truncate(NAMED_FILES);
-    let mut held = names.join(", ");
+    let more = files.len().saturating_sub(NAMED_FILES);
+    let mut held = files.keys().take(NAMED_FILES).join(", ");
     if more > 0 {
         held.push_str(&format!(" and {more} more"));
     }

@@ -66,23 +66,19 @@ impl Terminal {
     ) -> Result<Wanted, ToolError> {
         let command = args.command.unwrap_or_default();
         let command = command.trim();
-        if command.is_empty() {
-            return Err(ToolError(
-                "`command` is missing; for example {\"action\":\"run\",\"command\":\"ls -la\"}"
-                    .to_owned(),
-            ));
-        }
-        if command.len() > COMMAND_BYTES {
-            return Err(ToolError(format!(
-                "the command has {} bytes, and {COMMAND_BYTES} is the limit; write a script with the filesystem tool and run that",
-                command.len()
-            )));
-        }
-        if command.contains('\0') {
-            return Err(ToolError(
-                "the command has a NUL byte; leave it out".to_owned(),
-            ));
-        }
+        refuse_if!(
+            command.is_empty(),
+            "`command` is missing; for example {{\"action\":\"run\",\"command\":\"ls -la\"}}"
+        );
+        refuse_if!(
+            command.len() > COMMAND_BYTES,
+            "the command has {} bytes, and {COMMAND_BYTES} is the limit; write a script with the filesystem tool and run that",
+            command.len()
+        );
+        refuse_if!(
+            command.contains('\0'),
+            "the command has a NUL byte; leave it out"
+        );
         let (program, words) = match self.allowed.line(command)? {
             Line::Words(words) => (words[0].clone(), words[1..].to_vec()),
             Line::Shell(command) => {
@@ -285,11 +281,10 @@ fn find(
                     "there is no directory `{shown}` in the workspace; make it first, or leave `directory` out"
                 ))
             })?;
-            if !inside(&found) {
-                return Err(ToolError(format!(
-                    "the directory `{shown}` is outside the workspace; commands run inside of it"
-                )));
-            }
+            refuse_if!(
+                !inside(&found),
+                "the directory `{shown}` is outside the workspace; commands run inside of it"
+            );
             found
         }
         // One that was deleted meanwhile is none.
@@ -298,11 +293,10 @@ fn find(
             .filter(inside)
             .unwrap_or_else(|| workspace.clone()),
     };
-    if !directory.is_dir() {
-        return Err(ToolError(
-            "`directory` is a file; name a directory".to_owned(),
-        ));
-    }
+    refuse_if!(
+        !directory.is_dir(),
+        "`directory` is a file; name a directory"
+    );
     Ok((workspace, directory))
 }
 

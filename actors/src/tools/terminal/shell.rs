@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use itertools::Itertools as _;
+
 use super::background::Background;
 use crate::protocol::ids::{RunId, SessionId};
 use crate::tools::{ToolContext, ToolError};
@@ -121,14 +123,14 @@ impl Shells {
     pub(super) fn list(&self, session: SessionId) -> String {
         let all = self.all();
         let kept = all.get(&session).into_iter();
-        let lines: Vec<String> = kept
+        let lines = kept
             .flat_map(|shell| &shell.background)
             .map(|(id, one)| format!("{id}: {}", one.line()))
-            .collect();
+            .join("\n");
         if lines.is_empty() {
             return "nothing runs in the background".to_owned();
         }
-        lines.join("\n")
+        lines
     }
 
     /// Ends everything of a session.

@@ -109,10 +109,6 @@ impl Tool for UserTool {
         Some(&self.manifest.validator)
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        self.spec.effect
-    }
-
     fn hangs_on_files(&self, _: &Value) -> bool {
         true
     }

@@ -74,9 +74,10 @@ async fn pdf(answer: RawPage) -> Result<Page, String> {
     let text = documents::text_of(answer.body.into(), "application/pdf")
         .await
         .map_err(|error| format!("the PDF cannot be read: {error}"))?;
-    if text.trim().is_empty() {
-        return Err("the PDF has no text; it may hold scanned pages".to_owned());
-    }
+    refuse_if!(
+        text.trim().is_empty(),
+        "the PDF has no text; it may hold scanned pages"
+    );
     Ok(Page::plain(answer.url, text))
 }
 

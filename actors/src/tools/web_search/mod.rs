@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use itertools::Itertools as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -121,11 +122,7 @@ impl Tool for WebSearch {
         let args: WebSearchArgs = arguments::read(args)?;
         let engine = self.engine()?;
         let query = args.query.trim();
-        if query.is_empty() {
-            return Err(ToolError(
-                "the query is empty; write a few words".to_owned(),
-            ));
-        }
+        refuse_if!(query.is_empty(), "the query is empty; write a few words");
         let most = args.max.unwrap_or(DEFAULT_RESULTS).clamp(1, 20) as usize;
         let found = tokio::time::timeout(SEARCH_LIMIT, engine.search(query, most))
             .await
@@ -177,8 +174,7 @@ fn plain(text: &str, limit: usize) -> String {
     } else {
         text.to_owned()
     };
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    shortened(&line, limit)
+    shortened(&text.split_whitespace().join(" "), limit)
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl ChangeLog {
                 // Nothing is guarded but the order.
                 Err(TryLockError::Poisoned(held)) => break held.into_inner(),
                 Err(TryLockError::WouldBlock) if stop.is_cancelled() => {
-                    return Err(ToolError("stopped before anything was written".to_owned()));
+                    refuse!("stopped before anything was written");
                 }
                 Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK_EVERY),
             }
@@ -127,13 +127,12 @@ impl ChangeLog {
         let Spot { root, path } = spot;
         let (from, _) = root.standing(path)?;
         let size = measure(&from).or_fault(path)?;
-        if size.bytes > self.max_bytes {
-            return Err(ToolError(format!(
-                "`{path}` has {}, and no more than {} can be kept so that it can be undone; delete parts of it, or ask the user to delete it",
-                human_size(size.bytes),
-                human_size(self.max_bytes)
-            )));
-        }
+        refuse_if!(
+            size.bytes > self.max_bytes,
+            "`{path}` has {}, and no more than {} can be kept so that it can be undone; delete parts of it, or ask the user to delete it",
+            human_size(size.bytes),
+            human_size(self.max_bytes)
+        );
         let mut record = Record::new(action, path, Inverse::PutBack, origin);
         record.kept_bytes = size.bytes.max(1);
         self.make(record, |kept, id| {
