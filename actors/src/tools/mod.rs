@@ -232,6 +232,13 @@ pub struct RuleSubject {
     pub words: String,
 }
 
+impl RuleSubject {
+    pub(crate) fn new(key: impl Into<String>, words: impl Into<String>) -> Self {
+        let (key, words) = (key.into(), words.into());
+        Self { key, words }
+    }
+}
+
 impl Proposal {
     /// A call told by its arguments alone.
     #[must_use]
@@ -239,10 +246,7 @@ impl Proposal {
         Self {
             summary: format!("call {tool}"),
             details: vec![arguments_shown(args)],
-            rule: Some(RuleSubject {
-                key: String::new(),
-                words: format!("any call of {tool}"),
-            }),
+            rule: Some(RuleSubject::new("", format!("any call of {tool}"))),
             binding: String::new(),
         }
     }
@@ -376,8 +380,6 @@ pub(crate) async fn blocking<T: Send + 'static>(
         .await
         .unwrap_or_else(|error| {
             tracing::error!(%error, tool, "a tool failed");
-            Err(ToolError(format!(
-                "{tool} failed inside; look at what it did before trying again"
-            )))
+            refuse!("{tool} failed inside; look at what it did before trying again")
         })
 }

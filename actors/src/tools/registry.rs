@@ -140,18 +140,16 @@ impl Registry {
     /// those that there are, by name, where it stands. Each name once.
     #[must_use]
     pub fn names(&self, listed: &[String]) -> Vec<String> {
-        let names =
-            listed
-                .iter()
-                .flat_map(|entry| match (entry.as_str(), entry.strip_suffix('*')) {
-                    (USER_TOOLS, _) => self.of_source(ToolSource::User),
-                    (MCP_TOOLS, _) => self.of_source(ToolSource::Mcp),
-                    (_, Some(start)) => {
-                        let all = self.tools.keys();
-                        all.filter(|name| name.starts_with(start)).collect()
-                    }
-                    (_, None) => vec![entry],
-                });
+        let stands_for = |entry| match (String::as_str(entry), entry.strip_suffix('*')) {
+            (USER_TOOLS, _) => self.of_source(ToolSource::User),
+            (MCP_TOOLS, _) => self.of_source(ToolSource::Mcp),
+            (_, Some(start)) => {
+                let all = self.tools.keys();
+                all.filter(|name| name.starts_with(start)).collect()
+            }
+            (_, None) => vec![entry],
+        };
+        let names = listed.iter().flat_map(stands_for);
         names.unique().cloned().collect()
     }
 

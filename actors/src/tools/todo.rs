@@ -82,10 +82,9 @@ impl Tool for TodoTool {
 fn command(args: TodoArgs) -> Result<TodoCommand, ToolError> {
     match args.action {
         Action::List => Ok(TodoCommand::List),
-        Action::Add if args.texts.is_empty() => Err(ToolError(
-            "add needs `texts`, for example {\"action\":\"add\",\"texts\":[\"read the notes\"]}"
-                .to_owned(),
-        )),
+        Action::Add if args.texts.is_empty() => refuse!(
+            "add needs `texts`, for example {{\"action\":\"add\",\"texts\":[\"read the notes\"]}}"
+        ),
         Action::Add => Ok(TodoCommand::Add { texts: args.texts }),
         Action::Mark => match args.status {
             Some(status) if !args.ids.is_empty() => Ok(TodoCommand::Mark {
@@ -94,10 +93,9 @@ fn command(args: TodoArgs) -> Result<TodoCommand, ToolError> {
                 note: args.note,
                 validation: args.validation,
             }),
-            _ => Err(ToolError(
-                "mark needs `ids` and `status`, for example {\"action\":\"mark\",\"ids\":[1],\"status\":\"done\"}"
-                    .to_owned(),
-            )),
+            _ => refuse!(
+                "mark needs `ids` and `status`, for example {{\"action\":\"mark\",\"ids\":[1],\"status\":\"done\"}}"
+            ),
         },
     }
 }

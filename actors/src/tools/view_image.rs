@@ -1,6 +1,5 @@
 //! `view_image`: an image of the workspace before the model's eyes (SPEC section 11).
 
-use std::path::Path;
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
@@ -66,7 +65,12 @@ impl Tool for ViewImage {
         let shown = shortened(&args.path, SHOWN_BYTES);
         let workspace = context.workspace;
         let permit = documents::permit().await;
-        let bytes = blocking(NAME, move || bytes_of(&workspace, &args.path)).await?;
+        // A regular file of the workspace, whole. Nothing leads out of it, and nothing is waited for.
+        let bytes = blocking(NAME, move || {
+            let file = open_in_workspace(&workspace, args.path.trim())?;
+            read_whole(file, shortened(&args.path, SHOWN_BYTES), MAX_BYTES)
+        });
+        let bytes = bytes.await?;
         let size = human_size(bytes.len() as u64);
         let image = permit.image(bytes).await;
         let image =
@@ -83,12 +87,6 @@ impl Tool for ViewImage {
             ..ToolOutput::default()
         })
     }
-}
-
-/// A regular file of the workspace, whole. Nothing leads out of it, and nothing is waited for.
-fn bytes_of(workspace: &Path, path: &str) -> Result<Vec<u8>, ToolError> {
-    let file = open_in_workspace(workspace, path.trim())?;
-    read_whole(file, shortened(path, SHOWN_BYTES), MAX_BYTES)
 }
 
 #[cfg(test)]

@@ -26,7 +26,6 @@ use serde_json::{Value, json};
 
 use self::changes::{ChangeLog, Origin};
 use self::edit::Edit;
-use self::search_content::Query;
 use super::actions::{ActionFields, actions, effect_of};
 use super::schema::spec_of;
 use super::workspace::{FileAccess, Reach};
@@ -214,11 +213,8 @@ fn act(reach: &Reach, args: FilesystemArgs, run_id: RunId, call_id: &CallId) -> 
         }
         Action::SearchContent => {
             let pattern = pattern(args.pattern, "search_content", "total: [0-9]+")?;
-            let query = Query {
-                pattern,
-                literal: args.literal,
-            };
-            search_content::search_content(&reach.spot(directory(path))?, &query)
+            let spot = reach.spot(directory(path))?;
+            search_content::search_content(&spot, &pattern, args.literal)
         }
         Action::Move => {
             let path = file(path, "move")?;

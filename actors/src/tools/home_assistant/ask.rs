@@ -18,7 +18,7 @@ const MAX_ENTITIES: usize = 50;
 /// Kinds of services that "always" may be said of: they switch and set things in the house. A
 /// person is asked about all others each time: they may open it, run what somebody wrote, stop
 /// the system, or speak to others.
-const REPEATABLE: [&str; 9] = [
+pub(super) const REPEATABLE: [&str; 9] = [
     "climate",
     "fan",
     "humidifier",
@@ -111,11 +111,6 @@ impl Call {
             _ => String::new(),
         };
         format!("call {}{of} in the smart home", self.service)
-    }
-
-    /// Whether "always" may be said of it.
-    pub(super) fn is_repeatable(&self) -> bool {
-        REPEATABLE.contains(&self.service.domain())
     }
 }
 

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::api::Api;
-use self::ask::{Call, Id, history_hours};
+use self::ask::{Call, Id, REPEATABLE, history_hours};
 use super::actions::{ActionFields, actions};
 use super::net::key::ApiKey;
 use super::schema::spec_of;
@@ -111,10 +111,9 @@ async fn answer(api: &Api, args: HomeAssistantArgs) -> Result<String, ToolError>
             let hours = history_hours(args.hours)?;
             history::of(api, &Id::of_entity(id)?, hours).await
         }
-        (Action::History, None) => Err(ToolError(
-            r#"history needs an entity_id, for example {"action":"history","entity_id":"sensor.kitchen_temperature"}"#
-                .to_owned(),
-        )),
+        (Action::History, None) => refuse!(
+            r#"history needs an entity_id, for example {{"action":"history","entity_id":"sensor.kitchen_temperature"}}"#
+        ),
     }
 }
 
@@ -149,9 +148,9 @@ impl Tool for HomeAssistant {
                 call.service.as_str(),
                 serde_json::to_string_pretty(&call.body).unwrap_or_default(),
             )],
-            rule: call.is_repeatable().then(|| RuleSubject {
-                key: call.service.to_string(),
-                words: format!("any call of {}", call.service),
+            rule: REPEATABLE.contains(&call.service.domain()).then(|| {
+                let service = call.service.as_str();
+                RuleSubject::new(service, format!("any call of {service}"))
             }),
             binding: api.place(),
         })

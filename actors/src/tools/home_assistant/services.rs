@@ -88,7 +88,7 @@ pub(super) async fn call(api: &Api, call: &Call) -> Result<String, ToolError> {
     let path = format!("services/{}", call.service.as_str().replace('.', "/"));
     let mut answer = api.ask(&path, &[], Some(&call.body)).await;
     if let Err(ApiError::BadRequest(message)) = &answer
-        && wants_response(message)
+        && (message.contains("return_response") || message.contains("requires responses"))
     {
         // It refused before it did anything, and says what it wants.
         let query = [("return_response", "")];
@@ -99,10 +99,6 @@ pub(super) async fn call(api: &Api, call: &Call) -> Result<String, ToolError> {
         Err(ApiError::BadRequest(message)) => Err(refused(api, call, &message).await),
         Err(error) => Err(error.into()),
     }
-}
-
-fn wants_response(message: &str) -> bool {
-    message.contains("return_response") || message.contains("requires responses")
 }
 
 async fn told(api: &Api, call: &Call, answer: &Value) -> Result<String, ToolError> {

@@ -96,10 +96,9 @@ pub(super) async fn missing(api: &Api, id: &Id) -> ToolError {
 async fn all(api: &Api) -> Result<Vec<Value>, ToolError> {
     match api.get("states", &[]).await? {
         Value::Array(states) => Ok(states),
-        _ => Err(ToolError(
+        _ => refuse!(
             "Home Assistant sent no list of states; the owner should look at HOME_ASSISTANT_URL"
-                .to_owned(),
-        )),
+        ),
     }
 }
 

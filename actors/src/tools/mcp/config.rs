@@ -1,7 +1,7 @@
 //! The `mcpServers` file that people already have from other programs.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::domain::loopback::is_loopback;
 use crate::tools::output::shortened;
+use crate::tools::workspace::if_there;
 
 const MAX_BYTES: u64 = 1024 * 1024;
 const MAX_SERVERS: usize = 32;
@@ -128,17 +129,16 @@ pub fn read(path: &Path, variable: impl Fn(&str) -> Option<String>) -> McpConfig
 
 /// None where there is no file.
 fn text_of(path: &Path) -> Result<Option<String>, String> {
-    match std::fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-        Ok(metadata) if !metadata.is_file() => refuse!("it is no regular file"),
-        Ok(metadata) if metadata.len() > MAX_BYTES => {
-            refuse!("it is larger than {MAX_BYTES} bytes");
-        }
-        Ok(_) => {}
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    Ok(Some(text))
+    let told = |error: io::Error| error.to_string();
+    let Some(metadata) = if_there(std::fs::metadata(path)).map_err(told)? else {
+        return Ok(None);
+    };
+    refuse_if!(!metadata.is_file(), "it is no regular file");
+    refuse_if!(
+        metadata.len() > MAX_BYTES,
+        "it is larger than {MAX_BYTES} bytes"
+    );
+    std::fs::read_to_string(path).map(Some).map_err(told)
 }
 
 fn unreadable(reason: &str) -> McpConfig {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anstream::adapter::strip_str;
 use itertools::Itertools as _;
+use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::process::{ChildStdin, ChildStdout, Command};
@@ -97,10 +98,7 @@ impl Program {
         let said = Arc::<Mutex<Tail>>::default();
         let (stderr, kept) = (child.stderr.take(), Arc::clone(&said));
         let reading = tokio::spawn(async move {
-            let keep = |bytes: &[u8]| {
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.push(bytes)
-            };
+            let keep = |bytes: &[u8]| kept.lock().push(bytes);
             let _ = programs::read(stderr, usize::MAX, keep).await;
         });
         let pipes = AsyncRwTransport::new(stdout, stdin).with_max_line_length(MAX_MESSAGE);
@@ -123,7 +121,7 @@ impl Program {
     /// The last that it wrote to standard error, for a sentence: on one line, without control
     /// characters and without secrets. Empty where it wrote nothing.
     pub(super) fn said(&self) -> String {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = self.said.lock();
         let ours = SECRETS.get().into_iter().flatten();
         shown(&said, self.secrets.iter().chain(ours).map(String::as_str))
     }

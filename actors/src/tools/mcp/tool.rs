@@ -131,13 +131,12 @@ impl McpTool {
     }
 
     fn refuse_untrusted(&self) -> Result<(), ToolError> {
-        if self.trust.holds(&self.spec.name, &self.listed.sha256) {
-            return Ok(());
-        }
-        Err(ToolError(format!(
+        refuse_if!(
+            !self.trust.holds(&self.spec.name, &self.listed.sha256),
             "{} was not called: what its server says of it has changed, and the user has to look at it and allow it (in the page under tools)",
             self.spec.name
-        )))
+        );
+        Ok(())
     }
 }
 

@@ -57,9 +57,7 @@ pub async fn read(response: Response, limit: usize) -> Result<Vec<u8>, ToolError
     match tokio::task::spawn_blocking(move || unpack(&body, packing, limit)).await {
         Ok(Ok(Some(body))) => Ok(body),
         Ok(Ok(None)) => Err(too_large()),
-        Ok(Err(error)) => Err(ToolError(format!(
-            "{broke_off}: it does not unpack: {error}"
-        ))),
+        Ok(Err(error)) => refuse!("{broke_off}: it does not unpack: {error}"),
         Err(error) => Err(ToolError(format!("{broke_off}: {error}"))),
     }
 }

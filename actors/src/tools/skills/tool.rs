@@ -15,12 +15,15 @@ use super::scan::{FILE, Skill, split, text_of};
 use crate::protocol::tool::{Effect, ToolSpec};
 use crate::tools::arguments::{nearest, read};
 use crate::tools::output::{shortened, visible};
-use crate::tools::schema::schema_of;
+use crate::tools::schema::spec_of;
 use crate::tools::spill::bounded_for;
 use crate::tools::{Tool, ToolContext, ToolError, ToolResult};
 
 /// The tool's name.
 pub const NAME: &str = "skill";
+
+const DESCRIPTION: &str = "Loads a skill: instructions for a kind of work. Call it first when a \
+    skill of the system prompt fits the task, then do what it says.";
 
 /// What all skills may come to in the system prompt.
 const PROMPT_BYTES: usize = 8 * 1024;
@@ -55,18 +58,12 @@ impl SkillTool {
     /// The tool over these skills.
     #[must_use]
     pub fn new(skills: &[Skill]) -> Self {
-        let mut parameters = schema_of::<Arguments>();
+        let mut spec = spec_of::<Arguments>(NAME, DESCRIPTION, Effect::Read, 10_000);
         if let Some(first) = skills.first() {
-            parameters["examples"] = json!([{"name": first.name}]);
+            spec.parameters["examples"] = json!([{"name": first.name}]);
         }
         Self {
-            spec: ToolSpec {
-                name: NAME.to_owned(),
-                description: "Loads a skill: instructions for a kind of work. Call it first when a skill of the system prompt fits the task, then do what it says.".to_owned(),
-                parameters,
-                effect: Effect::Read,
-                time_limit_ms: 10_000,
-            },
+            spec,
             prompt: prompt(skills),
             folders: skills
                 .iter()

@@ -3,7 +3,7 @@
     reason = "a test that cannot go on should say so by failing"
 )]
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::*;
 use crate::tools::fake_session::Recorded;
@@ -14,11 +14,7 @@ fn capture() -> (Capture, Arc<Recorded>) {
 }
 
 fn shown(recorded: &Recorded) -> String {
-    recorded
-        .0
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone()
+    recorded.0.lock().clone()
 }
 
 #[test]

@@ -76,10 +76,7 @@ pub(super) async fn authenticate(
     match answer {
         Ok(result) if result.success() => Ok(()),
         Ok(_) => Err(refused(host, &how)),
-        Err(error) => Err(ToolError(format!(
-            "logging in to `{}` {how} failed: {error}",
-            host.name
-        ))),
+        Err(error) => refuse!("logging in to `{}` {how} failed: {error}", host.name),
     }
 }
 

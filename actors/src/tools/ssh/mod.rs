@@ -27,7 +27,7 @@ use tokio::time::timeout;
 use self::command::{End, told};
 use self::connection::{ChannelError, Connection, Times};
 use self::files::Source;
-use self::hosts::{Host, Hosts};
+use self::hosts::Host;
 use self::known_hosts::shown;
 use self::order::{Order, SshArgs, Work};
 use self::pool::{Lease, Pool};
@@ -65,7 +65,8 @@ const TRANSFER_BYTES: u64 = 512 << 20;
 /// What the settings say of this tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SshConfig {
-    pub hosts: Hosts,
+    /// In the order of their file.
+    pub hosts: Vec<Host>,
     /// Where the keys of hosts that the user approved are kept.
     pub known_hosts: PathBuf,
     /// Another such file, which is read and never written.
@@ -78,7 +79,7 @@ pub struct SshConfig {
 #[derive(Debug)]
 pub struct Ssh {
     spec: ToolSpec,
-    hosts: Hosts,
+    hosts: Vec<Host>,
     agent_socket: Option<PathBuf>,
     trust: Trust,
     pool: Pool,
@@ -372,7 +373,7 @@ impl Tool for Ssh {
     }
 }
 
-fn description(hosts: &Hosts) -> String {
+fn description(hosts: &[Host]) -> String {
     let does = "Run commands on the user's other machines, and move files between them and the workspace. Look before you change anything there.";
     if hosts.is_empty() {
         return does.to_owned();

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::hosts::{Host, Hosts};
+use super::hosts::Host;
 use super::transfer::check_remote;
 use crate::tools::actions::actions;
 use crate::tools::workspace::InnerPath;
@@ -65,7 +65,7 @@ pub(super) enum Work {
 
 impl<'a> Order<'a> {
     /// None for a list of the hosts.
-    pub(super) fn of(args: SshArgs, hosts: &'a Hosts) -> Result<Option<Self>, ToolError> {
+    pub(super) fn of(args: SshArgs, hosts: &'a [Host]) -> Result<Option<Self>, ToolError> {
         let (work, usual_seconds) = match args.action {
             Action::ListHosts => return Ok(None),
             Action::Run => {
@@ -96,11 +96,9 @@ impl<'a> Order<'a> {
         };
         let name = needed(args.host, "this action", "host")?;
         // The schema has the names, so that a wrong one does not come this far.
-        let host = hosts.get(&name).ok_or_else(|| {
-            ToolError(format!(
-                "there is no host `{name}`; use list_hosts to see which there are"
-            ))
-        })?;
+        let Some(host) = hosts.iter().find(|host| host.name == name) else {
+            refuse!("there is no host `{name}`; use list_hosts to see which there are");
+        };
         Ok(Some(Self {
             host,
             work,

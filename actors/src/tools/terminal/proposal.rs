@@ -64,10 +64,7 @@ impl Terminal {
         Ok(Proposal {
             summary: format!("end background command {id}"),
             details: vec![Detail::code("command", &command)],
-            rule: Some(RuleSubject {
-                key: "end".to_owned(),
-                words: "ending background commands".to_owned(),
-            }),
+            rule: Some(RuleSubject::new("end", "ending background commands")),
             binding: command,
         })
     }

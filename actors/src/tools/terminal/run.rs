@@ -1,9 +1,7 @@
 //! A command from its arguments to its result.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -11,6 +9,7 @@ use rustix::fs::OFlags;
 
 use super::allowed::Line;
 use super::background::Background;
+use super::held::regular_file;
 use super::output::{asks, misses_network, readable};
 use super::{NAME, Terminal, TerminalArgs, USUAL_TIME};
 use crate::programs::{Bounds, Cut};
@@ -303,15 +302,7 @@ fn find(
 /// What the script wrote, where it is a directory that the next command may start in. The
 /// command could have put anything there: it is read with care and taken as data.
 fn read_directory(file: &Path, workspace: &Path, free: bool) -> Option<PathBuf> {
-    let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = File::options()
-        .read(true)
-        .custom_flags(careful.bits() as i32)
-        .open(file)
-        .ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
+    let (file, _) = regular_file(file, OFlags::NOFOLLOW)?;
     let mut text = String::new();
     file.take(4096).read_to_string(&mut text).ok()?;
     let directory = Path::new(text.trim_end_matches('\n')).canonicalize().ok()?;

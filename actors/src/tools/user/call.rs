@@ -130,10 +130,10 @@ impl Tool for UserTool {
             summary: format!("run your tool {name}"),
             details,
             // The key holds the hash: "always" covers the tool as it is, not what it becomes.
-            rule: Some(RuleSubject {
-                key: self.sha256.clone(),
-                words: format!("any call of {name} as it is now"),
-            }),
+            rule: Some(RuleSubject::new(
+                &self.sha256,
+                format!("any call of {name} as it is now"),
+            )),
             binding: self.sha256.clone(),
         })
     }

@@ -106,10 +106,10 @@ impl Tool for WebSearch {
                 engine.name()
             ),
             details: vec![Detail::code("query", args.query)],
-            rule: Some(RuleSubject {
-                key: engine.place(),
-                words: format!("any search with {}", engine.name()),
-            }),
+            rule: Some(RuleSubject::new(
+                engine.place(),
+                format!("any search with {}", engine.name()),
+            )),
             binding: engine.place(),
         })
     }
@@ -128,9 +128,7 @@ impl Tool for WebSearch {
             .await
             .unwrap_or_else(|_| {
                 let name = engine.name();
-                Err(ToolError(format!(
-                    "{name} did not answer in time; try again with fewer words"
-                )))
+                refuse!("{name} did not answer in time; try again with fewer words")
             })?;
         Ok(render(query, &found, most).into())
     }

@@ -124,7 +124,11 @@ impl Root {
 
     /// A directory that is not closed, links inside of the root followed; none where it is not
     /// there. Errors name the path that it is opened for.
-    fn directory(&self, path: &Path, on_behalf_of: &InnerPath) -> Result<Option<Dir>, ToolError> {
+    pub(super) fn directory(
+        &self,
+        path: &Path,
+        on_behalf_of: &InnerPath,
+    ) -> Result<Option<Dir>, ToolError> {
         let path = on_behalf_of.at(path);
         let opened = if_there(self.dir.open_dir(self.real(path.as_path())));
         let opened = opened.or_fault(on_behalf_of)?;
@@ -147,11 +151,6 @@ impl Root {
             .collect();
         names.sort();
         names
-    }
-
-    pub(super) fn open_directory(&self, path: &InnerPath) -> Result<Dir, ToolError> {
-        let directory = self.directory(path.prefix(), path)?;
-        directory.ok_or_else(|| self.missing(path))
     }
 
     /// The directory that holds what the path names, and the name there; none where the
