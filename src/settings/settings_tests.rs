@@ -194,7 +194,7 @@ fn ssh_hosts_are_checked_at_the_start() {
     std::fs::write(&hosts, "{\"web1\": {\"host\": \"web\", \"user\": \"me\"}}").unwrap();
     let ssh = load_with(&[("SSH_HOSTS_FILE", path)]).unwrap().settings.ssh;
     let ssh = ssh.unwrap();
-    assert!(ssh.hosts.get("web1").is_some());
+    assert_eq!(ssh.hosts[0].name, "web1");
     assert!(ssh.known_hosts.ends_with("ssh/known_hosts"));
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use navi_actors::tools::ssh::SshConfig;
-use navi_actors::tools::ssh::hosts::Hosts;
+use navi_actors::tools::ssh::hosts;
 
 use super::keys;
 use super::read::{self, Reader};
@@ -19,7 +19,7 @@ pub(super) fn ssh(r: &mut Reader<'_>, base: &Path) -> Option<SshConfig> {
         return None;
     }
     let home = directories::BaseDirs::new();
-    match Hosts::read(&file, home.as_ref().map(|home| home.home_dir())) {
+    match hosts::read(&file, home.as_ref().map(|home| home.home_dir())) {
         Ok(hosts) if hosts.is_empty() => None,
         Ok(hosts) => Some(SshConfig {
             hosts,
@@ -41,7 +41,7 @@ pub(super) fn private_keys(r: &mut Reader<'_>, base: &Path) -> Vec<PathBuf> {
     // What is wrong with the file is told where the hosts are read.
     let hosts = r
         .optional(&keys::SSH_HOSTS, read::path_in(base))
-        .and_then(|file| Hosts::read(&file, home.as_deref()).ok())
+        .and_then(|file| hosts::read(&file, home.as_deref()).ok())
         .unwrap_or_default();
     let named = hosts.iter().filter_map(|host| host.key.clone());
     let folder = home.iter().map(|home| home.join(".ssh"));

@@ -6,7 +6,7 @@ use std::path::Path;
 use navi_actors::tools::config::ToolConfig;
 use navi_actors::tools::registry::Registry;
 use navi_actors::tools::ssh::SshConfig;
-use navi_actors::tools::ssh::hosts::Hosts;
+use navi_actors::tools::ssh::hosts;
 use navi_actors::tools::{ToolContext, ToolResult};
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ impl World {
         std::fs::write(&known_hosts, server.known_hosts_line()).unwrap();
         let mut config = ToolConfig::default();
         config.ssh = Some(SshConfig {
-            hosts: Hosts::read(&file, None).unwrap(),
+            hosts: hosts::read(&file, None).unwrap(),
             known_hosts,
             ..SshConfig::default()
         });

@@ -11,8 +11,8 @@ use navi_actors::protocol::ids::{CallId, RunId, SessionId, UserId};
 use navi_actors::protocol::memory::Fact;
 use navi_actors::protocol::todo::{Scratchpad, TodoItem};
 use navi_actors::tools::{
-    Agents, LiveOutput, MemoryAccess, OutputSink, SaveFact, SavedByTool, SessionState, SpawnOrder,
-    ToolContext, ToolError, ToolResult,
+    Agents, MemoryAccess, OutputSink, SaveFact, SavedByTool, SessionState, SpawnOrder, ToolContext,
+    ToolError, ToolResult,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -72,7 +72,7 @@ pub(crate) fn context(workspace: &Path) -> ToolContext {
         is_subagent: false,
         user_id: UserId::new(),
         call_id: CallId::new(),
-        output: LiveOutput::new(Arc::new(Nothing)),
+        output: Arc::new(Nothing),
         workspace: workspace.to_owned(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),

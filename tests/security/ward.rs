@@ -134,7 +134,7 @@ impl Ward {
     pub(crate) fn context(&self) -> ToolContext {
         ToolContext {
             session_id: self.session,
-            output: LiveOutput::new(Arc::clone(&self.seen) as Arc<dyn OutputSink>),
+            output: Arc::clone(&self.seen) as LiveOutput,
             ..tool_context::context(&self.workspace())
         }
     }

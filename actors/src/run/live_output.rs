@@ -96,7 +96,7 @@ pub(super) fn unseen() -> LiveOutput {
     impl OutputSink for Unseen {
         fn push(&self, _: &str) {}
     }
-    LiveOutput::new(Arc::new(Unseen))
+    Arc::new(Unseen)
 }
 
 impl Live {
@@ -111,7 +111,7 @@ impl Live {
 
     /// For the tool.
     pub(super) fn output(&self) -> LiveOutput {
-        LiveOutput::new(Arc::clone(&self.shared) as Arc<dyn OutputSink>)
+        Arc::clone(&self.shared) as LiveOutput
     }
 
     /// Sends what is left, before the result is told.

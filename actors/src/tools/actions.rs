@@ -6,29 +6,42 @@
 
 use serde_json::{Map, Value};
 
+use crate::protocol::tool::Effect;
+
 /// What an action takes beside `action` itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActionFields {
     pub action: &'static str,
+    /// What a call of it does, as far as the action alone tells.
+    pub effect: Effect,
     pub required: &'static [&'static str],
     pub optional: &'static [&'static str],
 }
 
-impl ActionFields {
-    /// An action that cannot do without `required`.
-    #[must_use]
-    pub const fn new(
-        action: &'static str,
-        required: &'static [&'static str],
-        optional: &'static [&'static str],
-    ) -> Self {
-        Self {
-            action,
-            required,
-            optional,
+/// A tool's actions, a row to each: its name, its effect, the fields that it cannot do without,
+/// and those that it takes beside them. Makes `Action`, the type of the argument, and `ACTIONS`.
+macro_rules! actions {
+    ($($name:literal $variant:ident $effect:ident $required:tt $optional:tt;)+) => {
+        // No comments on the variants: schemars turns those into a union that is harder to read
+        // for a small model than a plain list of words.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+        pub(super) enum Action {
+            $(#[serde(rename = $name)] $variant,)+
         }
-    }
 
+        pub(super) const ACTIONS: &[$crate::tools::actions::ActionFields] = &[
+            $($crate::tools::actions::ActionFields {
+                action: $name,
+                effect: $crate::protocol::tool::Effect::$effect,
+                required: &$required,
+                optional: &$optional,
+            },)+
+        ];
+    };
+}
+pub(super) use actions;
+
+impl ActionFields {
     /// Whether these are its fields: all that it needs, and none that it does not know.
     fn fits(&self, fields: &Map<String, Value>) -> bool {
         let has_needed = self.required.iter().all(|name| fields.contains_key(*name));
@@ -38,6 +51,13 @@ impl ActionFields {
                 self.required.contains(&name) || self.optional.contains(&name)
             })
     }
+}
+
+/// What a call does by its action; none where it names none of these.
+pub(super) fn effect_of(actions: &[ActionFields], args: &Value) -> Option<Effect> {
+    let mut actions = actions.iter();
+    let named = actions.find(|known| args["action"] == known.action);
+    named.map(|known| known.effect)
 }
 
 /// Puts the action into a call that named none, where its fields fit one action and no other. A

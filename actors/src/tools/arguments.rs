@@ -4,14 +4,14 @@
 //! The check covers what [`super::schema::schema_of`] writes: types, enums, required and unknown
 //! fields, ranges, lengths. Keywords beyond those are not looked at.
 
-use std::fmt::Write as _;
-
+use itertools::Itertools as _;
+use jsonschema::Validator;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
-use super::ToolError;
 use super::actions::{ActionFields, name_action};
 use super::output::{shortened, visible};
+use super::{ToolError, extension_schema};
 
 /// As much of a wrong value as an error shows.
 const SHOWN_BYTES: usize = 80;
@@ -19,30 +19,24 @@ const SHOWN_BYTES: usize = 80;
 /// Floats up to this are exact integers.
 const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
 
-/// The arguments as an object that fits the schema, or what is wrong with them.
+/// The arguments as an object that fits the schema, or what is wrong with them. For a schema that
+/// says more than is looked at here, `whole` has the last word: what it finds wrong is told in our
+/// own words where we see it too.
 pub(super) fn fit(
     schema: &Value,
     actions: &[ActionFields],
+    whole: Option<&Validator>,
     arguments: &Value,
 ) -> Result<Value, String> {
     let mut object = object(schema, arguments)?;
     name_action(actions, &mut object);
-    check(schema, &object, "")?;
-    Ok(object)
-}
-
-/// The same for a schema that says more than is looked at here: `whole` has the last word. What
-/// it finds wrong is told in our own words where we see it too.
-pub(super) fn fit_by(
-    schema: &Value,
-    arguments: &Value,
-    whole: impl Fn(&Value) -> Result<(), String>,
-) -> Result<Value, String> {
-    let object = object(schema, arguments)?;
-    match whole(&object) {
-        Ok(()) => Ok(object),
-        Err(problem) => Err(check(schema, &object, "").err().unwrap_or(problem)),
+    let seen = check(schema, &object, "");
+    match whole.map(|whole| extension_schema::check(whole, &object)) {
+        None => seen?,
+        Some(Ok(())) => {}
+        Some(Err(problem)) => return Err(seen.err().unwrap_or(problem)),
     }
+    Ok(object)
 }
 
 /// The arguments as an object, with what has only one reading put right.
@@ -54,12 +48,11 @@ fn object(schema: &Value, arguments: &Value) -> Result<Value, String> {
         Value::String(raw) => parse(raw)?,
         other => other.clone(),
     };
-    if !object.is_object() {
-        return Err(format!(
-            "the arguments must be one JSON object, but {} came",
-            described(&object)
-        ));
-    }
+    refuse_if!(
+        !object.is_object(),
+        "the arguments must be one JSON object, but {} came",
+        described(&object)
+    );
     repair(schema, &mut object);
     Ok(object)
 }
@@ -96,10 +89,10 @@ fn parse(raw: &str) -> Result<Value, String> {
     };
     if error.is_eof() {
         let tail = &raw[raw.ceil_char_boundary(raw.len().saturating_sub(40))..];
-        return Err(format!(
+        refuse!(
             "the arguments break off in the middle, after `{}`; send the whole JSON object, with shorter values if they were too long",
             visible(tail.trim_start())
-        ));
+        );
     }
     let at = byte_offset(raw, error.line(), error.column());
     let start = raw.floor_char_boundary(at.saturating_sub(30));
@@ -218,43 +211,62 @@ fn check(schema: &Value, value: &Value, path: &str) -> Result<(), String> {
         "boolean" => value.is_boolean(),
         _ => true,
     };
-    if !fits {
-        return Err(format!(
-            "`{path}` must be {}, but {} came",
-            with_article(expected),
-            described(value)
-        ));
-    }
+    refuse_if!(
+        !fits,
+        "`{path}` must be {}, but {} came",
+        with_article(expected),
+        described(value)
+    );
     if let Some(choices) = schema["enum"].as_array()
         && !choices.contains(value)
     {
-        return Err(format!(
+        refuse!(
             "`{path}` must be one of {}, but {} came",
             listed(choices.iter().filter_map(Value::as_str)),
             described(value)
-        ));
+        );
     }
+    check_bounds(schema, value, path)?;
     match value {
         Value::Object(fields) => check_fields(schema, fields, path),
-        Value::Array(items) => {
-            check_size(schema, items.len(), ["minItems", "maxItems"], path, "items")?;
-            items.iter().enumerate().try_for_each(|(index, item)| {
-                check(&schema["items"], item, &format!("{path}[{index}]"))
-            })
-        }
+        Value::Array(items) => items.iter().enumerate().try_for_each(|(index, item)| {
+            check(&schema["items"], item, &format!("{path}[{index}]"))
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// How many items or characters there are, or how large a number is.
+fn check_bounds(schema: &Value, value: &Value, path: &str) -> Result<(), String> {
+    let (size, [least, most], unit) = match value {
+        Value::Array(items) => (items.len() as f64, ["minItems", "maxItems"], "items"),
         Value::String(text) => {
             let chars = text.chars().count();
-            check_size(
-                schema,
-                chars,
-                ["minLength", "maxLength"],
-                path,
-                "characters",
-            )
+            (chars as f64, ["minLength", "maxLength"], "characters")
         }
-        Value::Number(number) => check_range(schema, number, path),
-        Value::Null | Value::Bool(_) => Ok(()),
+        Value::Number(number) => {
+            let number = number.as_f64().unwrap_or(f64::NAN);
+            (number, ["minimum", "maximum"], "")
+        }
+        _ => return Ok(()),
+    };
+    let (least, most) = (&schema[least], &schema[most]);
+    let is_number = value.is_number();
+    if least.as_f64().is_some_and(|least| size < least) {
+        refuse_if!(
+            is_number,
+            "`{path}` must be at least {least}, but {value} came"
+        );
+        refuse!("`{path}` must have at least {least} {unit}, but has {size}");
     }
+    if most.as_f64().is_some_and(|most| size > most) {
+        refuse_if!(
+            is_number,
+            "`{path}` must be at most {most}, but {value} came"
+        );
+        refuse!("`{path}` may have at most {most} {unit}, but has {size}");
+    }
+    Ok(())
 }
 
 fn check_fields(schema: &Value, fields: &Map<String, Value>, path: &str) -> Result<(), String> {
@@ -277,23 +289,18 @@ fn check_fields(schema: &Value, fields: &Map<String, Value>, path: &str) -> Resu
         }
     }
     let required = schema["required"].as_array().into_iter().flatten();
-    let missing: Vec<&str> = required
+    let missing = required
         .filter_map(Value::as_str)
         .filter(|name| !fields.contains_key(*name))
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let mut text = "missing:".to_owned();
-    for (index, name) in missing.into_iter().enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{comma} `{}`", inner(name));
-        if let Some(meaning) = schema["properties"][name]["description"].as_str() {
-            let _ = write!(text, " ({})", meaning.trim_end_matches('.'));
-        }
-    }
-    Err(text)
+        .map(
+            |name| match schema["properties"][name]["description"].as_str() {
+                Some(meaning) => format!("`{}` ({})", inner(name), meaning.trim_end_matches('.')),
+                None => format!("`{}`", inner(name)),
+            },
+        )
+        .join(", ");
+    refuse_if!(!missing.is_empty(), "missing: {missing}");
+    Ok(())
 }
 
 fn unknown_field(path: &str, name: &str, known: Option<&Map<String, Value>>) -> String {
@@ -310,44 +317,6 @@ fn unknown_field(path: &str, name: &str, known: Option<&Map<String, Value>>) -> 
             listed(known)
         ),
     }
-}
-
-fn check_size(
-    schema: &Value,
-    size: usize,
-    [least, most]: [&str; 2],
-    path: &str,
-    unit: &str,
-) -> Result<(), String> {
-    let size = size as u64;
-    match (schema[least].as_u64(), schema[most].as_u64()) {
-        (Some(least), _) if size < least => Err(format!(
-            "`{path}` must have at least {least} {unit}, but has {size}"
-        )),
-        (_, Some(most)) if size > most => Err(format!(
-            "`{path}` may have at most {most} {unit}, but has {size}"
-        )),
-        _ => Ok(()),
-    }
-}
-
-fn check_range(schema: &Value, number: &Number, path: &str) -> Result<(), String> {
-    let value = number.as_f64().unwrap_or(f64::NAN);
-    if let Some(least) = schema["minimum"].as_f64()
-        && value < least
-    {
-        return Err(format!(
-            "`{path}` must be at least {least}, but {number} came"
-        ));
-    }
-    if let Some(most) = schema["maximum"].as_f64()
-        && value > most
-    {
-        return Err(format!(
-            "`{path}` must be at most {most}, but {number} came"
-        ));
-    }
-    Ok(())
 }
 
 fn is_required(schema: &Value, name: &str) -> bool {
@@ -381,7 +350,7 @@ fn described(value: &Value) -> String {
 }
 
 fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    let mut names = names.into_iter().map(|name| format!("`{name}`"));
     names.join(", ")
 }
 

@@ -49,7 +49,7 @@ struct Inner {
 }
 
 fn fitted(arguments: &Value) -> Result<Value, String> {
-    fit(&schema_of::<Everything>(), &[], arguments)
+    fit(&schema_of::<Everything>(), &[], None, arguments)
 }
 
 #[test]

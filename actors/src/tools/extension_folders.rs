@@ -1,8 +1,10 @@
 //! The folder of user tools, and that of skills: each holds a folder for every one.
 
 use std::fs::DirEntry;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
+
+use super::workspace::if_there;
 
 /// As many as are looked at.
 const MAX_FOLDERS: usize = 64;
@@ -31,12 +33,8 @@ pub(super) fn folders(
 }
 
 fn names(dir: &Path, is_folder: impl Fn(&DirEntry) -> io::Result<bool>) -> io::Result<Vec<String>> {
-    let entries = match std::fs::read_dir(dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
     let mut names = Vec::new();
-    for entry in entries {
+    for entry in if_there(std::fs::read_dir(dir))?.into_iter().flatten() {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if !name.starts_with('.') && is_folder(&entry)? {

@@ -32,11 +32,10 @@ pub(super) fn as_told(mut schema: Map<String, Value>) -> Value {
 /// What is wrong with the schema.
 pub(super) fn validator(schema: &Value) -> Result<Validator, String> {
     let size = schema.to_string().len();
-    if size > MAX_BYTES {
-        return Err(format!(
-            "it has {size} bytes; the most is {MAX_BYTES}, since it stands in every prompt"
-        ));
-    }
+    refuse_if!(
+        size > MAX_BYTES,
+        "it has {size} bytes; the most is {MAX_BYTES}, since it stands in every prompt"
+    );
     jsonschema::options()
         .with_draft(Draft::Draft202012)
         .offline()

@@ -1,18 +1,17 @@
 //! A session for tests: a list and notes in memory, under the same rules as the real one.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::DateTime;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::config::ToolConfig;
 use super::registry::Registry;
-use super::{
-    Agents, LiveOutput, OutputSink, SessionState, SpawnOrder, ToolContext, ToolError, ToolResult,
-};
+use super::{Agents, OutputSink, SessionState, SpawnOrder, ToolContext, ToolError, ToolResult};
 use super::{MemoryAccess, SaveFact, SavedByTool};
 use crate::domain::memory::FactName;
 use crate::domain::scratchpad::{self, ScratchpadCommand};
@@ -52,8 +51,7 @@ impl FakeSession {
 #[async_trait]
 impl Agents for FakeSession {
     async fn spawn(&self, _: &CallId, order: SpawnOrder) -> ToolResult {
-        let orders = &mut self.orders.lock().unwrap_or_else(PoisonError::into_inner);
-        orders.push(order);
+        self.orders.lock().push(order);
         Ok("completed_normally: true\n\ndone".to_owned().into())
     }
 }
@@ -65,16 +63,13 @@ impl SessionState for FakeSession {
     }
 
     async fn todo(&self, command: TodoCommand) -> Result<Vec<TodoItem>, ToolError> {
-        let mut items = self.todo.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut items = self.todo.lock();
         *items = todo::apply(&items, command, self.step_validation).map_err(ToolError)?;
         Ok(items.clone())
     }
 
     async fn scratchpad(&self, command: ScratchpadCommand) -> Result<Scratchpad, ToolError> {
-        let mut notes = self
-            .scratchpad
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut notes = self.scratchpad.lock();
         *notes = scratchpad::apply(&notes, command, &self.sections).map_err(ToolError)?;
         Ok(notes.clone())
     }
@@ -83,12 +78,11 @@ impl SessionState for FakeSession {
 #[async_trait]
 impl MemoryAccess for FakeSession {
     async fn facts(&self) -> Result<Vec<Fact>, ToolError> {
-        let facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(facts.clone())
+        Ok(self.facts.lock().clone())
     }
 
     async fn save(&self, new: SaveFact) -> Result<SavedByTool, ToolError> {
-        let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut facts = self.facts.lock();
         let known = facts.iter().position(|fact| FactName::of(fact) == new.name);
         if let Some(at) = known
             && facts[at].confidence > new.confidence
@@ -113,7 +107,7 @@ impl MemoryAccess for FakeSession {
     }
 
     async fn forget(&self, name: FactName) -> Result<bool, ToolError> {
-        let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut facts = self.facts.lock();
         let before = facts.len();
         facts.retain(|fact| FactName::of(fact) != name);
         Ok(facts.len() < before)
@@ -126,8 +120,7 @@ pub(super) struct Recorded(pub(super) Mutex<String>);
 
 impl OutputSink for Recorded {
     fn push(&self, text: &str) {
-        let mut recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        recorded.push_str(text);
+        self.0.lock().push_str(text);
     }
 }
 
@@ -139,7 +132,7 @@ pub(super) fn context(session: &Arc<FakeSession>, workspace: &Path) -> ToolConte
         run_id: RunId::new(),
         is_subagent: false,
         call_id: CallId::new(),
-        output: LiveOutput::new(Arc::new(Recorded::default())),
+        output: Arc::new(Recorded::default()),
         workspace: workspace.to_owned(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),

@@ -2,8 +2,10 @@
 //! conversations.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use async_trait::async_trait;
+use itertools::Itertools as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -81,57 +83,36 @@ struct ForgetArgs {
 
 /// Looks into the memory.
 #[derive(Debug)]
-pub struct MemorySearch {
-    spec: ToolSpec,
-}
+pub struct MemorySearch;
 
 /// Adds to the memory.
 #[derive(Debug)]
-pub struct MemorySave {
-    spec: ToolSpec,
-}
+pub struct MemorySave;
 
 /// Takes from the memory.
 #[derive(Debug)]
-pub struct MemoryForget {
-    spec: ToolSpec,
-}
+pub struct MemoryForget;
 
-impl MemorySearch {
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            spec: spec_of::<SearchArgs>("memory_search", SEARCH, Effect::Read, TIME_LIMIT_MS),
-        }
-    }
-}
+static SEARCH_SPEC: LazyLock<ToolSpec> =
+    LazyLock::new(|| spec_of::<SearchArgs>("memory_search", SEARCH, Effect::Read, TIME_LIMIT_MS));
 
-impl MemorySave {
-    #[must_use]
-    pub fn new() -> Self {
-        let mut spec = spec_of::<SaveArgs>("memory_save", SAVE, Effect::Write, TIME_LIMIT_MS);
-        // The usual ones; any other will do too.
-        let names = CATEGORIES.map(|(name, _)| name).join(", ");
-        spec.parameters["properties"]["category"]["description"] = json!(format!(
-            "What kind of fact it is: {names}, or another word."
-        ));
-        Self { spec }
-    }
-}
+static SAVE_SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    let mut spec = spec_of::<SaveArgs>("memory_save", SAVE, Effect::Write, TIME_LIMIT_MS);
+    // The usual ones; any other will do too.
+    let names = CATEGORIES.map(|(name, _)| name).join(", ");
+    spec.parameters["properties"]["category"]["description"] = json!(format!(
+        "What kind of fact it is: {names}, or another word."
+    ));
+    spec
+});
 
-impl MemoryForget {
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            spec: spec_of::<ForgetArgs>("memory_forget", FORGET, Effect::Write, TIME_LIMIT_MS),
-        }
-    }
-}
+static FORGET_SPEC: LazyLock<ToolSpec> =
+    LazyLock::new(|| spec_of::<ForgetArgs>("memory_forget", FORGET, Effect::Write, TIME_LIMIT_MS));
 
 #[async_trait]
 impl Tool for MemorySearch {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SEARCH_SPEC
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
@@ -144,7 +125,7 @@ impl Tool for MemorySearch {
 #[async_trait]
 impl Tool for MemorySave {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SAVE_SPEC
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
@@ -162,9 +143,9 @@ impl Tool for MemorySave {
                 return Ok(format!("this was known already: {name}: {known}").into());
             }
             SavedByTool::Known(known) => {
-                return Err(ToolError(format!(
+                refuse!(
                     "not changed: {name} is known as: {known}; ask the user whether it is {stored} now"
-                )));
+                );
             }
             SavedByTool::Created => format!("remembered: {name}: {stored}"),
             SavedByTool::Replaced { former } => {
@@ -187,7 +168,7 @@ impl Tool for MemorySave {
 #[async_trait]
 impl Tool for MemoryForget {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &FORGET_SPEC
     }
 
     // SPEC section 9.
@@ -235,14 +216,10 @@ fn render(facts: &[Fact], query: &str) -> ToolOutput {
     if found.is_empty() {
         let mut others = search(facts, "");
         others.truncate(NAMES_SHOWN);
-        let names: Vec<String> = others
-            .iter()
-            .map(|fact| FactName::of(fact).to_string())
-            .collect();
         let text = format!(
             "nothing is remembered about \"{}\"; what there is: {}",
             shortened(query, QUERY_BYTES),
-            names.join(", ")
+            others.iter().map(|fact| FactName::of(fact)).join(", ")
         );
         return told(text, &others);
     }

@@ -1,9 +1,20 @@
 //! Tools: one a file. What they are, what they may touch, and how they answer.
 
-#![expect(
-    clippy::new_without_default,
-    reason = "a tool is never a default value"
-)]
+/// Ends a function with these words as its error: a [`ToolError`], or the text as it is.
+macro_rules! refuse {
+    ($($words:tt)+) => {
+        return Err(format!($($words)+).into())
+    };
+}
+
+/// The same where this is so.
+macro_rules! refuse_if {
+    ($is_so:expr, $($words:tt)+) => {
+        if $is_so {
+            refuse!($($words)+);
+        }
+    };
+}
 
 pub mod config;
 pub mod filesystem;
@@ -46,7 +57,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use self::actions::ActionFields;
+use self::actions::{ActionFields, effect_of};
 use crate::domain::memory::FactName;
 use crate::domain::planning::AgentInfo;
 use crate::domain::scratchpad::ScratchpadCommand;
@@ -100,10 +111,10 @@ pub trait Tool: Send + Sync + Debug + 'static {
         &[]
     }
 
-    /// What this very call does. `spec().effect` is the most that any call does.
-    /// `args` has passed the schema.
-    fn effect(&self, _args: &Value) -> Effect {
-        self.spec().effect
+    /// What this very call does, which its action tells where it has one. `spec().effect` is
+    /// the most that any call does. `args` has passed the schema.
+    fn effect(&self, args: &Value) -> Effect {
+        effect_of(self.actions(), args).unwrap_or(self.spec().effect)
     }
 
     /// Whether this call may run beside others that may: one that only reads, as a rule.
@@ -193,6 +204,12 @@ impl From<String> for ToolOutput {
 #[error("{0}")]
 pub struct ToolError(pub String);
 
+impl From<String> for ToolError {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
 /// A call as a person is asked about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
@@ -215,6 +232,13 @@ pub struct RuleSubject {
     pub words: String,
 }
 
+impl RuleSubject {
+    pub(crate) fn new(key: impl Into<String>, words: impl Into<String>) -> Self {
+        let (key, words) = (key.into(), words.into());
+        Self { key, words }
+    }
+}
+
 impl Proposal {
     /// A call told by its arguments alone.
     #[must_use]
@@ -222,10 +246,7 @@ impl Proposal {
         Self {
             summary: format!("call {tool}"),
             details: vec![arguments_shown(args)],
-            rule: Some(RuleSubject {
-                key: String::new(),
-                words: format!("any call of {tool}"),
-            }),
+            rule: Some(RuleSubject::new("", format!("any call of {tool}"))),
             binding: String::new(),
         }
     }
@@ -237,27 +258,14 @@ fn arguments_shown(args: &Value) -> Detail {
     Detail::code("arguments", text)
 }
 
-/// Where a call's output goes while it runs. Cheap to clone; never blocks, never fails: what
-/// watchers cannot take in is left out, and stands in the result.
-#[derive(Clone, Debug)]
-pub struct LiveOutput(Arc<dyn OutputSink>);
+/// Where a call's output goes while it runs. Cheap to clone.
+pub type LiveOutput = Arc<dyn OutputSink>;
 
-/// What stands behind a [`LiveOutput`].
+/// See [`LiveOutput`]. Never blocks, never fails: what watchers cannot take in is left out, and
+/// stands in the result.
 pub trait OutputSink: Send + Sync + Debug {
-    /// Takes in the next piece of the output of a call.
+    /// Shows the next piece of a call's output to whoever watches.
     fn push(&self, text: &str);
-}
-
-impl LiveOutput {
-    #[must_use]
-    pub fn new(sink: Arc<dyn OutputSink>) -> Self {
-        Self(sink)
-    }
-
-    /// Shows the next piece to whoever watches.
-    pub fn push(&self, text: &str) {
-        self.0.push(text);
-    }
 }
 
 /// What a call may use. Everything else is out of its reach.
@@ -372,8 +380,6 @@ pub(crate) async fn blocking<T: Send + 'static>(
         .await
         .unwrap_or_else(|error| {
             tracing::error!(%error, tool, "a tool failed");
-            Err(ToolError(format!(
-                "{tool} failed inside; look at what it did before trying again"
-            )))
+            refuse!("{tool} failed inside; look at what it did before trying again")
         })
 }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use itertools::Itertools as _;
 use serde_json::Value;
 
-use super::arguments::{fit, fit_by, nearest};
+use super::arguments::{fit, nearest};
 use super::config::ToolConfig;
-use super::extension_schema;
 use super::filesystem::Filesystem;
 use super::home_assistant::HomeAssistant;
 use super::memory::{MemoryForget, MemorySave, MemorySearch};
@@ -92,14 +92,14 @@ impl Registry {
         let tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(Filesystem::new(Arc::clone(&config.files))),
             Arc::new(Terminal::new(config.terminal.clone())),
-            Arc::new(TodoTool::new()),
-            Arc::new(ScratchpadTool::new()),
-            Arc::new(MemorySearch::new()),
-            Arc::new(MemorySave::new()),
-            Arc::new(MemoryForget::new()),
-            Arc::new(SpawnAgent::new()),
-            Arc::new(SwitchProfile::new()),
-            Arc::new(ViewImage::new()),
+            Arc::new(TodoTool),
+            Arc::new(ScratchpadTool),
+            Arc::new(MemorySearch),
+            Arc::new(MemorySave),
+            Arc::new(MemoryForget),
+            Arc::new(SpawnAgent),
+            Arc::new(SwitchProfile),
+            Arc::new(ViewImage),
             Arc::new(WebSearch::new(config.search.clone())),
             Arc::new(WebFetch::new(Guard::new(config.fetch_grants.clone()))),
             Arc::new(HomeAssistant::new(config.home_assistant.clone())),
@@ -140,26 +140,17 @@ impl Registry {
     /// those that there are, by name, where it stands. Each name once.
     #[must_use]
     pub fn names(&self, listed: &[String]) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
-        for entry in listed {
-            let several: Vec<&String> = match entry.as_str() {
-                USER_TOOLS => self.of_source(ToolSource::User),
-                MCP_TOOLS => self.of_source(ToolSource::Mcp),
-                other => match other.strip_suffix('*') {
-                    Some(start) => {
-                        let all = self.tools.keys();
-                        all.filter(|name| name.starts_with(start)).collect()
-                    }
-                    None => vec![entry],
-                },
-            };
-            for name in several {
-                if !names.contains(name) {
-                    names.push(name.clone());
-                }
+        let stands_for = |entry| match (String::as_str(entry), entry.strip_suffix('*')) {
+            (USER_TOOLS, _) => self.of_source(ToolSource::User),
+            (MCP_TOOLS, _) => self.of_source(ToolSource::Mcp),
+            (_, Some(start)) => {
+                let all = self.tools.keys();
+                all.filter(|name| name.starts_with(start)).collect()
             }
-        }
-        names
+            (_, None) => vec![entry],
+        };
+        let names = listed.iter().flat_map(stands_for);
+        names.unique().cloned().collect()
     }
 
     fn of_source(&self, source: ToolSource) -> Vec<&String> {
@@ -174,8 +165,7 @@ impl Registry {
     #[must_use]
     pub fn prompts(&self, names: &[String]) -> String {
         let tools = names.iter().filter_map(|name| self.tools.get(name));
-        let prompts: Vec<&str> = tools.filter_map(|tool| tool.prompt()).collect();
-        prompts.join("\n\n")
+        tools.filter_map(|tool| tool.prompt()).join("\n\n")
     }
 
     /// Every tool, by name.
@@ -206,10 +196,7 @@ impl Registry {
             specs: Vec::new(),
             unknown: Vec::new(),
         };
-        for (index, name) in enabled.iter().enumerate() {
-            if enabled[..index].contains(name) {
-                continue;
-            }
+        for name in enabled.iter().unique() {
             match self.tools.get(name) {
                 Some(tool) if tool.unavailable().is_some() => {}
                 Some(tool) => found.specs.push(tool.spec_for(audience)),
@@ -230,12 +217,7 @@ impl Registry {
     ) -> Result<PreparedCall, ToolError> {
         let tool = self.find(name, allowed)?;
         let schema = &tool.spec().parameters;
-        let fitted = match tool.validator() {
-            None => fit(schema, tool.actions(), arguments),
-            Some(validator) => fit_by(schema, arguments, |args| {
-                extension_schema::check(validator, args)
-            }),
-        };
+        let fitted = fit(schema, tool.actions(), tool.validator(), arguments);
         let args = fitted.map_err(|problem| {
             let problem = format!("wrong call of `{name}`: {problem}");
             ToolError(match example(schema, arguments) {
@@ -261,11 +243,10 @@ impl Registry {
                 None => Ok(tool),
             };
         }
-        if known.is_none() && self.unallowed.contains(name) {
-            return Err(ToolError(format!(
-                "the tool `{name}` has to be allowed before it can be called: the user looks at it and allows it on Navi's page under tools, or by POST /tools/{name}/allow; say so to the user, and go on without it"
-            )));
-        }
+        refuse_if!(
+            known.is_none() && self.unallowed.contains(name),
+            "the tool `{name}` has to be allowed before it can be called: the user looks at it and allows it on Navi's page under tools, or by POST /tools/{name}/allow; say so to the user, and go on without it"
+        );
         let shown = shortened(name, SHOWN_BYTES);
         let callable: Vec<&str> = allowed
             .iter()

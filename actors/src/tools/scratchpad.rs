@@ -1,16 +1,19 @@
 //! `scratchpad`: the session's notes, under the profile's sections.
 
+use std::sync::LazyLock;
+
 use async_trait::async_trait;
+use itertools::Itertools as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::actions::ActionFields;
+use super::actions::{ActionFields, actions};
 use super::arguments::read;
 use super::output::human_size;
 use super::schema::spec_of;
 use super::spill::bounded_for;
-use super::{Audience, Tool, ToolContext, ToolError, ToolResult};
+use super::{Audience, Tool, ToolContext, ToolResult};
 use crate::domain::scratchpad::{ScratchpadCommand, allowed_sections};
 use crate::protocol::todo::Scratchpad;
 use crate::protocol::tool::{Effect, ToolSpec};
@@ -32,63 +35,38 @@ struct ScratchpadArgs {
     text: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Action {
-    Read,
-    Write,
-    Append,
-    Clear,
+actions! {
+    "read" Read Read [] ["section"];
+    "write" Write Write ["section", "text"] [];
+    "append" Append Write ["section", "text"] [];
+    "clear" Clear Write ["section"] [];
 }
-
-const ACTIONS: [ActionFields; 4] = [
-    ActionFields::new("read", &[], &["section"]),
-    ActionFields::new("write", &["section", "text"], &[]),
-    ActionFields::new("append", &["section", "text"], &[]),
-    ActionFields::new("clear", &["section"], &[]),
-];
 
 /// The tool.
 #[derive(Debug)]
-pub struct ScratchpadTool {
-    spec: ToolSpec,
-}
+pub struct ScratchpadTool;
 
-impl ScratchpadTool {
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            spec: spec_of::<ScratchpadArgs>("scratchpad", DESCRIPTION, Effect::Write, 10_000),
-        }
-    }
-}
+static SPEC: LazyLock<ToolSpec> =
+    LazyLock::new(|| spec_of::<ScratchpadArgs>("scratchpad", DESCRIPTION, Effect::Write, 10_000));
 
 #[async_trait]
 impl Tool for ScratchpadTool {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     /// Names the profile's sections. The session has the last word on them, since it also knows
     /// those that an earlier profile left behind.
     fn spec_for(&self, audience: &Audience<'_>) -> ToolSpec {
         let profile = audience.profile;
-        let mut spec = self.spec.clone();
+        let mut spec = SPEC.clone();
         spec.parameters["properties"]["section"]["enum"] =
             json!(allowed_sections(&profile.scratchpad_sections));
         spec
     }
 
     fn actions(&self) -> &[ActionFields] {
-        &ACTIONS
-    }
-
-    fn effect(&self, args: &Value) -> Effect {
-        if args["action"] == "read" {
-            Effect::Read
-        } else {
-            Effect::Write
-        }
+        ACTIONS
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
@@ -104,16 +82,14 @@ impl Tool for ScratchpadTool {
             }
             (Action::Clear, Some(section), _) => ScratchpadCommand::Clear { section },
             (Action::Write | Action::Append, ..) => {
-                return Err(ToolError(
-                    "write and append need `section` and `text`, for example {\"action\":\"append\",\"section\":\"…\",\"text\":\"…\"}"
-                        .to_owned(),
-                ));
+                refuse!(
+                    "write and append need `section` and `text`, for example {{\"action\":\"append\",\"section\":\"…\",\"text\":\"…\"}}"
+                );
             }
             (Action::Clear, None, _) => {
-                return Err(ToolError(
-                    "clear needs `section`, for example {\"action\":\"clear\",\"section\":\"…\"}"
-                        .to_owned(),
-                ));
+                refuse!(
+                    "clear needs `section`, for example {{\"action\":\"clear\",\"section\":\"…\"}}"
+                );
             }
         };
         let notes = context.session.scratchpad(command).await?;
@@ -130,10 +106,9 @@ fn render(notes: &Scratchpad) -> String {
     if notes.is_empty() {
         return "the scratchpad is empty".to_owned();
     }
-    let sections: Vec<String> = notes
+    let mut sections = notes
         .iter()
-        .map(|(section, text)| format!("## {section}\n{text}"))
-        .collect();
+        .map(|(section, text)| format!("## {section}\n{text}"));
     sections.join("\n\n")
 }
 
@@ -141,13 +116,10 @@ fn render_section(notes: &Scratchpad, section: &str) -> String {
     match notes.get(section) {
         Some(text) => format!("## {section}\n{text}"),
         None if notes.is_empty() => "the scratchpad is empty".to_owned(),
-        None => {
-            let filled: Vec<&str> = notes.keys().map(String::as_str).collect();
-            format!(
-                "nothing is written under that section; there are notes under: {}",
-                filled.join(", ")
-            )
-        }
+        None => format!(
+            "nothing is written under that section; there are notes under: {}",
+            notes.keys().join(", ")
+        ),
     }
 }
 

@@ -69,7 +69,7 @@ async fn reading_everything_stays_within_the_limit() {
 
 #[test]
 fn only_read_reads() {
-    let tool = ScratchpadTool::new();
+    let tool = ScratchpadTool;
     assert_eq!(tool.effect(&json!({"action": "read"})), Effect::Read);
     for action in ["write", "append", "clear"] {
         assert_eq!(tool.effect(&json!({"action": action})), Effect::Write);

@@ -1,5 +1,7 @@
 //! `spawn_agent`: a bounded task for a child run (SPEC section 6).
 
+use std::sync::LazyLock;
+
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,7 +10,7 @@ use serde_json::{Value, json};
 use super::arguments::read;
 use super::schema::spec_of;
 use super::spill::bounded_for;
-use super::{Audience, SpawnOrder, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
+use super::{Audience, SpawnOrder, Tool, ToolContext, ToolOutput, ToolResult};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// The tool's name on the wire.
@@ -40,28 +42,20 @@ struct SpawnArgs {
 
 /// The tool.
 #[derive(Debug)]
-pub struct SpawnAgent {
-    spec: ToolSpec,
-}
+pub struct SpawnAgent;
 
-impl SpawnAgent {
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            // A child may change what its tools may change.
-            spec: spec_of::<SpawnArgs>(NAME, DESCRIPTION, Effect::Write, TIME_LIMIT_MS),
-        }
-    }
-}
+// A child may change what its tools may change.
+static SPEC: LazyLock<ToolSpec> =
+    LazyLock::new(|| spec_of::<SpawnArgs>(NAME, DESCRIPTION, Effect::Write, TIME_LIMIT_MS));
 
 #[async_trait]
 impl Tool for SpawnAgent {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn spec_for(&self, audience: &Audience<'_>) -> ToolSpec {
-        super::switch_profile::with_profiles(&self.spec, audience.agents)
+        super::switch_profile::with_profiles(&SPEC, audience.agents)
     }
 
     /// Children of one reply work at the same time.
@@ -71,21 +65,19 @@ impl Tool for SpawnAgent {
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: SpawnArgs = read(args)?;
-        if args.task.trim().is_empty() {
-            return Err(ToolError(
-                "`task` is empty: say what the helper is to do and what to report".to_owned(),
-            ));
-        }
+        refuse_if!(
+            args.task.trim().is_empty(),
+            "`task` is empty: say what the helper is to do and what to report"
+        );
         for (name, text) in [
             ("task", Some(&args.task)),
             ("context", args.context.as_ref()),
         ] {
             let chars = text.map_or(0, |text| text.chars().count());
-            if chars > TEXT_CHARS {
-                return Err(ToolError(format!(
-                    "`{name}` has {chars} characters, and {TEXT_CHARS} is the limit; name the files to read instead of quoting them"
-                )));
-            }
+            refuse_if!(
+                chars > TEXT_CHARS,
+                "`{name}` has {chars} characters, and {TEXT_CHARS} is the limit; name the files to read instead of quoting them"
+            );
         }
         let order = SpawnOrder {
             task: args.task,

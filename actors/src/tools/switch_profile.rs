@@ -1,6 +1,9 @@
 //! `switch_profile`: another profile for the session, from the next iteration on (SPEC section 5.8).
 
+use std::sync::LazyLock;
+
 use async_trait::async_trait;
+use itertools::Itertools as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -29,27 +32,19 @@ struct SwitchArgs {
 
 /// The tool.
 #[derive(Debug)]
-pub struct SwitchProfile {
-    spec: ToolSpec,
-}
+pub struct SwitchProfile;
 
-impl SwitchProfile {
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            spec: spec_of::<SwitchArgs>(NAME, DESCRIPTION, Effect::Write, 10_000),
-        }
-    }
-}
+static SPEC: LazyLock<ToolSpec> =
+    LazyLock::new(|| spec_of::<SwitchArgs>(NAME, DESCRIPTION, Effect::Write, 10_000));
 
 #[async_trait]
 impl Tool for SwitchProfile {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn spec_for(&self, audience: &Audience<'_>) -> ToolSpec {
-        with_profiles(&self.spec, audience.agents)
+        with_profiles(&SPEC, audience.agents)
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
@@ -67,10 +62,9 @@ pub(super) fn with_profiles(spec: &ToolSpec, agents: &[AgentInfo<'_>]) -> ToolSp
         return spec;
     }
     field["enum"] = agents.iter().map(|agent| agent.id).collect();
-    let kinds: Vec<String> = agents
+    let mut kinds = agents
         .iter()
-        .map(|agent| format!("{}: {}", agent.id, agent.description))
-        .collect();
+        .map(|agent| format!("{}: {}", agent.id, agent.description));
     let said = field["description"].as_str().unwrap_or_default();
     field["description"] = format!("{said} {}.", kinds.join("; ")).into();
     spec

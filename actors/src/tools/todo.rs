@@ -1,13 +1,14 @@
 //! `todo`: the steps of the work, as the model keeps them and the user watches them.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::actions::ActionFields;
+use super::actions::{ActionFields, actions};
 use super::arguments::read;
 use super::output::counted;
 use super::schema::spec_of;
@@ -43,51 +44,27 @@ struct TodoArgs {
     note: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Action {
-    List,
-    Add,
-    Mark,
+actions! {
+    "list" List Read [] [];
+    "add" Add Write ["texts"] [];
+    "mark" Mark Write ["ids", "status"] ["validation", "note"];
 }
-
-const ACTIONS: [ActionFields; 3] = [
-    ActionFields::new("list", &[], &[]),
-    ActionFields::new("add", &["texts"], &[]),
-    ActionFields::new("mark", &["ids", "status"], &["validation", "note"]),
-];
 
 /// The tool.
 #[derive(Debug)]
-pub struct TodoTool {
-    spec: ToolSpec,
-}
+pub struct TodoTool;
 
-impl TodoTool {
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            spec: spec_of::<TodoArgs>("todo", DESCRIPTION, Effect::Write, 10_000),
-        }
-    }
-}
+static SPEC: LazyLock<ToolSpec> =
+    LazyLock::new(|| spec_of::<TodoArgs>("todo", DESCRIPTION, Effect::Write, 10_000));
 
 #[async_trait]
 impl Tool for TodoTool {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn actions(&self) -> &[ActionFields] {
-        &ACTIONS
-    }
-
-    fn effect(&self, args: &Value) -> Effect {
-        if args["action"] == "list" {
-            Effect::Read
-        } else {
-            Effect::Write
-        }
+        ACTIONS
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
@@ -105,10 +82,9 @@ impl Tool for TodoTool {
 fn command(args: TodoArgs) -> Result<TodoCommand, ToolError> {
     match args.action {
         Action::List => Ok(TodoCommand::List),
-        Action::Add if args.texts.is_empty() => Err(ToolError(
-            "add needs `texts`, for example {\"action\":\"add\",\"texts\":[\"read the notes\"]}"
-                .to_owned(),
-        )),
+        Action::Add if args.texts.is_empty() => refuse!(
+            "add needs `texts`, for example {{\"action\":\"add\",\"texts\":[\"read the notes\"]}}"
+        ),
         Action::Add => Ok(TodoCommand::Add { texts: args.texts }),
         Action::Mark => match args.status {
             Some(status) if !args.ids.is_empty() => Ok(TodoCommand::Mark {
@@ -117,10 +93,9 @@ fn command(args: TodoArgs) -> Result<TodoCommand, ToolError> {
                 note: args.note,
                 validation: args.validation,
             }),
-            _ => Err(ToolError(
-                "mark needs `ids` and `status`, for example {\"action\":\"mark\",\"ids\":[1],\"status\":\"done\"}"
-                    .to_owned(),
-            )),
+            _ => refuse!(
+                "mark needs `ids` and `status`, for example {{\"action\":\"mark\",\"ids\":[1],\"status\":\"done\"}}"
+            ),
         },
     }
 }

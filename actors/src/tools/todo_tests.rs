@@ -84,7 +84,7 @@ async fn errors_say_what_to_do() {
 
 #[test]
 fn only_list_reads() {
-    let tool = TodoTool::new();
+    let tool = TodoTool;
     assert_eq!(tool.effect(&json!({"action": "list"})), Effect::Read);
     assert_eq!(tool.effect(&json!({"action": "add"})), Effect::Write);
     assert_eq!(tool.effect(&json!({"action": "mark"})), Effect::Write);

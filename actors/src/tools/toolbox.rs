@@ -1,6 +1,8 @@
 //! The tools in force: a shelf that is swapped whole when a tool comes, goes or changes.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 use super::registry::Registry;
 
@@ -21,14 +23,11 @@ impl Toolbox {
     /// The tools as they are now.
     #[must_use]
     pub fn now(&self) -> Registry {
-        self.0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.read().clone()
     }
 
     /// Puts other tools in force, for runs that begin from now on.
     pub fn replace(&self, registry: Registry) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = registry;
+        *self.0.write() = registry;
     }
 }

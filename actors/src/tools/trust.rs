@@ -1,8 +1,10 @@
 //! Which tools from outside of Navi were allowed, and as what: by the hash of what was seen.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use sha2::{Digest, Sha256};
 
 /// Names of tools with the hash that each was allowed under. Cheap to clone; all clones are one.
@@ -22,21 +24,31 @@ impl Trust {
     /// The hash that a tool was allowed under.
     #[must_use]
     pub fn hash(&self, name: &str) -> Option<String> {
-        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        all.get(name).cloned()
+        self.0.read().get(name).cloned()
     }
 
     /// Allows a tool.
     pub fn allow(&self, name: String, sha256: String) {
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        all.insert(name, sha256);
+        self.0.write().insert(name, sha256);
     }
 
     /// Takes an allowance back.
     pub fn forbid(&self, name: &str) {
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        all.remove(name);
+        self.0.write().remove(name);
     }
+}
+
+/// Takes all that a file has into a hash, a piece at a time. Blocks.
+pub(super) fn hash_all(hash: &mut Sha256, content: impl Read) -> io::Result<()> {
+    let mut content = BufReader::with_capacity(128 * 1024, content);
+    while let piece = content.fill_buf()?
+        && !piece.is_empty()
+    {
+        hash.update(piece);
+        let length = piece.len();
+        content.consume(length);
+    }
+    Ok(())
 }
 
 /// The SHA-256 of a text, in hexadecimal.

@@ -1,6 +1,6 @@
 //! `view_image`: an image of the workspace before the model's eyes (SPEC section 11).
 
-use std::path::Path;
+use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -40,23 +40,15 @@ struct ViewArgs {
 
 /// The tool.
 #[derive(Debug)]
-pub struct ViewImage {
-    spec: ToolSpec,
-}
+pub struct ViewImage;
 
-impl ViewImage {
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            spec: spec_of::<ViewArgs>(NAME, DESCRIPTION, Effect::Read, 60_000),
-        }
-    }
-}
+static SPEC: LazyLock<ToolSpec> =
+    LazyLock::new(|| spec_of::<ViewArgs>(NAME, DESCRIPTION, Effect::Read, 60_000));
 
 #[async_trait]
 impl Tool for ViewImage {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     // What is written in a picture is as little an order as what is written in a file.
@@ -66,16 +58,19 @@ impl Tool for ViewImage {
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: ViewArgs = read(args)?;
-        if !context.sees_images {
-            return Err(ToolError(
-                "this model cannot see images; tell the user so, and that a profile with a model that sees images can look at it"
-                    .to_owned(),
-            ));
-        }
+        refuse_if!(
+            !context.sees_images,
+            "this model cannot see images; tell the user so, and that a profile with a model that sees images can look at it"
+        );
         let shown = shortened(&args.path, SHOWN_BYTES);
         let workspace = context.workspace;
         let permit = documents::permit().await;
-        let bytes = blocking(NAME, move || bytes_of(&workspace, &args.path)).await?;
+        // A regular file of the workspace, whole. Nothing leads out of it, and nothing is waited for.
+        let bytes = blocking(NAME, move || {
+            let file = open_in_workspace(&workspace, args.path.trim())?;
+            read_whole(file, shortened(&args.path, SHOWN_BYTES), MAX_BYTES)
+        });
+        let bytes = bytes.await?;
         let size = human_size(bytes.len() as u64);
         let image = permit.image(bytes).await;
         let image =
@@ -92,12 +87,6 @@ impl Tool for ViewImage {
             ..ToolOutput::default()
         })
     }
-}
-
-/// A regular file of the workspace, whole. Nothing leads out of it, and nothing is waited for.
-fn bytes_of(workspace: &Path, path: &str) -> Result<Vec<u8>, ToolError> {
-    let file = open_in_workspace(workspace, path.trim())?;
-    read_whole(file, shortened(path, SHOWN_BYTES), MAX_BYTES)
 }
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -9,7 +10,7 @@ use crate::tools::fake_session::{FakeSession, context};
 
 async fn view(workspace: &Path, path: &str) -> ToolResult {
     let context = context(&Arc::new(FakeSession::default()), workspace);
-    ViewImage::new().call(json!({"path": path}), context).await
+    ViewImage.call(json!({"path": path}), context).await
 }
 
 #[tokio::test]
@@ -54,6 +55,6 @@ async fn what_is_no_image_in_the_workspace_is_refused_with_a_reason() {
     }
     let mut blind = context(&Arc::new(FakeSession::default()), &workspace);
     blind.sees_images = false;
-    let refused = ViewImage::new().call(json!({"path": "a"}), blind).await;
+    let refused = ViewImage.call(json!({"path": "a"}), blind).await;
     assert!(refused.unwrap_err().0.contains("cannot see images"));
 }

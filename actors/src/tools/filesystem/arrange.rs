@@ -24,17 +24,15 @@ pub(super) fn destination(reach: &Reach, from: &Spot, to: &str) -> Result<Spot, 
         path
     };
     if path.root() == from.path.root() {
-        if path.prefix() == from.path.prefix() {
-            return Err(ToolError(format!(
-                "`{path}` is there already; there is nothing to move"
-            )));
-        }
-        if path.prefix().starts_with(from.path.prefix()) {
-            return Err(ToolError(format!(
-                "`{}` cannot be moved into itself; choose another path",
-                from.path
-            )));
-        }
+        refuse_if!(
+            path.prefix() == from.path.prefix(),
+            "`{path}` is there already; there is nothing to move"
+        );
+        refuse_if!(
+            path.prefix().starts_with(from.path.prefix()),
+            "`{}` cannot be moved into itself; choose another path",
+            from.path
+        );
     }
     Ok(Spot { root, path })
 }

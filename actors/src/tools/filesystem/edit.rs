@@ -1,5 +1,7 @@
 //! `edit`: an exact piece of a file for another one.
 
+use itertools::Itertools as _;
+
 use super::FileResult;
 use super::changes::{ChangeLog, Origin};
 use super::diff::difference;
@@ -43,29 +45,25 @@ pub(super) fn edit(spot: &Spot, edit: Edit, log: &ChangeLog, origin: &Origin<'_>
 /// What an edit comes to, and how many places change. Nothing is changed by planning.
 pub(super) fn plan(spot: &Spot, edit: Edit) -> Result<(Rewrite, usize), ToolError> {
     let Spot { root, path } = spot;
-    if edit.old_text.is_empty() {
-        return Err(ToolError(
-            "`old_text` is empty; copy the text to replace from the file, or use write for a new file"
-                .to_owned(),
-        ));
-    }
-    if edit.old_text == edit.new_text {
-        return Err(ToolError(
-            "`old_text` and `new_text` are the same; there is nothing to change".to_owned(),
-        ));
-    }
+    refuse_if!(
+        edit.old_text.is_empty(),
+        "`old_text` is empty; copy the text to replace from the file, or use write for a new file"
+    );
+    refuse_if!(
+        edit.old_text == edit.new_text,
+        "`old_text` and `new_text` are the same; there is nothing to change"
+    );
     root.check_stop()?;
     let before = look(spot)?;
     if before == Before::Absent {
         return Err(root.missing(path));
     }
-    if before.size() > root.limits.write_bytes {
-        return Err(ToolError(format!(
-            "`{path}` has {}, and files of at most {} can be edited here",
-            human_size(before.size()),
-            human_size(root.limits.write_bytes)
-        )));
-    }
+    refuse_if!(
+        before.size() > root.limits.write_bytes,
+        "`{path}` has {}, and files of at most {} can be edited here",
+        human_size(before.size()),
+        human_size(root.limits.write_bytes)
+    );
     let (text, encoding) = whole_text(path, before.bytes())?;
     let edit = with_line_ends_of(&text, edit);
     let (after, places) = replaced(path, &text, &edit)?;
@@ -98,12 +96,12 @@ fn replaced(path: &InnerPath, text: &str, edit: &Edit) -> Result<(String, usize)
         _ => {}
     }
     let first = found.iter().take(MAX_PLACES);
-    let lines: Vec<String> = first
-        .map(|at| (1 + text[..*at].matches('\n').count()).to_string())
-        .collect();
+    let lines = first
+        .map(|at| 1 + text[..*at].matches('\n').count())
+        .join(", ");
     let (more, lines) = match found.len() > MAX_PLACES {
-        true => ("more than ", format!("{}, …", lines.join(", "))),
-        false => ("", lines.join(", ")),
+        true => ("more than ", format!("{lines}, …")),
+        false => ("", lines),
     };
     let count = found.len().min(MAX_PLACES);
     Err(ToolError(format!(
@@ -143,8 +141,8 @@ fn closest(text: &str, old: &str) -> Option<(usize, String)> {
         // Of equals the first.
         .reduce(|best, next| if next.1 > best.1 { next } else { best })?;
     let count = old.lines().count().clamp(1, MAX_CLOSEST_LINES);
-    let block: Vec<&str> = text.lines().skip(index).take(count).collect();
-    Some((index + 1, cut_middle(&block.join("\n"), MAX_SHOWN_BYTES)))
+    let block = text.lines().skip(index).take(count).join("\n");
+    Some((index + 1, cut_middle(&block, MAX_SHOWN_BYTES)))
 }
 
 fn start_of(line: &str) -> &str {

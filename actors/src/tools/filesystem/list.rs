@@ -1,7 +1,6 @@
 //! `list`: what a directory has.
 
 use super::FileResult;
-use crate::tools::ToolError;
 use crate::tools::output::{counted, human_size, visible};
 use crate::tools::workspace::{Entry, InnerPath, Rules, Spot};
 
@@ -36,9 +35,10 @@ impl Listing {
 }
 
 pub(super) fn list(Spot { root, path }: &Spot, depth: Option<u64>) -> FileResult {
-    if !root.is_directory(path)? {
-        return Err(ToolError(format!("`{path}` is a file; use read to see it")));
-    }
+    refuse_if!(
+        !root.is_directory(path)?,
+        "`{path}` is a file; use read to see it"
+    );
     let depth = usize::try_from(depth.unwrap_or(1)).unwrap_or(usize::MAX);
     let mut listing = Listing::default();
     let outcome = root.walk(path, Rules::Everything, depth, |entry| {

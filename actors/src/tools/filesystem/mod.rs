@@ -26,8 +26,7 @@ use serde_json::{Value, json};
 
 use self::changes::{ChangeLog, Origin};
 use self::edit::Edit;
-use self::search_content::Query;
-use super::actions::ActionFields;
+use super::actions::{ActionFields, actions, effect_of};
 use super::schema::spec_of;
 use super::workspace::{FileAccess, Reach};
 use super::{
@@ -84,32 +83,16 @@ struct FilesystemArgs {
     depth: Option<u64>,
 }
 
-// No comments on the variants: schemars turns those into a union that is harder to read for a
-// small model than a plain list of words.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Action {
-    List,
-    Read,
-    Write,
-    Edit,
-    SearchNames,
-    SearchContent,
-    Move,
-    Delete,
+actions! {
+    "list" List Read [] ["path", "depth"];
+    "read" Read Read ["path"] ["start_line", "line_count", "line_numbers"];
+    "write" Write Write ["path", "content"] [];
+    "edit" Edit Write ["path", "old_text", "new_text"] ["replace_all"];
+    "search_names" SearchNames Read ["pattern"] ["path"];
+    "search_content" SearchContent Read ["pattern"] ["path", "literal"];
+    "move" Move Write ["path", "to"] [];
+    "delete" Delete Write ["path"] [];
 }
-
-const READ_OPTIONS: [&str; 3] = ["start_line", "line_count", "line_numbers"];
-const ACTIONS: [ActionFields; 8] = [
-    ActionFields::new("list", &[], &["path", "depth"]),
-    ActionFields::new("read", &["path"], &READ_OPTIONS),
-    ActionFields::new("write", &["path", "content"], &[]),
-    ActionFields::new("edit", &["path", "old_text", "new_text"], &["replace_all"]),
-    ActionFields::new("search_names", &["pattern"], &["path"]),
-    ActionFields::new("search_content", &["pattern"], &["path", "literal"]),
-    ActionFields::new("move", &["path", "to"], &[]),
-    ActionFields::new("delete", &["path"], &[]),
-];
 
 /// The tool.
 #[derive(Debug)]
@@ -164,12 +147,12 @@ impl Tool for Filesystem {
     }
 
     fn actions(&self) -> &[ActionFields] {
-        &ACTIONS
+        ACTIONS
     }
 
     fn effect(&self, args: &Value) -> Effect {
-        match args["action"].as_str() {
-            Some("list" | "read" | "search_names" | "search_content") => Effect::Read,
+        match effect_of(ACTIONS, args) {
+            Some(Effect::Read) => Effect::Read,
             _ if self.leads_outside(args) => Effect::Host,
             _ => Effect::Write,
         }
@@ -230,11 +213,8 @@ fn act(reach: &Reach, args: FilesystemArgs, run_id: RunId, call_id: &CallId) -> 
         }
         Action::SearchContent => {
             let pattern = pattern(args.pattern, "search_content", "total: [0-9]+")?;
-            let query = Query {
-                pattern,
-                literal: args.literal,
-            };
-            search_content::search_content(&reach.spot(directory(path))?, &query)
+            let spot = reach.spot(directory(path))?;
+            search_content::search_content(&spot, &pattern, args.literal)
         }
         Action::Move => {
             let path = file(path, "move")?;

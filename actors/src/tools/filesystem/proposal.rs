@@ -116,10 +116,7 @@ fn rule(kind: &str, words: &str, place: &str) -> RuleSubject {
     } else {
         "workspace"
     };
-    RuleSubject {
-        key: format!("{kind}:{key}"),
-        words: format!("{words} {}", named(place)),
-    }
+    RuleSubject::new(format!("{kind}:{key}"), format!("{words} {}", named(place)))
 }
 
 /// A move takes from one place and puts into another: "always" for one of them is not for both.
@@ -128,10 +125,8 @@ fn move_rule(from: &str, to: &str) -> RuleSubject {
         return rule("change", "changes to files in", to);
     }
     let (from, to) = (named(from), named(to));
-    RuleSubject {
-        key: format!("move:{from}:{to}"),
-        words: format!("moving files from {from} to {to}"),
-    }
+    let words = format!("moving files from {from} to {to}");
+    RuleSubject::new(format!("move:{from}:{to}"), words)
 }
 
 fn is_outside(place: &str) -> bool {

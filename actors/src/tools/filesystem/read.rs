@@ -135,34 +135,30 @@ impl Lines {
     /// Shows the next line, if it fits. At least one does: one that doesn't is cut.
     fn take(&mut self, line: &Held) {
         let (line, damaged) = line.shown();
-        let prefix = if self.numbered {
-            format!("{}: ", self.total + 1)
+        let line = if self.numbered {
+            format!("{}: {line}", self.total + 1)
         } else {
-            String::new()
+            line
         };
-        if self.taken == 0 {
-            self.body = prefix;
-            self.body.push_str(&line);
-        } else if self.body.len() + 1 + prefix.len() + line.len() > ROOM {
-            self.full = true;
-            return;
-        } else {
+        if self.taken > 0 {
+            if self.body.len() + 1 + line.len() > ROOM {
+                self.full = true;
+                return;
+            }
             self.body.push('\n');
-            self.body.push_str(&prefix);
-            self.body.push_str(&line);
         }
+        self.body.push_str(&line);
         self.taken += 1;
         self.damaged |= damaged;
     }
 
     fn told(&self, path: &InnerPath, size: u64) -> FileResult {
         let total = usize::try_from(self.total).unwrap_or(usize::MAX);
-        if self.taken == 0 {
-            return Err(ToolError(format!(
-                "`{path}` has only {}; use a smaller start_line",
-                counted(total, "line")
-            )));
-        }
+        refuse_if!(
+            self.taken == 0,
+            "`{path}` has only {}; use a smaller start_line",
+            counted(total, "line")
+        );
         let last = self.first + self.taken - 1;
         let lines = if self.taken == 1 {
             format!("line {last}")

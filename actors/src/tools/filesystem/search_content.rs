@@ -8,6 +8,7 @@ use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::sinks::Bytes;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use itertools::Itertools as _;
 
 use super::FileResult;
 use crate::tools::ToolError;
@@ -26,13 +27,6 @@ const MAX_HELD_BYTES: usize = 16 << 20;
 /// How long a search takes at most. The call's own limit is longer.
 const TIME: Duration = Duration::from_secs(15);
 
-/// What to look for.
-#[derive(Clone, Debug)]
-pub(super) struct Query {
-    pub(super) pattern: String,
-    pub(super) literal: bool,
-}
-
 /// A search under way, with what was found so far.
 #[derive(Debug)]
 struct Search<'a> {
@@ -47,10 +41,15 @@ struct Search<'a> {
     more: bool,
 }
 
-pub(super) fn search_content(Spot { root, path }: &Spot, query: &Query) -> FileResult {
+/// Looks for a pattern, which is plain text where it is `literal`.
+pub(super) fn search_content(
+    Spot { root, path }: &Spot,
+    pattern: &str,
+    literal: bool,
+) -> FileResult {
     let mut search = Search {
         root,
-        matcher: matcher(query)?,
+        matcher: matcher(pattern, literal)?,
         searcher: SearcherBuilder::new()
             .line_number(true)
             .binary_detection(BinaryDetection::quit(0))
@@ -105,7 +104,7 @@ pub(super) fn search_content(Spot { root, path }: &Spot, query: &Query) -> FileR
         format!(
             "nothing in {} matches `{}`",
             counted(search.searched, "file"),
-            visible(&query.pattern)
+            visible(pattern)
         )
     } else {
         format!(
@@ -191,19 +190,18 @@ fn around(line: &[u8], at: usize) -> String {
 
 /// Tabs are part of the text that an edit must match; other control characters are escaped.
 fn visible_tabs(text: &str) -> String {
-    let parts: Vec<String> = text.split('\t').map(visible).collect();
-    parts.join("\t")
+    text.split('\t').map(visible).join("\t")
 }
 
 /// Capital letters matter only where the pattern has some.
-fn matcher(query: &Query) -> Result<RegexMatcher, ToolError> {
+fn matcher(pattern: &str, literal: bool) -> Result<RegexMatcher, ToolError> {
     RegexMatcherBuilder::new()
         .case_smart(true)
-        .fixed_strings(query.literal)
+        .fixed_strings(literal)
         .line_terminator(Some(b'\n'))
         .size_limit(MAX_PATTERN_BYTES)
         .dfa_size_limit(MAX_PATTERN_BYTES)
-        .build(&query.pattern)
+        .build(pattern)
         .map_err(|error| {
             let reason = error.to_string();
             // The parser draws the pattern with a mark under the place; its last line says it.

@@ -12,11 +12,10 @@ use crate::tools::workspace::{MAX_DEPTH, Rules, Spot};
 const MAX_SHOWN: usize = 200;
 
 pub(super) fn search_names(Spot { root, path }: &Spot, pattern: &str) -> FileResult {
-    if !root.is_directory(path)? {
-        return Err(ToolError(format!(
-            "`{path}` is a file; search_names looks into directories"
-        )));
-    }
+    refuse_if!(
+        !root.is_directory(path)?,
+        "`{path}` is a file; search_names looks into directories"
+    );
     let matcher = matcher(pattern)?;
     // With a slash the pattern is about the path, without one about the name.
     let about_path = pattern.contains('/');

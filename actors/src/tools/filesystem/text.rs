@@ -82,9 +82,9 @@ pub(super) fn whole_text(
         } else {
             "UTF-8"
         };
-        return Err(ToolError(format!(
+        refuse!(
             "`{path}` is no valid {name}, and an edit would damage it; write the whole file instead"
-        )));
+        );
     };
     Ok((text, encoding))
 }

@@ -59,13 +59,12 @@ impl Rewrite {
         after: Vec<u8>,
     ) -> Result<Self, ToolError> {
         let size = after.len() as u64;
-        if size > root.limits.write_bytes {
-            return Err(ToolError(format!(
-                "`{path}` would have {}, and {} is the limit of a file; split it into several files",
-                human_size(size),
-                human_size(root.limits.write_bytes)
-            )));
-        }
+        refuse_if!(
+            size > root.limits.write_bytes,
+            "`{path}` would have {}, and {} is the limit of a file; split it into several files",
+            human_size(size),
+            human_size(root.limits.write_bytes)
+        );
         let growth = size.saturating_sub(before.size());
         root.check_room(growth, usize::from(before == Before::Absent))?;
         Ok(Self {
@@ -166,10 +165,9 @@ pub(super) fn put(spot: &Spot, target: &Target, rewrite: &Rewrite) -> Result<(),
     root.check_stop()?;
     // Someone else may have written since: an editor, a program that runs.
     let now = at.metadata().or_fault(path)?;
-    if content_of(spot, at, now.as_ref())? != rewrite.before {
-        return Err(ToolError(format!(
-            "`{path}` was changed by someone else meanwhile, and stays as they left it; read it again"
-        )));
-    }
+    refuse_if!(
+        content_of(spot, at, now.as_ref())? != rewrite.before,
+        "`{path}` was changed by someone else meanwhile, and stays as they left it; read it again"
+    );
     file.replace(&at.name).or_fault(path)
 }

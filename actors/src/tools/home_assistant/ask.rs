@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use itertools::Itertools as _;
 use serde_json::{Value, json};
 
 use super::HomeAssistantArgs;
@@ -17,7 +18,7 @@ const MAX_ENTITIES: usize = 50;
 /// Kinds of services that "always" may be said of: they switch and set things in the house. A
 /// person is asked about all others each time: they may open it, run what somebody wrote, stop
 /// the system, or speak to others.
-const REPEATABLE: [&str; 9] = [
+pub(super) const REPEATABLE: [&str; 9] = [
     "climate",
     "fan",
     "humidifier",
@@ -104,17 +105,12 @@ impl Call {
         let of = match &self.body["entity_id"] {
             Value::String(id) => format!(" for {id}"),
             Value::Array(ids) => {
-                let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
-                format!(" for {}", shortened(&ids.join(", "), 120))
+                let ids = ids.iter().filter_map(Value::as_str).join(", ");
+                format!(" for {}", shortened(&ids, 120))
             }
             _ => String::new(),
         };
         format!("call {}{of} in the smart home", self.service)
-    }
-
-    /// Whether "always" may be said of it.
-    pub(super) fn is_repeatable(&self) -> bool {
-        REPEATABLE.contains(&self.service.domain())
     }
 }
 

@@ -17,8 +17,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::api::Api;
-use self::ask::{Call, Id, history_hours};
-use super::actions::ActionFields;
+use self::ask::{Call, Id, REPEATABLE, history_hours};
+use super::actions::{ActionFields, actions};
 use super::net::key::ApiKey;
 use super::schema::spec_of;
 use super::spill::bounded_for;
@@ -64,21 +64,12 @@ struct HomeAssistantArgs {
     hours: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Action {
-    States,
-    Services,
-    CallService,
-    History,
+actions! {
+    "states" States Read [] ["entity_id", "domain", "search"];
+    "services" Services Read [] ["domain"];
+    "call_service" CallService Host ["service"] ["entity_id", "data"];
+    "history" History Read ["entity_id"] ["hours"];
 }
-
-const ACTIONS: [ActionFields; 4] = [
-    ActionFields::new("states", &[], &["entity_id", "domain", "search"]),
-    ActionFields::new("services", &[], &["domain"]),
-    ActionFields::new("call_service", &["service"], &["entity_id", "data"]),
-    ActionFields::new("history", &["entity_id"], &["hours"]),
-];
 
 /// The tool.
 #[derive(Debug)]
@@ -120,10 +111,9 @@ async fn answer(api: &Api, args: HomeAssistantArgs) -> Result<String, ToolError>
             let hours = history_hours(args.hours)?;
             history::of(api, &Id::of_entity(id)?, hours).await
         }
-        (Action::History, None) => Err(ToolError(
-            r#"history needs an entity_id, for example {"action":"history","entity_id":"sensor.kitchen_temperature"}"#
-                .to_owned(),
-        )),
+        (Action::History, None) => refuse!(
+            r#"history needs an entity_id, for example {{"action":"history","entity_id":"sensor.kitchen_temperature"}}"#
+        ),
     }
 }
 
@@ -138,14 +128,7 @@ impl Tool for HomeAssistant {
     }
 
     fn actions(&self) -> &[ActionFields] {
-        &ACTIONS
-    }
-
-    fn effect(&self, args: &Value) -> Effect {
-        match args["action"].as_str() {
-            Some("states" | "services" | "history") => Effect::Read,
-            _ => Effect::Host,
-        }
+        ACTIONS
     }
 
     async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
@@ -165,9 +148,9 @@ impl Tool for HomeAssistant {
                 call.service.as_str(),
                 serde_json::to_string_pretty(&call.body).unwrap_or_default(),
             )],
-            rule: call.is_repeatable().then(|| RuleSubject {
-                key: call.service.to_string(),
-                words: format!("any call of {}", call.service),
+            rule: REPEATABLE.contains(&call.service.domain()).then(|| {
+                let service = call.service.as_str();
+                RuleSubject::new(service, format!("any call of {service}"))
             }),
             binding: api.place(),
         })

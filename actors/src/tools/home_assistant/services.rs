@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use itertools::Itertools as _;
 use serde_json::Value;
 
 use super::api::{Api, ApiError};
@@ -32,15 +33,13 @@ pub(super) async fn list(api: &Api, domain: Option<&str>) -> Result<String, Tool
         ));
     };
     let Some(entry) = domains.iter().find(|entry| name(entry) == wanted) else {
-        let names: Vec<String> = domains.iter().map(name).collect();
-        return Err(ToolError(format!(
+        refuse!(
             "there are no services of {wanted}; the domains are {}",
-            shortened(&names.join(", "), 1500)
-        )));
+            shortened(&domains.iter().map(name).join(", "), 1500)
+        );
     };
-    let lines: Vec<String> = services(entry)
-        .map(|(service, about)| format!("{wanted}.{service}{}", described(about)))
-        .collect();
+    let mut lines =
+        services(entry).map(|(service, about)| format!("{wanted}.{service}{}", described(about)));
     Ok(lines.join("\n"))
 }
 
@@ -50,9 +49,7 @@ fn services(entry: &Value) -> impl Iterator<Item = (&String, &Value)> {
 
 /// In their order, with commas between.
 fn names(entry: &Value) -> String {
-    let mut names: Vec<&str> = services(entry).map(|(name, _)| name.as_str()).collect();
-    names.sort_unstable();
-    names.join(", ")
+    services(entry).map(|(name, _)| name).sorted().join(", ")
 }
 
 fn described(about: &Value) -> String {
@@ -91,7 +88,7 @@ pub(super) async fn call(api: &Api, call: &Call) -> Result<String, ToolError> {
     let path = format!("services/{}", call.service.as_str().replace('.', "/"));
     let mut answer = api.ask(&path, &[], Some(&call.body)).await;
     if let Err(ApiError::BadRequest(message)) = &answer
-        && wants_response(message)
+        && (message.contains("return_response") || message.contains("requires responses"))
     {
         // It refused before it did anything, and says what it wants.
         let query = [("return_response", "")];
@@ -102,10 +99,6 @@ pub(super) async fn call(api: &Api, call: &Call) -> Result<String, ToolError> {
         Err(ApiError::BadRequest(message)) => Err(refused(api, call, &message).await),
         Err(error) => Err(error.into()),
     }
-}
-
-fn wants_response(message: &str) -> bool {
-    message.contains("return_response") || message.contains("requires responses")
 }
 
 async fn told(api: &Api, call: &Call, answer: &Value) -> Result<String, ToolError> {

@@ -1,7 +1,6 @@
 //! How the home stands: `GET /api/states`, `GET /api/states/<entity_id>`.
 
-use std::collections::BTreeMap;
-
+use itertools::Itertools as _;
 use serde_json::Value;
 
 use super::api::{Api, ApiError};
@@ -86,21 +85,20 @@ pub(super) async fn missing(api: &Api, id: &Id) -> ToolError {
         .filter(|(likeness, _)| *likeness > 0.75)
         .collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let near: Vec<&str> = near.into_iter().map(|(_, id)| id).take(NEAR).collect();
     ToolError(if near.is_empty() {
         format!("{problem}; states lists those there are")
     } else {
-        format!("{problem}; the nearest are {}", near.join(", "))
+        let near = near.into_iter().map(|(_, id)| id).take(NEAR).join(", ");
+        format!("{problem}; the nearest are {near}")
     })
 }
 
 async fn all(api: &Api) -> Result<Vec<Value>, ToolError> {
     match api.get("states", &[]).await? {
         Value::Array(states) => Ok(states),
-        _ => Err(ToolError(
+        _ => refuse!(
             "Home Assistant sent no list of states; the owner should look at HOME_ASSISTANT_URL"
-                .to_owned(),
-        )),
+        ),
     }
 }
 
@@ -133,18 +131,12 @@ fn kind(state: &Value) -> &str {
 }
 
 fn kinds(states: &[Value]) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for state in states {
-        *counts.entry(kind(state)).or_default() += 1;
+    if states.is_empty() {
+        return "no entities at all".to_owned();
     }
-    let kinds: Vec<String> = counts
-        .iter()
-        .take(60)
+    let counts = states.iter().map(kind).counts();
+    let first = counts.into_iter().sorted().take(60);
+    first
         .map(|(kind, count)| format!("{} {count}", shortened(kind, 40)))
-        .collect();
-    if kinds.is_empty() {
-        "no entities at all".to_owned()
-    } else {
-        kinds.join(", ")
-    }
+        .join(", ")
 }

@@ -1,7 +1,7 @@
 //! The `mcpServers` file that people already have from other programs.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::domain::loopback::is_loopback;
 use crate::tools::output::shortened;
+use crate::tools::workspace::if_there;
 
 const MAX_BYTES: u64 = 1024 * 1024;
 const MAX_SERVERS: usize = 32;
@@ -128,17 +129,16 @@ pub fn read(path: &Path, variable: impl Fn(&str) -> Option<String>) -> McpConfig
 
 /// None where there is no file.
 fn text_of(path: &Path) -> Result<Option<String>, String> {
-    match std::fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-        Ok(metadata) if !metadata.is_file() => return Err("it is no regular file".to_owned()),
-        Ok(metadata) if metadata.len() > MAX_BYTES => {
-            return Err(format!("it is larger than {MAX_BYTES} bytes"));
-        }
-        Ok(_) => {}
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    Ok(Some(text))
+    let told = |error: io::Error| error.to_string();
+    let Some(metadata) = if_there(std::fs::metadata(path)).map_err(told)? else {
+        return Ok(None);
+    };
+    refuse_if!(!metadata.is_file(), "it is no regular file");
+    refuse_if!(
+        metadata.len() > MAX_BYTES,
+        "it is larger than {MAX_BYTES} bytes"
+    );
+    std::fs::read_to_string(path).map(Some).map_err(told)
 }
 
 fn unreadable(reason: &str) -> McpConfig {
@@ -195,11 +195,10 @@ fn read_server(
         return Ok(None);
     }
     let name = plain(name);
-    if name.is_empty() || name.len() > MAX_NAME {
-        return Err(format!(
-            "its name must have 1 to {MAX_NAME} letters, digits, - or _"
-        ));
-    }
+    refuse_if!(
+        name.is_empty() || name.len() > MAX_NAME,
+        "its name must have 1 to {MAX_NAME} letters, digits, - or _"
+    );
     let expand = |text: &String| expanded(text, variable);
     let expand_all = |texts: BTreeMap<String, String>| {
         let texts = texts.into_iter();
@@ -208,7 +207,9 @@ fn read_server(
     };
     let transport = match (written.kind.as_deref(), &written.command, &written.url) {
         (Some("sse"), _, _) => {
-            return Err("the transport `sse` is not spoken any more; give the server's streamable HTTP address (it often ends in /mcp) with \"type\": \"http\"".to_owned());
+            refuse!(
+                "the transport `sse` is not spoken any more; give the server's streamable HTTP address (it often ends in /mcp) with \"type\": \"http\""
+            );
         }
         (None | Some("stdio"), Some(command), None) => Transport::Stdio {
             command: expand(command)?,
@@ -227,15 +228,16 @@ fn read_server(
             }
         }
         _ => {
-            return Err("give either `command` (and `args`, `env`) for a program, or `url` for streamable HTTP".to_owned());
+            refuse!(
+                "give either `command` (and `args`, `env`) for a program, or `url` for streamable HTTP"
+            );
         }
     };
     let seconds = written.timeout_seconds.unwrap_or(DEFAULT_TIME);
-    if !(1..=MAX_TIME).contains(&seconds) {
-        return Err(format!(
-            "field `timeoutSeconds`: {seconds} must be from 1 to {MAX_TIME}"
-        ));
-    }
+    refuse_if!(
+        !(1..=MAX_TIME).contains(&seconds),
+        "field `timeoutSeconds`: {seconds} must be from 1 to {MAX_TIME}"
+    );
     Ok(Some(ServerConfig {
         name,
         transport,

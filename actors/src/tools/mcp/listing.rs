@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use itertools::Itertools as _;
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 
@@ -78,12 +79,10 @@ impl Listing {
         }
         if let Some(names) = &config.tools {
             let missing = |name: &&String| !listed.iter().any(|tool| tool.own_name == **name);
-            let missing: Vec<&str> = names.iter().filter(missing).map(String::as_str).collect();
+            let missing = names.iter().filter(missing).join(", ");
             if !missing.is_empty() && problems.is_empty() {
-                problems.push(format!(
-                    "it has no tools {}",
-                    shortened(&missing.join(", "), SHOWN_BYTES * 2)
-                ));
+                let missing = shortened(&missing, SHOWN_BYTES * 2);
+                problems.push(format!("it has no tools {missing}"));
             }
         }
         problems.truncate(8);
@@ -104,12 +103,11 @@ fn take(config: &ServerConfig, tool: Tool) -> Result<Listed, String> {
     let said = json!([own_name, description, schema, hints]).to_string();
     let parameters = as_told(schema);
     let size = parameters.to_string().len();
-    if size > MAX_BYTES {
-        return Err(format!(
-            "its tool `{}` is left out: the schema of its arguments has {size} bytes, the most is {MAX_BYTES}",
-            shortened(&own_name, SHOWN_BYTES)
-        ));
-    }
+    refuse_if!(
+        size > MAX_BYTES,
+        "its tool `{}` is left out: the schema of its arguments has {size} bytes, the most is {MAX_BYTES}",
+        shortened(&own_name, SHOWN_BYTES)
+    );
     Ok(Listed {
         name: full_name(&config.name, &own_name),
         description: cut(&description),

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anstream::adapter::strip_str;
+use itertools::Itertools as _;
+use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::process::{ChildStdin, ChildStdout, Command};
@@ -91,15 +93,12 @@ impl Program {
             .map_err(|error| format!("`{command}` could not be started: {error}"))?;
         let child = &mut program.child;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(format!("`{command}` could not be talked to"));
+            refuse!("`{command}` could not be talked to");
         };
         let said = Arc::<Mutex<Tail>>::default();
         let (stderr, kept) = (child.stderr.take(), Arc::clone(&said));
         let reading = tokio::spawn(async move {
-            let keep = |bytes: &[u8]| {
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                kept.push(bytes)
-            };
+            let keep = |bytes: &[u8]| kept.lock().push(bytes);
             let _ = programs::read(stderr, usize::MAX, keep).await;
         });
         let pipes = AsyncRwTransport::new(stdout, stdin).with_max_line_length(MAX_MESSAGE);
@@ -122,7 +121,7 @@ impl Program {
     /// The last that it wrote to standard error, for a sentence: on one line, without control
     /// characters and without secrets. Empty where it wrote nothing.
     pub(super) fn said(&self) -> String {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = self.said.lock();
         let ours = SECRETS.get().into_iter().flatten();
         shown(&said, self.secrets.iter().chain(ours).map(String::as_str))
     }
@@ -137,8 +136,8 @@ fn shown<'a>(said: &Tail, secrets: impl Iterator<Item = &'a str>) -> String {
         _ => &text,
     };
     let plain = strip_str(whole).to_string();
-    let line: Vec<&str> = plain.split_whitespace().collect();
-    let hidden = without(&redacted(&line.join(" ")), secrets);
+    let line = plain.split_whitespace().join(" ");
+    let hidden = without(&redacted(&line), secrets);
     let from = hidden.ceil_char_boundary(hidden.len().saturating_sub(SHOWN_BYTES));
     visible(&hidden[from..])
 }

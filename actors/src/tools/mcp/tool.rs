@@ -131,13 +131,12 @@ impl McpTool {
     }
 
     fn refuse_untrusted(&self) -> Result<(), ToolError> {
-        if self.trust.holds(&self.spec.name, &self.listed.sha256) {
-            return Ok(());
-        }
-        Err(ToolError(format!(
+        refuse_if!(
+            !self.trust.holds(&self.spec.name, &self.listed.sha256),
             "{} was not called: what its server says of it has changed, and the user has to look at it and allow it (in the page under tools)",
             self.spec.name
-        )))
+        );
+        Ok(())
     }
 }
 
@@ -178,9 +177,7 @@ impl Tool for McpTool {
         self.refuse_untrusted()?;
         let peer = self.link.peer(&self.listed, &self.server)?;
         let Value::Object(args) = args else {
-            return Err(ToolError(
-                "the arguments must be one JSON object".to_owned(),
-            ));
+            refuse!("the arguments must be one JSON object");
         };
         let params = CallToolRequestParams::new(self.listed.own_name.clone()).with_arguments(args);
         // Dropping the call, as a stop or the limit does, tells the server to leave it.

@@ -57,9 +57,7 @@ pub async fn read(response: Response, limit: usize) -> Result<Vec<u8>, ToolError
     match tokio::task::spawn_blocking(move || unpack(&body, packing, limit)).await {
         Ok(Ok(Some(body))) => Ok(body),
         Ok(Ok(None)) => Err(too_large()),
-        Ok(Err(error)) => Err(ToolError(format!(
-            "{broke_off}: it does not unpack: {error}"
-        ))),
+        Ok(Err(error)) => refuse!("{broke_off}: it does not unpack: {error}"),
         Err(error) => Err(ToolError(format!("{broke_off}: {error}"))),
     }
 }
@@ -76,12 +74,11 @@ fn packing(headers: &HeaderMap, host: &str) -> Result<Packing, ToolError> {
                 _ => Packing::Plain,
             };
             // Packed twice is a way to make a bomb of a bomb; nobody does it in good faith.
-            if next == Packing::Plain || found != Packing::Plain {
-                return Err(ToolError(format!(
-                    "the answer of {host} is encoded in {}, which was not asked for",
-                    shortened(&text, 60)
-                )));
-            }
+            refuse_if!(
+                next == Packing::Plain || found != Packing::Plain,
+                "the answer of {host} is encoded in {}, which was not asked for",
+                shortened(&text, 60)
+            );
             found = next;
         }
     }

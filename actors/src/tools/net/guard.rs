@@ -68,9 +68,9 @@ impl Guard {
             if let Some(kind) = not_public(ip).or_else(|| own.kind_of(ip))
                 && !self.grants.cover(url, ip)
             {
-                return Err(ToolError(format!(
+                refuse!(
                     "{host} is {kind} ({ip}), which Navi does not reach by itself; the owner can allow it with NAVI_FETCH_ALLOWED_HOSTS={host}"
-                )));
+                );
             }
             addresses.push(SocketAddr::new(ip, port));
         }

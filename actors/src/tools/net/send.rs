@@ -107,9 +107,7 @@ async fn client(addresses: Vec<SocketAddr>) -> Result<Client, ToolError> {
         Ok(Err(error)) => reason(&error),
         Err(error) => error.to_string(),
     };
-    Err(ToolError(format!(
-        "no HTTP client can be made: {reason}; check the machine's certificates"
-    )))
+    refuse!("no HTTP client can be made: {reason}; check the machine's certificates")
 }
 
 /// The innermost cause: what the outer ones say of it is only where it happened, and the

@@ -42,17 +42,15 @@ pub fn check(url: &Url) -> Result<(), ToolError> {
     if url.as_str().len() > MAX_URL_BYTES {
         return Err(too_long());
     }
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(ToolError(format!(
-            "{}: addresses are not fetched, only http: and https:; for files use `filesystem`",
-            shortened(url.scheme(), 20)
-        )));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(ToolError(
-            "the address carries a user name or a password; write it without them".to_owned(),
-        ));
-    }
+    refuse_if!(
+        !matches!(url.scheme(), "http" | "https"),
+        "{}: addresses are not fetched, only http: and https:; for files use `filesystem`",
+        shortened(url.scheme(), 20)
+    );
+    refuse_if!(
+        !url.username().is_empty() || url.password().is_some(),
+        "the address carries a user name or a password; write it without them"
+    );
     let host = url.host_str().unwrap_or_default();
     if host.trim_matches('.').is_empty() {
         return Err(wrong(url.as_str(), "it has no host"));

@@ -107,9 +107,10 @@ fn hold(rules: Option<RulesetCreated>, filters: &[BpfProgram]) -> Result<(), Str
         let status = rules
             .restrict_self()
             .map_err(|error| failed("be held by Landlock", error))?;
-        if status.ruleset == RulesetStatus::NotEnforced {
-            return Err("the kernel does not enforce Landlock".to_owned());
-        }
+        refuse_if!(
+            status.ruleset == RulesetStatus::NotEnforced,
+            "the kernel does not enforce Landlock"
+        );
     }
     syscalls::deny(filters).map_err(|error| failed("be held by seccomp", error))
 }
@@ -171,9 +172,7 @@ fn become_user(user: &SandboxUser) -> Result<(), String> {
         .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid))
         .map_err(|error| failed(&format!("become the user {}", user.name), error))?;
     let now = (rustix::process::getuid(), rustix::process::geteuid());
-    if now != (uid, uid) {
-        return Err(format!("did not become the user {}", user.name));
-    }
+    refuse_if!(now != (uid, uid), "did not become the user {}", user.name);
     Ok(())
 }
 

@@ -289,17 +289,17 @@ fn held_by(
     }
     // What Landlock does not hold, an account of their own keeps from the service's files.
     if let (Err(why), None) = (namespaces, &user) {
-        return Err(format!(
+        refuse!(
             "{why}, so that a command could change the modes of Navi's own files and stand in the way of its processes; allow user namespaces (docs/terminal.md), or run Navi as root with NAVI_SANDBOX_USER"
-        ));
+        );
     }
     let readable = policy::readable(&config.read_paths);
     if let Some((private, open)) = overlap(&config.private, &readable) {
-        return Err(format!(
+        refuse!(
             "{} lies in {}, which commands may read; move it, such as with NAVI_DATA_DIR, or take the folder out of NAVI_SANDBOX_READ_PATHS",
             private.display(),
             open.display()
-        ));
+        );
     }
     Ok(Confinement {
         landlock,

@@ -21,16 +21,15 @@ pub(super) fn namespaces(program: &Path) -> Result<(), String> {
 }
 
 fn try_namespaces(program: &Path) -> Result<(), String> {
-    if !cfg!(target_os = "linux") {
-        return Err("namespaces need Linux".to_owned());
-    }
+    refuse_if!(!cfg!(target_os = "linux"), "namespaces need Linux");
     // A kernel without them, for the tests of what is done then. Not in a release build.
-    if cfg!(feature = "failpoints") && std::env::var_os("FAILPOINT_NO_NAMESPACES").is_some() {
-        return Err("the kernel gives no namespaces".to_owned());
-    }
+    refuse_if!(
+        cfg!(feature = "failpoints") && std::env::var_os("FAILPOINT_NO_NAMESPACES").is_some(),
+        "the kernel gives no namespaces"
+    );
     if cfg!(test) {
         // The program of a test is no Navi.
-        return Err("not in a test".to_owned());
+        refuse!("not in a test");
     }
     // It starts nothing.
     let policy = Policy {

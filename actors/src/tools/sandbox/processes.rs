@@ -3,10 +3,10 @@
 //! The supervisor is a subreaper: whoever loses their parent becomes its child, so that nobody
 //! leaves the tree by a double fork or a session of their own.
 
-use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
+use itertools::Itertools as _;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
 
 use super::Sum;
@@ -83,16 +83,13 @@ fn of_each(file: &'static str) -> impl Iterator<Item = String> {
 
 /// Those of `all` who descend from one of them, and live.
 pub(super) fn descendants_of(root: i32, all: &[Process]) -> Vec<Process> {
-    let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
-    for process in all {
-        children.entry(process.parent).or_default().push(*process);
-    }
+    let mut children = all.iter().into_group_map_by(|process| process.parent);
     let mut found = Vec::new();
     let mut open = vec![root];
     while let Some(pid) = open.pop() {
         for child in children.remove(&pid).unwrap_or_default() {
             open.push(child.pid);
-            found.push(child);
+            found.push(*child);
         }
     }
     found.retain(|process| process.is_alive());

@@ -6,9 +6,12 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+
+use itertools::Itertools as _;
+use parking_lot::Mutex;
 
 use super::limits::{Sum, SumLimits};
 use super::processes;
@@ -42,15 +45,11 @@ pub(super) struct Counting(Sums, u64);
 
 impl Drop for Counting {
     fn drop(&mut self) {
-        self.0.going().commands.remove(&self.1);
+        self.0.0.lock().commands.remove(&self.1);
     }
 }
 
 impl Sums {
-    fn going(&self) -> MutexGuard<'_, Going> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts a command with its session's others.
     pub(super) fn count(
         &self,
@@ -59,7 +58,7 @@ impl Sums {
         supervisor: i32,
         tells: UnixStream,
     ) -> Counting {
-        let mut going = self.going();
+        let mut going = self.0.lock();
         let id = going.next;
         going.next += 1;
         let counted = Counted {
@@ -80,7 +79,7 @@ impl Sums {
             thread::sleep(LOOK);
             let all = processes::all();
             let used: Vec<Used> = {
-                let mut going = self.going();
+                let mut going = self.0.lock();
                 if going.commands.is_empty() {
                     going.measured = false;
                     return;
@@ -95,7 +94,7 @@ impl Sums {
                     .collect()
             };
             for (id, why) in too_much(&limits, &used) {
-                let mut going = self.going();
+                let mut going = self.0.lock();
                 let counted = going.commands.get_mut(&id);
                 if let Some(mut tells) = counted.and_then(|counted| counted.tells.take()) {
                     // It may be gone by now.
@@ -115,10 +114,7 @@ struct Used {
 
 /// Which commands have to end, and why: of each sum that is too much the one that uses most.
 fn too_much(limits: &SumLimits, used: &[Used]) -> Vec<(u64, String)> {
-    let mut sessions: BTreeMap<&PathBuf, Vec<&Used>> = BTreeMap::new();
-    for one in used {
-        sessions.entry(&one.session).or_default().push(one);
-    }
+    let sessions = used.iter().into_group_map_by(|one| &one.session);
     let all = (limits.all, "all conversations", used.iter().collect());
     sessions
         .into_values()

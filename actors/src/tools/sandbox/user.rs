@@ -61,11 +61,10 @@ pub fn find(name: &str) -> Result<SandboxUser, String> {
             "NAVI_SANDBOX_USER is \"{name}\", and there is no such user; name one of /etc/passwd, such as nobody, or a number over 0"
         )
     })?;
-    if user.uid == 0 || user.gid == 0 {
-        return Err(format!(
-            "NAVI_SANDBOX_USER is \"{name}\", which is root or has its group; name another user, such as nobody"
-        ));
-    }
+    refuse_if!(
+        user.uid == 0 || user.gid == 0,
+        "NAVI_SANDBOX_USER is \"{name}\", which is root or has its group; name another user, such as nobody"
+    );
     Ok(user)
 }
 

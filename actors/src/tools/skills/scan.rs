@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use itertools::Itertools as _;
 use serde::Deserialize;
 
 use crate::tools::extension_folders::folders;
@@ -74,26 +75,22 @@ fn read(dir: &Path, name: &str) -> Result<Skill, String> {
         let first = error.lines().next().unwrap_or_default();
         format!("{FILE}: {}", shortened(first, SHOWN_BYTES))
     })?;
-    if !is_name(&front.name) {
-        return Err(format!(
-            "{FILE}: field `name`: {:?} must have small letters, digits and single hyphens only, at most {MAX_NAME}",
-            shortened(&front.name, SHOWN_BYTES)
-        ));
-    }
-    if front.name != name {
-        return Err(format!(
-            "{FILE}: field `name`: it is {:?}, but the folder is called {:?}; give both one name",
-            front.name,
-            shortened(name, SHOWN_BYTES)
-        ));
-    }
-    let description = front.description.split_whitespace().collect::<Vec<_>>();
-    let description = visible(&description.join(" "));
-    if description.is_empty() || description.chars().count() > MAX_DESCRIPTION {
-        return Err(format!(
-            "{FILE}: field `description`: say in 1 to {MAX_DESCRIPTION} characters what it is for and when to use it"
-        ));
-    }
+    refuse_if!(
+        !is_name(&front.name),
+        "{FILE}: field `name`: {:?} must have small letters, digits and single hyphens only, at most {MAX_NAME}",
+        shortened(&front.name, SHOWN_BYTES)
+    );
+    refuse_if!(
+        front.name != name,
+        "{FILE}: field `name`: it is {:?}, but the folder is called {:?}; give both one name",
+        front.name,
+        shortened(name, SHOWN_BYTES)
+    );
+    let description = visible(&front.description.split_whitespace().join(" "));
+    refuse_if!(
+        description.is_empty() || description.chars().count() > MAX_DESCRIPTION,
+        "{FILE}: field `description`: say in 1 to {MAX_DESCRIPTION} characters what it is for and when to use it"
+    );
     Ok(Skill {
         name: front.name,
         description,
@@ -132,16 +129,18 @@ pub(super) fn text_of(folder: &Path, file: &str, limit: u64) -> Result<String, S
     };
     let dir = Dir::open_ambient_dir(folder, ambient_authority()).map_err(failed)?;
     // Opening a pipe would wait for a writer.
-    if !dir.metadata(file).map_err(failed)?.is_file() {
-        return Err(format!("{shown} is no regular file"));
-    }
+    refuse_if!(
+        !dir.metadata(file).map_err(failed)?.is_file(),
+        "{shown} is no regular file"
+    );
     let mut text = String::new();
     dir.open(file)
         .and_then(|opened| opened.take(limit + 1).read_to_string(&mut text))
         .map_err(failed)?;
-    if text.len() as u64 > limit {
-        return Err(format!("{shown} is larger than {limit} bytes"));
-    }
+    refuse_if!(
+        text.len() as u64 > limit,
+        "{shown} is larger than {limit} bytes"
+    );
     Ok(text)
 }
 

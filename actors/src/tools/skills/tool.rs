@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use ignore::WalkBuilder;
+use itertools::Itertools as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,12 +15,15 @@ use super::scan::{FILE, Skill, split, text_of};
 use crate::protocol::tool::{Effect, ToolSpec};
 use crate::tools::arguments::{nearest, read};
 use crate::tools::output::{shortened, visible};
-use crate::tools::schema::schema_of;
+use crate::tools::schema::spec_of;
 use crate::tools::spill::bounded_for;
 use crate::tools::{Tool, ToolContext, ToolError, ToolResult};
 
 /// The tool's name.
 pub const NAME: &str = "skill";
+
+const DESCRIPTION: &str = "Loads a skill: instructions for a kind of work. Call it first when a \
+    skill of the system prompt fits the task, then do what it says.";
 
 /// What all skills may come to in the system prompt.
 const PROMPT_BYTES: usize = 8 * 1024;
@@ -54,18 +58,12 @@ impl SkillTool {
     /// The tool over these skills.
     #[must_use]
     pub fn new(skills: &[Skill]) -> Self {
-        let mut parameters = schema_of::<Arguments>();
+        let mut spec = spec_of::<Arguments>(NAME, DESCRIPTION, Effect::Read, 10_000);
         if let Some(first) = skills.first() {
-            parameters["examples"] = json!([{"name": first.name}]);
+            spec.parameters["examples"] = json!([{"name": first.name}]);
         }
         Self {
-            spec: ToolSpec {
-                name: NAME.to_owned(),
-                description: "Loads a skill: instructions for a kind of work. Call it first when a skill of the system prompt fits the task, then do what it says.".to_owned(),
-                parameters,
-                effect: Effect::Read,
-                time_limit_ms: 10_000,
-            },
+            spec,
             prompt: prompt(skills),
             folders: skills
                 .iter()
@@ -84,8 +82,8 @@ fn prompt(skills: &[Skill]) -> String {
             shortened(&skill.description, DESCRIPTION_BYTES)
         );
         if text.len() + line.len() > PROMPT_BYTES {
-            let more: Vec<&str> = skills[index..].iter().map(|s| s.name.as_str()).collect();
-            let more = shortened(&more.join(", "), PROMPT_BYTES / 4);
+            let more = skills[index..].iter().map(|skill| &skill.name).join(", ");
+            let more = shortened(&more, PROMPT_BYTES / 4);
             // Writing to a string cannot fail.
             let _ = write!(text, "\n- and, without a word about them: {more}");
             break;
@@ -109,14 +107,14 @@ impl Tool for SkillTool {
         let Arguments { name, file } = read(args)?;
         let Some(folder) = self.folders.get(&name).cloned() else {
             let shown = shortened(&name, SHOWN_BYTES);
-            let names = self.folders.keys().map(String::as_str);
-            return Err(ToolError(match nearest(&name, names.clone()) {
-                Some(near) => format!("there is no skill `{shown}`; did you mean `{near}`?"),
-                None => format!(
-                    "there is no skill `{shown}`; the skills are {}",
-                    names.collect::<Vec<_>>().join(", ")
-                ),
-            }));
+            let mut names = self.folders.keys().map(String::as_str);
+            match nearest(&name, names.clone()) {
+                Some(near) => refuse!("there is no skill `{shown}`; did you mean `{near}`?"),
+                None => {
+                    let names = names.join(", ");
+                    refuse!("there is no skill `{shown}`; the skills are {names}");
+                }
+            }
         };
         let loading = tokio::task::spawn_blocking(move || load(&folder, file.as_deref()));
         let text = loading

@@ -33,7 +33,7 @@ fn tool(dir: &std::path::Path, port: u16, key: PathBuf) -> (Ssh, ToolContext) {
         description: String::new(),
     };
     let config = SshConfig {
-        hosts: Hosts::from_iter([host]),
+        hosts: vec![host],
         known_hosts: dir.join("known_hosts"),
         ..SshConfig::default()
     };
@@ -429,9 +429,9 @@ async fn a_server_that_swaps_its_key_between_approval_and_call() {
 async fn a_command_that_writes_without_end() {
     let server = Sshd::start();
     let (mut tool, context) = tool(server.dir.path(), server.port, server.path("user_key"));
-    let mut host = tool.hosts.get("evil").unwrap().clone();
+    let mut host = tool.hosts[0].clone();
     host.user.clone_from(&server.user);
-    tool.hosts = Hosts::from_iter([host]);
+    tool.hosts = vec![host];
     let args = json!({"action": "run", "host": "evil", "command": "yes", "timeout_seconds": 3});
     let text = approved(&tool, args, context.clone()).await.unwrap().text;
     assert!(
@@ -463,7 +463,7 @@ async fn a_host_name_that_is_an_address_or_an_option() {
     ] {
         let args = json!({"action": "run", "host": name, "command": "true"});
         // By the schema, as every call comes.
-        let fitted = arguments::fit(&tool.spec().parameters, tool.actions(), &args);
+        let fitted = arguments::fit(&tool.spec().parameters, tool.actions(), None, &args);
         // What is put right there is a host of the file, and nothing else.
         let is_known = fitted.is_ok_and(|args| args["host"] == "evil");
         let is_near = name.trim().eq_ignore_ascii_case("evil");

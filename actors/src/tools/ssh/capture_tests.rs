@@ -3,22 +3,18 @@
     reason = "a test that cannot go on should say so by failing"
 )]
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::*;
 use crate::tools::fake_session::Recorded;
 
 fn capture() -> (Capture, Arc<Recorded>) {
     let recorded = Arc::new(Recorded::default());
-    (Capture::new(LiveOutput::new(recorded.clone())), recorded)
+    (Capture::new(recorded.clone()), recorded)
 }
 
 fn shown(recorded: &Recorded) -> String {
-    recorded
-        .0
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone()
+    recorded.0.lock().clone()
 }
 
 #[test]

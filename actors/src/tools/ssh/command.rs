@@ -109,9 +109,7 @@ async fn watch(
                 deadline = limit.min(Instant::now() + AFTER_EXIT);
             }
             Some(ChannelMsg::Failure) => {
-                return Err(ToolError(
-                    "the host does not let this user run commands; tell the user".to_owned(),
-                ));
+                refuse!("the host does not let this user run commands; tell the user");
             }
             Some(ChannelMsg::Close) | None => return Ok((end.unwrap_or(End::Lost), false)),
             Some(_) => {}

@@ -221,12 +221,12 @@ async fn reach(host: &Host, known: Known, times: Times) -> Result<Reached, ToolE
     };
     let connecting = client::connect_stream(Arc::new(config), stream, client);
     let Ok(result) = timeout(times.handshake, connecting).await else {
-        return Err(ToolError(format!(
+        refuse!(
             "the host `{}` did not finish the SSH handshake within {} s; it is overloaded, or no SSH server listens on port {}",
             host.name,
             times.handshake.as_secs(),
             host.port
-        )));
+        );
     };
     Ok((result, line, seen.get().cloned()))
 }

@@ -6,11 +6,12 @@ use std::path::Path;
 use bytes::Bytes;
 use cap_std::fs::PermissionsExt as _;
 use cap_tempfile::TempFile;
-use ring::digest::{Context, SHA256};
+use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
 use crate::tools::ToolError;
 use crate::tools::output::human_size;
+use crate::tools::trust::hash_all;
 use crate::tools::workspace::{InnerPath, Location, OrFault as _, Reach, Spot};
 
 /// As many bytes as are read at once.
@@ -47,16 +48,9 @@ pub(super) fn open(workspace: &Path, path: &InnerPath, limit: u64) -> Result<Sou
 impl Source {
     /// SHA-256 of what the file has, in hexadecimal. Blocks.
     pub(super) fn digest(self) -> Result<String, ToolError> {
-        let mut context = Context::new(&SHA256);
-        let mut buffer = vec![0; PIECE_BYTES];
-        let mut file = self.file.take(self.size_bytes);
-        loop {
-            let count = file.read(&mut buffer).or_fault(&self.path)?;
-            if count == 0 {
-                return Ok(hex::encode(context.finish()));
-            }
-            context.update(&buffer[..count]);
-        }
+        let mut hash = Sha256::new();
+        hash_all(&mut hash, self.file.take(self.size_bytes)).or_fault(&self.path)?;
+        Ok(hex::encode(hash.finalize()))
     }
 }
 

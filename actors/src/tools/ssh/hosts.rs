@@ -8,7 +8,6 @@
 
 use std::fmt;
 use std::io::Read as _;
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use serde::de::{self, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -61,72 +60,47 @@ impl Host {
     }
 }
 
-/// The hosts of a file, in its order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hosts(Vec<Host>);
-
-impl Hosts {
-    /// Reads and checks a hosts file. `home` is what `~/` stands for; other relative paths of
-    /// keys start at the file's own directory.
-    ///
-    /// # Errors
-    /// What is wrong, with the file and the line.
-    pub fn read(path: &Path, home: Option<&Path>) -> Result<Self, String> {
-        let shown = path.display();
-        let mut text = String::new();
-        std::fs::File::open(path)
-            .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))
-            .map_err(|error| format!("{shown} cannot be read: {error}"))?;
-        if text.len() as u64 > MAX_FILE_BYTES {
-            return Err(format!("{shown} has more than {MAX_FILE_BYTES} bytes"));
-        }
-        let mut json = serde_json::Deserializer::from_str(&text);
-        let entries = json.deserialize_map(Entries);
-        let entries = entries.and_then(|entries| json.end().map(|()| entries));
-        let entries = entries.map_err(|error| {
-            let reason = error.to_string();
-            // The position stands in front already.
-            let reason = reason.split(" at line ").next().unwrap_or_default();
-            format!("{shown}:{}: {reason}", error.line().max(1))
-        })?;
-        let beside = path.parent().unwrap_or(Path::new(""));
-        let hosts = entries.into_iter().map(|(name, entry)| {
-            let key = entry.key.map(|key| match (key.strip_prefix("~/"), home) {
-                (Some(rest), Some(home)) => home.join(rest),
-                _ => beside.join(key),
-            });
-            Host {
-                name,
-                address: entry.host,
-                port: entry.port.unwrap_or(SSH_PORT),
-                user: entry.user,
-                agent: entry.agent.unwrap_or(key.is_none()),
-                key,
-                description: entry.description.unwrap_or_default(),
-            }
+/// Reads and checks a hosts file. `home` is what `~/` stands for; other relative paths of
+/// keys start at the file's own directory.
+///
+/// # Errors
+/// What is wrong, with the file and the line.
+pub fn read(path: &Path, home: Option<&Path>) -> Result<Vec<Host>, String> {
+    let shown = path.display();
+    let mut text = String::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))
+        .map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    refuse_if!(
+        text.len() as u64 > MAX_FILE_BYTES,
+        "{shown} has more than {MAX_FILE_BYTES} bytes"
+    );
+    let mut json = serde_json::Deserializer::from_str(&text);
+    let entries = json.deserialize_map(Entries);
+    let entries = entries.and_then(|entries| json.end().map(|()| entries));
+    let entries = entries.map_err(|error| {
+        let reason = error.to_string();
+        // The position stands in front already.
+        let reason = reason.split(" at line ").next().unwrap_or_default();
+        format!("{shown}:{}: {reason}", error.line().max(1))
+    })?;
+    let beside = path.parent().unwrap_or(Path::new(""));
+    let hosts = entries.into_iter().map(|(name, entry)| {
+        let key = entry.key.map(|key| match (key.strip_prefix("~/"), home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => beside.join(key),
         });
-        Ok(Self(hosts.collect()))
-    }
-
-    /// The host of this name.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Host> {
-        self.iter().find(|host| host.name == name)
-    }
-}
-
-impl Deref for Hosts {
-    type Target = [Host];
-
-    fn deref(&self) -> &[Host] {
-        &self.0
-    }
-}
-
-impl FromIterator<Host> for Hosts {
-    fn from_iter<I: IntoIterator<Item = Host>>(hosts: I) -> Self {
-        Self(hosts.into_iter().collect())
-    }
+        Host {
+            name,
+            address: entry.host,
+            port: entry.port.unwrap_or(SSH_PORT),
+            user: entry.user,
+            agent: entry.agent.unwrap_or(key.is_none()),
+            key,
+            description: entry.description.unwrap_or_default(),
+        }
+    });
+    Ok(hosts.collect())
 }
 
 /// A host as the file has it. Checked while it is read, so that an error knows its line.

@@ -5,15 +5,15 @@
 
 use super::*;
 
-fn read(text: &str) -> Result<Hosts, String> {
+fn read(text: &str) -> Result<Vec<Host>, String> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("hosts.json");
     std::fs::write(&path, text).unwrap();
     let place = format!("{}/", dir.path().display());
-    Hosts::read(&path, Some(Path::new("/home/me")))
+    super::read(&path, Some(Path::new("/home/me")))
         .map_err(|error| error.replace(&place, ""))
         .map(|mut hosts| {
-            for host in &mut hosts.0 {
+            for host in &mut hosts {
                 host.key = host.key.take().map(|key| {
                     key.strip_prefix(dir.path())
                         .map_or(key.clone(), Path::to_owned)
@@ -35,17 +35,14 @@ fn hosts_are_read_in_their_order() {
     .unwrap();
     let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
     assert_eq!(names, ["web1", "db", "nas"]);
-    let web = hosts.get("web1").unwrap();
+    let (web, db, nas) = (&hosts[0], &hosts[1], &hosts[2]);
     assert_eq!(web.known_as(), "[192.0.2.10]:2222");
     assert_eq!(web.key.as_deref(), Some(Path::new("/home/me/.ssh/id")));
     assert!(!web.agent);
-    let db = hosts.get("db").unwrap();
     assert_eq!(db.login(), "root@db.example");
     assert!(db.agent && db.key.is_none());
-    let nas = hosts.get("nas").unwrap();
     assert_eq!(nas.key.as_deref(), Some(Path::new("nas_key")));
     assert!(nas.agent);
-    assert!(hosts.get("web2").is_none());
 }
 
 #[test]

@@ -54,11 +54,11 @@ pub(super) async fn authenticate(
             return with_agent(handle, host, agent_socket, public.as_ref()).await;
         }
         FileKey::Encrypted(_) => {
-            return Err(ToolError(format!(
+            refuse!(
                 "the key of the host `{}`, {path}, is encrypted with a passphrase, which Navi does not ask for; the user has to give it to the ssh agent (ssh-add {path}) and write \"agent\": true for this host",
                 host.name,
                 path = path.display()
-            )));
+            );
         }
         FileKey::Plain(key) => {
             let key = PrivateKeyWithHashAlg::new(key, None);
@@ -76,10 +76,7 @@ pub(super) async fn authenticate(
     match answer {
         Ok(result) if result.success() => Ok(()),
         Ok(_) => Err(refused(host, &how)),
-        Err(error) => Err(ToolError(format!(
-            "logging in to `{}` {how} failed: {error}",
-            host.name
-        ))),
+        Err(error) => refuse!("logging in to `{}` {how} failed: {error}", host.name),
     }
 }
 
@@ -104,10 +101,10 @@ async fn with_agent(
     only: Option<&PublicKey>,
 ) -> Result<(), ToolError> {
     let Some(socket) = socket else {
-        return Err(ToolError(format!(
+        refuse!(
             "the host `{}` wants the ssh agent, and SSH_AUTH_SOCK was not set when Navi started; the user has to start Navi where the agent runs, or name a key file for this host",
             host.name
-        )));
+        );
     };
     let failed = |what: String| {
         ToolError(format!(
@@ -173,15 +170,12 @@ fn load(path: &Path) -> Result<FileKey, String> {
     let file = std::fs::File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
     let metadata = file.metadata().map_err(unreadable)?;
-    if !metadata.is_file() {
-        return Err("is no regular file".to_owned());
-    }
+    refuse_if!(!metadata.is_file(), "is no regular file");
     let mode = metadata.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        return Err(format!(
-            "is open to others (mode {mode:03o}), so it may be known to them: chmod 600"
-        ));
-    }
+    refuse_if!(
+        mode & 0o077 != 0,
+        "is open to others (mode {mode:03o}), so it may be known to them: chmod 600"
+    );
     let mut text = String::new();
     let read = file.take(MAX_KEY_BYTES).read_to_string(&mut text);
     read.map_err(unreadable)?;

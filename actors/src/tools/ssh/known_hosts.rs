@@ -6,8 +6,9 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use itertools::Itertools as _;
+use parking_lot::Mutex;
 use ring::hmac;
 use russh::keys::ssh_key::known_hosts::{self, HostPatterns, Marker};
 use russh::keys::ssh_key::public::KeyData;
@@ -16,6 +17,7 @@ use wildmatch::WildMatch;
 
 use super::hosts::Host;
 use crate::tools::ToolError;
+use crate::tools::workspace::if_there;
 
 /// As many bytes as a file has.
 const MAX_FILE_BYTES: u64 = 8 << 20;
@@ -97,7 +99,7 @@ impl KnownHosts {
 
     /// Adds a key that a person has approved. Blocks.
     pub(super) fn add(&self, host: &Host, key: &KeyData) -> Result<(), ToolError> {
-        let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        let _adding = self.adding.lock();
         if self.of(host)?.status(key) == KeyStatus::Known {
             return Ok(());
         }
@@ -185,9 +187,9 @@ impl Entry {
 fn entries_for(known_as: &str, text: &str, file: &Path) -> Vec<Entry> {
     let about_the_host = |(index, line): (usize, &str)| {
         // The parser wants a single space between two words.
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        let entry: known_hosts::Entry = words.join(" ").parse().ok()?;
-        if words[0].starts_with('#')
+        let line = line.split_ascii_whitespace().join(" ");
+        let entry: known_hosts::Entry = line.parse().ok()?;
+        if line.starts_with('#')
             || entry.marker() == Some(&Marker::CertAuthority)
             || !is_named(known_as, entry.host_patterns())
         {
@@ -225,11 +227,9 @@ fn is_named(known_as: &str, names: &HostPatterns) -> bool {
 /// A file's text; nothing where there is none.
 fn read(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    match fs::File::open(path) {
-        Ok(file) => file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
-        Err(error) => return Err(error),
-    };
+    if let Some(file) = if_there(fs::File::open(path))? {
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    }
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(io::Error::other(format!(
             "it has more than {MAX_FILE_BYTES} bytes"

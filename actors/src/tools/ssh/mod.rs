@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use itertools::Itertools as _;
 use russh::Channel;
 use russh::client::Msg;
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ use tokio::time::timeout;
 use self::command::{End, told};
 use self::connection::{ChannelError, Connection, Times};
 use self::files::Source;
-use self::hosts::{Host, Hosts};
+use self::hosts::Host;
 use self::known_hosts::shown;
 use self::order::{Order, SshArgs, Work};
 use self::pool::{Lease, Pool};
@@ -64,7 +65,8 @@ const TRANSFER_BYTES: u64 = 512 << 20;
 /// What the settings say of this tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SshConfig {
-    pub hosts: Hosts,
+    /// In the order of their file.
+    pub hosts: Vec<Host>,
     /// Where the keys of hosts that the user approved are kept.
     pub known_hosts: PathBuf,
     /// Another such file, which is read and never written.
@@ -77,7 +79,7 @@ pub struct SshConfig {
 #[derive(Debug)]
 pub struct Ssh {
     spec: ToolSpec,
-    hosts: Hosts,
+    hosts: Vec<Host>,
     agent_socket: Option<PathBuf>,
     trust: Trust,
     pool: Pool,
@@ -268,14 +270,7 @@ impl Tool for Ssh {
     }
 
     fn actions(&self) -> &[ActionFields] {
-        &order::ACTIONS
-    }
-
-    fn effect(&self, args: &Value) -> Effect {
-        match args["action"].as_str() {
-            Some("list_hosts") => Effect::Read,
-            _ => Effect::Host,
-        }
+        order::ACTIONS
     }
 
     async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
@@ -378,19 +373,16 @@ impl Tool for Ssh {
     }
 }
 
-fn description(hosts: &Hosts) -> String {
+fn description(hosts: &[Host]) -> String {
     let does = "Run commands on the user's other machines, and move files between them and the workspace. Look before you change anything there.";
     if hosts.is_empty() {
         return does.to_owned();
     }
-    let named: Vec<String> = hosts
-        .iter()
-        .take(DESCRIBED_HOSTS)
-        .map(|host| match host.description.as_str() {
-            "" => host.name.clone(),
-            description => format!("{} ({description})", host.name),
-        })
-        .collect();
+    let described = hosts.iter().take(DESCRIBED_HOSTS);
+    let mut named = described.map(|host| match host.description.as_str() {
+        "" => host.name.clone(),
+        description => format!("{} ({description})", host.name),
+    });
     let more = if hosts.len() > DESCRIBED_HOSTS {
         ", and more: see list_hosts"
     } else {

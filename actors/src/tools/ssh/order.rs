@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::hosts::{Host, Hosts};
+use super::hosts::Host;
 use super::transfer::check_remote;
-use crate::tools::actions::ActionFields;
+use crate::tools::actions::actions;
 use crate::tools::workspace::InnerPath;
 use crate::tools::{COMMAND_BYTES, ToolError};
 
@@ -40,21 +40,12 @@ pub(super) struct SshArgs {
     timeout_seconds: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Action {
-    Run,
-    Upload,
-    Download,
-    ListHosts,
+actions! {
+    "run" Run Host ["host", "command"] ["timeout_seconds"];
+    "upload" Upload Host ["host", "path", "to"] ["timeout_seconds"];
+    "download" Download Host ["host", "path", "from"] ["timeout_seconds"];
+    "list_hosts" ListHosts Read [] [];
 }
-
-pub(super) const ACTIONS: [ActionFields; 4] = [
-    ActionFields::new("run", &["host", "command"], &["timeout_seconds"]),
-    ActionFields::new("upload", &["host", "path", "to"], &["timeout_seconds"]),
-    ActionFields::new("download", &["host", "path", "from"], &["timeout_seconds"]),
-    ActionFields::new("list_hosts", &[], &[]),
-];
 
 /// A call with everything that it needs.
 #[derive(Debug)]
@@ -74,22 +65,20 @@ pub(super) enum Work {
 
 impl<'a> Order<'a> {
     /// None for a list of the hosts.
-    pub(super) fn of(args: SshArgs, hosts: &'a Hosts) -> Result<Option<Self>, ToolError> {
+    pub(super) fn of(args: SshArgs, hosts: &'a [Host]) -> Result<Option<Self>, ToolError> {
         let (work, usual_seconds) = match args.action {
             Action::ListHosts => return Ok(None),
             Action::Run => {
                 let command = needed(args.command, "run", "command")?;
-                if command.len() > COMMAND_BYTES {
-                    return Err(ToolError(format!(
-                        "`command` has {} bytes, and {COMMAND_BYTES} is the limit; upload a script and run that",
-                        command.len()
-                    )));
-                }
-                if command.contains('\0') {
-                    return Err(ToolError(
-                        "`command` has a NUL byte; leave it out".to_owned(),
-                    ));
-                }
+                refuse_if!(
+                    command.len() > COMMAND_BYTES,
+                    "`command` has {} bytes, and {COMMAND_BYTES} is the limit; upload a script and run that",
+                    command.len()
+                );
+                refuse_if!(
+                    command.contains('\0'),
+                    "`command` has a NUL byte; leave it out"
+                );
                 (Work::Run(command), RUN_SECONDS)
             }
             Action::Upload => {
@@ -107,11 +96,9 @@ impl<'a> Order<'a> {
         };
         let name = needed(args.host, "this action", "host")?;
         // The schema has the names, so that a wrong one does not come this far.
-        let host = hosts.get(&name).ok_or_else(|| {
-            ToolError(format!(
-                "there is no host `{name}`; use list_hosts to see which there are"
-            ))
-        })?;
+        let Some(host) = hosts.iter().find(|host| host.name == name) else {
+            refuse!("there is no host `{name}`; use list_hosts to see which there are");
+        };
         Ok(Some(Self {
             host,
             work,

@@ -1,9 +1,10 @@
 //! Connections that stay for a session: one to each host, given back by being dropped.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::connection::Connection;
@@ -40,10 +41,6 @@ struct Slot {
 }
 
 impl Slot {
-    fn used(&self) -> MutexGuard<'_, Instant> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether no call uses it just now: beside the table nobody holds it.
     fn is_idle(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) == 1
@@ -59,7 +56,7 @@ pub(super) struct Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        *self.slot.used() = Instant::now();
+        *self.slot.used.lock() = Instant::now();
     }
 }
 
@@ -99,16 +96,16 @@ impl Pool {
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        lock(&self.table).slots.len()
+        self.table.lock().slots.len()
     }
 
     /// Hangs up on all hosts of the session, once no call uses them.
     pub(super) fn end_session(&self, session: SessionId) {
-        lock(&self.table).slots.retain(|key, _| key.0 != session);
+        self.table.lock().slots.retain(|key, _| key.0 != session);
     }
 
     fn slot(&self, key: Key) -> Result<Arc<Slot>, ToolError> {
-        let mut table = lock(&self.table);
+        let mut table = self.table.lock();
         if let Some(slot) = table.slots.get(&key) {
             return Ok(Arc::clone(slot));
         }
@@ -119,16 +116,11 @@ impl Pool {
             used: Mutex::new(Instant::now()),
         });
         table.slots.insert(key, Arc::clone(&slot));
-        if !table.swept {
-            table.swept = true;
+        if !std::mem::replace(&mut table.swept, true) {
             tokio::spawn(sweep(Arc::downgrade(&self.table), self.idle));
         }
         Ok(slot)
     }
-}
-
-fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
-    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Table {
@@ -142,7 +134,7 @@ impl Table {
         }
         let oldest = counted
             .filter(|(_, slot)| slot.is_idle())
-            .min_by_key(|(_, slot)| *slot.used())
+            .min_by_key(|(_, slot)| *slot.used.lock())
             .map(|(key, _)| key.clone());
         let key = oldest.ok_or_else(|| {
             ToolError(format!(
@@ -162,10 +154,9 @@ async fn sweep(table: Weak<Mutex<Table>>, idle: Duration) {
         let Some(table) = table.upgrade() else {
             return;
         };
-        let mut table = lock(&table);
-        table
-            .slots
-            .retain(|_, slot| slot.used().elapsed() < idle || !slot.is_idle());
+        let mut table = table.lock();
+        let in_use = |slot: &Arc<Slot>| slot.used.lock().elapsed() < idle || !slot.is_idle();
+        table.slots.retain(|_, slot| in_use(slot));
         if table.slots.is_empty() {
             table.swept = false;
             return;

@@ -51,9 +51,10 @@ impl RsaSigner {
             number(private.q())?,
         );
         let one = BigUint::from(1_u8);
-        if p <= one || q <= one {
-            return Err("is broken: a factor in it is no prime".to_owned());
-        }
+        refuse_if!(
+            p <= one || q <= one,
+            "is broken: a factor in it is no prime"
+        );
         let bytes = |value: &BigUint| value.to_bytes_be();
         let components = KeyPairComponents {
             public_key: PublicKeyComponents {

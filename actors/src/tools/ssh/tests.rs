@@ -6,7 +6,7 @@
 )]
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use super::sshd::{Agent, Kinds, Sshd, key, wait_until};
 use super::*;
 use crate::protocol::ids::CallId;
-use crate::tools::LiveOutput;
 use crate::tools::fake_session::{FakeSession, Recorded, context};
 
 /// A tool with one host, `box`, which is the server.
@@ -50,7 +49,7 @@ impl World {
             description: "a test's own".to_owned(),
         };
         let config = SshConfig {
-            hosts: Hosts::from_iter([host]),
+            hosts: vec![host],
             known_hosts: server.path("navi/known_hosts"),
             more_known_hosts: None,
             agent_socket: None,
@@ -58,7 +57,7 @@ impl World {
         let session = Arc::new(FakeSession::default());
         let live = Arc::new(Recorded::default());
         let mut context = context(&session, workspace.path());
-        context.output = LiveOutput::new(live.clone());
+        context.output = live.clone();
         Self {
             server,
             workspace,
@@ -79,9 +78,9 @@ impl World {
     }
 
     fn host(&mut self, change: impl FnOnce(&mut Host)) {
-        let mut host = self.config.hosts.get("box").unwrap().clone();
+        let mut host = self.config.hosts[0].clone();
         change(&mut host);
-        self.config.hosts = Hosts::from_iter([host]);
+        self.config.hosts = vec![host];
     }
 
     /// A context of another call of the same session.
@@ -123,8 +122,7 @@ impl World {
     }
 
     fn shown(&self) -> String {
-        let live = self.live.0.lock();
-        live.unwrap_or_else(PoisonError::into_inner).clone()
+        self.live.0.lock().clone()
     }
 }
 
@@ -177,7 +175,7 @@ async fn output_is_shown_while_the_command_runs() {
     let live = Arc::clone(&world.live);
     tokio::task::spawn_blocking(move || {
         wait_until("the first line is shown", || {
-            live.0.lock().unwrap().contains("waiting\n")
+            live.0.lock().contains("waiting\n")
         });
     })
     .await
@@ -589,7 +587,7 @@ async fn a_stopped_call_leaves_no_command_behind() {
     };
     let live = Arc::clone(&world.live);
     tokio::task::spawn_blocking(move || {
-        wait_until("it runs", || live.0.lock().unwrap().contains("up"));
+        wait_until("it runs", || live.0.lock().contains("up"));
     })
     .await
     .unwrap();
@@ -644,7 +642,7 @@ async fn the_model_is_told_the_hosts() {
         .call(&tool, json!({"action": "list_hosts"}))
         .await
         .unwrap();
-    let login = world.config.hosts.get("box").unwrap().login();
+    let login = world.config.hosts[0].login();
     assert_eq!(list, format!("box ({login}): a test's own\n"));
     assert_eq!(tool.effect(&json!({"action": "list_hosts"})), Effect::Read);
     for action in ["run", "upload", "download"] {
@@ -677,7 +675,7 @@ fn the_schema_is_as_models_know_it() {
         description: String::new(),
     };
     let tool = Ssh::new(SshConfig {
-        hosts: Hosts::from_iter([host]),
+        hosts: vec![host],
         ..SshConfig::default()
     });
     insta::assert_json_snapshot!(tool.spec());

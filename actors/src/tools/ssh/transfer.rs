@@ -37,13 +37,12 @@ const PROGRESS_PAUSE: Duration = Duration::from_secs(1);
 pub(super) fn check_remote(path: &str) -> Result<(), ToolError> {
     let from_home = from_home(path);
     let is_good = (1..=MAX_PATH_BYTES).contains(&from_home.len());
-    if is_good && !from_home.chars().any(is_moving) {
-        return Ok(());
-    }
-    Err(ToolError(format!(
+    refuse_if!(
+        !is_good || from_home.chars().any(is_moving),
         "`{}` is no path on the host; give one such as /var/log/syslog, or one from the user's home there",
         shortened(path, 120)
-    )))
+    );
+    Ok(())
 }
 
 /// As SFTP has it: it knows no `~`, and starts in the user's home.
@@ -161,11 +160,10 @@ pub(super) async fn download(
     let Some(attributes) = attributes(&sftp, from).await? else {
         return Err(absent(from));
     };
-    if attributes.is_dir() {
-        return Err(ToolError(format!(
-            "`{from}` is a directory; pack it into one file there first"
-        )));
-    }
+    refuse_if!(
+        attributes.is_dir(),
+        "`{from}` is a directory; pack it into one file there first"
+    );
     let size = attributes.size.unwrap_or(0);
     if size > limit {
         return Err(too_large(from, size, limit));

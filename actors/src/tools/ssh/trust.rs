@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use russh::keys::ssh_key::public::KeyData;
 
 use super::NAME;
@@ -105,7 +106,7 @@ impl Trust {
 
     fn offered(&self, host: &Host, context: &ToolContext) -> Option<KeyData> {
         let asked = asked(host, context);
-        let offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
+        let offers = self.offers.lock();
         let offer = offers.iter().find(|offer| offer.0 == asked);
         offer.map(|(_, key)| key.clone())
     }
@@ -113,7 +114,7 @@ impl Trust {
     /// The last key that was shown for the call counts: an approval is bound to it.
     fn remember(&self, host: &Host, context: &ToolContext, key: KeyData) {
         let asked = asked(host, context);
-        let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut offers = self.offers.lock();
         offers.retain(|(other, _)| (&other.0, &other.1) != (&asked.0, &asked.1));
         if offers.len() >= MAX_OFFERS {
             offers.pop_front();

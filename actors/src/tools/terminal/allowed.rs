@@ -106,29 +106,28 @@ impl Allowed {
         };
         let listed = || parted(names).1.join(", ");
         if let Some(found) = command.chars().find(|c| SHELL_MEANS_MORE.contains(*c)) {
-            return Err(ToolError(format!(
+            refuse!(
                 "the command has `{}`, and only plain commands may be run here, one at a time and without a shell; the commands are {}",
                 found.escape_default(),
                 listed()
-            )));
+            );
         }
         let words = shlex::split(command)
             .ok_or_else(|| ToolError("a quote in the command has no end; close it".to_owned()))?;
         let Some(program) = words.first() else {
-            return Err(ToolError("`command` is empty".to_owned()));
+            refuse!("`command` is empty");
         };
-        if !names.contains(program.as_str()) || is_wrapper(program) {
-            return Err(ToolError(format!(
-                "the command `{}` is not among those that may be run here: {}",
-                shortened(program, 60),
-                listed()
-            )));
-        }
+        refuse_if!(
+            !names.contains(program.as_str()) || is_wrapper(program),
+            "the command `{}` is not among those that may be run here: {}",
+            shortened(program, 60),
+            listed()
+        );
         if let Some(argument) = runs_others(&words) {
-            return Err(ToolError(format!(
+            refuse!(
                 "`{program}` may not be run with `{}`, by which it would run or change something else; do it without",
                 shortened(argument, 60)
-            )));
+            );
         }
         Ok(Line::Words(words))
     }

@@ -1,8 +1,9 @@
 //! A command that nobody waits for.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -76,12 +77,12 @@ impl Background {
     }
 
     pub(super) fn is_running(&self) -> bool {
-        lock(&self.state).ended.is_none()
+        self.state.lock().ended.is_none()
     }
 
     /// What is new of its output, and how it stands.
     pub(super) fn look(&self) -> String {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let from = state.seen.saturating_sub(state.dropped);
         let missed = state.dropped.saturating_sub(state.seen);
         let new = readable(&state.text[state.text.ceil_char_boundary(from)..]);
@@ -101,7 +102,7 @@ impl Background {
     /// One line for a list.
     pub(super) fn line(&self) -> String {
         let command = shortened(&self.command, 120);
-        format!("{command} [{}]", lock(&self.state).how_it_stands())
+        format!("{command} [{}]", self.state.lock().how_it_stands())
     }
 
     /// Ends it, with what it said last.
@@ -140,7 +141,7 @@ async fn follow(
 ) {
     let mut decoder = Decoder::default();
     let keep = |bytes: &[u8]| {
-        lock(&state).push(&decoder.push(bytes));
+        state.lock().push(&decoder.push(bytes));
         bytes.len()
     };
     let cut = tokio::select! {
@@ -156,11 +157,7 @@ async fn follow(
             ..running.end().await
         },
     };
-    let mut state = lock(&state);
+    let mut state = state.lock();
     let took = state.began.elapsed();
     state.ended = Some((report, took));
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

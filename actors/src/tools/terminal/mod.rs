@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 pub use self::allowed::Allowed;
 use self::shell::Shells;
-use super::actions::ActionFields;
+use super::actions::{ActionFields, actions, effect_of};
 use super::arguments;
 use super::sandbox::{Fence, Sandbox, SandboxConfig};
 use super::schema::spec_of;
@@ -82,25 +82,12 @@ struct TerminalArgs {
     id: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Action {
-    Run,
-    Look,
-    End,
-    List,
+actions! {
+    "run" Run Host ["command"] ["directory", "timeout_seconds", "background"];
+    "look" Look Read ["id"] [];
+    "end" End Write ["id"] [];
+    "list" List Read [] [];
 }
-
-const ACTIONS: [ActionFields; 4] = [
-    ActionFields::new(
-        "run",
-        &["command"],
-        &["directory", "timeout_seconds", "background"],
-    ),
-    ActionFields::new("look", &["id"], &[]),
-    ActionFields::new("end", &["id"], &[]),
-    ActionFields::new("list", &[], &[]),
-];
 
 /// The tool. Commands that run in the background live here, a bounded number for each session.
 #[derive(Debug)]
@@ -150,13 +137,12 @@ impl Tool for Terminal {
     }
 
     fn actions(&self) -> &[ActionFields] {
-        &ACTIONS
+        ACTIONS
     }
 
     fn effect(&self, args: &Value) -> Effect {
-        match args["action"].as_str() {
-            Some("look" | "list") => Effect::Read,
-            Some("end") => Effect::Write,
+        match effect_of(ACTIONS, args) {
+            Some(effect) if args["action"] != "run" => effect,
             _ => self.effect_of_run(),
         }
     }

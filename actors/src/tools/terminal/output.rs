@@ -1,6 +1,7 @@
 //! What a command writes, as the model reads it, and what that tells.
 
 use anstream::adapter::strip_str;
+use itertools::Itertools as _;
 
 /// A text without colours and cursor movements; of a line that was written over, the last state.
 pub(super) fn readable(text: &str) -> String {
@@ -8,12 +9,10 @@ pub(super) fn readable(text: &str) -> String {
     if !plain.contains('\r') {
         return plain;
     }
-    let mut lines = Vec::new();
-    for line in plain.split('\n') {
-        let line = line.trim_end_matches('\r');
-        lines.push(line.rsplit('\r').next().unwrap_or(line));
-    }
-    lines.join("\n")
+    let lines = plain.split('\n').map(|line| line.trim_end_matches('\r'));
+    lines
+        .map(|line| line.rsplit('\r').next().unwrap_or(line))
+        .join("\n")
 }
 
 /// Whether the output ends as a question does that waits for a person.

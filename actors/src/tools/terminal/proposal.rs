@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools as _;
 use serde_json::json;
 
 use super::held::files_of;
@@ -63,10 +64,7 @@ impl Terminal {
         Ok(Proposal {
             summary: format!("end background command {id}"),
             details: vec![Detail::code("command", &command)],
-            rule: Some(RuleSubject {
-                key: "end".to_owned(),
-                words: "ending background commands".to_owned(),
-            }),
+            rule: Some(RuleSubject::new("end", "ending background commands")),
             binding: command,
         })
     }
@@ -100,10 +98,8 @@ impl Terminal {
 
 /// What a person has to know of a command that reads more than they are shown.
 fn held(files: &BTreeMap<String, String>) -> String {
-    let mut names: Vec<&str> = files.keys().map(String::as_str).collect();
-    let more = names.len().saturating_sub(NAMED_FILES);
-    names.truncate(NAMED_FILES);
-    let mut held = names.join(", ");
+    let more = files.len().saturating_sub(NAMED_FILES);
+    let mut held = files.keys().take(NAMED_FILES).join(", ");
     if more > 0 {
         held.push_str(&format!(" and {more} more"));
     }

@@ -1,9 +1,7 @@
 //! A command from its arguments to its result.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -11,6 +9,7 @@ use rustix::fs::OFlags;
 
 use super::allowed::Line;
 use super::background::Background;
+use super::held::regular_file;
 use super::output::{asks, misses_network, readable};
 use super::{NAME, Terminal, TerminalArgs, USUAL_TIME};
 use crate::programs::{Bounds, Cut};
@@ -66,23 +65,19 @@ impl Terminal {
     ) -> Result<Wanted, ToolError> {
         let command = args.command.unwrap_or_default();
         let command = command.trim();
-        if command.is_empty() {
-            return Err(ToolError(
-                "`command` is missing; for example {\"action\":\"run\",\"command\":\"ls -la\"}"
-                    .to_owned(),
-            ));
-        }
-        if command.len() > COMMAND_BYTES {
-            return Err(ToolError(format!(
-                "the command has {} bytes, and {COMMAND_BYTES} is the limit; write a script with the filesystem tool and run that",
-                command.len()
-            )));
-        }
-        if command.contains('\0') {
-            return Err(ToolError(
-                "the command has a NUL byte; leave it out".to_owned(),
-            ));
-        }
+        refuse_if!(
+            command.is_empty(),
+            "`command` is missing; for example {{\"action\":\"run\",\"command\":\"ls -la\"}}"
+        );
+        refuse_if!(
+            command.len() > COMMAND_BYTES,
+            "the command has {} bytes, and {COMMAND_BYTES} is the limit; write a script with the filesystem tool and run that",
+            command.len()
+        );
+        refuse_if!(
+            command.contains('\0'),
+            "the command has a NUL byte; leave it out"
+        );
         let (program, words) = match self.allowed.line(command)? {
             Line::Words(words) => (words[0].clone(), words[1..].to_vec()),
             Line::Shell(command) => {
@@ -285,11 +280,10 @@ fn find(
                     "there is no directory `{shown}` in the workspace; make it first, or leave `directory` out"
                 ))
             })?;
-            if !inside(&found) {
-                return Err(ToolError(format!(
-                    "the directory `{shown}` is outside the workspace; commands run inside of it"
-                )));
-            }
+            refuse_if!(
+                !inside(&found),
+                "the directory `{shown}` is outside the workspace; commands run inside of it"
+            );
             found
         }
         // One that was deleted meanwhile is none.
@@ -298,26 +292,17 @@ fn find(
             .filter(inside)
             .unwrap_or_else(|| workspace.clone()),
     };
-    if !directory.is_dir() {
-        return Err(ToolError(
-            "`directory` is a file; name a directory".to_owned(),
-        ));
-    }
+    refuse_if!(
+        !directory.is_dir(),
+        "`directory` is a file; name a directory"
+    );
     Ok((workspace, directory))
 }
 
 /// What the script wrote, where it is a directory that the next command may start in. The
 /// command could have put anything there: it is read with care and taken as data.
 fn read_directory(file: &Path, workspace: &Path, free: bool) -> Option<PathBuf> {
-    let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = File::options()
-        .read(true)
-        .custom_flags(careful.bits() as i32)
-        .open(file)
-        .ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
+    let (file, _) = regular_file(file, OFlags::NOFOLLOW)?;
     let mut text = String::new();
     file.take(4096).read_to_string(&mut text).ok()?;
     let directory = Path::new(text.trim_end_matches('\n')).canonicalize().ok()?;

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use itertools::Itertools as _;
+use parking_lot::Mutex;
 
 use super::background::Background;
 use crate::protocol::ids::{RunId, SessionId};
@@ -30,19 +32,15 @@ struct Shell {
 }
 
 impl Shells {
-    fn all(&self) -> MutexGuard<'_, HashMap<SessionId, Shell>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Where the last command ended, of the session's own or of the subagent that asks.
     pub(super) fn directory(&self, context: &ToolContext) -> Option<PathBuf> {
-        let all = self.all();
+        let all = self.0.lock();
         let shell = all.get(&context.session_id)?;
         shell.directories.get(&subagent(context)).cloned()
     }
 
     pub(super) fn set_directory(&self, context: &ToolContext, directory: &Path, workspace: &Path) {
-        let mut all = self.all();
+        let mut all = self.0.lock();
         if directory == workspace {
             let shell = all.get_mut(&context.session_id);
             shell.map(|shell| shell.directories.remove(&subagent(context)));
@@ -59,22 +57,21 @@ impl Shells {
 
     /// Whether one more may be started.
     pub(super) fn has_room(&self, session: SessionId) -> Result<(), ToolError> {
-        let all = self.all();
+        let all = self.0.lock();
         let of_session = all.get(&session).into_iter();
         let running = of_session
             .flat_map(|shell| shell.background.values())
             .filter(|one| one.is_running());
-        if running.count() < RUNNING {
-            return Ok(());
-        }
-        Err(ToolError(format!(
+        refuse_if!(
+            running.count() >= RUNNING,
             "{RUNNING} commands run in the background already; end one with {{\"action\":\"end\",\"id\":1}}"
-        )))
+        );
+        Ok(())
     }
 
     /// Keeps a command that was started. Gives back its number.
     pub(super) fn keep(&self, session: SessionId, started: Background) -> u64 {
-        let mut all = self.all();
+        let mut all = self.0.lock();
         let shell = all.entry(session).or_default();
         shell.started += 1;
         let id = shell.started;
@@ -105,7 +102,7 @@ impl Shells {
         id: u64,
         see: impl FnOnce(&Background) -> String,
     ) -> Result<String, ToolError> {
-        let all = self.all();
+        let all = self.0.lock();
         let shell = all.get(&session);
         let found = shell.and_then(|shell| shell.background.get(&id));
         found.map(see).ok_or_else(|| unknown(id))
@@ -114,26 +111,26 @@ impl Shells {
     /// Ends a background command.
     pub(super) async fn end(&self, session: SessionId, id: u64) -> Result<String, ToolError> {
         let take = |shell: &mut Shell| shell.background.remove(&id);
-        let taken = self.all().get_mut(&session).and_then(take);
+        let taken = self.0.lock().get_mut(&session).and_then(take);
         Ok(taken.ok_or_else(|| unknown(id))?.end().await)
     }
 
     pub(super) fn list(&self, session: SessionId) -> String {
-        let all = self.all();
+        let all = self.0.lock();
         let kept = all.get(&session).into_iter();
-        let lines: Vec<String> = kept
+        let lines = kept
             .flat_map(|shell| &shell.background)
             .map(|(id, one)| format!("{id}: {}", one.line()))
-            .collect();
+            .join("\n");
         if lines.is_empty() {
             return "nothing runs in the background".to_owned();
         }
-        lines.join("\n")
+        lines
     }
 
     /// Ends everything of a session.
     pub(super) fn forget(&self, session: SessionId) {
-        let shell = self.all().remove(&session);
+        let shell = self.0.lock().remove(&session);
         // After the lock is free: it ends what runs.
         drop(shell);
     }

@@ -109,10 +109,6 @@ impl Tool for UserTool {
         Some(&self.manifest.validator)
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        self.spec.effect
-    }
-
     fn hangs_on_files(&self, _: &Value) -> bool {
         true
     }
@@ -134,10 +130,10 @@ impl Tool for UserTool {
             summary: format!("run your tool {name}"),
             details,
             // The key holds the hash: "always" covers the tool as it is, not what it becomes.
-            rule: Some(RuleSubject {
-                key: self.sha256.clone(),
-                words: format!("any call of {name} as it is now"),
-            }),
+            rule: Some(RuleSubject::new(
+                &self.sha256,
+                format!("any call of {name} as it is now"),
+            )),
             binding: self.sha256.clone(),
         })
     }

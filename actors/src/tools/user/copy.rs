@@ -29,9 +29,10 @@ impl Copies {
     pub(super) fn of(&self, source: &Path, sha256: &str) -> Result<PathBuf, String> {
         // Read at every call: a folder that was changed must not run as what it was.
         let content = folder::read(source)?;
-        if content.sha256 != sha256 {
-            return Err("its folder was changed since it was allowed".to_owned());
-        }
+        refuse_if!(
+            content.sha256 != sha256,
+            "its folder was changed since it was allowed"
+        );
         let place = self.dir.join(sha256);
         if place.is_dir() {
             return Ok(place);

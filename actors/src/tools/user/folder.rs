@@ -81,15 +81,16 @@ pub(super) fn read(path: &Path) -> Result<Content, String> {
 fn in_room(size: u64) -> Result<u64, String> {
     if size > MAX_BYTES {
         let most = human_size(MAX_BYTES);
-        return Err(format!("the folder holds more than {most}"));
+        refuse!("the folder holds more than {most}");
     }
     Ok(size)
 }
 
 fn in_number(files: usize) -> Result<(), String> {
-    if files > MAX_FILES {
-        return Err(format!("the folder holds more than {MAX_FILES} files"));
-    }
+    refuse_if!(
+        files > MAX_FILES,
+        "the folder holds more than {MAX_FILES} files"
+    );
     Ok(())
 }
 
@@ -107,9 +108,10 @@ fn hash(files: &BTreeMap<String, File>) -> String {
 }
 
 fn open(path: &Path) -> Result<Dir, String> {
-    if std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()) {
-        return Err("it is a link; put the folder itself here".to_owned());
-    }
+    refuse_if!(
+        std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()),
+        "it is a link; put the folder itself here"
+    );
     Dir::open_ambient_dir(path, ambient_authority())
         .map_err(|error| format!("the folder cannot be read: {error}"))
 }
@@ -124,28 +126,25 @@ fn walk(dir: &Dir, prefix: &str, depth: usize, visit: Visit<'_>) -> Result<(), S
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
         let Some(name) = name.to_str() else {
-            return Err(format!("{}: a file's name is no UTF-8", shown(prefix)));
+            refuse!("{}: a file's name is no UTF-8", shown(prefix));
         };
         let path = format!("{prefix}{name}");
         // Of the entry itself, not of what a link leads to.
         let metadata = dir.symlink_metadata(name).map_err(failed)?;
-        if metadata.is_symlink() {
-            return Err(format!(
-                "{} is a link; a tool's folder must hold its files itself",
-                shown(&path)
-            ));
-        }
+        refuse_if!(
+            metadata.is_symlink(),
+            "{} is a link; a tool's folder must hold its files itself",
+            shown(&path)
+        );
         if metadata.is_dir() {
             if depth + 1 >= MAX_DEPTH {
-                return Err(format!("{}: nested too deep", shown(&path)));
+                refuse!("{}: nested too deep", shown(&path));
             }
             let inner = dir.open_dir_nofollow(name).map_err(failed)?;
             walk(&inner, &format!("{path}/"), depth + 1, visit)?;
             continue;
         }
-        if !metadata.is_file() {
-            return Err(format!("{} is no regular file", shown(&path)));
-        }
+        refuse_if!(!metadata.is_file(), "{} is no regular file", shown(&path));
         visit(path, dir, name, &metadata)?;
     }
     Ok(())

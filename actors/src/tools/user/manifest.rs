@@ -61,43 +61,37 @@ impl Manifest {
         } else {
             toml::from_str(text).map_err(|error| error.message().to_owned())?
         };
-        if !is_name(&written.name) {
-            return Err(format!(
-                "field `name`: {:?} must begin with a small letter and have small letters, digits and _ only, at most {MAX_NAME}",
-                written.name
-            ));
-        }
-        if written.name != folder {
-            return Err(format!(
-                "field `name`: it is {:?}, but the folder is called {folder:?}; give both one name",
-                written.name
-            ));
-        }
+        refuse_if!(
+            !is_name(&written.name),
+            "field `name`: {:?} must begin with a small letter and have small letters, digits and _ only, at most {MAX_NAME}",
+            written.name
+        );
+        refuse_if!(
+            written.name != folder,
+            "field `name`: it is {:?}, but the folder is called {folder:?}; give both one name",
+            written.name
+        );
         let description = written.description.trim();
-        if description.is_empty() || description.len() > MAX_DESCRIPTION {
-            return Err(format!(
-                "field `description`: say in 1 to {MAX_DESCRIPTION} bytes what the tool does and when to call it"
-            ));
-        }
+        refuse_if!(
+            description.is_empty() || description.len() > MAX_DESCRIPTION,
+            "field `description`: say in 1 to {MAX_DESCRIPTION} bytes what the tool does and when to call it"
+        );
         let executable = written.executable.as_str();
         let executable = executable.strip_prefix("./").unwrap_or(executable);
-        if !is_inside(executable) {
-            return Err(format!(
-                "field `executable`: {:?} must be a file of this folder, as in \"run.sh\"",
-                written.executable
-            ));
-        }
-        if written.args.len() > MAX_ARGS || written.args.iter().any(|arg| arg.contains('\0')) {
-            return Err(format!(
-                "field `args`: at most {MAX_ARGS}, none with a NUL in it"
-            ));
-        }
-        if !(1..=MAX_TIME).contains(&written.time_limit_seconds) {
-            return Err(format!(
-                "field `time_limit_seconds`: {} must be from 1 to {MAX_TIME}",
-                written.time_limit_seconds
-            ));
-        }
+        refuse_if!(
+            !is_inside(executable),
+            "field `executable`: {:?} must be a file of this folder, as in \"run.sh\"",
+            written.executable
+        );
+        refuse_if!(
+            written.args.len() > MAX_ARGS || written.args.iter().any(|arg| arg.contains('\0')),
+            "field `args`: at most {MAX_ARGS}, none with a NUL in it"
+        );
+        refuse_if!(
+            !(1..=MAX_TIME).contains(&written.time_limit_seconds),
+            "field `time_limit_seconds`: {} must be from 1 to {MAX_TIME}",
+            written.time_limit_seconds
+        );
         let parameters = as_told(written.parameters);
         let validator = validator(&parameters)
             .map_err(|problem| format!("field `parameters`: no good JSON Schema: {problem}"))?;

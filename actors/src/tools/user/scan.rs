@@ -97,8 +97,8 @@ fn read(folder: &Path, name: &str, listing: &Listing) -> Result<(Arc<Manifest>, 
     let file = match FILES.map(|file| listing.contains_key(file)) {
         [true, false] => toml,
         [false, true] => json,
-        [true, true] => return Err(format!("it has both {toml} and {json}; keep one")),
-        [false, false] => return Err(format!("it has no manifest; add a {toml}")),
+        [true, true] => refuse!("it has both {toml} and {json}; keep one"),
+        [false, false] => refuse!("it has no manifest; add a {toml}"),
     };
     // Of what is read now, so that manifest and hash are of one state.
     let content = folder::read(folder)?;

@@ -2,9 +2,10 @@
 //! host is not asked again for each.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use reqwest::Url;
 
 use super::page::Page;
@@ -26,14 +27,14 @@ struct Entry {
 
 impl Cache {
     pub(super) fn get(&self, session_id: SessionId, url: &Url) -> Option<Arc<Page>> {
-        let pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = self.0.lock();
         let mut fresh = pages.iter().filter(|entry| entry.at.elapsed() < KEPT);
         let found = fresh.find(|entry| entry.place.0 == session_id && entry.place.1 == *url)?;
         Some(Arc::clone(&found.page))
     }
 
     pub(super) fn put(&self, session_id: SessionId, url: Url, page: Arc<Page>) {
-        let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pages = self.0.lock();
         let place = (session_id, url);
         pages.retain(|entry| entry.place != place && entry.at.elapsed() < KEPT);
         if pages.len() == ENTRIES {

@@ -82,13 +82,12 @@ fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, ToolError> {
     let mut next = from.join(text).map_err(|_| wrong())?;
     next.set_fragment(None);
     url::check(&next)?;
-    if from.scheme() == "https" && next.scheme() == "http" {
-        return Err(ToolError(format!(
-            "{} redirects from https to http, where anyone on the way could change the page; fetch {} itself if that does not matter",
-            url::authority(from),
-            shortened(next.as_str(), 200)
-        )));
-    }
+    refuse_if!(
+        from.scheme() == "https" && next.scheme() == "http",
+        "{} redirects from https to http, where anyone on the way could change the page; fetch {} itself if that does not matter",
+        url::authority(from),
+        shortened(next.as_str(), 200)
+    );
     Ok(Some(next))
 }
 

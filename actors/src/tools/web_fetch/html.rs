@@ -9,6 +9,7 @@ use dom_smoothie::{Config, Readability, TextMode};
 use html5ever::tendril::TendrilSink as _;
 use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{ParseOpts, parse_document};
+use itertools::Itertools as _;
 use reqwest::Url;
 
 use super::page::Page;
@@ -36,15 +37,16 @@ const UNREAD: &str = "script, style, template, svg, math, canvas, iframe, frame,
 /// The page that stands at `url`.
 pub(super) fn page(source: &str, url: Url) -> Result<Page, String> {
     let (document, cut) = parsed(source);
-    if deepest(&document) > MAX_DEPTH_AFTER {
-        return Err("the page is nested too deeply to be read".to_owned());
-    }
+    refuse_if!(
+        deepest(&document) > MAX_DEPTH_AFTER,
+        "the page is nested too deeply to be read"
+    );
     let mut notes = Vec::new();
     if cut {
         notes.push("the page is too large or too deeply nested; its end is left out".to_owned());
     }
     let title = document.select("title").first().text();
-    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    let title = title.split_whitespace().join(" ");
     clean(&document, &url);
     let text = article(&document).unwrap_or_else(|| {
         let body = document.body().unwrap_or_else(|| document.root());
@@ -122,7 +124,7 @@ fn clean(document: &Document, url: &Url) {
     }
     for node in document.select("img").nodes() {
         let alt = node.attr("alt").unwrap_or_default();
-        let alt = alt.split_whitespace().collect::<Vec<_>>().join(" ");
+        let alt = alt.split_whitespace().join(" ");
         let words = if alt.is_empty() {
             String::new()
         } else {

@@ -140,10 +140,7 @@ impl Tool for WebFetch {
         Ok(Proposal {
             summary: format!("read {}", shortened(url.as_str(), SUMMARY_BYTES)),
             details: vec![Detail::code("address", url)],
-            rule: Some(RuleSubject {
-                words: format!("any page of {host}"),
-                key: host,
-            }),
+            rule: Some(RuleSubject::new(&host, format!("any page of {host}"))),
             binding: String::new(),
         })
     }

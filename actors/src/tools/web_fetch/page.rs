@@ -74,9 +74,10 @@ async fn pdf(answer: RawPage) -> Result<Page, String> {
     let text = documents::text_of(answer.body.into(), "application/pdf")
         .await
         .map_err(|error| format!("the PDF cannot be read: {error}"))?;
-    if text.trim().is_empty() {
-        return Err("the PDF has no text; it may hold scanned pages".to_owned());
-    }
+    refuse_if!(
+        text.trim().is_empty(),
+        "the PDF has no text; it may hold scanned pages"
+    );
     Ok(Page::plain(answer.url, text))
 }
 
@@ -126,9 +127,9 @@ fn form(answer: &RawPage) -> Result<Form, ToolError> {
     match media_type {
         "text/html" | "application/xhtml+xml" => Ok(Form::Html),
         "application/pdf" | "application/x-pdf" if is_pdf => Ok(Form::Pdf),
-        "application/pdf" | "application/x-pdf" => Err(ToolError(
-            "the server calls it a PDF, but it is none".to_owned(),
-        )),
+        "application/pdf" | "application/x-pdf" => {
+            refuse!("the server calls it a PDF, but it is none")
+        }
         _ if is_text => Ok(Form::Plain),
         "" | "application/octet-stream" | "binary/octet-stream" if is_pdf => Ok(Form::Pdf),
         "" => unnamed(answer),

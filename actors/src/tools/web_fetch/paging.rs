@@ -34,11 +34,10 @@ impl Part<'_> {
 pub(super) fn part(text: &str, start: u64) -> Result<Part<'_>, String> {
     let whole = text.chars().count();
     let start = usize::try_from(start).unwrap_or(usize::MAX);
-    if start > 0 && start >= whole {
-        return Err(format!(
-            "start={start} is after the end: the text has {whole} characters"
-        ));
-    }
+    refuse_if!(
+        start > 0 && start >= whole,
+        "start={start} is after the end: the text has {whole} characters"
+    );
     let from = offset(text, start);
     let rest = &text[from..];
     let to = offset(rest, PART_CHARS);

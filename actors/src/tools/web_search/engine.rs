@@ -98,11 +98,33 @@ impl SearchEngine {
     /// As a person knows it.
     #[must_use]
     pub fn name(&self) -> &'static str {
+        self.words()[0]
+    }
+
+    /// Its name, where to look when it fails, and why it may let nobody in.
+    fn words(&self) -> [&'static str; 3] {
+        const LATER: &str = "try again later, or let the owner choose another NAVI_SEARCH_ENGINE";
         match self.kind {
-            Kind::Searxng => "SearXNG",
-            Kind::Brave(_) => "Brave",
-            Kind::Tavily(_) => "Tavily",
-            Kind::Duckduckgo => "DuckDuckGo",
+            Kind::Searxng => [
+                "SearXNG",
+                "the owner should look at NAVI_SEARXNG_URL",
+                "its settings.yml must list json under search.formats, and its limiter must let Navi in",
+            ],
+            Kind::Brave(_) => [
+                "Brave",
+                LATER,
+                "the owner should look at NAVI_BRAVE_API_KEY",
+            ],
+            Kind::Tavily(_) => [
+                "Tavily",
+                LATER,
+                "the owner should look at NAVI_TAVILY_API_KEY",
+            ],
+            Kind::Duckduckgo => [
+                "DuckDuckGo",
+                LATER,
+                "it takes Navi for a robot; wait a while, or let the owner choose another NAVI_SEARCH_ENGINE",
+            ],
         }
     }
 
@@ -113,28 +135,6 @@ impl SearchEngine {
             self.name(),
             self.base.origin().ascii_serialization()
         )
-    }
-
-    fn where_to_look(&self) -> &'static str {
-        match self.kind {
-            Kind::Searxng => "the owner should look at NAVI_SEARXNG_URL",
-            Kind::Brave(_) | Kind::Tavily(_) | Kind::Duckduckgo => {
-                "try again later, or let the owner choose another NAVI_SEARCH_ENGINE"
-            }
-        }
-    }
-
-    fn who_is_let_in(&self) -> &'static str {
-        match self.kind {
-            Kind::Searxng => {
-                "its settings.yml must list json under search.formats, and its limiter must let Navi in"
-            }
-            Kind::Brave(_) => "the owner should look at NAVI_BRAVE_API_KEY",
-            Kind::Tavily(_) => "the owner should look at NAVI_TAVILY_API_KEY",
-            Kind::Duckduckgo => {
-                "it takes Navi for a robot; wait a while, or let the owner choose another NAVI_SEARCH_ENGINE"
-            }
-        }
     }
 
     pub(super) async fn search(&self, query: &str, most: usize) -> Result<Found, ToolError> {
@@ -157,11 +157,8 @@ impl SearchEngine {
     /// named is what is asked.
     pub(super) async fn ask(&self, request: Request) -> Result<(StatusCode, Vec<u8>), ToolError> {
         let unreached = |ToolError(error)| {
-            ToolError(format!(
-                "{}: {error}; {}",
-                self.name(),
-                self.where_to_look()
-            ))
+            let [name, look, _] = self.words();
+            ToolError(format!("{name}: {error}; {look}"))
         };
         let response = self.guard.send(request).await.map_err(unreached)?;
         let status = response.status();
@@ -182,15 +179,15 @@ impl SearchEngine {
 
     /// It answered, but with something else than results.
     pub(super) fn unexpected(&self, what: &str) -> ToolError {
-        let (name, look) = (self.name(), self.where_to_look());
+        let [name, look, _] = self.words();
         ToolError(format!("{name} sent {what}; {look}"))
     }
 
     /// An HTTP status in words, with what to do.
     pub(super) fn refused(&self, status: u16) -> ToolError {
-        let (name, look) = (self.name(), self.where_to_look());
+        let [name, look, let_in] = self.words();
         ToolError(match status {
-            401 | 403 => format!("{name} refuses: {}", self.who_is_let_in()),
+            401 | 403 => format!("{name} refuses: {let_in}"),
             402 => format!("{name}: what was paid for is used up"),
             429 => format!("{name} was asked too often; wait a while, or go on without a search"),
             300..=399 => format!("{name} answered {status}, a redirect; {look}"),

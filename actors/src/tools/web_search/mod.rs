@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use itertools::Itertools as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -105,10 +106,10 @@ impl Tool for WebSearch {
                 engine.name()
             ),
             details: vec![Detail::code("query", args.query)],
-            rule: Some(RuleSubject {
-                key: engine.place(),
-                words: format!("any search with {}", engine.name()),
-            }),
+            rule: Some(RuleSubject::new(
+                engine.place(),
+                format!("any search with {}", engine.name()),
+            )),
             binding: engine.place(),
         })
     }
@@ -121,19 +122,13 @@ impl Tool for WebSearch {
         let args: WebSearchArgs = arguments::read(args)?;
         let engine = self.engine()?;
         let query = args.query.trim();
-        if query.is_empty() {
-            return Err(ToolError(
-                "the query is empty; write a few words".to_owned(),
-            ));
-        }
+        refuse_if!(query.is_empty(), "the query is empty; write a few words");
         let most = args.max.unwrap_or(DEFAULT_RESULTS).clamp(1, 20) as usize;
         let found = tokio::time::timeout(SEARCH_LIMIT, engine.search(query, most))
             .await
             .unwrap_or_else(|_| {
                 let name = engine.name();
-                Err(ToolError(format!(
-                    "{name} did not answer in time; try again with fewer words"
-                )))
+                refuse!("{name} did not answer in time; try again with fewer words")
             })?;
         Ok(render(query, &found, most).into())
     }
@@ -177,8 +172,7 @@ fn plain(text: &str, limit: usize) -> String {
     } else {
         text.to_owned()
     };
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    shortened(&line, limit)
+    shortened(&text.split_whitespace().join(" "), limit)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! SearXNG: <https://docs.searxng.org/dev/search_api.html>.
 
+use itertools::Itertools as _;
 use reqwest::{Method, Request};
 use serde_json::Value;
 
@@ -23,11 +24,7 @@ pub(super) async fn search(engine: &SearchEngine, query: &str) -> Result<Found, 
     let silent = unresponsive(&answer["unresponsive_engines"]);
     if found == Found::default() && !silent.is_empty() {
         let what = format!("its engines do not answer ({silent}); try again later");
-        return Err(ToolError(format!(
-            "{} found nothing: {}",
-            engine.name(),
-            shortened(&what, 200)
-        )));
+        refuse!("{} found nothing: {}", engine.name(), shortened(&what, 200));
     }
     Ok(found)
 }
@@ -47,6 +44,5 @@ fn unresponsive(list: &Value) -> String {
     pairs
         .filter_map(|pair| Some(format!("{}: {}", pair[0].as_str()?, pair[1].as_str()?)))
         .take(4)
-        .collect::<Vec<_>>()
         .join(", ")
 }

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use itertools::Itertools as _;
+
 use super::WorkspaceLimits;
 
 /// The tool's settings. The default is the workspace and nothing else.
@@ -63,8 +65,7 @@ impl FileAccess {
         match &self.allowed {
             Allowed::Workspace => None,
             Allowed::Directories(directories) => {
-                let names = directories.iter().map(|it| it.display().to_string());
-                Some(names.collect::<Vec<_>>().join(", "))
+                Some(directories.iter().map(|it| it.display()).join(", "))
             }
             Allowed::Everything => Some("any file of this machine".to_owned()),
         }

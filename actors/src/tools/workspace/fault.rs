@@ -77,12 +77,11 @@ pub(super) fn is_special(path: impl Display) -> ToolError {
 
 /// Refuses what is closed.
 pub(super) fn check_open(path: impl Display, is_open: bool) -> Result<(), ToolError> {
-    if is_open {
-        return Ok(());
-    }
-    Err(ToolError(format!(
+    refuse_if!(
+        !is_open,
         "`{path}` is closed to this tool: Navi's own data, settings, keys and tools, other conversations' files, and /proc, /sys and /dev are never opened; choose another path"
-    )))
+    );
+    Ok(())
 }
 
 pub(super) fn ends_with_slash(path: &InnerPath) -> ToolError {

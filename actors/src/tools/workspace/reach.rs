@@ -88,10 +88,10 @@ impl Reach {
             RootId::Workspace => Root::workspace(self)?,
             RootId::Outside(directory) if self.allows(directory) => Root::outside(self, directory)?,
             RootId::Outside(directory) => {
-                return Err(ToolError(format!(
+                refuse!(
                     "`{}` is not among FS_ALLOWED_PATHS any more",
                     directory.display()
-                )));
+                );
             }
         };
         Ok(Spot { root, path })
@@ -142,11 +142,11 @@ impl Reach {
             // The nearest one: it was named for what lies in it.
             .max_by_key(|(length, ..)| *length);
         let Some((_, directory, rest)) = found else {
-            return Err(ToolError(format!(
+            refuse!(
                 "the path `{}` is outside of what may be used: the workspace, and {}",
                 shortened(text, SHOWN_BYTES),
                 self.access.words().unwrap_or_default()
-            )));
+            );
         };
         InnerPath::under(RootId::Outside(directory.clone()), rest)
     }

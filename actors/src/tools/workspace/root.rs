@@ -91,9 +91,10 @@ impl Root {
 
     /// Ends the work when nobody waits for it any longer.
     pub(crate) fn check_stop(&self) -> Result<(), ToolError> {
-        if self.stop.is_cancelled() {
-            return Err(ToolError("stopped before anything was written".to_owned()));
-        }
+        refuse_if!(
+            self.stop.is_cancelled(),
+            "stopped before anything was written"
+        );
         Ok(())
     }
 
@@ -123,7 +124,11 @@ impl Root {
 
     /// A directory that is not closed, links inside of the root followed; none where it is not
     /// there. Errors name the path that it is opened for.
-    fn directory(&self, path: &Path, on_behalf_of: &InnerPath) -> Result<Option<Dir>, ToolError> {
+    pub(super) fn directory(
+        &self,
+        path: &Path,
+        on_behalf_of: &InnerPath,
+    ) -> Result<Option<Dir>, ToolError> {
         let path = on_behalf_of.at(path);
         let opened = if_there(self.dir.open_dir(self.real(path.as_path())));
         let opened = opened.or_fault(on_behalf_of)?;
@@ -146,11 +151,6 @@ impl Root {
             .collect();
         names.sort();
         names
-    }
-
-    pub(super) fn open_directory(&self, path: &InnerPath) -> Result<Dir, ToolError> {
-        let directory = self.directory(path.prefix(), path)?;
-        directory.ok_or_else(|| self.missing(path))
     }
 
     /// The directory that holds what the path names, and the name there; none where the
@@ -240,11 +240,10 @@ impl Root {
             // What could not be counted is outside.
             walked.map(|_| names).unwrap_or_default()
         });
-        if inside.get(&identity(metadata)).copied().unwrap_or(0) < metadata.nlink() {
-            return Err(ToolError(format!(
-                "`{path}` is a hard link: the same file has a name outside of the workspace, so it is neither read nor changed here; ask the user for a copy"
-            )));
-        }
+        refuse_if!(
+            inside.get(&identity(metadata)).copied().unwrap_or(0) < metadata.nlink(),
+            "`{path}` is a hard link: the same file has a name outside of the workspace, so it is neither read nor changed here; ask the user for a copy"
+        );
         Ok(())
     }
 
@@ -258,9 +257,9 @@ impl Root {
         let existing = at.metadata().or_fault(path)?;
         if let Some(existing) = &existing {
             if existing.is_symlink() {
-                return Err(ToolError(format!(
+                refuse!(
                     "`{path}` is a link; write to the file that it points to, or choose another path"
-                )));
+                );
             }
             self.check_readable(path, existing)?;
         }
@@ -275,12 +274,11 @@ impl Root {
     /// What stands at a path, whatever it is, so that it can be taken away. A link is itself.
     pub(crate) fn standing(&self, path: &InnerPath) -> Result<(Location, Metadata), ToolError> {
         self.check_stop()?;
-        if path.is_root() {
-            return Err(ToolError(format!(
-                "{} itself is not moved or deleted; name something in it",
-                path.place()
-            )));
-        }
+        refuse_if!(
+            path.is_root(),
+            "{} itself is not moved or deleted; name something in it",
+            path.place()
+        );
         let at = self.location(path)?.ok_or_else(|| self.missing(path))?;
         let metadata = at.metadata().or_fault(path)?;
         let metadata = metadata.ok_or_else(|| self.missing(path))?;
@@ -353,19 +351,17 @@ impl Root {
                 bytes = bytes.saturating_add(entry.size());
             }
         })?;
-        if bytes > most.bytes {
-            return Err(ToolError(format!(
-                "the workspace would have {}, and {} is the limit; make files smaller, or tell the user",
-                human_size(bytes),
-                human_size(most.bytes)
-            )));
-        }
-        if entries > most.entries {
-            return Err(ToolError(format!(
-                "the workspace would have more than {} files and directories, which is the limit; put more into one file, or tell the user",
-                most.entries
-            )));
-        }
+        refuse_if!(
+            bytes > most.bytes,
+            "the workspace would have {}, and {} is the limit; make files smaller, or tell the user",
+            human_size(bytes),
+            human_size(most.bytes)
+        );
+        refuse_if!(
+            entries > most.entries,
+            "the workspace would have more than {} files and directories, which is the limit; put more into one file, or tell the user",
+            most.entries
+        );
         Ok(())
     }
 }
@@ -395,13 +391,12 @@ pub(crate) fn read_whole(file: File, path: impl Display, limit: u64) -> Result<V
     file.take(limit + 1)
         .read_to_end(&mut bytes)
         .or_fault(&path)?;
-    if bytes.len() as u64 > limit {
-        return Err(ToolError(format!(
-            "`{path}` has {}, and files of at most {} can be opened here",
-            human_size(metadata.len().max(bytes.len() as u64)),
-            human_size(limit)
-        )));
-    }
+    refuse_if!(
+        bytes.len() as u64 > limit,
+        "`{path}` has {}, and files of at most {} can be opened here",
+        human_size(metadata.len().max(bytes.len() as u64)),
+        human_size(limit)
+    );
     Ok(bytes)
 }
 

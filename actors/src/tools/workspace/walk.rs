@@ -128,7 +128,8 @@ impl Root {
         depth: usize,
         mut visit: impl FnMut(&Entry<'_>),
     ) -> Result<Outcome, ToolError> {
-        let directory = self.open_directory(start)?;
+        let directory = self.directory(start.prefix(), start)?;
+        let directory = directory.ok_or_else(|| self.missing(start))?;
         let mut walk = Walk {
             root: self,
             rules,

@@ -1,13 +1,14 @@
 //! Whether a file or a directory is what it was, and how much there is of it.
 
 use std::ffi::OsStr;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use cap_fs_ext::{DirExt as _, FollowSymlinks};
 use cap_std::fs::{Dir, MetadataExt as _};
 use sha2::{Digest as _, Sha256};
 
+use crate::tools::trust::hash_all;
 use crate::tools::workspace::{Location, MAX_DEPTH, open_nonblocking};
 
 /// As many bytes of content as are compared. Of files beyond that, size and time are.
@@ -107,14 +108,7 @@ impl Look {
             }
             self.room -= metadata.len();
             let file = open_nonblocking(directory, Path::new(name), FollowSymlinks::No)?;
-            let mut content = BufReader::new(file.take(metadata.len()));
-            while let piece = content.fill_buf()?
-                && !piece.is_empty()
-            {
-                self.hash.update(piece);
-                let length = piece.len();
-                content.consume(length);
-            }
+            hash_all(&mut self.hash, file.take(metadata.len()))?;
         } else {
             self.hash.update(b"special");
         }

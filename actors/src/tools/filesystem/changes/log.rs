@@ -4,10 +4,10 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use cap_std::fs::{Metadata, PermissionsExt as _};
+use cap_std::fs::PermissionsExt as _;
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::super::write::{Before, Rewrite, put};
@@ -58,15 +58,10 @@ impl ChangeLog {
         directory.hash(&mut hasher);
         let lock = &LOCKS[(hasher.finish() % LOCKS.len() as u64) as usize];
         let held = loop {
-            match lock.try_lock() {
-                Ok(held) => break held,
-                // Nothing is guarded but the order.
-                Err(TryLockError::Poisoned(held)) => break held.into_inner(),
-                Err(TryLockError::WouldBlock) if stop.is_cancelled() => {
-                    return Err(ToolError("stopped before anything was written".to_owned()));
-                }
-                Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK_EVERY),
+            if let Some(held) = lock.try_lock_for(LOOK_EVERY) {
+                break held;
             }
+            refuse_if!(stop.is_cancelled(), "stopped before anything was written");
         };
         Ok(Self {
             directory,
@@ -97,7 +92,10 @@ impl ChangeLog {
                 Before::Absent => Inverse::Remove { expects, made },
                 Before::Content(_) => Inverse::Restore {
                     expects,
-                    mode: mode_of(target.existing.as_ref()),
+                    mode: target
+                        .existing
+                        .as_ref()
+                        .map_or(0o644, |existing| existing.permissions().mode() & 0o7777),
                 },
                 Before::Large(size) => Inverse::Nothing {
                     why: format!(
@@ -127,13 +125,12 @@ impl ChangeLog {
         let Spot { root, path } = spot;
         let (from, _) = root.standing(path)?;
         let size = measure(&from).or_fault(path)?;
-        if size.bytes > self.max_bytes {
-            return Err(ToolError(format!(
-                "`{path}` has {}, and no more than {} can be kept so that it can be undone; delete parts of it, or ask the user to delete it",
-                human_size(size.bytes),
-                human_size(self.max_bytes)
-            )));
-        }
+        refuse_if!(
+            size.bytes > self.max_bytes,
+            "`{path}` has {}, and no more than {} can be kept so that it can be undone; delete parts of it, or ask the user to delete it",
+            human_size(size.bytes),
+            human_size(self.max_bytes)
+        );
         let mut record = Record::new(action, path, Inverse::PutBack, origin);
         record.kept_bytes = size.bytes.max(1);
         self.make(record, |kept, id| {
@@ -269,10 +266,6 @@ pub(super) fn remove_made(spot: &Spot, made: &[PathBuf]) {
             let _ = at.directory.remove_dir(&at.name);
         }
     }
-}
-
-fn mode_of(metadata: Option<&Metadata>) -> u32 {
-    metadata.map_or(0o644, |metadata| metadata.permissions().mode() & 0o7777)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
