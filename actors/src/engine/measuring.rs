@@ -44,10 +44,13 @@ impl Engine {
     pub async fn metrics(&self, tabs: usize) -> Option<String> {
         let metrics = metrics::on()?;
         let database_bytes = self.services.store.bytes().await;
-        Some(metrics.text(&Looked {
+        let looked = Looked {
             tabs,
             database_bytes,
-        }))
+        };
+        // With every label in use it takes a millisecond, and the system is asked for memory.
+        let text = tokio::task::spawn_blocking(move || metrics.text(&looked));
+        text.await.ok()
     }
 
     /// Asks mailboxes for as long as this is polled.
