@@ -17,6 +17,7 @@ mod inspect;
 mod login;
 mod memory;
 mod messages;
+mod metrics;
 mod models;
 mod openapi;
 mod origin;
@@ -126,6 +127,7 @@ fn protected() -> impl HttpServiceFactory {
         .service(extensions::skills_routes())
         .service(status::routes())
         .service(models::routes())
+        .configure(metrics::routes)
         .service(tokens::routes())
         .service(tokens::one_routes())
         .service(login::log_out())

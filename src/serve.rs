@@ -14,6 +14,7 @@ use anyhow::{Context as _, anyhow, bail};
 use navi_actors::documents;
 use navi_actors::domain::session::command::LeftRuns;
 use navi_actors::engine::Engine;
+use navi_actors::metrics;
 use navi_actors::programs::end_groups;
 use navi_actors::store::Store;
 use navi_actors::tools::mcp;
@@ -184,6 +185,9 @@ impl Service {
             warnings: loaded.warnings.clone(),
             runtime,
         };
+        if settings.metrics {
+            metrics::turn_on();
+        }
         let engine = Engine::start(engine_config(settings, parts)).await?;
         let closing = CancellationToken::new();
         let warnings = found.warnings.clone();

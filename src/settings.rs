@@ -47,6 +47,8 @@ pub struct Settings {
     pub(crate) api_token: Option<Secret>,
     /// How long a request's body may be too slow.
     pub(crate) slow_body: Duration,
+    /// Whether `/metrics` is there.
+    pub(crate) metrics: bool,
     pub(crate) log_level: Level,
     pub(crate) database: DatabaseSettings,
     pub(crate) model: ModelSettings,
@@ -288,6 +290,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     let bind = r.required(&keys::BIND, addresses::bind);
     let api_token = r.optional(&keys::API_TOKEN, api_token);
     let slow_body = r.required(&keys::SLOW_BODY, read::seconds);
+    let metrics = r.required(&keys::METRICS, read::boolean);
     let log_level = r.required(
         &keys::LOG_LEVEL,
         read::choice(&[
@@ -330,6 +333,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
         data_dir: data_dir?,
         api_token,
         slow_body: slow_body?,
+        metrics: metrics?,
         log_level: log_level?,
         database: database?,
         model: model?,

@@ -4,6 +4,7 @@
 mod changes;
 mod consent;
 mod files;
+mod measuring;
 mod runs;
 mod sessions;
 mod start;

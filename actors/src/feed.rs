@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::session::write::ChunkRow;
 use crate::engine::Engine;
 use crate::hub::{Change, HubFrame};
+use crate::metrics;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Envelope, Event};
 use crate::protocol::ids::{Origin, PartId, SessionId, UserId};
@@ -164,7 +165,10 @@ impl Live {
             () = self.given_up.cancelled() => Next::Gone,
             frame = self.frames.recv() => match frame {
                 Ok(frame) => Next::Frame(frame),
-                Err(RecvError::Lagged(_)) => Next::Behind,
+                Err(RecvError::Lagged(_)) => {
+                    metrics::record(|on| on.service.tab_behind());
+                    Next::Behind
+                }
                 Err(RecvError::Closed) => Next::Gone,
             },
         }

@@ -5,7 +5,7 @@
 //! those who wait get an error and read the session again from the store.
 
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix::{
     Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, Message, ResponseFuture,
@@ -13,6 +13,7 @@ use actix::{
 };
 use tokio::sync::oneshot;
 
+use crate::metrics;
 use crate::store::{Commit, Store, StoreError};
 use crate::supervision::Guard;
 
@@ -77,17 +78,20 @@ impl JournalActor {
         }
         let (commits, acknowledge): (Vec<_>, Vec<_>) =
             self.waiting.drain(..self.waiting.len().min(GROUP)).unzip();
+        metrics::record(|on| on.service.journal_waits(self.waiting.len()));
         self.writing = true;
         let store = self.store.clone();
         ctx.spawn(
             async move {
                 fail::fail_point!("journal::write");
                 let count = commits.len();
+                let began = Instant::now();
                 let written = tokio::time::timeout(WRITE_LIMIT, store.commit_group(commits));
                 let results = written.await.unwrap_or_else(|_| {
                     let limit = WRITE_LIMIT.as_secs();
                     vec![Err(StoreError::Unsettled(format!("no answer within {limit} s"))); count]
                 });
+                metrics::record(|on| on.service.transaction(&results, began.elapsed()));
                 fail::fail_point!("journal::written");
                 results
             }
@@ -122,6 +126,7 @@ impl Handler<Append> for JournalActor {
         }
         let (tx, rx) = oneshot::channel();
         self.waiting.push_back((commit, tx));
+        metrics::record(|on| on.service.journal_waits(self.waiting.len()));
         self.write_next(ctx);
         Box::pin(async {
             rx.await.unwrap_or_else(|_| {

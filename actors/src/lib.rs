@@ -17,6 +17,7 @@ pub mod llm;
 pub mod llm_actor;
 pub mod mcp;
 pub mod memory;
+pub mod metrics;
 pub mod models;
 pub mod profiles;
 pub mod programs;

@@ -30,6 +30,7 @@ use crate::domain::lanes::{self, QueueView, Waiting};
 use crate::domain::slots::{Parallel, SIDE_BY_SIDE, Slots};
 use crate::llm::Backend;
 use crate::llm::guard::Pulse;
+use crate::metrics;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::status::{BackendState, BackendStatus};
 use crate::supervision::Guard;
@@ -227,6 +228,7 @@ impl LlmActor {
                 next.is_some_and(|next| self.slots.admits(next.priority, now))
             });
             let Some(next) = next.and_then(|at| self.waiting.remove(at)) else {
+                self.count();
                 return;
             };
             let tried = self.slots.granted(next.ticket.0);
@@ -241,6 +243,7 @@ impl LlmActor {
                 backend: Arc::clone(&self.backend),
                 actor: ctx.address(),
                 ticket: holder.ticket,
+                priority: holder.priority,
                 trial: next.trial,
                 tried,
                 asked_back: holder.asked_back.clone(),
@@ -267,6 +270,12 @@ impl LlmActor {
             .filter(|holder| holder.lane.gives_way() && !holder.asked_back.is_cancelled())
             .take(needed)
             .for_each(|holder| holder.asked_back.cancel());
+    }
+
+    fn count(&self) {
+        let (kind, waiting, running) =
+            (self.backend.kind(), self.waiting.len(), self.running.len());
+        metrics::record(|on| on.calls.queue(kind, waiting, running));
     }
 
     fn queue(&self) -> Vec<Waiting> {
@@ -486,6 +495,7 @@ impl Handler<CallEnded> for LlmActor {
                     // Whoever asked may have gone.
                     let _ = waiter.granted.send(Err(refusal.clone()));
                 }
+                self.count();
             }
             self.probe(ctx);
         }

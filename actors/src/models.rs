@@ -173,6 +173,11 @@ impl Models {
         self.guard(kind)?.send(GetQueue(ticket)).await.ok()?
     }
 
+    /// What guards each backend now.
+    pub(crate) fn guards(&self) -> impl Iterator<Item = Addr<LlmActor>> {
+        self.0.iter().map(|backend| backend.guard.addr())
+    }
+
     fn guard(&self, kind: BackendKind) -> Option<Addr<LlmActor>> {
         let backend = self.0.iter().find(|backend| backend.kind == kind)?;
         Some(backend.guard.addr())

@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::hangs::{Role, ThreadId};
 use crate::domain::session::command::{Command, Leaving};
 use crate::domain::session::stored::LoadedSession;
+use crate::metrics;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
 use crate::services::{Services, now};
@@ -179,6 +180,11 @@ impl SystemRoot {
             closing: false,
             guard,
         }
+    }
+
+    /// The sessions in memory, in no order.
+    pub(crate) fn live(&self) -> impl ExactSizeIterator<Item = &Addr<SessionActor>> {
+        self.live.values().map(|live| &live.session.addr)
     }
 
     fn new_arbiter(&self) -> SessionArbiter {
@@ -402,6 +408,7 @@ impl Handler<SessionEnded> for SystemRoot {
         if ended.ending == Ending::Unsettled {
             self.fenced_off.insert(ended.session);
         }
+        metrics::record(|on| on.service.restarted("session"));
         tracing::error!(session = %ended.session, "session died, reading it again");
         let open = OpenSession {
             user: ended.user,
@@ -433,6 +440,7 @@ impl Handler<ReplaceArbiter> for SystemRoot {
             "a thread of sessions hangs, reading its sessions again on another one"
         );
         self.hangs += 1;
+        metrics::record(|on| on.service.restarted("thread"));
         self.mended.send_replace(Some(format!(
             "{} since the start, the last time at {} for over {} s: what ran in {} conversations was interrupted, and can be continued; Navi's log may say more",
             if self.hangs == 1 {

@@ -12,6 +12,8 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::metrics;
+
 /// How an actor went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -162,6 +164,7 @@ where
                 () = shutdown.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
             }
+            metrics::record(|on| on.service.restarted(name));
             let (addr, next_end) = start();
             ended = next_end;
             slot.send_replace(addr);

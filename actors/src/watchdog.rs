@@ -17,6 +17,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::domain::hangs::{Finding, Patience, Role, ThreadId, Watch};
+use crate::metrics;
 use crate::programs::end_groups;
 use crate::root::{ReplaceArbiter, SystemRoot};
 
@@ -35,10 +36,14 @@ pub enum Asked {
 
 impl Asked {
     /// False where it is gone.
-    fn ask(&self, silent: &Arc<AtomicBool>) -> bool {
+    fn ask(&self, role: Role, silent: &Arc<AtomicBool>) -> bool {
         silent.store(true, Ordering::Relaxed);
         let silent = Arc::clone(silent);
-        let sign = async move { silent.store(false, Ordering::Relaxed) };
+        let asked = Instant::now();
+        let sign = async move {
+            silent.store(false, Ordering::Relaxed);
+            metrics::record(|on| on.service.thread(role, asked.elapsed()));
+        };
         match self {
             Self::Arbiter(arbiter) => arbiter.spawn(sign),
             Self::Runtime(runtime) => {
@@ -151,6 +156,7 @@ impl Sleeping {
 
 struct Watched {
     id: ThreadId,
+    role: Role,
     asked: Asked,
     /// It has not answered the last question yet.
     silent: Arc<AtomicBool>,
@@ -175,6 +181,7 @@ impl Awake {
                     self.watch.add(id, role);
                     self.watched.push(Watched {
                         id,
+                        role,
                         asked,
                         silent: Arc::default(),
                     });
@@ -202,7 +209,8 @@ impl Awake {
         // A thread has one question at a time: they would pile up before one that hangs.
         let watch = &mut self.watch;
         self.watched.retain(|thread| {
-            let stays = thread.silent.load(Ordering::Relaxed) || thread.asked.ask(&thread.silent);
+            let stays = thread.silent.load(Ordering::Relaxed)
+                || thread.asked.ask(thread.role, &thread.silent);
             if !stays {
                 watch.forget(thread.id);
             }

@@ -31,7 +31,7 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use super::{
     agents, branches, changes, consent, extensions, files, health, inspect, login, memory,
-    messages, models, resource, resume, runs, search, session, sessions, status, tokens,
+    messages, metrics, models, resource, resume, runs, search, session, sessions, status, tokens,
 };
 
 pub(crate) fn document() -> Resource {
@@ -113,6 +113,7 @@ fn json_text(text: &'static str) -> HttpResponse {
         extensions::skills,
         status::status,
         models::fetch,
+        metrics::metrics,
         tokens::list,
         tokens::create,
         tokens::remove,

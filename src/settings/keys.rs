@@ -31,6 +31,7 @@ pub(crate) const DATA_DIR: Key = key("server.data_dir", "NAVI_DATA_DIR");
 pub(crate) const API_TOKEN: Key = secret("server.api_token", "NAVI_API_TOKEN");
 pub(crate) const SLOW_BODY: Key = key("server.slow_body_seconds", "NAVI_SLOW_BODY_SECONDS");
 pub(crate) const WATCHDOG: Key = key("server.watchdog_seconds", "NAVI_WATCHDOG_SECONDS");
+pub(crate) const METRICS: Key = key("server.metrics", "NAVI_METRICS");
 pub(crate) const LOG_LEVEL: Key = key("log.level", "LOG_LEVEL");
 pub(crate) const DB_PATH: Key = key("database.path", "DB_PATH");
 /// A secret because it usually carries a password.
@@ -137,6 +138,7 @@ pub(crate) const ALL: &[&Key] = &[
     &API_TOKEN,
     &SLOW_BODY,
     &WATCHDOG,
+    &METRICS,
     &LOG_LEVEL,
     &DB_PATH,
     &DATABASE_URL,

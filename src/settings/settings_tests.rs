@@ -62,6 +62,7 @@ fn the_defaults_are_those_of_the_contract() {
         ("NAVI_API_TOKEN", ""),
         ("NAVI_SLOW_BODY_SECONDS", "30"),
         ("NAVI_WATCHDOG_SECONDS", "5"),
+        ("NAVI_METRICS", "off"),
         ("LLM_BACKEND", "auto"),
         ("LLM_PARALLEL", "auto"),
         ("STARTER_MODEL", "smollm2-135m"),
@@ -142,6 +143,7 @@ fn each_wrong_value_is_told_with_its_name_itself_and_what_is_allowed() {
             "a number from 0.001 to 1",
         ),
         ("CONTEXT_COMPRESSION_ENABLED", "x", "true or false"),
+        ("NAVI_METRICS", "prometheus", "on/off"),
         ("CONTEXT_KEEP_RECENT", "-3", "a number from 0"),
         ("CONTEXT_SUMMARY_TEMPERATURE", "9", "a number from 0 to 2"),
         (

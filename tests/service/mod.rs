@@ -8,6 +8,7 @@ mod extensions;
 mod files;
 mod login;
 mod memory;
+mod metrics;
 mod mind;
 mod profiles;
 mod reloads;

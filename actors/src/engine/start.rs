@@ -22,6 +22,7 @@ use crate::journal::JournalActor;
 use crate::llm::Backend;
 use crate::llm::guard::StreamLimits;
 use crate::memory::{MemoryHandle, MemoryTimes, Reader};
+use crate::metrics;
 use crate::models::Models;
 use crate::profiles::{ProfileSet, Profiles};
 use crate::protocol::error::NaviError;
@@ -219,6 +220,9 @@ impl Engine {
         engine.spawn_until_closed(engine.clone().tell_extensions());
         engine.spawn_until_closed(engine.clone().tell_hangs());
         engine.spawn_until_closed(engine.clone().fetch_first_model());
+        if metrics::on().is_some() {
+            engine.spawn_until_closed(engine.clone().probe_mailboxes());
+        }
         Ok(engine)
     }
 

@@ -12,8 +12,10 @@ use super::LlmActor;
 use super::messages::{CallBegan, CallEnded, CallTalks, Release, Ticket};
 use crate::domain::breaker::Health;
 use crate::domain::first_chunk::{ModelPace, Prompt, Timing};
+use crate::domain::lanes::Priority;
 use crate::llm::guard::{Pulse, StreamLimits, guarded};
 use crate::llm::{Backend, LlmError};
+use crate::metrics::CallMeter;
 use crate::protocol::chat::{ChatDelta, ChatRequest};
 
 /// A slot of a backend: hold it while reading the stream, drop it before running tools.
@@ -22,6 +24,8 @@ pub struct Lease {
     pub(super) backend: Arc<dyn Backend>,
     pub(super) actor: Addr<LlmActor>,
     pub(super) ticket: Ticket,
+    /// With which it was asked for.
+    pub(super) priority: Priority,
     pub(super) trial: bool,
     /// It goes beside more than the backend is known to answer at once.
     pub(super) tried: bool,
@@ -71,6 +75,7 @@ impl Lease {
             began: Instant::now(),
             first: None,
             said_bytes: 0,
+            counted: CallMeter::begin(self.backend.kind(), self.priority),
         };
         // Once a call, as `CallEnded` is.
         self.actor.do_send(CallBegan {
@@ -106,6 +111,7 @@ struct Meter<'a> {
     began: Instant,
     first: Option<Instant>,
     said_bytes: usize,
+    counted: CallMeter,
 }
 
 impl Meter<'_> {
@@ -122,10 +128,14 @@ impl Meter<'_> {
                     || u32::try_from(self.said_bytes / 4).unwrap_or(u32::MAX),
                     |usage| usage.completion_tokens,
                 );
+                self.counted.done(*usage);
                 let timing = self.timing(counted);
                 self.tell(Health::Well, None, timing);
             }
-            Err(error) => self.tell(health_of(error), Some(error), None),
+            Err(error) => {
+                self.counted.failed();
+                self.tell(health_of(error), Some(error), None);
+            }
         }
     }
 
@@ -133,6 +143,7 @@ impl Meter<'_> {
         if self.first.is_none() {
             self.first = Some(Instant::now());
             if self.streamed {
+                self.counted.first_token();
                 // Once a call, as `CallEnded` is.
                 self.lease.actor.do_send(CallTalks(self.lease.ticket));
             }

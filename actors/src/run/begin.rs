@@ -10,6 +10,7 @@ use crate::domain::model_choice::{self, Choice, RunConfig};
 use crate::domain::run_loop::{Cut, Record, RunLoop, RunStart, ended_unbegun};
 use crate::domain::session::command::Command;
 use crate::domain::session::transition::StartPoint;
+use crate::metrics;
 use crate::profiles::SessionProfile;
 use crate::protocol::error::NaviError;
 use crate::protocol::event::Event;
@@ -20,6 +21,7 @@ use crate::session::messages::Ask;
 /// Drives a run from its start to its end.
 pub(super) async fn drive(mut setup: RunSetup, own: Addr<RunActor>) {
     let origin = setup.origin;
+    let _going = metrics::on().map(|on| on.runs.go(origin));
     let session = setup.session.clone();
     let known = match &mut setup.work {
         Work::Turn(turn) => turn.config.take(),

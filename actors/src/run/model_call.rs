@@ -18,6 +18,7 @@ use crate::domain::run_loop::{ModelReply, Record, ToolUse};
 use crate::domain::{context, leaked_calls};
 use crate::llm::LlmError;
 use crate::llm_actor::{Lease, Priority, Ticket};
+use crate::metrics;
 use crate::protocol::chat::{ChatDelta, ChatRequest, FinishReason, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Event, PartKind, WaitReason};
@@ -314,6 +315,7 @@ impl Driver {
         let mut interrupted = pin!(interrupt.cancelled());
         let mut time_up = pin!(sleep_until(self.deadline));
         let mut alarm = pin!(sleep_until(self.deadline));
+        metrics::record(|on| on.runs.request_leaves(self.origin.run_id));
         let mut stream = Joined::new(lease.call(request.clone(), self.services.limits, stop));
         let mut pace = Pace::new(self.origin, reply.message_id);
         let mut quiet = Some(Instant::now() + QUIET);

@@ -8,6 +8,7 @@ use crate::completion::{self, AskedCall, Question};
 use crate::domain::model_choice::RunConfig;
 use crate::domain::planning::{Planner, PlanningReply, TEMPERATURE, Task};
 use crate::llm_actor::{Priority, Ticket};
+use crate::metrics;
 use crate::protocol::inspect::{CallKind, CallOutcome};
 use crate::services::now;
 use crate::session::messages::RunGone;
@@ -47,6 +48,7 @@ impl Driver {
         let call = AskedCall::new(CallKind::Plan, Some(self.last_seq), &question);
         let (models, limits) = (&services.models, services.limits);
         let stop = self.ends.stop.child_token();
+        metrics::record(|on| on.runs.request_leaves(self.origin.run_id));
         let asked = completion::ask_as(ticket, models, limits, question, stop);
         let wait = Wait {
             kind: config.choice.kind,

@@ -44,6 +44,7 @@ use crate::domain::session::stored::LoadedSession;
 use crate::domain::session::transition::{Effect, Refused, Reply, Transition};
 use crate::domain::session::{Policy, Recovery, Session};
 use crate::journal::Append;
+use crate::metrics::{self, SessionMeter};
 use crate::protocol::error::ErrorCode;
 use crate::protocol::event::{Envelope, Event};
 use crate::protocol::ids::{CallId, RunId, SessionId};
@@ -114,6 +115,7 @@ pub struct SessionActor {
     last_used: Instant,
     /// Cancelled when the root has given this actor up: everything that works for it ends.
     given_up: CancellationToken,
+    counted: SessionMeter,
     guard: Guard,
 }
 
@@ -140,6 +142,7 @@ impl SessionActor {
             id,
             epoch,
             session,
+            counted: SessionMeter::new(told.queue.len()),
             told,
             replies: Replies::default(),
             foreground: None,
@@ -197,6 +200,7 @@ impl SessionActor {
 
     fn carry_out(&mut self, ctx: &mut Context<Self>, transition: Transition) {
         let Transition { now, change, then } = transition;
+        metrics::record(|on| on.runs.turns_begin(&then));
         self.last_used = Instant::now();
         for effect in now {
             self.perform(ctx, effect);
@@ -258,6 +262,8 @@ impl SessionActor {
         }) = self.telling.next_committed()
         {
             fail::fail_point!("session::tell");
+            self.counted
+                .told(&self.told, &change, &self.services.toolbox);
             let before = self.told.summary.clone();
             self.told.apply(&change);
             if self.told.summary != before {

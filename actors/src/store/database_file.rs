@@ -27,6 +27,18 @@ impl DatabaseFile {
         })
     }
 
+    /// What it and its write-ahead log take up.
+    pub(super) async fn bytes(&self) -> u64 {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        let mut bytes = 0;
+        for path in [self.path.as_path(), Path::new(&log)] {
+            // There is no log where nothing was written yet.
+            bytes += tokio::fs::metadata(path).await.map_or(0, |it| it.len());
+        }
+        bytes
+    }
+
     /// # Errors
     /// Where another file is in its place, or none.
     pub(super) async fn check(&self) -> Result<(), DbErr> {

@@ -89,6 +89,11 @@ impl Store {
         Ok(())
     }
 
+    /// What the database takes up on the disk. None where it is no file.
+    pub async fn bytes(&self) -> Option<u64> {
+        Some(self.file.as_ref()?.bytes().await)
+    }
+
     /// Closes every connection, of all clones. What was committed is on disk already.
     ///
     /// # Errors

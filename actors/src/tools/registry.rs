@@ -181,6 +181,12 @@ impl Registry {
         })
     }
 
+    /// Where the tool of this name comes from.
+    #[must_use]
+    pub fn source_of(&self, name: &str) -> Option<ToolSource> {
+        self.tools.get(name).map(|tool| tool.source())
+    }
+
     /// Has every tool end what it keeps for a session that is deleted.
     pub fn session_closed(&self, session: SessionId) {
         for tool in self.tools.values() {

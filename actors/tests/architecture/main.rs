@@ -189,6 +189,10 @@ fn the_checker_refuses_a_library_outside_its_room() {
         ),
         ("actors/src/session/mod.rs", "use actix_web::HttpResponse;"),
         ("eval/src/drive.rs", "use actix_web::HttpResponse;"),
+        (
+            "src/http/metrics.rs",
+            "use prometheus_client::registry::Registry;",
+        ),
         ("actors/src/llm/mod.rs", "use ::actix::Actor;"),
         ("actors/src/domain/mod.rs", "use tokio::sync::mpsc;"),
     ] {

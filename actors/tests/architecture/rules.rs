@@ -87,6 +87,7 @@ fn rooms_of(library: &str) -> Option<&'static [Layer]> {
         "actix_web" | "actix_http" | "actix_multipart" | "actix_web_actors" => Some(&[Service]),
         "calamine" | "image" | "pdf_extract" | "quick_xml" => Some(&[Documents]),
         "navi_threads" => Some(&[Service]),
+        "prometheus_client" => Some(&[Actors]),
         "reqwest" => Some(&[Llm, Tools, Service]),
         "tokio" => Some(&[
             Store, Llm, Programs, Documents, Tools, Actors, Service, Eval,

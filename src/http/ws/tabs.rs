@@ -29,6 +29,12 @@ pub(crate) struct Seat {
 }
 
 impl Tabs {
+    /// How many there are.
+    pub(crate) fn open(&self) -> usize {
+        let counts = self.counts.lock();
+        counts.unwrap_or_else(PoisonError::into_inner).all
+    }
+
     /// Takes a seat, of a session or of the list.
     ///
     /// # Errors
@@ -87,6 +93,7 @@ mod tests {
             .collect();
         assert_eq!(tabs.seat(session).unwrap_err().code, ErrorCode::RateLimited);
         tabs.seat(Some(SessionId::new())).unwrap();
+        assert_eq!(tabs.open(), MAX_TABS_OF_A_SESSION);
         drop(seats);
         tabs.seat(session).unwrap();
         assert!(tabs.counts.lock().unwrap().sessions.is_empty());

@@ -24,7 +24,7 @@ mod turns;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-mod tests;
+pub(crate) mod tests;
 
 pub use approvals::ConsentState;
 pub use recovery::Recovery;

@@ -16,7 +16,7 @@ mod process;
 mod promises;
 mod random;
 mod runs;
-pub(super) mod store;
+pub(crate) mod store;
 mod world;
 
 use std::num::NonZero;

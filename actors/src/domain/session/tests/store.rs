@@ -208,7 +208,7 @@ impl Stored {
     }
 }
 
-pub(in crate::domain::session) fn empty() -> LoadedSession {
+pub(crate) fn empty() -> LoadedSession {
     LoadedSession {
         summary: SessionSummary {
             id: SessionId::new(),

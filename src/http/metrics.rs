@@ -1,0 +1,25 @@
+//! `GET /metrics`: what this process counted, for Prometheus. There only where `NAVI_METRICS` is
+//! on.
+
+use actix_web::{HttpResponse, web};
+use navi_actors::metrics::{self as counted, CONTENT_TYPE};
+use navi_actors::protocol::error::ErrorCode;
+
+use super::error::ApiError;
+use super::openapi::Failures;
+use super::{App, resource};
+use crate::access::Principal;
+
+pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    if counted::on().is_some() {
+        config.service(resource("/metrics", "GET").route(web::get().to(metrics)));
+    }
+}
+
+#[utoipa::path(get, path = "/metrics", tag = "service",
+    responses((status = 200, description = "What this process counted, in Prometheus' text format. The path is not there unless `NAVI_METRICS` is on.", body = String, content_type = "text/plain; version=0.0.4"), Failures))]
+pub(crate) async fn metrics(app: web::Data<App>, _: Principal) -> Result<HttpResponse, ApiError> {
+    let text = app.engine.metrics(app.tabs.open()).await;
+    let text = text.ok_or_else(|| ApiError::new(ErrorCode::NotFound, "nothing is counted here"))?;
+    Ok(HttpResponse::Ok().content_type(CONTENT_TYPE).body(text))
+}
