@@ -21,7 +21,7 @@ pub struct Job {
 }
 
 /// What the process that starts the command gives up first (JSON, in a variable of the environment).
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Policy {
     pub inside: bool,
     pub landlock: bool,
@@ -52,9 +52,19 @@ impl Policy {
     pub(super) fn closed() -> Self {
         Self {
             inside: true,
+            landlock: false,
+            namespaces: false,
+            user: None,
             deny_signals: true,
             deny_truncate: true,
-            ..Self::default()
+            over_socket: false,
+            read: Vec::new(),
+            write: Vec::new(),
+            scratch: PathBuf::new(),
+            directory: PathBuf::new(),
+            program: String::new(),
+            args: Vec::new(),
+            limits: Limits::default(),
         }
     }
 }
