@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 
-use crate::fake_model::{FakeModel, Reply, Step};
+use crate::fake_model::{FakeModel, Recorded, Reply, Step};
 use crate::rounds::rounds;
 use crate::script::spawn;
 use crate::server::{House, PATIENCE, Server, Socket};
@@ -170,17 +170,24 @@ async fn a_call_that_is_left_is_left_and_one_that_nobody_decided_on_is_the_model
 async fn cut_while_reading(model: &FakeModel, resume: &str) -> (Server, String) {
     let url = model.url();
     let house = House::new(&[("OLLAMA_HOST", &url), ("NAVI_RESUME_RUNS", resume)]);
-    model.script([Step::tool_call(
-        "filesystem",
-        json!({"action": "list", "path": "."}),
-    )]);
-    let server = house.start_with(&[("FAILPOINTS", "tool::call=1*sleep(60000)")]);
+    let look = Step::tool_call("filesystem", json!({"action": "list", "path": "."}));
+    model.script([Step::hold("look"), look]);
+    let server = house.start();
+    let before = model.chats().len();
     let session = server.new_session().await;
     let mut tab = server.tab(&session, None).await;
     model.script([Step::text("it is empty")]);
     tab.send(&json!({"type": "message", "content": "what is there?"}))
         .await;
-    tab.next_of("tool_started").await;
+    let is_asked = |chat: &Recorded| chat.body["tools"].is_array();
+    model
+        .wait_for(|chats| chats[before..].iter().any(is_asked))
+        .await;
+    // All before it is told: what is told next is the reply with the call's start.
+    server.get(&format!("/sessions/{session}")).await;
+    server.arm("kill session::tell:1").await;
+    model.release("look");
+    assert_eq!(tab.closed().await, 1006);
     (server.crash_and_restart(), session)
 }
 
