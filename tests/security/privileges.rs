@@ -15,7 +15,7 @@ use serde_json::json;
 use super::ward::{IN_GROUP, Ward};
 use crate::fake_model::FakeModel;
 use crate::processes::is_root;
-use crate::server::{House, program};
+use crate::server::{House, copy_program, program};
 
 #[tokio::test]
 async fn running_as_root() {
@@ -158,7 +158,7 @@ fn by_whomever_and_whatever_they_are_held() {
     let place = tempfile::tempdir().unwrap();
     let copy = |from: &Path, name: &str| {
         let to = place.path().join(name);
-        std::fs::copy(from, &to).unwrap();
+        copy_program(from, &to);
         to
     };
     std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o777)).unwrap();

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use super::tool_context;
 use crate::processes::is_root;
-use crate::server::program;
+use crate::server::{copy_program, program};
 
 /// Whom commands run as: somebody else, where there is something to drop from.
 pub(crate) fn sandbox_user() -> Option<String> {
@@ -211,8 +211,7 @@ impl SameUser {
             std::fs::create_dir_all(&path).unwrap();
             same.own(&path);
         }
-        let program = same.path("navi");
-        std::fs::copy(crate::server::program(), program).unwrap();
+        copy_program(&program(), &same.path("navi"));
         same
     }
 

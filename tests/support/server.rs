@@ -383,6 +383,13 @@ pub(crate) fn program() -> PathBuf {
         .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_navi")), PathBuf::from)
 }
 
+/// A copy of a program, to be started at once. Another process makes it: what this one writes is
+/// busy for as long as a program holds it open that another test starts at that moment.
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    let copied = std::process::Command::new("cp").args([from, to]).status();
+    assert!(copied.unwrap().success(), "{} is copied", from.display());
+}
+
 /// A client that follows no redirects and keeps no cookies. It is built once, which takes long;
 /// it keeps no connections, which would end with the runtime of the test that opened them.
 pub(crate) fn client() -> &'static reqwest::Client {
