@@ -37,7 +37,7 @@ impl SessionActor {
         let unknown = input
             .client_id
             .clone()
-            .filter(|client_id| self.session.ahead().accepted(client_id).is_none());
+            .filter(|client_id| self.session.ahead().may_be_accepted(client_id));
         let Some(client_id) = unknown else {
             let config = self.config_of_next();
             return Box::pin(self.ask(ctx, command(input, None, config)));

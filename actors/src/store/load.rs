@@ -21,7 +21,9 @@ use super::run_log::with_descendants;
 use super::values::{DbText, from_db, from_json, name_of, named};
 use super::{Store, StoreError};
 use crate::domain::history::Branch;
-use crate::domain::session::stored::{ChildCall, LoadedSession, MAX_SPANS, Span};
+use crate::domain::session::stored::{
+    AcceptedId, CLIENT_IDS, ChildCall, LoadedSession, MAX_SPANS, Span,
+};
 use crate::domain::session::write::ChunkRow;
 use crate::protocol::event::PartKind;
 use crate::protocol::ids::{CallId, MessageId, OwnerId, PartId, RunId, SessionId};
@@ -163,6 +165,7 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
             asks,
         })?,
         message_count: from_db("sessions.message_count", row.message_count)?,
+        sent: sent(moment, id).await?,
         branches: branches(moment, id).await?,
         branch_id: from_db("sessions.branch_id", row.branch_id)?,
         plan: row
@@ -183,6 +186,33 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         started_calls,
         child_calls,
     })
+}
+
+/// See [`LoadedSession::sent`].
+async fn sent(
+    moment: &DatabaseTransaction,
+    id: SessionId,
+) -> Result<Option<Vec<AcceptedId>>, StoreError> {
+    let sent: Vec<(DbText, Uuid, Uuid)> = message::Entity::find()
+        .select_only()
+        .columns([
+            message::Column::ClientId,
+            message::Column::Id,
+            message::Column::RunId,
+        ])
+        .filter(message::Column::SessionId.eq(id.0))
+        .filter(message::Column::ClientId.is_not_null())
+        .limit(CLIENT_IDS as u64 + 1)
+        .into_tuple()
+        .all(moment)
+        .await?;
+    let sent = sent.into_iter().map(|(client_id, id, run_id)| AcceptedId {
+        client_id: client_id.0,
+        message_id: MessageId(id),
+        run_id: RunId(run_id),
+    });
+    let sent: Vec<_> = sent.collect();
+    Ok((sent.len() <= CLIENT_IDS).then_some(sent))
 }
 
 /// How many runs that answered the same message were interrupted.

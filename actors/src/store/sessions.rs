@@ -79,6 +79,7 @@ impl Store {
             },
             messages: Vec::new(),
             message_count: 0,
+            sent: Some(Vec::new()),
             branches: vec![Branch::root()],
             branch_id: ROOT_BRANCH,
             plan: None,

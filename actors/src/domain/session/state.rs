@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::change::Change;
-use super::stored::LoadedSession;
+use super::stored::{AcceptedId, CLIENT_IDS, LoadedSession};
 use super::write::Write;
 use crate::domain::consent::Asking;
 use crate::domain::history::{self, Branch, ContextState, Segment};
@@ -22,9 +22,6 @@ use crate::protocol::session::{
     QueuedMessage, RunState, RunWait, SessionState as ListState, SessionSummary, UnknownCall,
 };
 use crate::protocol::todo::{Scratchpad, TodoItem};
-
-/// How many accepted `client_id`s a session remembers. The store knows the others.
-const CLIENT_IDS: usize = 256;
 
 /// A context in which nothing was replaced.
 static WHOLE: ContextState = ContextState {
@@ -103,29 +100,24 @@ pub struct State {
     pub last_seq: u64,
     /// The newest [`CLIENT_IDS`] that were accepted, oldest first.
     accepted: VecDeque<AcceptedId>,
-}
-
-/// What was accepted under a `client_id`.
-#[derive(Clone, Debug, PartialEq)]
-struct AcceptedId {
-    client_id: String,
-    message_id: MessageId,
-    run_id: RunId,
+    /// Whether those are all that ever were.
+    accepted_are_all: bool,
 }
 
 impl State {
     /// The state that the store holds. `mode` is that of sessions where none was ever set.
     #[must_use]
     pub fn from_loaded(loaded: LoadedSession, mode: ConsentMode) -> Self {
-        let sent = loaded
-            .messages
-            .iter()
-            .map(|message| (message.client_id.clone(), message.id, message.run_id));
-        let waiting = loaded
+        let accepted_are_all = loaded.sent.is_some();
+        let known = loaded.sent.unwrap_or_else(|| {
+            let sent = loaded.messages.iter();
+            sent.filter_map(AcceptedId::of_message).collect()
+        });
+        let waiting: Vec<_> = loaded
             .queue
             .iter()
-            .map(|queued| (queued.client_id.clone(), queued.message_id, queued.run_id));
-        let known: Vec<_> = sent.chain(waiting).collect();
+            .filter_map(AcceptedId::of_queued)
+            .collect();
         let last_run_id = loaded.last_run.as_ref().map(|run| run.row.run_id);
         let mut children: BTreeMap<RunId, Child> = BTreeMap::new();
         for row in loaded.running_children {
@@ -182,25 +174,32 @@ impl State {
             children,
             last_seq: loaded.last_seq,
             accepted: VecDeque::new(),
+            accepted_are_all,
         };
         if !state.keeps_run_messages() {
             state.run_messages.clear();
         }
-        for (client_id, message_id, run_id) in known {
-            state.remember(client_id.as_ref(), message_id, run_id);
+        for accepted in known.into_iter().chain(waiting) {
+            state.remember(accepted);
         }
         state
     }
 
     /// The message that was accepted under this `client_id`, and the run that answers it.
-    /// Only the newest are known here; for the others ask
-    /// [`Store::message_by_client_id`](crate::store::Store::message_by_client_id).
+    /// Only the newest are known here: see [`State::may_be_accepted`].
     #[must_use]
     pub fn accepted(&self, client_id: &str) -> Option<(MessageId, RunId)> {
         self.accepted
             .iter()
             .find(|known| known.client_id == client_id)
             .map(|known| (known.message_id, known.run_id))
+    }
+
+    /// Whether the store may know a message under this `client_id` that is not known here. Ask
+    /// [`Store::message_by_client_id`](crate::store::Store::message_by_client_id) then.
+    #[must_use]
+    pub fn may_be_accepted(&self, client_id: &str) -> bool {
+        !self.accepted_are_all && self.accepted(client_id).is_none()
     }
 
     /// The foreground run, while it goes.
@@ -324,7 +323,9 @@ impl State {
     pub(super) fn apply_write(&mut self, write: &Write) {
         match write {
             Write::Message(message) => {
-                self.remember(message.client_id.as_ref(), message.id, message.run_id);
+                if let Some(accepted) = AcceptedId::of_message(message) {
+                    self.remember(accepted);
+                }
                 self.message_count += 1;
                 if self
                     .last_run
@@ -383,7 +384,9 @@ impl State {
                 }
             }
             Write::Enqueue(queued) => {
-                self.remember(queued.client_id.as_ref(), queued.message_id, queued.run_id);
+                if let Some(accepted) = AcceptedId::of_queued(queued) {
+                    self.remember(accepted);
+                }
                 self.queue.push_back(queued.clone());
             }
             Write::Dequeue(id) => self.queue.retain(|queued| queued.message_id != *id),
@@ -439,19 +442,14 @@ impl State {
         self.summary.asks = u32::try_from(self.approvals.len()).unwrap_or(u32::MAX);
     }
 
-    fn remember(&mut self, client_id: Option<&String>, message_id: MessageId, run_id: RunId) {
-        let Some(client_id) = client_id else {
-            return;
-        };
-        self.accepted.retain(|known| known.client_id != *client_id);
+    fn remember(&mut self, accepted: AcceptedId) {
+        self.accepted
+            .retain(|known| known.client_id != accepted.client_id);
         if self.accepted.len() == CLIENT_IDS {
             self.accepted.pop_front();
+            self.accepted_are_all = false;
         }
-        self.accepted.push_back(AcceptedId {
-            client_id: client_id.clone(),
-            message_id,
-            run_id,
-        });
+        self.accepted.push_back(accepted);
     }
 
     /// Whether the last run's messages are of use yet: to itself, or to one that goes on from it.

@@ -6,7 +6,7 @@ use super::write::{ChunkRow, RunRow};
 use crate::domain::consent::Asking;
 use crate::domain::history::Branch;
 use crate::protocol::approval::ConsentMode;
-use crate::protocol::ids::{CallId, PartId, RunId};
+use crate::protocol::ids::{CallId, MessageId, PartId, RunId};
 use crate::protocol::message::Message;
 use crate::protocol::plan::Plan;
 use crate::protocol::session::{QueuedMessage, RunState, SessionSummary};
@@ -27,6 +27,39 @@ pub struct Span {
 /// moments, and few parts end in that time.
 pub const MAX_SPANS: usize = 64;
 
+/// How many accepted `client_id`s a session remembers. The store knows the others.
+pub const CLIENT_IDS: usize = 64;
+
+/// What was accepted under a `client_id`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcceptedId {
+    pub client_id: String,
+    pub message_id: MessageId,
+    pub run_id: RunId,
+}
+
+impl AcceptedId {
+    /// None where the message came without one.
+    #[must_use]
+    pub fn of_message(message: &Message) -> Option<Self> {
+        Some(Self {
+            client_id: message.client_id.clone()?,
+            message_id: message.id,
+            run_id: message.run_id,
+        })
+    }
+
+    /// The same of one that waits.
+    #[must_use]
+    pub fn of_queued(message: &QueuedMessage) -> Option<Self> {
+        Some(Self {
+            client_id: message.client_id.clone()?,
+            message_id: message.message_id,
+            run_id: message.run_id,
+        })
+    }
+}
+
 /// A run as the store has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRun {
@@ -46,6 +79,9 @@ pub struct LoadedSession {
     pub messages: Vec<Message>,
     /// How many messages there are on all branches: the next one's ordinal.
     pub message_count: u64,
+    /// What of them was sent under a `client_id`, on all branches. None where that is more than
+    /// [`CLIENT_IDS`].
+    pub sent: Option<Vec<AcceptedId>>,
     /// At least the root branch.
     pub branches: Vec<Branch>,
     /// The branch that is shown.

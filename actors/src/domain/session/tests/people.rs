@@ -84,9 +84,11 @@ impl World {
         let number = if repeats { self.sent - 1 } else { self.sent };
         let client_id = format!("c{number}");
         let content = format!("message {number}");
+        let ask_store = self.session.ahead().may_be_accepted(&client_id);
         let stored = self
             .stored
             .sent()
+            .filter(|_| ask_store)
             .find(|message| message.client_id.as_ref() == Some(&client_id))
             .map(|message| (message.id, message.run_id));
         let steers = self.random.below(3) == 0;

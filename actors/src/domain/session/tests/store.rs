@@ -8,13 +8,16 @@ use chrono::DateTime;
 use crate::domain::history::Branch;
 use crate::domain::session::change::Change;
 use crate::domain::session::state::State;
-use crate::domain::session::stored::{ChildCall, LoadedSession, StoredRun};
+use crate::domain::session::stored::{AcceptedId, ChildCall, LoadedSession, StoredRun};
 use crate::domain::session::write::{RunRow, Write};
 use crate::protocol::approval::ConsentMode;
 use crate::protocol::ids::{ApprovalId, CallId, MessageId, RunId, SessionId, UserId};
 use crate::protocol::message::{Message, Role};
 use crate::protocol::session::{RunState, SessionState, SessionSummary};
 use crate::protocol::todo::Scratchpad;
+
+/// So many `client_id`s are few.
+const FEW: usize = 4;
 
 /// What is durable.
 #[derive(Debug)]
@@ -162,6 +165,7 @@ impl Stored {
                 .map(|(message, _)| Message::clone(message))
                 .collect(),
             message_count: state.message_count,
+            sent: self.sent_ids(),
             branches: state.branches.clone(),
             branch_id: state.branch_id,
             plan: state.plan.clone(),
@@ -201,6 +205,15 @@ impl Stored {
         }
     }
 
+    /// All of them where they are few, as the store does.
+    fn sent_ids(&self) -> Option<Vec<AcceptedId>> {
+        let sent: Vec<_> = self
+            .sent()
+            .filter_map(|message| AcceptedId::of_message(message))
+            .collect();
+        (sent.len() <= FEW).then_some(sent)
+    }
+
     /// The messages of the user's that stand in the conversation.
     pub(super) fn sent(&self) -> impl Iterator<Item = &Arc<Message>> {
         let messages = self.messages.iter().map(|(message, _)| message);
@@ -224,6 +237,7 @@ pub(crate) fn empty() -> LoadedSession {
         },
         messages: Vec::new(),
         message_count: 0,
+        sent: Some(Vec::new()),
         branches: vec![Branch::root()],
         branch_id: 0,
         plan: None,
