@@ -12,6 +12,7 @@ mod m0006_files;
 mod m0007_tools;
 mod m0008_model_calls;
 mod m0009_log;
+mod m0010_lean_commits;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -37,6 +38,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0007_tools::Tools),
             Box::new(m0008_model_calls::ModelCalls),
             Box::new(m0009_log::Log),
+            Box::new(m0010_lean_commits::LeanCommits),
         ]
     }
 }

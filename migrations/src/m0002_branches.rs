@@ -107,7 +107,7 @@ fn runs_of_session() -> IndexCreateStatement {
     index("runs", &["session_id"])
 }
 
-async fn drop_index(
+pub(crate) async fn drop_index(
     manager: &SchemaManager<'_>,
     created: &IndexCreateStatement,
 ) -> Result<(), DbErr> {

@@ -2,8 +2,8 @@
 
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{
-    ActiveModelTrait, ActiveValue, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait,
-    IntoActiveModel, QueryFilter,
+    ActiveModelTrait, ActiveValue, ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend,
+    DbErr, EntityTrait, QueryFilter, QueryTrait, Statement, Values,
 };
 
 use super::entities::{
@@ -117,9 +117,9 @@ impl Rows {
         self.model_calls.append(&mut rows.model_calls);
     }
 
+    /// What only adds rows goes first, and in one trip where the database takes it so.
     pub(super) async fn write(self, transaction: &DatabaseTransaction) -> Result<(), WriteError> {
-        insert(transaction, self.events, None).await?;
-        // A piece that is sent again is the same piece: its acknowledgement was lost.
+        // A piece or a part that is sent again is the same one.
         let same_piece = OnConflict::columns([
             chunk::Column::RunId,
             chunk::Column::PartId,
@@ -127,14 +127,26 @@ impl Rows {
         ])
         .do_nothing()
         .to_owned();
-        insert(transaction, self.chunks, Some(same_piece)).await?;
-        insert(transaction, self.messages, None).await?;
+        let same_part =
+            OnConflict::columns([prompt_part::Column::SessionId, prompt_part::Column::Sha256])
+                .do_nothing()
+                .to_owned();
+        let mut trip = Trip::on(transaction);
+        trip.insert(self.events, None);
+        trip.insert(self.chunks, Some(&same_piece));
+        trip.insert(self.messages, None);
+        trip.insert(self.runs, None);
+        trip.insert(self.approvals, None);
+        trip.insert(self.consented, None);
+        trip.insert(self.prompt_parts, Some(&same_part));
+        trip.insert(self.model_calls, None);
+        trip.go().await?;
+
         let settled = streamed::settle(transaction, &self.closed).await?;
         insert(transaction, settled, None).await?;
         for (session_id, change) in self.branches {
             write_branch_change(transaction, session_id, change).await?;
         }
-        insert(transaction, self.runs, None).await?;
         for change in self.run_changes {
             let changed = run::Entity::update_many()
                 .set(change.values)
@@ -149,7 +161,6 @@ impl Rows {
         for (session_id, change) in self.queue {
             write_queue_change(transaction, session_id, change).await?;
         }
-        insert(transaction, self.approvals, None).await?;
         for (session_id, id, values) in self.answers {
             let answered = approval::Entity::update_many()
                 .set(values)
@@ -175,16 +186,66 @@ impl Rows {
         .to_owned();
         // One by one: an insert must not change the same row twice.
         for rule in self.rules {
-            insert(transaction, vec![rule], Some(newer_rule.clone())).await?;
+            insert(transaction, vec![rule], Some(&newer_rule)).await?;
         }
-        insert(transaction, self.consented, None).await?;
-        let same_part =
-            OnConflict::columns([prompt_part::Column::SessionId, prompt_part::Column::Sha256])
-                .do_nothing()
-                .to_owned();
-        insert(transaction, self.prompt_parts, Some(same_part)).await?;
-        insert(transaction, self.model_calls, None).await
+        Ok(())
     }
+}
+
+/// Statements of which nothing has to be known before the next one.
+///
+/// SQLite's connection is a thread, and each trip to it wakes that and the caller: it takes all
+/// of them at once. PostgreSQL takes one with parameters at a time.
+struct Trip<'a> {
+    transaction: &'a DatabaseTransaction,
+    statements: Vec<Statement>,
+}
+
+impl<'a> Trip<'a> {
+    fn on(transaction: &'a DatabaseTransaction) -> Self {
+        Self {
+            transaction,
+            statements: Vec::new(),
+        }
+    }
+
+    fn insert<A>(&mut self, rows: Vec<A>, on_conflict: Option<&OnConflict>)
+    where
+        A: ActiveModelTrait,
+    {
+        let mut rows = rows.into_iter().peekable();
+        while rows.peek().is_some() {
+            let some = rows.by_ref().take(ROWS_PER_INSERT);
+            let mut insert = <A::Entity as EntityTrait>::insert_many(some);
+            if let Some(on_conflict) = on_conflict {
+                insert = insert.on_conflict(on_conflict.clone());
+            }
+            let backend = self.transaction.get_database_backend();
+            self.statements.push(insert.build(backend));
+        }
+    }
+
+    async fn go(self) -> Result<(), DbErr> {
+        let statements = match self.transaction.get_database_backend() {
+            DbBackend::Sqlite => joined(self.statements).into_iter().collect(),
+            _ => self.statements,
+        };
+        for statement in statements {
+            self.transaction.execute_raw(statement).await?;
+        }
+        Ok(())
+    }
+}
+
+/// All of these as one, each with the parameters that follow those of the one before it.
+fn joined(statements: Vec<Statement>) -> Option<Statement> {
+    statements.into_iter().reduce(|mut all, next| {
+        all.sql.push_str("; ");
+        all.sql.push_str(&next.sql);
+        let values = all.values.get_or_insert_with(|| Values(Vec::new()));
+        values.0.extend(next.values.into_iter().flatten());
+        all
+    })
 }
 
 async fn write_branch_change(
@@ -193,7 +254,7 @@ async fn write_branch_change(
     change: BranchChange,
 ) -> Result<(), WriteError> {
     match change {
-        BranchChange::Add(row) => insert(transaction, vec![*row], None).await,
+        BranchChange::Add(row) => Ok(insert(transaction, vec![*row], None).await?),
         BranchChange::Show(id) => {
             let there = branch::Entity::find_by_id((session_id.0, id.into()))
                 .one(transaction)
@@ -223,7 +284,7 @@ async fn write_queue_change(
     change: QueueChange,
 ) -> Result<(), WriteError> {
     match change {
-        QueueChange::Add(row) => insert(transaction, vec![*row], None).await,
+        QueueChange::Add(row) => Ok(insert(transaction, vec![*row], None).await?),
         QueueChange::Remove(message_id) => {
             let removed = queued_message::Entity::delete_many()
                 .filter(queued_message::Column::MessageId.eq(message_id.0))
@@ -261,20 +322,12 @@ fn found(rows: u64, otherwise: impl FnOnce() -> String) -> Result<(), WriteError
 async fn insert<A>(
     transaction: &DatabaseTransaction,
     rows: Vec<A>,
-    on_conflict: Option<OnConflict>,
-) -> Result<(), WriteError>
+    on_conflict: Option<&OnConflict>,
+) -> Result<(), DbErr>
 where
-    A: ActiveModelTrait + Send,
-    <A::Entity as EntityTrait>::Model: IntoActiveModel<A>,
+    A: ActiveModelTrait,
 {
-    let mut rows = rows.into_iter().peekable();
-    while rows.peek().is_some() {
-        let some = rows.by_ref().take(ROWS_PER_INSERT);
-        let mut insert = <A::Entity as EntityTrait>::insert_many(some);
-        if let Some(on_conflict) = &on_conflict {
-            insert = insert.on_conflict(on_conflict.clone());
-        }
-        insert.exec_without_returning(transaction).await?;
-    }
-    Ok(())
+    let mut trip = Trip::on(transaction);
+    trip.insert(rows, on_conflict);
+    trip.go().await
 }

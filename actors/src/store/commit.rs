@@ -8,6 +8,7 @@ use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter,
     TransactionTrait,
 };
+use tokio_util::task::AbortOnDropHandle;
 
 use super::batch::{FirstPlace, Rows, WriteError};
 use super::entities::{event, session};
@@ -37,6 +38,15 @@ impl Store {
         if commits.is_empty() {
             return Vec::new();
         }
+        let (store, count) = (self.clone(), commits.len());
+        let writing = tokio::spawn(async move { store.write_commits(commits).await });
+        // Making the rows and their SQL is work, and not the caller's thread's.
+        AbortOnDropHandle::new(writing)
+            .await
+            .unwrap_or_else(|error| vec![Err(StoreError::Unsettled(error.to_string())); count])
+    }
+
+    async fn write_commits(&self, commits: Vec<Commit>) -> Fates {
         let prepared: Vec<_> = commits.into_iter().map(Prepared::new).collect();
         // SQLite itself has waited for its busy time-out before each of these.
         let policy = ExponentialBuilder::default()

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use sea_orm::{ConnectionTrait, DbBackend, Statement, TransactionTrait};
+use sea_orm::{ConnectionTrait, DbBackend, Statement, TransactionTrait, Values};
 
 use super::Store;
 use super::testing::{Part, TestDb, Writer, ended, on_both, run, user_message};
@@ -24,10 +24,28 @@ fn watch(store: &mut Store) -> Arc<Mutex<Vec<Statement>>> {
     for connection in [&mut store.write, &mut store.read] {
         let tell = Arc::clone(&seen);
         connection.set_metric_callback(move |info| {
-            tell.lock().unwrap().push(info.statement.clone());
+            tell.lock().unwrap().extend(apart(info.statement));
         });
     }
     seen
+}
+
+/// SQLite is told of several in one trip.
+fn apart(statement: &Statement) -> Vec<Statement> {
+    let mut values = statement.values.iter().flat_map(|all| all.0.clone());
+    let texts = statement.sql.split("; ");
+    let parts = texts.map(|sql| Statement {
+        sql: sql.to_owned(),
+        values: Some(Values(
+            values.by_ref().take(sql.matches('?').count()).collect(),
+        )),
+        ..statement.clone()
+    });
+    if statement.db_backend == DbBackend::Sqlite {
+        parts.collect()
+    } else {
+        vec![statement.clone()]
+    }
 }
 
 fn texts(statements: &[Statement]) -> Vec<String> {
