@@ -166,6 +166,7 @@ impl Service {
             )
         })?;
         let store = Store::open(&store_config(settings)).await?;
+        let store = store.keeping(settings.context_cache_bytes);
         let user = store.local_user().await?.id;
         let access = Access::new(
             store.clone(),

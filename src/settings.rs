@@ -57,6 +57,8 @@ pub struct Settings {
     pub(crate) resume: ResumePolicy,
     pub(crate) consent: ConsentPolicy,
     pub(crate) compression: CompressionPolicy,
+    /// Of conversations that were read last.
+    pub(crate) context_cache_bytes: usize,
     pub(crate) persona: Persona,
     pub(crate) profiles_dir: PathBuf,
     pub default_profile: String,
@@ -309,6 +311,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     let resume = limits::resume(r);
     let consent = limits::consent(r);
     let compression = limits::compression(r);
+    let context_cache_bytes = limits::context_cache(r);
     let persona = match (
         r.optional(&keys::PERSONA_FILE, read::path_in(&base)),
         r.text(&keys::PERSONA),
@@ -342,6 +345,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
         resume: resume?,
         consent: consent?,
         compression: compression?,
+        context_cache_bytes: context_cache_bytes?,
         persona,
         profiles_dir: profiles_dir?,
         default_profile: default_profile?,

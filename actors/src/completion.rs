@@ -17,6 +17,7 @@ use crate::models::Models;
 use crate::protocol::chat::{ChatDelta, ChatMessage, ChatRequest, FinishReason, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::inspect::{CallKind, CallOutcome, CallReply};
+use crate::protocol::offered::OfferedTools;
 use crate::protocol::status::BackendKind;
 use crate::services::now;
 
@@ -43,7 +44,7 @@ impl Question {
         ChatRequest {
             model: self.choice.model.name.clone(),
             messages: self.messages.clone(),
-            tools: Vec::new(),
+            tools: OfferedTools::default(),
             temperature: self.temperature,
             think: false,
             context_window: context::window(&self.choice.model, self.context_window),

@@ -17,6 +17,7 @@ use crate::models::Models;
 use crate::profiles::Profiles;
 use crate::protocol::approval::ConsentMode;
 use crate::protocol::ids::OwnerId;
+use crate::run::Offers;
 use crate::store::Store;
 use crate::supervision::Slot;
 use crate::tools::toolbox::Toolbox;
@@ -136,6 +137,7 @@ pub struct Services {
     pub models: Models,
     pub memory: MemoryHandle,
     pub toolbox: Toolbox,
+    pub offers: Arc<Offers>,
     pub profiles: Arc<Profiles>,
     pub hub: Hub,
     /// This process, as the store's owner of its sessions.

@@ -110,7 +110,7 @@ impl Backend for Metered {
         self.backend.probe().await
     }
 
-    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, LlmError> {
+    async fn chat(&self, request: Arc<ChatRequest>) -> Result<ChatStream, LlmError> {
         let under_way = self.meter.begin();
         let stream = self.backend.chat(request).await?;
         Ok(Box::pin(stream.inspect(move |item| {
@@ -129,6 +129,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use navi_actors::protocol::chat::FinishReason;
+    use navi_actors::protocol::offered::OfferedTools;
     use navi_actors::protocol::status::BackendState;
 
     use super::*;
@@ -156,7 +157,7 @@ mod tests {
             }
         }
 
-        async fn chat(&self, _: ChatRequest) -> Result<ChatStream, LlmError> {
+        async fn chat(&self, _: Arc<ChatRequest>) -> Result<ChatStream, LlmError> {
             let done = ChatDelta::Done {
                 finish: FinishReason::Stop,
                 usage: Some(Usage {
@@ -176,14 +177,14 @@ mod tests {
         let request = ChatRequest {
             model: String::new(),
             messages: Vec::new(),
-            tools: Vec::new(),
+            tools: OfferedTools::default(),
             temperature: 0.0,
             think: false,
             context_window: 512,
             max_output_tokens: None,
             streamed: true,
         };
-        let mut stream = backend.chat(request).await.unwrap();
+        let mut stream = backend.chat(Arc::new(request)).await.unwrap();
         assert_eq!(meter.read().under_way, 1);
         while stream.next().await.is_some() {}
         drop(stream);

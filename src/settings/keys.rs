@@ -78,6 +78,7 @@ pub(crate) const THRESHOLD: Key = key(
 pub(crate) const KEEP_RECENT: Key = key("context.keep_recent", "CONTEXT_KEEP_RECENT");
 pub(crate) const SUMMARY_TEMPERATURE: Key =
     key("context.summary_temperature", "CONTEXT_SUMMARY_TEMPERATURE");
+pub(crate) const CONTEXT_CACHE: Key = key("context.cache_mb", "CONTEXT_CACHE_MB");
 pub(crate) const PERSONA: Key = key("persona.text", "NAVI_PERSONA");
 pub(crate) const PERSONA_FILE: Key = key("persona.file", "NAVI_PERSONA_FILE");
 pub(crate) const PROFILES_DIR: Key = key("profiles.dir", "NAVI_PROFILES_DIR");
@@ -170,6 +171,7 @@ pub(crate) const ALL: &[&Key] = &[
     &THRESHOLD,
     &KEEP_RECENT,
     &SUMMARY_TEMPERATURE,
+    &CONTEXT_CACHE,
     &PERSONA,
     &PERSONA_FILE,
     &PROFILES_DIR,

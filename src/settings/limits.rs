@@ -82,6 +82,12 @@ pub(super) fn compression(r: &mut Reader<'_>) -> Option<CompressionPolicy> {
     })
 }
 
+/// In bytes. `None` only together with problems.
+pub(super) fn context_cache(r: &mut Reader<'_>) -> Option<usize> {
+    let megabytes = r.required(&keys::CONTEXT_CACHE, read::number(0_usize..=1_000_000))?;
+    Some(megabytes * 1024 * 1024)
+}
+
 /// `None` only together with problems.
 pub(super) fn files(r: &mut Reader<'_>) -> Option<FileLimits> {
     let file_mb = r.required(&keys::FILES_MAX, read::number(1_u32..=1_000_000));

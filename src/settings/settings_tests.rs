@@ -47,6 +47,7 @@ fn the_defaults_are_those_of_the_contract() {
         ("CONTEXT_COMPRESSION_THRESHOLD", "0.8"),
         ("CONTEXT_KEEP_RECENT", "10"),
         ("CONTEXT_SUMMARY_TEMPERATURE", "0.3"),
+        ("CONTEXT_CACHE_MB", "16"),
         ("NAVI_RUN_TIME_LIMIT_MINUTES", "120"),
         ("NAVI_RUN_TOKEN_LIMIT", "20000000"),
         ("NAVI_SUBAGENT_TIME_LIMIT_MINUTES", "20"),
@@ -146,6 +147,7 @@ fn each_wrong_value_is_told_with_its_name_itself_and_what_is_allowed() {
         ("NAVI_METRICS", "prometheus", "on/off"),
         ("CONTEXT_KEEP_RECENT", "-3", "a number from 0"),
         ("CONTEXT_SUMMARY_TEMPERATURE", "9", "a number from 0 to 2"),
+        ("CONTEXT_CACHE_MB", "-1", "a number from 0"),
         (
             "NAVI_RUN_TIME_LIMIT_MINUTES",
             "0",

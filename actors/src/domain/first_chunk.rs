@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use crate::protocol::chat::{ChatMessage, ChatRequest};
+use crate::protocol::tool::ToolSpec;
 
 /// The longest that anybody waits, unless the setting itself is longer.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
@@ -76,9 +77,13 @@ impl Prompt {
     /// The prompt of a request.
     #[must_use]
     pub fn of(request: &ChatRequest) -> Self {
-        let tools = request.tools.iter().map(|tool| {
+        let of_tool = |tool: &ToolSpec| {
             let parameters = tool.parameters.to_string();
             part(&[&tool.name, &tool.description, &parameters], 0)
+        };
+        let tools = request.tools.made().parts.get_or_init(|| {
+            let tools = request.tools.iter();
+            tools.map(of_tool).collect()
         });
         let messages = request.messages.iter().map(|message| match message {
             ChatMessage::System { content } => part(&["system", content], 0),
@@ -105,7 +110,7 @@ impl Prompt {
             ChatMessage::Tool { content, .. } => part(&["tool", content], 0),
         });
         Self {
-            parts: tools.chain(messages).collect(),
+            parts: tools.iter().copied().chain(messages).collect(),
         }
     }
 

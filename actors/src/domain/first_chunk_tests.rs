@@ -1,4 +1,5 @@
 use super::*;
+use crate::protocol::offered::OfferedTools;
 
 const BASE: Duration = Duration::from_secs(120);
 
@@ -20,7 +21,7 @@ fn request(texts: &[&str]) -> ChatRequest {
                 images: Vec::new(),
             })
             .collect(),
-        tools: Vec::new(),
+        tools: OfferedTools::default(),
         temperature: 0.7,
         think: false,
         context_window: 8192,

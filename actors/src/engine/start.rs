@@ -182,6 +182,7 @@ impl Engine {
             models,
             memory,
             toolbox,
+            offers: Arc::default(),
             profiles: Arc::new(profiles),
             hub: Hub::default(),
             owner: OwnerId::new(),

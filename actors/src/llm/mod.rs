@@ -27,6 +27,7 @@ mod fake_model;
 
 use std::fmt::Debug;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -55,7 +56,7 @@ pub trait Backend: Send + Sync + Debug + 'static {
 
     /// Starts one call. The returned stream ends with [`ChatDelta::Done`] or an error;
     /// a stream that the backend ends in any other way yields [`LlmError::EndedEarly`].
-    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, LlmError>;
+    async fn chat(&self, request: Arc<ChatRequest>) -> Result<ChatStream, LlmError>;
 }
 
 /// What a backend said of itself.

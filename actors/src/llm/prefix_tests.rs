@@ -34,7 +34,7 @@ const GEMMA_LIKE: &str = "{% for m in messages %}{% if m.role == 'system' %}{{ r
 const END_OF_TURN: usize = 4;
 
 fn body(request: &ChatRequest) -> Value {
-    ollama_body(request, Think::Off, "5m")
+    serde_json::to_value(ollama_body(request, Think::Off, "5m")).unwrap()
 }
 
 fn jinja(template: &str, body: &Value) -> String {
@@ -106,7 +106,8 @@ fn requests() -> Vec<ChatRequest> {
                 parameters: json!({"type": "object"}),
                 effect: Effect::Read,
                 time_limit_ms: 1,
-            }],
+            }]
+            .into(),
             // The first and the last call have none.
             notes: (1..5)
                 .contains(&at)

@@ -1,11 +1,38 @@
 //! Pieces of a request that both HTTP protocols write alike.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
 
+use crate::protocol::offered::OfferedTools;
 use crate::protocol::tool::ToolSpec;
 
-/// A tool as both protocols describe it.
-pub(super) fn tool(spec: &ToolSpec) -> Value {
+/// A request's body: few fields that can be looked at and changed, and a conversation of any
+/// length that is written as it stands.
+#[derive(Debug, Serialize)]
+pub(super) struct Body<'a, M> {
+    pub(super) model: &'a str,
+    pub(super) messages: Vec<M>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tools: Option<&'a RawValue>,
+    #[serde(flatten)]
+    pub(super) fields: Map<String, Value>,
+}
+
+/// Tools as both protocols describe them; none where there are none.
+pub(super) fn described(tools: &OfferedTools) -> Option<&RawValue> {
+    if tools.is_empty() {
+        return None;
+    }
+    let described = tools.made().described.get_or_init(|| {
+        let all: Vec<Value> = tools.iter().map(tool).collect();
+        // A JSON tree always has a text.
+        to_raw_value(&all).unwrap_or_default()
+    });
+    Some(described)
+}
+
+fn tool(spec: &ToolSpec) -> Value {
     json!({
         "type": "function",
         "function": {

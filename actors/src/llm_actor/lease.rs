@@ -55,10 +55,11 @@ impl Lease {
     /// they are told. What comes of the call tells the backend's guard its pace and its health.
     pub fn call(
         &self,
-        request: ChatRequest,
+        request: impl Into<Arc<ChatRequest>>,
         base: StreamLimits,
         stop: CancellationToken,
     ) -> impl Stream<Item = Result<ChatDelta, LlmError>> + Send + Unpin {
+        let request = request.into();
         let prompt = Prompt::of(&request);
         let seen = self.paces.get(&request.model);
         let limits = StreamLimits {

@@ -5,8 +5,8 @@
     reason = "a test says so by failing"
 )]
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use actix::System;
 use async_trait::async_trait;
@@ -21,6 +21,7 @@ use crate::llm::guard::StreamLimits;
 use crate::llm::{ChatStream, LlmError, Probe};
 use crate::models::{GuardedBackend, Models};
 use crate::protocol::chat::{ChatDelta, ChatRequest, FinishReason, Usage};
+use crate::protocol::offered::OfferedTools;
 use crate::protocol::status::{BackendKind, ModelInfo};
 use crate::supervision::{RestartPolicy, keep_alive};
 
@@ -82,7 +83,7 @@ impl Backend for Scripted {
         }
     }
 
-    async fn chat(&self, _: ChatRequest) -> Result<ChatStream, LlmError> {
+    async fn chat(&self, _: Arc<ChatRequest>) -> Result<ChatStream, LlmError> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let next = self.script.lock().unwrap().pop_front();
         let Some(outcome) = next else {
@@ -170,7 +171,7 @@ fn request(prompt_tokens: usize, streamed: bool) -> ChatRequest {
     ChatRequest {
         model: choice.model.name,
         messages,
-        tools: Vec::new(),
+        tools: OfferedTools::default(),
         temperature: 0.7,
         think: false,
         context_window: 8192,

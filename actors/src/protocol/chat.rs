@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::ids::CallId;
 use super::message::ToolCall;
-use super::tool::ToolSpec;
+use super::offered::OfferedTools;
 
 /// Everything a backend needs for one call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,7 +14,7 @@ pub struct ChatRequest {
     pub model: String,
     pub messages: Vec<ChatMessage>,
     /// Empty where the model may not call tools.
-    pub tools: Vec<ToolSpec>,
+    pub tools: OfferedTools,
     pub temperature: f32,
     /// Whether to ask for reasoning. A backend that cannot reason ignores it.
     pub think: bool,

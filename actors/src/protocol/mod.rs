@@ -15,6 +15,7 @@ pub mod ids;
 pub mod inspect;
 pub mod memory;
 pub mod message;
+pub mod offered;
 pub mod plan;
 pub mod profile;
 pub mod search;

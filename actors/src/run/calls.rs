@@ -45,9 +45,9 @@ impl Driver {
         &mut self,
         config: &RunConfig,
         frame: CallSetup,
-        request: &ChatRequest,
+        request: &Arc<ChatRequest>,
     ) -> CallInFlight {
-        let request = request.clone();
+        let request = Arc::clone(request);
         let (own, prompt) = if self.origin.is_subagent() {
             let messages = &self.context.messages;
             let own = messages[self.kept_messages..].to_vec();

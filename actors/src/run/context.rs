@@ -20,12 +20,11 @@ use crate::protocol::chat::ChatRequest;
 use crate::protocol::error::NaviError;
 use crate::protocol::ids::{MessageId, SessionId, UserId};
 use crate::protocol::message::{Message, Role};
+use crate::protocol::offered::OfferedTools;
 use crate::protocol::profile::Profile;
-use crate::protocol::tool::ToolSpec;
 use crate::root::store_error;
 use crate::services::{Services, now};
 use crate::session::messages::{GetNotes, RunGone};
-use crate::tools::Audience;
 
 /// How many of the last messages planning is shown, and how much of each.
 const RECENT: usize = 6;
@@ -53,7 +52,7 @@ impl RunContext {
                 let read = read.await.map_err(|error| store_error(&error))?;
                 let (ordinals, messages): (Vec<_>, Vec<Arc<Message>>) = read
                     .into_iter()
-                    .map(|(ordinal, message)| (ordinal, turn.context.as_decided(Arc::new(message))))
+                    .map(|(ordinal, message)| (ordinal, turn.context.as_decided(message)))
                     .unzip();
                 let seen = messages.iter().map(AsRef::as_ref);
                 Ok(Self {
@@ -155,18 +154,15 @@ impl RunContext {
 
 impl Driver {
     /// The tools as the model is told of them.
-    pub(super) fn specs(&self, config: &RunConfig, agents: &[AgentInfo<'_>]) -> Vec<ToolSpec> {
-        let audience = Audience {
-            profile: &config.profile,
-            agents,
-        };
-        let allowed = self.allowed(&config.profile);
-        self.registry.enabled(&allowed, &audience).specs
+    pub(super) fn offered(&self, config: &RunConfig) -> OfferedTools {
+        let (services, allowed) = (&self.services, self.allowed(&config.profile));
+        let profiles = services.profiles.all();
+        let offers = &services.offers;
+        offers.of(&self.registry, &config.profile, profiles, &allowed)
     }
 
     /// What the next model call stands in.
     pub(super) fn call_setup(&self, config: &RunConfig, tool_use: ToolUse) -> CallSetup {
-        let profiles = self.services.profiles.all();
         let mut notes = context::notes(&self.context.messages);
         notes.extend(self.run_loop.notes());
         let allowed = self.allowed(&config.profile);
@@ -175,7 +171,7 @@ impl Driver {
             &self.services.persona(),
             &config.choice.model,
             context::Offer {
-                tools: self.specs(config, &agents(&profiles)),
+                tools: self.offered(config),
                 tool_use,
                 prompts: self.registry.prompts(&allowed),
                 notes,
@@ -303,15 +299,12 @@ pub(crate) fn would_send(
     let wanted = model_choice::wanted(&profile);
     let choice = model_choice::choose(&services.models.statuses(), wanted);
     let model = choice.map(|choice| choice.model).unwrap_or_default();
-    let profiles = services.profiles.all();
-    let audience = Audience {
-        profile: &profile,
-        agents: &agents(&profiles),
-    };
     let registry = services.toolbox.now();
     let allowed = registry.names(&profile.enabled_tools);
     let offer = context::Offer {
-        tools: registry.enabled(&allowed, &audience).specs,
+        tools: services
+            .offers
+            .of(&registry, &profile, services.profiles.all(), &allowed),
         tool_use: ToolUse::Offered,
         prompts: registry.prompts(&allowed),
         notes: context::notes(conversation.messages),

@@ -15,6 +15,7 @@ mod driver;
 mod joined;
 mod live_output;
 mod model_call;
+mod offers;
 mod origins;
 mod pace;
 mod planning;
@@ -23,6 +24,7 @@ mod tool_calls;
 
 pub(crate) use self::begin::known_config;
 pub(crate) use self::context::would_send;
+pub use self::offers::Offers;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

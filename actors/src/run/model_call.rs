@@ -1,6 +1,7 @@
 //! One model call: slot, stream, retries before the first chunk, and the text on its way out.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
@@ -106,7 +107,7 @@ impl Driver {
         let setup = self.call_setup(config, tools);
         let built = setup.request(&self.context.conversation());
         self.tell_left_out(built.left_out_turns).await?;
-        let request = built.request;
+        let request = Arc::new(built.request);
         let mut call = self.open_call(config, setup, &request);
         let mut reply = ModelReply::empty(MessageId::new());
         let mut pauses = ExponentialBuilder::default()
@@ -129,7 +130,7 @@ impl Driver {
                         None => {
                             let said = format!("{}{}", reply.thinking, reply.text);
                             reply.usage = Some(Usage {
-                                prompt_tokens: built.estimated_tokens,
+                                prompt_tokens: context::request_tokens(&request),
                                 completion_tokens: context::text_tokens(&said),
                             });
                         }
@@ -151,7 +152,7 @@ impl Driver {
                 Attempt::TooLong(error, told) => {
                     self.close_call(call, CallOutcome::Failed, &reply).await;
                     if shorter == Shorter::May {
-                        let estimated = built.estimated_tokens;
+                        let estimated = context::request_tokens(&request);
                         return Ok(Some(TooLong { told, estimated }));
                     }
                     break self.model_failed(reply, error).await;
@@ -286,7 +287,7 @@ impl Driver {
     async fn attempt(
         &mut self,
         config: &RunConfig,
-        request: &ChatRequest,
+        request: &Arc<ChatRequest>,
         reply: &mut ModelReply,
         call: &mut CallInFlight,
     ) -> Result<Attempt, RunGone> {
@@ -316,7 +317,7 @@ impl Driver {
         let mut time_up = pin!(sleep_until(self.deadline));
         let mut alarm = pin!(sleep_until(self.deadline));
         metrics::record(|on| on.runs.request_leaves(self.origin.run_id));
-        let mut stream = Joined::new(lease.call(request.clone(), self.services.limits, stop));
+        let mut stream = Joined::new(lease.call(Arc::clone(request), self.services.limits, stop));
         let mut pace = Pace::new(self.origin, reply.message_id);
         let mut quiet = Some(Instant::now() + QUIET);
         let mut read_so_far = None;

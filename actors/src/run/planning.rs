@@ -23,7 +23,7 @@ impl Driver {
     ) -> Result<(), RunGone> {
         let profiles = self.services.profiles.all();
         let mut agents = agents(&profiles);
-        let tools = self.specs(config, &agents);
+        let tools = self.offered(config);
         if tools.iter().all(|tool| tool.name != spawn_agent::NAME) {
             agents.clear();
         }

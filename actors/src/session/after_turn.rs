@@ -33,7 +33,7 @@ impl SessionActor {
             let messages = services.store.context_messages(id, &path, state.start);
             let messages = messages.await.ok()?.into_iter();
             let messages = messages
-                .map(|(at, message)| (at, state.as_decided(Arc::new(message))))
+                .map(|(at, message)| (at, state.as_decided(message)))
                 .collect();
             let profile = services.profiles.of_session(&profile_id).profile;
             let wanted = model_choice::wanted(&profile);

@@ -327,6 +327,7 @@ impl SessionActor {
             && !self.telling.is_watched()
             && self.last_used.elapsed() >= IDLE;
         if idle {
+            self.services.store.rest(self.id);
             self.guard.mark_clean();
             ctx.stop();
         }

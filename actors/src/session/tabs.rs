@@ -128,7 +128,7 @@ impl Handler<GetContext> for SessionActor {
             let messages: Vec<_> = read
                 .map_err(|error| store_error(&error))?
                 .into_iter()
-                .map(|(_, message)| context.as_decided(Arc::new(message)))
+                .map(|(_, message)| context.as_decided(message))
                 .collect();
             let views = services
                 .files

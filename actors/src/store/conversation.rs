@@ -1,11 +1,14 @@
 //! The conversation: as it is shown, as the model sees it, and single messages of it.
 
+use std::sync::Arc;
+
 use sea_orm::{
     ColumnTrait, Condition, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
 };
 
 use super::entities::{message, queued_message, run, session};
 use super::load::branches;
+use super::recent::Numbered;
 use super::rows::{message_from_row, numbered_message, queued_from_row, run_from_row};
 use super::values::{DbText, from_db, name_of, to_db};
 use super::{Store, StoreError};
@@ -61,8 +64,9 @@ impl Store {
     }
 
     /// The messages of a path from this ordinal on, in order, with their ordinals. One query
-    /// that reads nothing else, however long the conversation before it is. A session that
-    /// is not there has none.
+    /// that reads nothing else, however long the conversation before it is, and no more than
+    /// what came since it was read last, where that is known yet. A session that is not there
+    /// has none.
     ///
     /// # Errors
     /// As the store's other reads.
@@ -71,11 +75,33 @@ impl Store {
         id: SessionId,
         path: &[Segment],
         from: u64,
+    ) -> Result<Numbered, StoreError> {
+        let mut messages = self.recent.get(id, path, from);
+        let next = messages.last().map_or(from, |(ordinal, _)| ordinal + 1);
+        let came = self.path_messages(id, path, next).await?;
+        messages.extend(
+            came.into_iter()
+                .map(|(at, message)| (at, Arc::new(message))),
+        );
+        self.recent.put(id, path, from, &messages);
+        Ok(messages)
+    }
+
+    pub(super) async fn path_messages(
+        &self,
+        id: SessionId,
+        path: &[Segment],
+        from: u64,
     ) -> Result<Vec<(u64, Message)>, StoreError> {
-        let Some(on_path) = on_path(id, path, from)? else {
-            return Ok(Vec::new());
-        };
-        numbered(on_path.all(&self.read).await?)
+        match on_path(id, path, from)? {
+            Some(on_path) => numbered(on_path.all(&self.read).await?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Frees what is kept of a conversation that nobody uses for now.
+    pub fn rest(&self, id: SessionId) {
+        self.recent.forget(id);
     }
 
     /// A message of this session, where it stands: its ordinal and its branch.

@@ -23,6 +23,7 @@ mod memory_reading;
 mod model_calls;
 mod open;
 mod prepare;
+mod recent;
 mod rows;
 mod run_log;
 mod search;
@@ -41,6 +42,7 @@ pub use log_upkeep::LogLimits;
 pub use memory::{Memory, NamedFormerFact, SavedFact, StoredSummary};
 pub use memory_reading::{Finished, Reading, UnreadMessages, UnreadSession};
 pub use open::{Location, StoreConfig};
+pub use recent::Numbered;
 pub use search::MAX_HITS;
 pub use tool_pins::ToolPin;
 pub use types::{
@@ -57,6 +59,7 @@ use sea_orm::{
 };
 
 use self::database_file::DatabaseFile;
+use self::recent::Recent;
 
 /// The database, open. Clones share its connections.
 #[derive(Clone, Debug)]
@@ -68,9 +71,19 @@ pub struct Store {
     read: DatabaseConnection,
     /// None on PostgreSQL, and where the database is only looked at.
     file: Option<Arc<DatabaseFile>>,
+    recent: Arc<Recent>,
 }
 
 impl Store {
+    /// The same, keeping so many bytes of conversations that were read last.
+    #[must_use]
+    pub fn keeping(self, bytes: usize) -> Self {
+        Self {
+            recent: Arc::new(Recent::up_to(bytes)),
+            ..self
+        }
+    }
+
     /// Tells each statement's SQL from here on, of this store and of clones made after: so that
     /// what something costs can be measured.
     pub fn on_statement(&mut self, tell: impl Fn(&str) + Send + Sync + Clone + 'static) {
@@ -112,11 +125,14 @@ impl Store {
             sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
             ..TransactionOptions::default()
         };
-        let transaction = begin(&self.write, options).await?;
-        if let Some(file) = &self.file {
-            file.check().await?;
-        }
-        Ok(transaction)
+        let there = async {
+            match &self.file {
+                Some(file) => file.check().await,
+                None => Ok(()),
+            }
+        };
+        let (transaction, there) = tokio::join!(begin(&self.write, options), there);
+        there.and(transaction)
     }
 
     /// A transaction whose reads all see the same moment. SQLite's always do, and it warns

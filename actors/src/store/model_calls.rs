@@ -205,7 +205,7 @@ impl Store {
         if let Some(segment) = path.last_mut() {
             segment.below = Some(ordinal + 1);
         }
-        let messages = self.context_messages(id, &path, from).await?;
+        let messages = self.path_messages(id, &path, from).await?;
         Ok(messages.into_iter().map(|(_, message)| message).collect())
     }
 

@@ -26,6 +26,11 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a caller waits for a free connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(15);
 const SQLITE_READERS: u32 = 4;
+/// Of a new database. A commit is a few short rows in many tables and indexes, and writes each
+/// page that it touches whole: with SQLite's 4 KB it writes three times as much.
+const PAGE_BYTES: u32 = 1024;
+/// After so many pages SQLite takes its write-ahead log into the database: 4 MB, as is usual.
+const WAL_PAGES: &str = "4000";
 const POSTGRES_CONNECTIONS: u32 = 10;
 
 /// How to open the store.
@@ -177,13 +182,15 @@ async fn open_sqlite(path: &Path) -> Result<Store, OpenError> {
         .busy_timeout(BUSY_TIMEOUT)
         .foreign_keys(true)
         .synchronous(SqliteSynchronous::Full)
+        .page_size(PAGE_BYTES)
+        .pragma("wal_autocheckpoint", WAL_PAGES)
         .disable_statement_logging();
     // Of the one connection that writes.
     let reads_only = Arc::new(AtomicBool::new(false));
     // Going over to WAL needs the file for a moment, and SQLite does not wait for that
     // where another process has it: a second start beside the first.
     let write = (|| async {
-        let (connected, released) = (Arc::clone(&reads_only), Arc::clone(&reads_only));
+        let (connected, acquired) = (Arc::clone(&reads_only), Arc::clone(&reads_only));
         SqlitePoolOptions::new()
             .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -197,9 +204,10 @@ async fn open_sqlite(path: &Path) -> Result<Store, OpenError> {
                     Ok(())
                 })
             })
-            .after_release(move |connection, _| {
-                let reads_only = released.load(Ordering::Relaxed);
-                Box::pin(async move { Ok(!reads_only && is_settled(connection).await?) })
+            .test_before_acquire(false)
+            .before_acquire(move |connection, _| {
+                let serves = !acquired.load(Ordering::Relaxed) && is_settled(connection);
+                Box::pin(async move { Ok(serves) })
             })
             .connect_with(options.clone().journal_mode(SqliteJournalMode::Wal))
             .await
@@ -213,12 +221,17 @@ async fn open_sqlite(path: &Path) -> Result<Store, OpenError> {
         .max_connections(SQLITE_READERS)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .max_lifetime(None)
-        .after_release(|connection, _| Box::pin(is_settled(connection)))
+        .test_before_acquire(false)
+        .before_acquire(|connection, _| {
+            let serves = is_settled(connection);
+            Box::pin(async move { Ok(serves) })
+        })
         .connect_lazy_with(options.pragma("query_only", "ON"));
     Ok(Store {
         write: DatabaseConnection::from(write),
         read: DatabaseConnection::from(read),
         file: None,
+        recent: Arc::default(),
     })
 }
 
@@ -236,11 +249,11 @@ async fn is_refused_writing(connection: &mut SqliteConnection) -> bool {
 
 /// Whether a connection may serve again. Where the disk fails it, SQLite ends a transaction by
 /// itself: sqlx finds nothing to roll back then, counts it as open for ever, and makes every
-/// later transaction a savepoint in it, whose commit makes nothing durable.
-async fn is_settled(connection: &mut SqliteConnection) -> Result<bool, SqlxError> {
-    // What was asked of it before, a roll-back too, is done when this is answered.
-    connection.ping().await?;
-    Ok(!connection.is_in_transaction())
+/// later transaction a savepoint in it, whose commit makes nothing durable. Asked of one that
+/// was given back: sqlx had it answer then, so that all it was asked before, a roll-back too, is
+/// done; a connection within this process needs no other test.
+fn is_settled(connection: &SqliteConnection) -> bool {
+    !connection.is_in_transaction()
 }
 
 /// Makes sure that the file is there and writable, before SQLite would create it for
@@ -289,6 +302,7 @@ async fn open_postgres(url: &str) -> Result<(Store, String), OpenError> {
         write: connection.clone(),
         read: connection,
         file: None,
+        recent: Arc::default(),
     };
     Ok((store, name))
 }

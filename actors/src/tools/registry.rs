@@ -194,6 +194,22 @@ impl Registry {
         }
     }
 
+    /// Whether these are the very same tools.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.tools, &other.tools)
+    }
+
+    /// Of these names, those of tools that can be called as things stand, each once.
+    #[must_use]
+    pub fn available(&self, names: &[String]) -> Vec<String> {
+        let is_there = |name: &&String| {
+            let tool = self.tools.get(*name);
+            tool.is_some_and(|tool| tool.unavailable().is_none())
+        };
+        names.iter().unique().filter(is_there).cloned().collect()
+    }
+
     /// What the model is told of the tools in `enabled`: a profile's `enabled_tools`, or its
     /// `subagent_tools`.
     #[must_use]

@@ -106,10 +106,10 @@ impl Backend for ScriptedBackend {
         }
     }
 
-    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, LlmError> {
+    async fn chat(&self, request: Arc<ChatRequest>) -> Result<ChatStream, LlmError> {
         let script = Arc::clone(&self.0);
         let steps = script.steps(&request);
-        script.requests.lock().unwrap().push(request.clone());
+        script.requests.lock().unwrap().push((*request).clone());
         check_history(&request.messages);
         // Of a long prompt no less than it has words: a server that read less has cut it.
         let prompt_tokens = match words(&request) {

@@ -2,7 +2,7 @@
 
 use super::assembly::Assembled;
 use super::notes::Notes;
-use super::tokens::{estimate_tokens, message_tokens};
+use super::tokens::{estimate_tokens, message_tokens, most_message_tokens};
 use crate::domain::cut::clip;
 use crate::domain::outside;
 use crate::protocol::chat::ChatMessage;
@@ -18,8 +18,6 @@ pub struct Fitted {
     pub left_out_turns: usize,
     /// Results of the newest turn that were shortened.
     pub shortened_results: usize,
-    /// A guess at the tokens of `messages`. More than the window holds where nothing helped.
-    pub estimated_tokens: u32,
 }
 
 /// Makes a call fit into `window` tokens less `reserve` (the tools' schemas and the answer); a
@@ -35,15 +33,11 @@ pub fn fit(mut assembled: Assembled, window: u32, reserve: u32) -> Fitted {
     } else {
         window.saturating_sub(reserve)
     };
-    let mut tokens = estimate_tokens(&assembled.head)
-        .saturating_add(assembled.notes.as_ref().map_or(0, Notes::tokens))
-        .saturating_add(
-            assembled
-                .turns
-                .iter()
-                .map(|turn| estimate_tokens(turn))
-                .fold(0, u32::saturating_add),
-        );
+    // Most calls are far from their window, and are not read through for it.
+    let mut tokens = match assembled.most_tokens() {
+        most if most <= limit => 0,
+        _ => assembled.tokens(),
+    };
     let left_out_turns = leave_out_turns(&mut assembled, &mut tokens, limit);
     let mut shortened_results = 0;
     for message in assembled.turns.iter_mut().flatten() {
@@ -52,12 +46,32 @@ pub fn fit(mut assembled: Assembled, window: u32, reserve: u32) -> Fitted {
         }
         shortened_results += usize::from(shorten(message, &mut tokens));
     }
-    let messages = assembled.into_messages();
     Fitted {
-        estimated_tokens: estimate_tokens(&messages),
-        messages,
+        messages: assembled.into_messages(),
         left_out_turns,
         shortened_results,
+    }
+}
+
+impl Assembled {
+    fn messages(&self) -> impl Iterator<Item = &ChatMessage> {
+        self.head.iter().chain(self.turns.iter().flatten())
+    }
+
+    /// A guess at all of it.
+    fn tokens(&self) -> u32 {
+        let of_notes = self.notes.as_ref().map_or(0, Notes::tokens);
+        self.messages()
+            .map(message_tokens)
+            .fold(of_notes, u32::saturating_add)
+    }
+
+    /// What that guess is never over, by the length of the texts alone.
+    fn most_tokens(&self) -> u32 {
+        let of_notes = self.notes.as_ref().map_or(0, Notes::tokens);
+        self.messages()
+            .map(most_message_tokens)
+            .fold(of_notes, u32::saturating_add)
     }
 }
 

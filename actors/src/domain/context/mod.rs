@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::message::{Message, MessageState, Role};
+use crate::protocol::offered::OfferedTools;
 use crate::protocol::plan::Plan;
 use crate::protocol::profile::Profile;
 use crate::protocol::status::ModelInfo;
-use crate::protocol::tool::ToolSpec;
 
 use super::files::FileViews;
 use super::guards::budget;
@@ -33,7 +33,7 @@ use super::run_loop::ToolUse;
 pub use assembly::{Assembled, assemble, hide_images};
 pub use fit::{Fitted, fit};
 pub use notes::Notes;
-pub use tokens::{estimate_tokens, prompt_was_cut, text_tokens, tool_tokens};
+pub use tokens::{estimate_tokens, prompt_was_cut, request_tokens, text_tokens, tool_tokens};
 
 /// A tool's result may be this long in any window, in bytes.
 const MIN_RESULT_BYTES: usize = 4 * 1024;
@@ -91,7 +91,7 @@ pub enum RunKind {
 #[derive(Clone, Debug, Default)]
 pub struct Offer {
     /// All that the run has: the system message speaks of them, and of no others.
-    pub tools: Vec<ToolSpec>,
+    pub tools: OfferedTools,
     /// Whether they may be called in this very call.
     pub tool_use: ToolUse,
     /// What tools add to the system message, which is the same in every call of a run.
@@ -114,8 +114,6 @@ pub struct Built {
     pub left_out_turns: usize,
     /// Results of the newest turn that are shorter in this call than in others.
     pub shortened_results: usize,
-    /// A guess at the whole prompt, tools included.
-    pub estimated_tokens: u32,
 }
 
 /// Everything of a call but its conversation: with the same conversation it makes the same
@@ -125,7 +123,7 @@ pub struct CallSetup {
     /// The system message.
     pub system: String,
     /// Those that the model may call.
-    pub tools: Vec<ToolSpec>,
+    pub tools: OfferedTools,
     /// The run's transient notes.
     pub notes: Vec<String>,
     pub options: CallOptions,
@@ -151,7 +149,7 @@ pub struct CallOptions {
 #[must_use]
 pub fn call_setup(profile: &Profile, persona: &str, model: &ModelInfo, offer: Offer) -> CallSetup {
     let offered = if model.tools == Some(false) {
-        Vec::new()
+        OfferedTools::default()
     } else {
         offer.tools
     };
@@ -166,7 +164,7 @@ pub fn call_setup(profile: &Profile, persona: &str, model: &ModelInfo, offer: Of
         system: system_message(persona, &prompt, &added(profile, &offer.prompts)),
         tools: match offer.tool_use {
             ToolUse::Offered => offered,
-            ToolUse::Withheld => Vec::new(),
+            ToolUse::Withheld => OfferedTools::default(),
         },
         notes: offer.notes,
         options: CallOptions {
@@ -190,8 +188,7 @@ impl CallSetup {
         if !options.sees_images {
             assembled.without_images();
         }
-        let tool_tokens = tool_tokens(&self.tools);
-        let reserve = tool_tokens.saturating_add(answer_room(options.window));
+        let reserve = tool_tokens(&self.tools).saturating_add(answer_room(options.window));
         let room = options.room.unwrap_or(options.window);
         let fitted = fit(assembled, room, reserve);
         Built {
@@ -207,7 +204,6 @@ impl CallSetup {
             },
             left_out_turns: fitted.left_out_turns,
             shortened_results: fitted.shortened_results,
-            estimated_tokens: fitted.estimated_tokens.saturating_add(tool_tokens),
         }
     }
 }

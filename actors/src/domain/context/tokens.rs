@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::protocol::chat::ChatMessage;
+use crate::protocol::chat::{ChatMessage, ChatRequest};
+use crate::protocol::offered::OfferedTools;
 use crate::protocol::tool::ToolSpec;
 
 /// What an image costs. Models differ, from 256 (Gemma 3) to over a thousand for a large picture.
@@ -101,6 +102,12 @@ pub fn estimate_tokens(messages: &[ChatMessage]) -> u32 {
         .fold(0, u32::saturating_add)
 }
 
+/// A guess at a whole prompt.
+#[must_use]
+pub fn request_tokens(request: &ChatRequest) -> u32 {
+    estimate_tokens(&request.messages).saturating_add(tool_tokens(&request.tools))
+}
+
 /// Whole tokens for each message, so that parts of a conversation add up to the whole.
 pub(super) fn message_tokens(message: &ChatMessage) -> u32 {
     let inside = match message {
@@ -122,9 +129,33 @@ pub(super) fn message_tokens(message: &ChatMessage) -> u32 {
     tokens(inside + MESSAGE_TOKENS * TOKEN)
 }
 
+/// What [`message_tokens`] is never over: no byte counts as more than a token.
+pub(super) fn most_message_tokens(message: &ChatMessage) -> u32 {
+    let (bytes, images) = match message {
+        ChatMessage::System { content } => (content.len(), 0),
+        ChatMessage::User { content, images } => (content.len(), images.len()),
+        ChatMessage::Assistant {
+            content,
+            tool_calls,
+        } => {
+            let calls = tool_calls.iter().map(|call| {
+                call.name.len() + call.arguments.to_string().len() + MESSAGE_TOKENS as usize
+            });
+            (content.len() + calls.sum::<usize>(), 0)
+        }
+        ChatMessage::Tool { name, content, .. } => (name.len() + content.len(), 0),
+    };
+    let most = bytes as u64 + IMAGE_TOKENS * images as u64 + MESSAGE_TOKENS;
+    u32::try_from(most).unwrap_or(u32::MAX)
+}
+
 /// A guess at the tokens of the tools' descriptions and schemas, which are part of the prompt.
 #[must_use]
-pub fn tool_tokens(tools: &[ToolSpec]) -> u32 {
+pub fn tool_tokens(tools: &OfferedTools) -> u32 {
+    *tools.made().tokens.get_or_init(|| count(tools))
+}
+
+fn count(tools: &[ToolSpec]) -> u32 {
     let each = tools.iter().map(|tool| {
         units(&tool.name)
             + units(&tool.description)
@@ -221,9 +252,39 @@ mod tests {
             effect: Effect::Read,
             time_limit_ms: 1,
         };
-        assert_eq!(tool_tokens(&[]), 0);
-        let (short, long) = (tool_tokens(&[tool(0)]), tool_tokens(&[tool(600)]));
+        assert_eq!(count(&[]), 0);
+        let (short, long) = (count(&[tool(0)]), count(&[tool(600)]));
         assert!(short > 25 && long > short + 500, "{short} {long}");
+    }
+
+    #[test]
+    fn no_message_comes_to_more_than_its_length_says() {
+        let short = [
+            "",
+            "a",
+            "a.a.a.a",
+            "1234567890",
+            "aBcDeF",
+            "\u{4e16}\u{754c}",
+            "!?{}",
+        ];
+        let texts = COUNTED.iter().map(|(text, _)| *text).chain(short);
+        for text in texts {
+            let [said] = sent(text);
+            let result = ChatMessage::Tool {
+                call_id: crate::protocol::ids::CallId::new(),
+                name: text.to_owned(),
+                content: text.to_owned(),
+            };
+            let silent = ChatMessage::Assistant {
+                content: String::new(),
+                tool_calls: vec![call(text), call("b")],
+            };
+            for message in [said, result, silent] {
+                let (guess, most) = (message_tokens(&message), most_message_tokens(&message));
+                assert!(guess <= most, "{guess} {most} {message:?}");
+            }
+        }
     }
 
     /// So many figures are about as many tokens (Gemma, Qwen), and code is made of short names.

@@ -17,6 +17,7 @@ use crate::domain::talk::{anything, asked, planned, result, said, user};
 use crate::protocol::chat::{ChatMessage, ChatRequest};
 use crate::protocol::file::AttachedFile;
 use crate::protocol::ids::FileId;
+use crate::protocol::offered::OfferedTools;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 fn frame(window: u32, sees_images: bool) -> CallSetup {
@@ -28,7 +29,8 @@ fn frame(window: u32, sees_images: bool) -> CallSetup {
             parameters: json!({"type": "object", "properties": {"z": {}, "a": {"enum": [1, 2.5]}}}),
             effect: Effect::Read,
             time_limit_ms: 1,
-        }],
+        }]
+        .into(),
         notes: vec!["[budget] 3 of 50".to_owned(), "[goal] letters".to_owned()],
         options: CallOptions {
             model: "gemma4:e2b-it-q8_0".to_owned(),
@@ -172,7 +174,7 @@ fn a_question_comes_out_message_by_message() {
             user("the same"),
             user("other"),
         ],
-        tools: Vec::new(),
+        tools: OfferedTools::default(),
         temperature: 0.3,
         think: false,
         context_window: 4096,

@@ -17,6 +17,7 @@ use crate::protocol::chat::{ChatMessage, ChatRequest, RequestedCall, Usage};
 use crate::protocol::ids::CallId;
 use crate::protocol::inspect::CallReply;
 use crate::protocol::message::ToolCall;
+use crate::protocol::offered::OfferedTools;
 use crate::protocol::status::ModelInfo;
 
 /// How many calls a replay makes after it left the way of the run.
@@ -142,7 +143,7 @@ impl Replay {
         request.context_window = window(model, request.context_window);
         request.think = request.think && model.thinking != Some(false);
         if model.tools == Some(false) {
-            request.tools.clear();
+            request.tools = OfferedTools::default();
         }
         if model.vision == Some(false) {
             hide_images(&mut request.messages);

@@ -60,7 +60,7 @@ fn recorded(
         request: ChatRequest {
             model: "first".to_owned(),
             messages,
-            tools: vec![tool("look")],
+            tools: vec![tool("look")].into(),
             temperature: 0.7,
             think: true,
             context_window: 4096,

@@ -5,6 +5,7 @@ pub(super) mod request;
 mod stream;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -181,7 +182,7 @@ impl Backend for OllamaBackend {
         }
     }
 
-    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, LlmError> {
+    async fn chat(&self, request: Arc<ChatRequest>) -> Result<ChatStream, LlmError> {
         let mut roles = self.roles.of(&request.model);
         let response = loop {
             let outcome = self.ask_thinking(&roles.arranged(&request)).await;

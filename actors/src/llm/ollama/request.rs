@@ -1,9 +1,12 @@
 //! The body of `/api/chat`.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::llm::wire::{arguments_object, decimal, tool};
+use crate::llm::wire::{Body, arguments_object, decimal, described};
 use crate::protocol::chat::{ChatMessage, ChatRequest};
+use crate::protocol::ids::CallId;
+use crate::protocol::message::ToolCall;
 
 /// What the request says about reasoning. Left unsaid, a model that can think does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,75 +17,99 @@ pub(in crate::llm) enum Think {
 }
 
 /// The same request always becomes the same bytes: the backend's prefix cache lives on it.
-pub(in crate::llm) fn body(request: &ChatRequest, think: Think, keep_alive: &str) -> Value {
+pub(in crate::llm) fn body<'a>(
+    request: &'a ChatRequest,
+    think: Think,
+    keep_alive: &str,
+) -> Body<'a, OllamaMessage<'a>> {
+    Body {
+        model: &request.model,
+        messages: request.messages.iter().map(message).collect(),
+        tools: described(&request.tools),
+        fields: fields(request, think, keep_alive),
+    }
+}
+
+fn fields(request: &ChatRequest, think: Think, keep_alive: &str) -> Map<String, Value> {
     let mut options = Map::new();
     options.insert("num_ctx".to_owned(), request.context_window.into());
     options.insert("temperature".to_owned(), decimal(request.temperature));
     if let Some(limit) = request.max_output_tokens {
         options.insert("num_predict".to_owned(), limit.into());
     }
-    let mut body = json!({
-        "model": request.model,
-        "messages": request.messages.iter().map(message).collect::<Vec<_>>(),
-        "stream": request.streamed,
-        // What does not fit is to be refused: to make room, Ollama would drop whole messages from
-        // the front, the question among them, and tell nobody.
-        "truncate": false,
-        "shift": false,
-        "keep_alive": keep_alive,
-        "options": options,
-    });
-    match think {
-        Think::On => body["think"] = true.into(),
-        Think::Off => body["think"] = false.into(),
-        Think::Unsaid => {}
-    }
-    if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
-    }
-    body
+    let thinks = match think {
+        Think::On => Some(true),
+        Think::Off => Some(false),
+        Think::Unsaid => None,
+    };
+    // What does not fit is to be refused: to make room, Ollama would drop whole messages from
+    // the front, the question among them, and tell nobody.
+    let all: [(&str, Option<Value>); 6] = [
+        ("stream", Some(request.streamed.into())),
+        ("truncate", Some(false.into())),
+        ("shift", Some(false.into())),
+        ("keep_alive", Some(keep_alive.into())),
+        ("options", Some(options.into())),
+        ("think", thinks.map(Value::from)),
+    ];
+    let said = all.into_iter();
+    said.filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect()
 }
 
-fn message(message: &ChatMessage) -> Value {
+/// A message as it stands in the body.
+#[derive(Debug, Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub(in crate::llm) enum OllamaMessage<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: &'a str,
+        #[serde(skip_serializing_if = "<[String]>::is_empty")]
+        images: &'a [String],
+    },
+    Assistant {
+        content: &'a str,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<Value>,
+    },
+    Tool {
+        tool_name: &'a str,
+        tool_call_id: &'a CallId,
+        content: &'a str,
+    },
+}
+
+fn message(message: &ChatMessage) -> OllamaMessage<'_> {
     match message {
-        ChatMessage::System { content } => json!({ "role": "system", "content": content }),
-        ChatMessage::User { content, images } => {
-            let mut message = json!({ "role": "user", "content": content });
-            if !images.is_empty() {
-                message["images"] = json!(images);
-            }
-            message
-        }
+        ChatMessage::System { content } => OllamaMessage::System { content },
+        ChatMessage::User { content, images } => OllamaMessage::User { content, images },
         ChatMessage::Assistant {
             content,
             tool_calls,
-        } => {
-            let mut message = json!({ "role": "assistant", "content": content });
-            if !tool_calls.is_empty() {
-                message["tool_calls"] = tool_calls
-                    .iter()
-                    .map(|call| {
-                        json!({
-                            "id": call.id,
-                            "function": {
-                                "name": call.name,
-                                "arguments": arguments_object(&call.arguments),
-                            },
-                        })
-                    })
-                    .collect();
-            }
-            message
-        }
+        } => OllamaMessage::Assistant {
+            content,
+            tool_calls: tool_calls.iter().map(call).collect(),
+        },
         ChatMessage::Tool {
             call_id,
             name,
             content,
-        } => json!({
-            "role": "tool",
-            "tool_name": name,
-            "tool_call_id": call_id,
-            "content": content,
-        }),
+        } => OllamaMessage::Tool {
+            tool_name: name,
+            tool_call_id: call_id,
+            content,
+        },
     }
+}
+
+fn call(call: &ToolCall) -> Value {
+    json!({
+        "id": call.id,
+        "function": {
+            "name": call.name,
+            "arguments": arguments_object(&call.arguments),
+        },
+    })
 }

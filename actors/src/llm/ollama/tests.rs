@@ -17,6 +17,7 @@ use crate::llm::fixture_tests::fixtures;
 use crate::protocol::chat::{ChatDelta, ChatMessage, FinishReason};
 use crate::protocol::ids::CallId;
 use crate::protocol::message::ToolCall;
+use crate::protocol::offered::OfferedTools;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 fn backend(url: &str) -> OllamaBackend {
@@ -30,7 +31,7 @@ pub(crate) fn request(content: &str) -> ChatRequest {
             content: content.to_owned(),
             images: Vec::new(),
         }],
-        tools: Vec::new(),
+        tools: OfferedTools::default(),
         temperature: 0.7,
         think: true,
         context_window: 8192,
@@ -80,7 +81,8 @@ pub(crate) fn full_request() -> ChatRequest {
             parameters: json!({"type": "object", "properties": {"city": {"type": "string"}}}),
             effect: Effect::Read,
             time_limit_ms: 1000,
-        }],
+        }]
+        .into(),
         max_output_tokens: Some(50),
         streamed: true,
         ..request("")
@@ -91,7 +93,7 @@ pub(crate) async fn answer(
     backend: &dyn Backend,
     request: ChatRequest,
 ) -> Vec<Result<ChatDelta, LlmError>> {
-    match backend.chat(request).await {
+    match backend.chat(request.into()).await {
         Ok(stream) => stream.collect().await,
         Err(error) => vec![Err(error)],
     }
@@ -132,8 +134,10 @@ fn a_host_is_read_as_ollama_reads_it() {
 
 #[test]
 fn the_request_is_what_ollama_takes() {
-    insta::assert_json_snapshot!("request", request::body(&full_request(), Think::On, "10m"));
-    let plain = request::body(&request("Hi"), Think::Off, "10m");
+    let full = full_request();
+    let body = serde_json::to_value(request::body(&full, Think::On, "10m")).unwrap();
+    insta::assert_json_snapshot!("request", body);
+    let plain = request::body(&request("Hi"), Think::Off, "10m").fields;
     assert_eq!(plain["think"], json!(false));
     assert_eq!(
         plain["options"],
@@ -141,7 +145,9 @@ fn the_request_is_what_ollama_takes() {
     );
     assert_eq!(plain.get("tools"), None);
     assert_eq!(
-        request::body(&request("Hi"), Think::Unsaid, "10m").get("think"),
+        request::body(&request("Hi"), Think::Unsaid, "10m")
+            .fields
+            .get("think"),
         None
     );
 }
@@ -256,7 +262,7 @@ async fn dropping_the_stream_closes_the_connection() {
     let fake = FakeModel::start();
     let backend = backend(&fake.url());
     fake.script([Step::text("a"), Step::Silence]);
-    let mut stream = backend.chat(request("Hi")).await.unwrap();
+    let mut stream = backend.chat(request("Hi").into()).await.unwrap();
     assert_eq!(
         stream.next().await,
         Some(Ok(ChatDelta::Text("a".to_owned())))
@@ -271,7 +277,7 @@ async fn dropping_a_call_without_headers_closes_the_connection() {
     let fake = FakeModel::start();
     let backend = backend(&fake.url());
     fake.script([Step::Silence]);
-    let call = tokio::spawn(async move { backend.chat(request("Hi")).await.is_ok() });
+    let call = tokio::spawn(async move { backend.chat(request("Hi").into()).await.is_ok() });
     fake.wait_for(|chats| !chats.is_empty()).await;
     call.abort();
     fake.wait_for(|chats| chats[0].closed_early_ms.is_some())

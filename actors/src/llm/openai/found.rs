@@ -1,6 +1,7 @@
 //! An OpenAI-compatible server that nobody configured: looked for where such servers listen
 //! on one's own machine.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
@@ -83,7 +84,7 @@ impl Backend for FoundOpenAi {
         }
     }
 
-    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, LlmError> {
+    async fn chat(&self, request: Arc<ChatRequest>) -> Result<ChatStream, LlmError> {
         match self.place() {
             Some(place) => place.chat(request).await,
             None => Err(LlmError::NotReady {

@@ -10,25 +10,26 @@ mod stream;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, Url};
-use serde_json::{Map, Value};
 
 use crate::domain::slots::Capacity;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::status::{BackendKind, BackendState};
 
 use self::models::Flavour;
+use self::request::OpenAiMessage;
 use self::stream::OpenAiDecoder;
 use super::decode::decoded;
 use super::frames::{self, ByteStream};
 use super::http::{self, Ask};
 use super::reply::MAX_REPLY_BYTES;
 use super::roles::RoleMemory;
+use super::wire::Body;
 use super::{Backend, ChatStream, LlmError, Probe};
 
 pub use self::found::FoundOpenAi;
@@ -108,9 +109,9 @@ impl OpenAiBackend {
         })
     }
 
-    async fn ask(&self, model: &str, body: &Map<String, Value>) -> Result<Response, LlmError> {
+    async fn ask(&self, body: &Body<'_, OpenAiMessage<'_>>) -> Result<Response, LlmError> {
         let url = http::under(&self.base, "chat/completions");
-        let accept = if request::is_streamed(body) {
+        let accept = if request::is_streamed(&body.fields) {
             "text/event-stream"
         } else {
             "application/json"
@@ -122,7 +123,7 @@ impl OpenAiBackend {
                 .header(ACCEPT, accept)
                 .json(body),
             url: &url,
-            model,
+            model: body.model,
         };
         ask.send().await.map_err(|error| self.without_key(error))
     }
@@ -131,22 +132,23 @@ impl OpenAiBackend {
     async fn ask_simply(&self, request: &ChatRequest) -> Result<Response, LlmError> {
         let flavour = Flavour::from_u8(self.flavour.load(Ordering::Relaxed));
         let mut body = request::body(request, flavour, &self.base);
-        body.retain(|field, _| !self.refuses(&request.model, field));
+        body.fields
+            .retain(|field, _| !self.refuses(&request.model, field));
         loop {
-            match self.ask(&request.model, &body).await {
+            match self.ask(&body).await {
                 // Servers differ in what they know. Each round takes a field away, or begins
                 // to stream for good, so this ends.
                 Err(LlmError::Rejected { status, message }) if matches!(status, 400 | 422) => {
-                    if let Some(field) = request::dispensable_field(&body, &message) {
+                    if let Some(field) = request::dispensable_field(&body.fields, &message) {
                         tracing::debug!(
                             field,
                             "the model server refuses a field; asking without it"
                         );
-                        body.remove(field);
+                        body.fields.remove(field);
                         self.remember(&request.model, field);
-                    } else if request::wants_streams(&body, &message) {
+                    } else if request::wants_streams(&body.fields, &message) {
                         tracing::debug!("the model server only streams; asking for a stream");
-                        body.insert("stream".to_owned(), true.into());
+                        body.fields.insert("stream".to_owned(), true.into());
                     } else {
                         return Err(LlmError::Rejected { status, message });
                     }
@@ -297,7 +299,7 @@ impl Backend for OpenAiBackend {
         }
     }
 
-    async fn chat(&self, request: ChatRequest) -> Result<ChatStream, LlmError> {
+    async fn chat(&self, request: Arc<ChatRequest>) -> Result<ChatStream, LlmError> {
         let mut roles = self.roles.of(&request.model);
         let response = loop {
             let outcome = self.ask_simply(&roles.arranged(&request)).await;

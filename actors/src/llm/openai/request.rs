@@ -3,10 +3,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use reqwest::Url;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::llm::wire::{arguments_object, decimal, tool};
+use crate::llm::wire::{Body, arguments_object, decimal, described};
 use crate::protocol::chat::{ChatMessage, ChatRequest};
+use crate::protocol::ids::CallId;
+use crate::protocol::message::ToolCall;
 
 use super::models::Flavour;
 
@@ -23,11 +26,21 @@ const DISPENSABLE: [&str; 8] = [
 ];
 
 /// The same request always becomes the same bytes: the backend's prefix cache lives on it.
-pub(super) fn body(request: &ChatRequest, flavour: Flavour, base: &Url) -> Map<String, Value> {
+pub(super) fn body<'a>(
+    request: &'a ChatRequest,
+    flavour: Flavour,
+    base: &Url,
+) -> Body<'a, OpenAiMessage<'a>> {
+    Body {
+        model: &request.model,
+        messages: request.messages.iter().map(message).collect(),
+        tools: described(&request.tools),
+        fields: fields(request, flavour, base),
+    }
+}
+
+fn fields(request: &ChatRequest, flavour: Flavour, base: &Url) -> Map<String, Value> {
     let mut body = Map::new();
-    body.insert("model".to_owned(), request.model.clone().into());
-    let messages = request.messages.iter().map(message).collect();
-    body.insert("messages".to_owned(), messages);
     body.insert("stream".to_owned(), request.streamed.into());
     if request.streamed {
         // Beside a whole answer it is an error; there the counts are always told.
@@ -37,10 +50,6 @@ pub(super) fn body(request: &ChatRequest, flavour: Flavour, base: &Url) -> Map<S
         );
     }
     body.insert("temperature".to_owned(), decimal(request.temperature));
-    if !request.tools.is_empty() {
-        let tools = request.tools.iter().map(tool).collect();
-        body.insert("tools".to_owned(), tools);
-    }
     if let Some(limit) = request.max_output_tokens {
         // OpenAI's own models know only the new name, and other servers mostly the old one.
         let name = if base.host_str() == Some("api.openai.com") {
@@ -143,49 +152,76 @@ fn thinking(think: bool) -> Value {
     json!({ "enable_thinking": think })
 }
 
-fn message(message: &ChatMessage) -> Value {
+/// A message as it stands in the body.
+#[derive(Debug, Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub(super) enum OpenAiMessage<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: UserContent<'a>,
+    },
+    Assistant {
+        /// Some servers refuse an empty text beside calls; null is in the specification.
+        content: Option<&'a str>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<Value>,
+    },
+    Tool {
+        tool_call_id: &'a CallId,
+        content: &'a str,
+    },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum UserContent<'a> {
+    Text(&'a str),
+    Parts(Vec<Value>),
+}
+
+fn message(message: &ChatMessage) -> OpenAiMessage<'_> {
     match message {
-        ChatMessage::System { content } => json!({ "role": "system", "content": content }),
-        ChatMessage::User { content, images } if images.is_empty() => {
-            json!({ "role": "user", "content": content })
-        }
+        ChatMessage::System { content } => OpenAiMessage::System { content },
+        ChatMessage::User { content, images } if images.is_empty() => OpenAiMessage::User {
+            content: UserContent::Text(content),
+        },
         ChatMessage::User { content, images } => {
             let text = (!content.is_empty()).then(|| json!({ "type": "text", "text": content }));
             let images = images.iter().map(
                 |image| json!({ "type": "image_url", "image_url": { "url": data_url(image) } }),
             );
             let parts: Vec<Value> = text.into_iter().chain(images).collect();
-            json!({ "role": "user", "content": parts })
+            OpenAiMessage::User {
+                content: UserContent::Parts(parts),
+            }
         }
         ChatMessage::Assistant {
             content,
             tool_calls,
-        } if tool_calls.is_empty() => json!({ "role": "assistant", "content": content }),
-        ChatMessage::Assistant {
-            content,
-            tool_calls,
-        } => {
-            let calls: Vec<Value> = tool_calls
-                .iter()
-                .map(|call| {
-                    json!({
-                        "id": call.id,
-                        "type": "function",
-                        "function": {
-                            "name": call.name,
-                            "arguments": arguments_object(&call.arguments).to_string(),
-                        },
-                    })
-                })
-                .collect();
-            // Some servers refuse an empty text beside calls; null is in the specification.
-            let content = (!content.is_empty()).then_some(content);
-            json!({ "role": "assistant", "content": content, "tool_calls": calls })
-        }
+        } => OpenAiMessage::Assistant {
+            content: (tool_calls.is_empty() || !content.is_empty()).then_some(content),
+            tool_calls: tool_calls.iter().map(call).collect(),
+        },
         ChatMessage::Tool {
             call_id, content, ..
-        } => json!({ "role": "tool", "tool_call_id": call_id, "content": content }),
+        } => OpenAiMessage::Tool {
+            tool_call_id: call_id,
+            content,
+        },
     }
+}
+
+fn call(call: &ToolCall) -> Value {
+    json!({
+        "id": call.id,
+        "type": "function",
+        "function": {
+            "name": call.name,
+            "arguments": arguments_object(&call.arguments).to_string(),
+        },
+    })
 }
 
 fn data_url(base64: &str) -> String {

@@ -19,6 +19,7 @@ use super::resources::{available_memory, readable};
 use crate::domain::slots::Capacity;
 use crate::llm::{Backend, ChatStream, LlmError, Probe};
 use crate::protocol::chat::{ChatDelta, ChatRequest};
+use crate::protocol::offered::OfferedTools;
 use crate::protocol::status::{BackendKind, BackendState, FetchableModel, ModelInfo};
 
 /// The model in this process as a backend.
@@ -268,10 +269,11 @@ impl Backend for StarterBackend {
         }
     }
 
-    async fn chat(&self, mut request: ChatRequest) -> Result<ChatStream, LlmError> {
+    async fn chat(&self, request: Arc<ChatRequest>) -> Result<ChatStream, LlmError> {
+        let mut request = Arc::unwrap_or_clone(request);
         let (path, tools) = self.file_for(&request.model)?;
         if tools == Tools::None {
-            request.tools.clear();
+            request.tools = OfferedTools::default();
         }
         let deltas = self.engine.ask(path, request)?;
         Ok(Box::pin(stream::unfold(Some(deltas), next_delta)))

@@ -11,6 +11,7 @@ use futures_util::StreamExt;
 use super::*;
 use crate::llm::starter::tiny_model::TinyModel;
 use crate::protocol::chat::{ChatMessage, FinishReason};
+use crate::protocol::offered::OfferedTools;
 
 fn backend(model: &str, models_dir: &Path) -> StarterBackend {
     StarterBackend::new(StarterConfig {
@@ -27,7 +28,7 @@ fn request(model: &str) -> ChatRequest {
             content: "Hello".to_owned(),
             images: Vec::new(),
         }],
-        tools: Vec::new(),
+        tools: OfferedTools::default(),
         temperature: 0.0,
         think: false,
         context_window: 0,
@@ -56,7 +57,11 @@ async fn a_model_that_is_not_here_is_down_with_its_remedy() {
     }
     assert_eq!(probe.models, []);
     assert_eq!(probe.default_model.as_deref(), Some("smollm2-135m"));
-    let refused = backend.chat(request("")).await.map(|_| ()).unwrap_err();
+    let refused = backend
+        .chat(request("").into())
+        .await
+        .map(|_| ())
+        .unwrap_err();
     assert!(matches!(refused, LlmError::NotReady { .. }), "{refused}");
     assert!(backend.fetchable().iter().all(|model| !model.present));
 }
@@ -71,7 +76,7 @@ async fn what_is_here_is_offered_and_can_be_chosen() {
     assert!(probe.models[0].demo);
     assert_eq!(probe.models[0].tools, Some(false));
     let unknown = backend
-        .chat(request("gemma4"))
+        .chat(request("gemma4").into())
         .await
         .map(|_| ())
         .unwrap_err();
@@ -109,7 +114,7 @@ async fn any_file_of_a_known_architecture_answers() {
     assert_eq!(probe.state, BackendState::Ready);
     assert_eq!(probe.models[0].context_window, Some(2048));
     for model in ["", name.as_str()] {
-        let answer = backend.chat(request(model)).await.unwrap();
+        let answer = backend.chat(request(model).into()).await.unwrap();
         let deltas: Vec<_> = answer.collect().await;
         assert!(matches!(
             deltas.last(),

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::llm::starter::tiny_model::{IM_END, TinyModel, WINDOW};
 use crate::protocol::chat::{ChatMessage, RequestedCall};
+use crate::protocol::offered::OfferedTools;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 fn model() -> ChatModel {
@@ -22,7 +23,7 @@ fn request(text: &str) -> ChatRequest {
             content: text.to_owned(),
             images: Vec::new(),
         }],
-        tools: Vec::new(),
+        tools: OfferedTools::default(),
         temperature: 0.0,
         think: false,
         context_window: 0,
@@ -175,7 +176,7 @@ fn with_tools_text_stays_text_and_what_the_mark_begins_is_a_call() {
         asked.temperature = 1.5;
         // A token here is a byte.
         asked.max_output_tokens = Some(200);
-        asked.tools = vec![tool(parameters.clone())];
+        asked.tools = vec![tool(parameters.clone())].into();
         let deltas = answer(&mut model, &asked, seed);
         let called = deltas.iter().find_map(|delta| match delta {
             ChatDelta::ToolCall(call) => Some(call),
@@ -212,7 +213,8 @@ fn said(wanted: &str) -> Vec<ChatDelta> {
         "type": "object",
         "properties": {"room": {"enum": ["hall"]}},
         "required": ["room"],
-    }))];
+    }))]
+    .into();
     let tokenizer = Arc::clone(&model.tokenizer);
     let mut answer = model.begin_answer(&asked, 1).unwrap();
     let mut wanted = tokenizer.encode_text(wanted).unwrap();
@@ -266,7 +268,8 @@ fn a_schema_that_no_grammar_can_say_still_lets_the_tool_be_called() {
     let mut asked = request("Light!");
     asked.tools = vec![tool(
         json!({"type": "object", "properties": {"on": {"$ref": "#/nowhere"}}}),
-    )];
+    )]
+    .into();
     let deltas = answer(&mut model, &asked, 1);
     assert!(matches!(deltas.last(), Some(ChatDelta::Done { .. })));
 }

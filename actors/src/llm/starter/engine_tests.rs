@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver as Events, Sender as EventSender, channel};
 
 use super::*;
 use crate::protocol::chat::FinishReason;
+use crate::protocol::offered::OfferedTools;
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -73,7 +74,7 @@ fn request(model: &str) -> ChatRequest {
     ChatRequest {
         model: model.to_owned(),
         messages: Vec::new(),
-        tools: Vec::new(),
+        tools: OfferedTools::default(),
         temperature: 0.0,
         think: false,
         context_window: 0,

@@ -150,7 +150,7 @@ mod tests {
                 },
                 system("3 iterations left"),
             ],
-            tools: if with_tools { vec![tool] } else { Vec::new() },
+            tools: if with_tools { vec![tool] } else { Vec::new() }.into(),
             temperature: 0.0,
             think: false,
             context_window: 1000,

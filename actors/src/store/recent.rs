@@ -1,0 +1,182 @@
+//! Conversations as they were read last, so that the next turn reads only what came since. A
+//! message is never written anew, and each has a greater ordinal than those before it: what was
+//! read stays true.
+
+use std::mem;
+use std::sync::Arc;
+
+use hashlink::LruCache;
+use parking_lot::Mutex;
+
+use crate::domain::history::Segment;
+use crate::protocol::ids::SessionId;
+use crate::protocol::message::Message;
+
+/// Messages with their ordinals, in order.
+pub type Numbered = Vec<(u64, Arc<Message>)>;
+
+/// How much is kept where nothing else is set, in bytes.
+const KEPT: usize = 16 * 1024 * 1024;
+
+/// What a message takes beside its own text, about.
+const MESSAGE_BYTES: usize = mem::size_of::<Message>() + 128;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Recent {
+    limit: usize,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    conversations: LruCache<SessionId, Conversation>,
+    bytes: usize,
+}
+
+/// One path of a session, from an ordinal on.
+#[derive(Debug)]
+struct Conversation {
+    path: Vec<Segment>,
+    from: u64,
+    messages: Numbered,
+    bytes: usize,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self::up_to(KEPT)
+    }
+}
+
+impl Recent {
+    /// Keeps so many bytes, of all sessions together.
+    pub(super) fn up_to(limit: usize) -> Self {
+        let kept = Kept {
+            conversations: LruCache::new_unbounded(),
+            bytes: 0,
+        };
+        Self {
+            limit,
+            kept: Mutex::new(kept),
+        }
+    }
+
+    /// What is known of this path from this ordinal on, without a gap from there.
+    pub(super) fn get(&self, id: SessionId, path: &[Segment], from: u64) -> Numbered {
+        let mut kept = self.kept.lock();
+        let known = kept.conversations.get(&id);
+        let known = known.filter(|known| known.path == path && known.from <= from);
+        known.map_or_else(Vec::new, |known| {
+            let at = known.messages.partition_point(|(at, _)| *at < from);
+            known.messages[at..].to_vec()
+        })
+    }
+
+    /// All that there is of this path from this ordinal on, by now.
+    pub(super) fn put(&self, id: SessionId, path: &[Segment], from: u64, messages: &Numbered) {
+        let bytes = messages.iter().map(|(_, message)| weight(message)).sum();
+        let mut kept = self.kept.lock();
+        kept.remove(id);
+        if bytes > self.limit / 2 {
+            return;
+        }
+        kept.bytes += bytes;
+        let conversation = Conversation {
+            path: path.to_vec(),
+            from,
+            messages: messages.clone(),
+            bytes,
+        };
+        kept.conversations.insert(id, conversation);
+        while kept.bytes > self.limit
+            && let Some((_, oldest)) = kept.conversations.remove_lru()
+        {
+            kept.bytes -= oldest.bytes;
+        }
+    }
+
+    pub(super) fn forget(&self, id: SessionId) {
+        self.kept.lock().remove(id);
+    }
+}
+
+impl Kept {
+    fn remove(&mut self, id: SessionId) {
+        if let Some(gone) = self.conversations.remove(&id) {
+            self.bytes -= gone.bytes;
+        }
+    }
+}
+
+/// What a message takes in memory, about.
+fn weight(message: &Message) -> usize {
+    let texts = [&message.content, &message.thinking].into_iter().flatten();
+    let images = message.images.iter();
+    let calls = message.tool_calls.iter();
+    let calls = calls.map(|call| call.name.len() + call.arguments.to_string().len());
+    MESSAGE_BYTES
+        + texts.chain(images).map(String::len).sum::<usize>()
+        + calls.sum::<usize>()
+        + message.files.len() * MESSAGE_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::talk::user;
+
+    fn talk(texts: &[&str]) -> Numbered {
+        let said = texts.iter().map(|text| Arc::new(user(1, text)));
+        (0..).zip(said).collect()
+    }
+
+    const ROOT: [Segment; 1] = [Segment {
+        branch: 0,
+        below: None,
+    }];
+
+    #[test]
+    fn what_was_read_of_the_same_path_is_known_from_any_later_message_on() {
+        let recent = Recent::default();
+        let id = SessionId::new();
+        let all = talk(&["a", "b", "c"]);
+        recent.put(id, &ROOT, 0, &all);
+        assert_eq!(recent.get(id, &ROOT, 0), all);
+        assert_eq!(recent.get(id, &ROOT, 2), all[2..]);
+        let fork = Segment {
+            branch: 1,
+            below: None,
+        };
+        assert!(recent.get(id, &[fork], 0).is_empty());
+        assert!(recent.get(SessionId::new(), &ROOT, 0).is_empty());
+
+        // Read from the middle: what is before that is not known.
+        recent.put(id, &ROOT, 2, &all[2..].to_vec());
+        assert!(recent.get(id, &ROOT, 1).is_empty());
+        recent.forget(id);
+        assert!(recent.get(id, &ROOT, 2).is_empty());
+        assert_eq!(recent.kept.lock().bytes, 0);
+    }
+
+    #[test]
+    fn the_one_that_was_used_longest_ago_goes_first_and_a_long_one_is_not_kept() {
+        let long = "word ".repeat(2_000);
+        let each = weight(&user(1, &long));
+        let recent = Recent::up_to(each * 5 / 2);
+        let ids: [SessionId; 3] = std::array::from_fn(|_| SessionId::new());
+        let known = |id| !recent.get(id, &ROOT, 0).is_empty();
+        recent.put(ids[0], &ROOT, 0, &talk(&[&long]));
+        recent.put(ids[1], &ROOT, 0, &talk(&[&long]));
+        assert!(known(ids[0]));
+        recent.put(ids[2], &ROOT, 0, &talk(&[&long]));
+        assert!(known(ids[0]) && known(ids[2]) && !known(ids[1]));
+        recent.put(ids[2], &ROOT, 0, &talk(&[&long, &long]));
+        assert!(known(ids[0]) && !known(ids[2]));
+        assert_eq!(recent.kept.lock().bytes, each);
+
+        let nothing = Recent::up_to(0);
+        nothing.put(ids[0], &ROOT, 0, &talk(&["a"]));
+        assert!(nothing.get(ids[0], &ROOT, 0).is_empty());
+    }
+}
