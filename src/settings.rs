@@ -2,6 +2,7 @@
 //! typed, and checked as a whole before anything starts (SPEC section 15).
 
 mod addresses;
+mod collector;
 mod files;
 mod keys;
 pub(crate) mod layers;
@@ -33,6 +34,7 @@ use navi_actors::tools::terminal::TerminalConfig;
 use navi_actors::tools::workspace::FileAccess;
 use tracing::Level;
 
+pub(crate) use self::collector::CollectorSettings;
 use self::layers::{Environment, Layer};
 use self::read::Reader;
 pub(crate) use self::secret::Secret;
@@ -49,6 +51,8 @@ pub struct Settings {
     pub(crate) slow_body: Duration,
     /// Whether `/metrics` is there.
     pub(crate) metrics: bool,
+    /// Where traces are sent.
+    pub(crate) collector: Option<CollectorSettings>,
     pub(crate) log_level: Level,
     pub(crate) database: DatabaseSettings,
     pub(crate) model: ModelSettings,
@@ -293,6 +297,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     let api_token = r.optional(&keys::API_TOKEN, api_token);
     let slow_body = r.required(&keys::SLOW_BODY, read::seconds);
     let metrics = r.required(&keys::METRICS, read::boolean);
+    let collector = collector::collector(r);
     let log_level = r.required(
         &keys::LOG_LEVEL,
         read::choice(&[
@@ -337,6 +342,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
         api_token,
         slow_body: slow_body?,
         metrics: metrics?,
+        collector,
         log_level: log_level?,
         database: database?,
         model: model?,

@@ -32,6 +32,8 @@ pub(crate) const API_TOKEN: Key = secret("server.api_token", "NAVI_API_TOKEN");
 pub(crate) const SLOW_BODY: Key = key("server.slow_body_seconds", "NAVI_SLOW_BODY_SECONDS");
 pub(crate) const WATCHDOG: Key = key("server.watchdog_seconds", "NAVI_WATCHDOG_SECONDS");
 pub(crate) const METRICS: Key = key("server.metrics", "NAVI_METRICS");
+pub(crate) const OTLP_ENDPOINT: Key = key("server.otlp_endpoint", "NAVI_OTLP_ENDPOINT");
+pub(crate) const OTLP_HEADERS: Key = secret("server.otlp_headers", "NAVI_OTLP_HEADERS");
 pub(crate) const LOG_LEVEL: Key = key("log.level", "LOG_LEVEL");
 pub(crate) const DB_PATH: Key = key("database.path", "DB_PATH");
 /// A secret because it usually carries a password.
@@ -140,6 +142,8 @@ pub(crate) const ALL: &[&Key] = &[
     &SLOW_BODY,
     &WATCHDOG,
     &METRICS,
+    &OTLP_ENDPOINT,
+    &OTLP_HEADERS,
     &LOG_LEVEL,
     &DB_PATH,
     &DATABASE_URL,

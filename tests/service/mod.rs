@@ -17,4 +17,5 @@ mod search;
 mod slots;
 mod small_models;
 mod sockets;
+mod traces;
 mod windows;

@@ -102,6 +102,15 @@ impl Store {
         Ok(())
     }
 
+    /// The database, as OpenTelemetry names it.
+    #[must_use]
+    pub fn system(&self) -> &'static str {
+        match self.write.get_database_backend() {
+            DbBackend::Postgres => "postgresql",
+            _ => "sqlite",
+        }
+    }
+
     /// What the database takes up on the disk. None where it is no file.
     pub async fn bytes(&self) -> Option<u64> {
         Some(self.file.as_ref()?.bytes().await)
