@@ -66,6 +66,7 @@ pub struct Settings {
     pub(crate) persona: Persona,
     pub(crate) profiles_dir: PathBuf,
     pub default_profile: String,
+    pub(crate) prices_file: PathBuf,
     pub(crate) session_files_dir: PathBuf,
     /// What the filesystem tool may reach.
     pub(crate) file_access: FileAccess,
@@ -327,6 +328,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     };
     let profiles_dir = r.required(&keys::PROFILES_DIR, read::path_in(&base));
     let default_profile = r.required(&keys::DEFAULT_PROFILE, read::any);
+    let prices_file = r.required(&keys::PRICES_FILE, read::path_in(&base));
     let session_files_dir = r.required(&keys::FILES_DIR, read::path_in(&base));
     let file_access = files::access(r, &base);
     let terminal = sandbox::terminal(r, &base);
@@ -355,6 +357,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
         persona,
         profiles_dir: profiles_dir?,
         default_profile: default_profile?,
+        prices_file: prices_file?,
         session_files_dir: session_files_dir?,
         file_access: file_access?,
         files: files?,

@@ -20,6 +20,7 @@ pub mod memory;
 pub mod metrics;
 pub mod models;
 mod observing;
+pub mod prices;
 pub mod profiles;
 pub mod programs;
 pub mod protocol;

@@ -85,6 +85,7 @@ pub(crate) const PERSONA: Key = key("persona.text", "NAVI_PERSONA");
 pub(crate) const PERSONA_FILE: Key = key("persona.file", "NAVI_PERSONA_FILE");
 pub(crate) const PROFILES_DIR: Key = key("profiles.dir", "NAVI_PROFILES_DIR");
 pub(crate) const DEFAULT_PROFILE: Key = key("profiles.default", "NAVI_DEFAULT_PROFILE");
+pub(crate) const PRICES_FILE: Key = key("prices.file", "NAVI_PRICES_FILE");
 pub(crate) const TOOLS_DIR: Key = key("tools.dir", "TOOLS_DIR");
 pub(crate) const SKILLS_DIR: Key = key("tools.skills_dir", "NAVI_SKILLS_DIR");
 pub(crate) const MCP_CONFIG: Key = key("tools.mcp_config", "NAVI_MCP_CONFIG");
@@ -180,6 +181,7 @@ pub(crate) const ALL: &[&Key] = &[
     &PERSONA_FILE,
     &PROFILES_DIR,
     &DEFAULT_PROFILE,
+    &PRICES_FILE,
     &TOOLS_DIR,
     &SKILLS_DIR,
     &MCP_CONFIG,

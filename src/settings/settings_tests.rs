@@ -75,6 +75,7 @@ fn the_defaults_are_those_of_the_contract() {
         ("NAVI_LOG_CALLS", "1000"),
         ("LOG_LEVEL", "info"),
         ("TOOLS_DIR", "tools"),
+        ("NAVI_PRICES_FILE", "prices.toml"),
         ("SESSION_FILES_DIR", "session_files"),
         ("SESSION_FILES_MAX_SIZE_MB", "200"),
         ("SESSION_FILES_TTL_HOURS", "24"),

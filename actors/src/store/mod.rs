@@ -32,6 +32,7 @@ mod streamed;
 mod tool_pins;
 mod types;
 mod upkeep;
+mod usage;
 mod users;
 mod values;
 
@@ -222,3 +223,6 @@ mod testing;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tool_pin_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod usage_tests;
