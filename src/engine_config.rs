@@ -95,6 +95,7 @@ pub fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
         compression: settings.compression,
         consent: settings.consent,
         memory: MemoryTimes::default(),
+        prices_file: settings.prices_file.clone(),
         patience: settings.patience,
         warnings: parts.warnings,
         fence: Fence {

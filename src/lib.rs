@@ -8,6 +8,7 @@ mod access;
 pub mod backends;
 mod checks;
 mod cli;
+mod collector;
 mod command;
 pub mod console;
 pub mod engine_config;

@@ -35,7 +35,7 @@ use crate::http::{self, App, HttpDoor};
 use crate::instance::Instance;
 use crate::profiles::ProfileFiles;
 use crate::settings::{Loaded, Settings};
-use crate::{backends, extensions, profiles};
+use crate::{backends, collector, extensions, profiles};
 
 /// How long all of a shutdown may take, whatever hangs: many supervisors kill after ten seconds.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_millis(8_500);
@@ -175,6 +175,9 @@ impl Service {
             settings.api_token.as_ref(),
             user,
         );
+        if let Some(settings) = &settings.collector {
+            collector::turn_on(settings, runtime.handle().clone())?;
+        }
         let parts = Parts {
             store: store.clone(),
             backends: backends.all,
@@ -252,6 +255,8 @@ impl Service {
         if !matches!(end, End::DoorClosed) && timeout_at(until, self.door.close()).await.is_err() {
             warn!("requests that were still open are cut off");
         }
+        // It says itself what became of them.
+        let _ = timeout_at(until, collector::flush()).await;
         match timeout_at(until, self.store.close()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => warn!(%error, "the database could not be closed"),

@@ -2,6 +2,7 @@
 //! typed, and checked as a whole before anything starts (SPEC section 15).
 
 mod addresses;
+mod collector;
 mod files;
 mod keys;
 pub(crate) mod layers;
@@ -33,6 +34,7 @@ use navi_actors::tools::terminal::TerminalConfig;
 use navi_actors::tools::workspace::FileAccess;
 use tracing::Level;
 
+pub(crate) use self::collector::CollectorSettings;
 use self::layers::{Environment, Layer};
 use self::read::Reader;
 pub(crate) use self::secret::Secret;
@@ -49,6 +51,8 @@ pub struct Settings {
     pub(crate) slow_body: Duration,
     /// Whether `/metrics` is there.
     pub(crate) metrics: bool,
+    /// Where traces are sent.
+    pub(crate) collector: Option<CollectorSettings>,
     pub(crate) log_level: Level,
     pub(crate) database: DatabaseSettings,
     pub(crate) model: ModelSettings,
@@ -62,6 +66,7 @@ pub struct Settings {
     pub(crate) persona: Persona,
     pub(crate) profiles_dir: PathBuf,
     pub default_profile: String,
+    pub(crate) prices_file: PathBuf,
     pub(crate) session_files_dir: PathBuf,
     /// What the filesystem tool may reach.
     pub(crate) file_access: FileAccess,
@@ -293,6 +298,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     let api_token = r.optional(&keys::API_TOKEN, api_token);
     let slow_body = r.required(&keys::SLOW_BODY, read::seconds);
     let metrics = r.required(&keys::METRICS, read::boolean);
+    let collector = collector::collector(r);
     let log_level = r.required(
         &keys::LOG_LEVEL,
         read::choice(&[
@@ -322,6 +328,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     };
     let profiles_dir = r.required(&keys::PROFILES_DIR, read::path_in(&base));
     let default_profile = r.required(&keys::DEFAULT_PROFILE, read::any);
+    let prices_file = r.required(&keys::PRICES_FILE, read::path_in(&base));
     let session_files_dir = r.required(&keys::FILES_DIR, read::path_in(&base));
     let file_access = files::access(r, &base);
     let terminal = sandbox::terminal(r, &base);
@@ -337,6 +344,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
         api_token,
         slow_body: slow_body?,
         metrics: metrics?,
+        collector,
         log_level: log_level?,
         database: database?,
         model: model?,
@@ -349,6 +357,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
         persona,
         profiles_dir: profiles_dir?,
         default_profile: default_profile?,
+        prices_file: prices_file?,
         session_files_dir: session_files_dir?,
         file_access: file_access?,
         files: files?,

@@ -12,6 +12,8 @@
     reason = "tests; what they share with those of faults is used in part"
 )]
 
+#[path = "support/collector.rs"]
+mod collector;
 #[path = "support/fake_model/mod.rs"]
 mod fake_model;
 #[path = "support/processes.rs"]

@@ -20,6 +20,7 @@ use crate::protocol::inspect::{CallKind, CallOutcome, CallReply};
 use crate::protocol::offered::OfferedTools;
 use crate::protocol::status::BackendKind;
 use crate::services::now;
+use crate::traces::InRun;
 
 /// A wait for a slot has a limit too: nobody asks for what is this old.
 const SLOT_LIMIT: Duration = Duration::from_secs(600);
@@ -35,6 +36,8 @@ pub struct Question {
     pub context_window: u32,
     pub max_output_tokens: u32,
     pub priority: Priority,
+    /// The run that it is for; none where it is for none.
+    pub run: Option<InRun>,
 }
 
 impl Question {
@@ -99,7 +102,7 @@ pub async fn ask_as(
     };
     let request = question.request();
     let window = request.context_window;
-    let mut stream = lease.call(request, limits, stop);
+    let mut stream = lease.call(request, limits, stop, question.run);
     let mut text = String::new();
     loop {
         let delta = tokio::select! {

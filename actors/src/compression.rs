@@ -31,6 +31,7 @@ use crate::services::{CompressionPolicy, now};
 use crate::session::messages::Notes;
 use crate::store::Store;
 use crate::supervision::Guard;
+use crate::traces::InRun;
 
 /// Summarises the old part of a context. None where there is nothing old enough.
 #[derive(Debug, ActixMessage)]
@@ -173,6 +174,10 @@ async fn compress(
         choice: job.choice,
         max_output_tokens: compression::answer_tokens(window),
         priority: job.priority,
+        run: Some(InRun {
+            session_id: job.session_id,
+            run_id: job.run_id,
+        }),
     };
     let call = AskedCall::new(CallKind::Summary, None, &question);
     let answer =

@@ -1,5 +1,7 @@
-//! Looking into runs: what was told of them, and what the model was sent at each call. It reads,
-//! and needs no service: a command can do it beside one.
+//! Looking into runs: what was told of them, what the model was sent at each call, and what that
+//! cost. It reads, and needs no service: a command can do it beside one.
+
+mod spending;
 
 use std::sync::Arc;
 
@@ -9,6 +11,7 @@ use crate::domain::model_calls::{Ingredients, Recipe, seal};
 use crate::domain::replay::RecordedCall;
 use crate::feed;
 use crate::files::SessionFiles;
+use crate::prices::Prices;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::ids::{RunId, SessionId, UserId};
 use crate::protocol::inspect::{CallDetails, CallInfo, CallKind};
@@ -25,6 +28,7 @@ const RUN_PAGE: PageLimits = PageLimits {
 pub struct Inspector {
     store: Store,
     files: SessionFiles,
+    prices: Arc<Prices>,
 }
 
 /// A page of what was told of a run.
@@ -46,8 +50,12 @@ struct MadeAgain {
 impl Inspector {
     /// One that reads here.
     #[must_use]
-    pub fn new(store: Store, files: SessionFiles) -> Self {
-        Self { store, files }
+    pub fn new(store: Store, files: SessionFiles, prices: Arc<Prices>) -> Self {
+        Self {
+            store,
+            files,
+            prices,
+        }
     }
 
     /// A page of what was told of a run and of all runs under it, in order. None where the

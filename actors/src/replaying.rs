@@ -71,7 +71,7 @@ pub async fn ask(
         () = stop.cancelled() => return Ok(None),
         lease = acquire => lease?,
     };
-    let mut stream = lease.call(request, limits, stop.clone());
+    let mut stream = lease.call(request, limits, stop.clone(), None);
     let mut said = Said::default();
     let mut first = None;
     let millis = || u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -14,6 +14,7 @@ use crate::journal::JournalActor;
 use crate::llm::guard::StreamLimits;
 use crate::memory::MemoryHandle;
 use crate::models::Models;
+use crate::prices::Prices;
 use crate::profiles::Profiles;
 use crate::protocol::approval::ConsentMode;
 use crate::protocol::ids::OwnerId;
@@ -139,6 +140,7 @@ pub struct Services {
     pub toolbox: Toolbox,
     pub offers: Arc<Offers>,
     pub profiles: Arc<Profiles>,
+    pub prices: Arc<Prices>,
     pub hub: Hub,
     /// This process, as the store's owner of its sessions.
     pub owner: OwnerId,

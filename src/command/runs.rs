@@ -10,6 +10,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use navi_actors::files::SessionFiles;
 use navi_actors::inspect::Inspector;
+use navi_actors::prices::Prices;
 use navi_actors::protocol::ids::{RunId, SessionId, UserId};
 use navi_actors::protocol::inspect::{RunDetails, RunInfo};
 use navi_actors::store::Store;
@@ -65,9 +66,10 @@ impl Archive {
         let store = Store::open(&store_config(settings)).await?;
         let files = settings.session_files_dir.clone();
         let files = SessionFiles::new(store.clone(), files, settings.files);
+        let prices = Arc::new(Prices::new(settings.prices_file.clone()));
         Ok(Self {
             user: store.local_user().await?.id,
-            inspector: Inspector::new(store.clone(), files),
+            inspector: Inspector::new(store.clone(), files, prices),
             store,
         })
     }
@@ -78,7 +80,7 @@ impl Archive {
     }
 
     pub(super) async fn details(&self, run: RunId) -> anyhow::Result<RunDetails> {
-        let details = self.store.run_details(self.user, run).await?;
+        let details = self.inspector.run(self.user, run).await?;
         details.with_context(|| format!("there is no run {run}; `navi runs list` shows the newest"))
     }
 

@@ -32,6 +32,8 @@ pub(crate) const API_TOKEN: Key = secret("server.api_token", "NAVI_API_TOKEN");
 pub(crate) const SLOW_BODY: Key = key("server.slow_body_seconds", "NAVI_SLOW_BODY_SECONDS");
 pub(crate) const WATCHDOG: Key = key("server.watchdog_seconds", "NAVI_WATCHDOG_SECONDS");
 pub(crate) const METRICS: Key = key("server.metrics", "NAVI_METRICS");
+pub(crate) const OTLP_ENDPOINT: Key = key("server.otlp_endpoint", "NAVI_OTLP_ENDPOINT");
+pub(crate) const OTLP_HEADERS: Key = secret("server.otlp_headers", "NAVI_OTLP_HEADERS");
 pub(crate) const LOG_LEVEL: Key = key("log.level", "LOG_LEVEL");
 pub(crate) const DB_PATH: Key = key("database.path", "DB_PATH");
 /// A secret because it usually carries a password.
@@ -83,6 +85,7 @@ pub(crate) const PERSONA: Key = key("persona.text", "NAVI_PERSONA");
 pub(crate) const PERSONA_FILE: Key = key("persona.file", "NAVI_PERSONA_FILE");
 pub(crate) const PROFILES_DIR: Key = key("profiles.dir", "NAVI_PROFILES_DIR");
 pub(crate) const DEFAULT_PROFILE: Key = key("profiles.default", "NAVI_DEFAULT_PROFILE");
+pub(crate) const PRICES_FILE: Key = key("prices.file", "NAVI_PRICES_FILE");
 pub(crate) const TOOLS_DIR: Key = key("tools.dir", "TOOLS_DIR");
 pub(crate) const SKILLS_DIR: Key = key("tools.skills_dir", "NAVI_SKILLS_DIR");
 pub(crate) const MCP_CONFIG: Key = key("tools.mcp_config", "NAVI_MCP_CONFIG");
@@ -140,6 +143,8 @@ pub(crate) const ALL: &[&Key] = &[
     &SLOW_BODY,
     &WATCHDOG,
     &METRICS,
+    &OTLP_ENDPOINT,
+    &OTLP_HEADERS,
     &LOG_LEVEL,
     &DB_PATH,
     &DATABASE_URL,
@@ -176,6 +181,7 @@ pub(crate) const ALL: &[&Key] = &[
     &PERSONA_FILE,
     &PROFILES_DIR,
     &DEFAULT_PROFILE,
+    &PRICES_FILE,
     &TOOLS_DIR,
     &SKILLS_DIR,
     &MCP_CONFIG,

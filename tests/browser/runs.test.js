@@ -1,8 +1,9 @@
 // What a run did, and what its model was sent: the panel behind “Details”.
 
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
 import { world } from './harness/world.js';
@@ -41,6 +42,20 @@ describe('the details of a run', () => {
     await rows('event', 'stream_end').waitFor();
     assert.equal(await panel().getByTestId('run-state').getAttribute('data-state'), 'completed');
     assert.match(await panel().getByTestId('run-tokens').innerText(), /\d.* read, .*\d.* written/);
+  });
+
+  it('show what was spent, and what that cost once there are prices', async () => {
+    const { navi } = it_has;
+    for (const name of ['run-session', 'run-day']) {
+      assert.match(await panel().getByTestId(name).innerText(), /^\d.* read, .*\d.* written$/);
+    }
+    assert.equal(await panel().getByTestId('run-cost').count(), 0);
+    await writeFile(join(navi.dataDir, 'prices.toml'), 'currency = "EUR"\n[[price]]\nmodel = "*"\nprompt = 1000\ncompletion = 1000\n');
+    await panel().getByTestId('run-refresh').click();
+    await panel().getByTestId('run-cost').waitFor();
+    for (const name of ['run-cost', 'run-session', 'run-day']) {
+      assert.match(await panel().getByTestId(name).innerText(), /€\d/, name);
+    }
   });
 
   it('list what happened in its order, with its times', async () => {

@@ -8,11 +8,15 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::site::{Site, answer};
+use crate::collector::{Collector, Manner};
 use crate::fake_model::{Config, FakeModel, Reply, Step};
 use crate::server::{House, Server, Socket, TOKEN, client};
 
 /// Needs a server of its own, and is put to the test by itself.
 const DATABASE_URL: &str = "DATABASE_URL";
+
+/// Takes headers, of which a value is what is secret.
+const HEADERS: &str = "NAVI_OTLP_HEADERS";
 
 fn canary(variable: &str) -> String {
     format!("CANARY.{}.0123456789abcdef", variable.to_ascii_lowercase())
@@ -179,8 +183,11 @@ async fn canaries_in_every_secret_setting_stand_nowhere_else() {
         .filter(|variable| *variable != DATABASE_URL)
         .map(|variable| (variable.clone(), canary(variable)))
         .collect();
+    let collector = Collector::start(Manner::Takes).await;
+    let (collector_url, header) = (collector.url(), format!("x-key={}", canary(HEADERS)));
     let mut variables = vec![
         ("LOG_LEVEL", "debug"),
+        ("NAVI_OTLP_ENDPOINT", collector_url.as_str()),
         ("LLM_BACKEND", "openai"),
         ("OPENAI_BASE_URL", model_url.as_str()),
         ("HOME_ASSISTANT_URL", home_url.as_str()),
@@ -189,7 +196,8 @@ async fn canaries_in_every_secret_setting_stand_nowhere_else() {
         ("NAVI_DEFAULT_PROFILE", "smart_home"),
     ];
     for (variable, canary) in &canaries {
-        variables.push((variable, canary));
+        let is_header = variable == HEADERS;
+        variables.push((variable, if is_header { &header } else { canary }));
     }
     let house = House::new(&variables);
     let mut server = house.start();
@@ -228,6 +236,17 @@ async fn canaries_in_every_secret_setting_stand_nowhere_else() {
     seen.add_commands(&house);
     server.ask_to_end();
     server.ended().await;
+    let traces = collector.now();
+    assert!(
+        traces
+            .heads
+            .iter()
+            .all(|head| head.contains(&header.replace('=', ": ")))
+    );
+    assert!(!traces.bodies.is_empty());
+    for body in traces.bodies {
+        seen.add("a trace", body);
+    }
     seen.add("the log", server.said());
     seen.add_files(&house.data_dir());
     let events = seen.0.iter().filter(|(place, _)| place == "an event");

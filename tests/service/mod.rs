@@ -17,4 +17,6 @@ mod search;
 mod slots;
 mod small_models;
 mod sockets;
+mod spending;
+mod traces;
 mod windows;

@@ -434,7 +434,30 @@
  * @property {number} after_seq the newest event when it began
  */
 
-/** @typedef {{ run: RunInfo, calls: ModelCall[], children: string[] }} RunDetails */
+/**
+ * An amount of money.
+ * @typedef {object} Cost
+ * @property {number} amount
+ * @property {string} currency three letters
+ */
+
+/**
+ * What runs that have ended used, and what that cost.
+ * @typedef {object} Spending
+ * @property {number} prompt_tokens
+ * @property {number} completion_tokens
+ * @property {Cost | null} [cost] none where no model of them has a price
+ */
+
+/**
+ * What was spent around a run: by it and all under it, by its session, on its day.
+ * @typedef {object} RunSpending
+ * @property {Spending} run
+ * @property {Spending} session
+ * @property {Spending} day
+ */
+
+/** @typedef {{ run: RunInfo, calls: ModelCall[], children: string[], spent?: RunSpending }} RunDetails */
 
 /**
  * A message as the model gets it.

@@ -45,7 +45,7 @@ test('the page knows every event of the protocol, with every field of it', async
 });
 
 test('the page knows every field of the shapes that it reads', async () => {
-  const shapes = { session: ['SessionSummary', 'QueuedMessage', 'Fork', 'ActiveRun', 'RunNotice', 'SessionSnapshot', 'Compression', 'UnknownCall'], inspect: ['RunInfo'], plan: ['PlanStep', 'Plan'], memory: ['Fact', 'FormerFact'], approval: ['Detail', 'ApprovalRequest', 'PendingApproval', 'ConsentRule', 'ConsentEntry'], status: ['SystemStatus', 'Fence', 'FetchableModel'], change: ['Change'], file: ['AttachedFile', 'SessionFile'], extension: ['ExtensionTool', 'McpServer', 'SkillInfo'] };
+  const shapes = { session: ['SessionSummary', 'QueuedMessage', 'Fork', 'ActiveRun', 'RunNotice', 'SessionSnapshot', 'Compression', 'UnknownCall'], inspect: ['RunInfo', 'Spending', 'Cost', 'RunSpending'], plan: ['PlanStep', 'Plan'], memory: ['Fact', 'FormerFact'], approval: ['Detail', 'ApprovalRequest', 'PendingApproval', 'ConsentRule', 'ConsentEntry'], status: ['SystemStatus', 'Fence', 'FetchableModel'], change: ['Change'], file: ['AttachedFile', 'SessionFile'], extension: ['ExtensionTool', 'McpServer', 'SkillInfo'] };
   for (const [file, names] of Object.entries(shapes)) {
     const source = await rust(file);
     for (const name of names) {

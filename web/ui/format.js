@@ -16,6 +16,12 @@ export function formatTokens(tokens) {
   return new Intl.NumberFormat(language.get(), { notation: 'compact', maximumFractionDigits: 1 }).format(tokens);
 }
 
+/** What is below a cent keeps two digits that say something. @param {number} amount @param {string} currency three letters */
+export function formatMoney(amount, currency) {
+  const small = amount > 0 && amount < 0.01;
+  return new Intl.NumberFormat(language.get(), { style: 'currency', currency, ...(small ? { maximumSignificantDigits: 2 } : {}) }).format(amount);
+}
+
 /** @param {number} ms */
 export function formatDuration(ms) {
   if (ms < 1000) return t('time.ms', { n: Math.round(ms) });

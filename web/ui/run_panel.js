@@ -1,7 +1,7 @@
 // What a run did: its events in their order, the calls of the model among them with what was sent,
 // and its subagents, each of which opens in its place. Loaded when it is opened.
 
-/** @import { Frame, RunDetails, RunInfo } from '../state/wire.js' */
+/** @import { Frame, RunDetails, RunSpending, Spending } from '../state/wire.js' */
 /** @import { ChildRow, RunRow, TextRow, ToolRow } from '../state/run_log.js' */
 /** @import { TemplateResult } from '../vendor/lit.js' */
 
@@ -13,7 +13,7 @@ import { runRows } from '../state/run_log.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
-import { formatDuration, formatTime, formatTokens } from './format.js';
+import { formatDuration, formatMoney, formatTime, formatTokens } from './format.js';
 import { icons, toolIcon } from './icons.js';
 import { callTitle } from './model_call.js';
 import { brief, callState, pretty } from './tool_card.js';
@@ -67,7 +67,7 @@ export class NaviRunPanel extends NaviElement {
           <h2 id="run-title" tabindex="-1">${t(this._path.length < 2 ? 'runs.title' : 'runs.title_child')}</h2>
           <button type="button" class="icon-button" data-testid="run-refresh" aria-label=${t('runs.refresh')} title=${t('runs.refresh')} @click=${() => void this.#load()}>${icons.again}</button>
           <button type="button" class="icon-button" data-testid="run-close" aria-label=${t('memory.close')} title=${t('memory.close')} @click=${() => this.#dialog?.close()}>${icons.close}</button></header>
-        ${details === null ? nothing : html`${facts(details.run)}${this.#rows(details)}`}
+        ${details === null ? nothing : html`${facts(details)}${this.#rows(details)}`}
         ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" data-testid="run-retry" @click=${() => void this.#busy(this._asked)}>${t('subagent.retry')}</button>`)}
         ${this._busy && details === null ? html`<div class="skeleton" role="status" aria-label=${t('app.loading')} data-testid="run-loading"><div class="bone"></div><div class="bone"></div><div class="bone short"></div></div>` : nothing}
       </div>
@@ -193,8 +193,8 @@ export class NaviRunPanel extends NaviElement {
   }
 }
 
-/** @param {RunInfo} run */
-function facts(run) {
+/** @param {RunDetails} details */
+function facts({ run, spent }) {
   const profile = profiles.get().find(({ id }) => id === run.profile_id)?.name ?? run.profile_id;
   const ended = run.ended_at ?? null;
   /** @type {[string, unknown][]} */
@@ -206,8 +206,25 @@ function facts(run) {
     [t('header.model'), [run.model, run.backend].filter((word) => word != null && word !== '').join(' · ')],
     [t('runs.fact.iterations'), String(run.iterations)],
     [t('runs.fact.tokens'), html`<span data-testid="run-tokens">${tokens(run.prompt_tokens, run.completion_tokens)}</span>`],
+    ...(spent === undefined ? [] : spendings(spent)),
   ];
   return html`<dl class="run-facts" data-testid="run-facts">${lines.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+/**
+ * What was spent with subagents, in the conversation and on the day; of a run alone only what it cost.
+ * @param {RunSpending} spent
+ * @returns {[string, unknown][]}
+ */
+function spendings({ run, session, day }) {
+  const cost = run.cost ?? null;
+  /** @type {(name: 'session' | 'day', of: Spending) => [string, unknown]} */
+  const line = (name, of) => [t(`runs.fact.${name}`), html`<span data-testid="run-${name}">${tokens(of.prompt_tokens, of.completion_tokens)}${of.cost == null ? nothing : html` · ${formatMoney(of.cost.amount, of.cost.currency)}`}</span>`];
+  return [
+    ...(cost === null ? [] : [/** @type {[string, unknown]} */ ([t('runs.fact.cost'), html`<span data-testid="run-cost">${formatMoney(cost.amount, cost.currency)}</span>`])]),
+    line('session', session),
+    line('day', day),
+  ];
 }
 
 /** @param {number} read @param {number} written */

@@ -19,6 +19,7 @@ pub mod model_calls;
 pub mod model_choice;
 pub mod outside;
 pub mod planning;
+pub mod prices;
 pub mod recovery;
 pub mod redact;
 pub mod replay;

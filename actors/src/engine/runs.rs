@@ -1,11 +1,13 @@
 //! What a door asks of runs that were: which there are, what was told of them, what was sent.
 
+use std::sync::Arc;
+
 use super::Engine;
 use crate::inspect::{Inspector, RunEvents};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{RunId, SessionId, UserId};
 use crate::protocol::inspect::{CallDetails, RunDetails, RunList};
-use crate::store::LogCursor;
+use crate::store::{LogCursor, Store, StoreError};
 
 impl Engine {
     /// The session's own runs, newest first, a page of them: those before `before`.
@@ -18,16 +20,20 @@ impl Engine {
         session: SessionId,
         before: Option<RunId>,
     ) -> Result<RunList, NaviError> {
-        let runs = self.stored(async move |store| store.session_runs(user, session, before).await);
-        runs.await.map(|runs| RunList { runs })
+        self.inspected(async move |store, inspector| {
+            let runs = store.session_runs(user, session, before).await?;
+            let spent = inspector.session_spending(session).await?;
+            Ok(RunList { runs, spent })
+        })
+        .await
     }
 
-    /// A run with its model calls, and the runs that it started.
+    /// A run with its model calls, the runs that it started, and what was spent around it.
     ///
     /// # Errors
     /// `not_found` where the user has no such run.
     pub async fn run(&self, user: UserId, run_id: RunId) -> Result<RunDetails, NaviError> {
-        self.stored(async move |store| store.run_details(user, run_id).await)
+        self.inspected(async move |_, inspector| inspector.run(user, run_id).await)
             .await?
             .ok_or_else(|| NaviError::new(ErrorCode::NotFound, "there is no such run"))
     }
@@ -42,11 +48,7 @@ impl Engine {
         run_id: RunId,
         n: u32,
     ) -> Result<CallDetails, NaviError> {
-        let files = self.services.files.clone();
-        let call = self.stored(async move |store| {
-            let inspector = Inspector::new(store, files);
-            inspector.call(user, run_id, n).await
-        });
+        let call = self.inspected(async move |_, inspector| inspector.call(user, run_id, n).await);
         call.await?
             .ok_or_else(|| NaviError::new(ErrorCode::NotFound, "there is no such model call"))
     }
@@ -62,13 +64,32 @@ impl Engine {
         run_id: RunId,
         from: LogCursor,
     ) -> Result<RunEvents, NaviError> {
-        let files = self.services.files.clone();
-        let page = self.stored(async move |store| {
+        let page = self.inspected(async move |store, inspector| {
             store.find_session(user, session).await?;
-            let inspector = Inspector::new(store, files);
             inspector.events(session, run_id, from).await
         });
         page.await?
             .ok_or_else(|| NaviError::new(ErrorCode::NotFound, "this session has no such run"))
+    }
+
+    /// Has the store asked, by itself or through one who looks into runs.
+    ///
+    /// # Errors
+    /// What the store says.
+    async fn inspected<T, F>(
+        &self,
+        ask: impl FnOnce(Store, Inspector) -> F + Send + 'static,
+    ) -> Result<T, NaviError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let files = self.services.files.clone();
+        let prices = Arc::clone(&self.services.prices);
+        self.stored(move |store| {
+            let inspector = Inspector::new(store.clone(), files, prices);
+            ask(store, inspector)
+        })
+        .await
     }
 }

@@ -24,6 +24,7 @@ use crate::llm::guard::StreamLimits;
 use crate::memory::{MemoryHandle, MemoryTimes, Reader};
 use crate::metrics;
 use crate::models::Models;
+use crate::prices::Prices;
 use crate::profiles::{ProfileSet, Profiles};
 use crate::protocol::error::NaviError;
 use crate::protocol::ids::OwnerId;
@@ -67,6 +68,8 @@ pub struct EngineConfig {
     pub compression: CompressionPolicy,
     pub consent: ConsentPolicy,
     pub memory: MemoryTimes,
+    /// Where a person may say what models cost; it need not exist.
+    pub prices_file: PathBuf,
     /// When a thread that does not answer hangs; none where nothing is to be done about it.
     pub patience: Option<Patience>,
     /// What was wrong at start, beside the profiles, and did not stop it: for the page.
@@ -184,6 +187,7 @@ impl Engine {
             toolbox,
             offers: Arc::default(),
             profiles: Arc::new(profiles),
+            prices: Arc::new(Prices::new(config.prices_file)),
             hub: Hub::default(),
             owner: OwnerId::new(),
             sessions_dir: config.sessions_dir,

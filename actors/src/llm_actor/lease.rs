@@ -15,8 +15,9 @@ use crate::domain::first_chunk::{ModelPace, Prompt, Timing};
 use crate::domain::lanes::Priority;
 use crate::llm::guard::{Pulse, StreamLimits, guarded};
 use crate::llm::{Backend, LlmError};
-use crate::metrics::CallMeter;
+use crate::observing::CallWatch;
 use crate::protocol::chat::{ChatDelta, ChatRequest};
+use crate::traces::InRun;
 
 /// A slot of a backend: hold it while reading the stream, drop it before running tools.
 #[derive(Debug)]
@@ -53,11 +54,13 @@ impl Lease {
     /// first chunk is `base`'s, or longer for a long prompt by the pace that the model has
     /// shown; where the backend may answer others first, it begins anew with each thing that
     /// they are told. What comes of the call tells the backend's guard its pace and its health.
+    /// `run` is the one that it is for; none where it is for none.
     pub fn call(
         &self,
         request: impl Into<Arc<ChatRequest>>,
         base: StreamLimits,
         stop: CancellationToken,
+        run: Option<InRun>,
     ) -> impl Stream<Item = Result<ChatDelta, LlmError>> + Send + Unpin {
         let request = request.into();
         let prompt = Prompt::of(&request);
@@ -76,7 +79,7 @@ impl Lease {
             began: Instant::now(),
             first: None,
             said_bytes: 0,
-            counted: CallMeter::begin(self.backend.kind(), self.priority),
+            watch: CallWatch::begin(self.backend.as_ref(), &request, self.priority, run),
         };
         // Once a call, as `CallEnded` is.
         self.actor.do_send(CallBegan {
@@ -112,7 +115,7 @@ struct Meter<'a> {
     began: Instant,
     first: Option<Instant>,
     said_bytes: usize,
-    counted: CallMeter,
+    watch: CallWatch,
 }
 
 impl Meter<'_> {
@@ -123,18 +126,21 @@ impl Meter<'_> {
                 self.talks();
                 self.said_bytes += text.len();
             }
-            Ok(ChatDelta::ToolCall(_)) => self.talks(),
-            Ok(ChatDelta::Done { usage, .. }) => {
+            Ok(ChatDelta::ToolCall(_)) => {
+                self.talks();
+                self.watch.calls_tool();
+            }
+            Ok(ChatDelta::Done { finish, usage }) => {
                 let counted = usage.map_or_else(
                     || u32::try_from(self.said_bytes / 4).unwrap_or(u32::MAX),
                     |usage| usage.completion_tokens,
                 );
-                self.counted.done(*usage);
+                self.watch.done(*finish, *usage);
                 let timing = self.timing(counted);
                 self.tell(Health::Well, None, timing);
             }
             Err(error) => {
-                self.counted.failed();
+                self.watch.failed(error);
                 self.tell(health_of(error), Some(error), None);
             }
         }
@@ -144,7 +150,7 @@ impl Meter<'_> {
         if self.first.is_none() {
             self.first = Some(Instant::now());
             if self.streamed {
-                self.counted.first_token();
+                self.watch.first_token();
                 // Once a call, as `CallEnded` is.
                 self.lease.actor.do_send(CallTalks(self.lease.ticket));
             }

@@ -199,6 +199,7 @@ fn question(priority: Priority, text: &str) -> Question {
         context_window: 8192,
         max_output_tokens: 100,
         priority,
+        run: None,
     }
 }
 
@@ -226,7 +227,7 @@ fn unreachable_error() -> LlmError {
 /// Calls once and gives back the last thing that came.
 async fn call(house: &House, request: ChatRequest) -> Result<ChatDelta, LlmError> {
     let lease = house.take(Priority::Interactive).await;
-    let stream = lease.call(request, LIMITS, CancellationToken::new());
+    let stream = lease.call(request, LIMITS, CancellationToken::new(), None);
     let all: Vec<_> = stream.collect().await;
     all.last().cloned().expect("an end")
 }
@@ -368,7 +369,7 @@ fn a_backend_that_keeps_failing_is_left_alone_and_tried_again() {
         let trial = house.take(Priority::Background).await;
         let refused = house.models.acquire(KIND, Priority::Interactive).await;
         assert!(refused.unwrap_err().message.contains("right now"));
-        let stream = trial.call(request(1, true), LIMITS, CancellationToken::new());
+        let stream = trial.call(request(1, true), LIMITS, CancellationToken::new(), None);
         stream.collect::<Vec<_>>().await;
         drop(trial);
         let refused = house.models.acquire(KIND, Priority::Interactive).await;
@@ -401,7 +402,7 @@ fn those_who_wait_are_told_when_the_backend_is_left_alone() {
         let lease = house.take(Priority::Interactive).await;
         let models = house.models.clone();
         let waiting = actix::spawn(async move { models.acquire(KIND, Priority::Planning).await });
-        let stream = lease.call(request(1, true), LIMITS, CancellationToken::new());
+        let stream = lease.call(request(1, true), LIMITS, CancellationToken::new(), None);
         stream.collect::<Vec<_>>().await;
         let error = waiting.await.unwrap().unwrap_err();
         assert_eq!(error.code, ErrorCode::BackendUnavailable);
@@ -486,7 +487,7 @@ fn a_backend_that_says_nothing_of_itself_is_tried_and_believed() {
         let stream = async || {
             let lease = house.take(Priority::Interactive).await;
             let tried = lease.is_tried();
-            let stream = lease.call(request(1, true), LIMITS, CancellationToken::new());
+            let stream = lease.call(request(1, true), LIMITS, CancellationToken::new(), None);
             stream.collect::<Vec<_>>().await;
             tried
         };
@@ -518,11 +519,11 @@ fn a_call_that_a_backend_keeps_waiting_is_not_given_up_while_others_are_told_som
             let models = house.models.clone();
             async move { models.acquire(KIND, Priority::Interactive).await.unwrap() }
         });
-        let others = first.call(request(1, true), LIMITS, CancellationToken::new());
+        let others = first.call(request(1, true), LIMITS, CancellationToken::new(), None);
         let waits = async {
             let lease = second.await.unwrap();
             assert!(lease.is_tried());
-            let stream = lease.call(request(1, true), LIMITS, CancellationToken::new());
+            let stream = lease.call(request(1, true), LIMITS, CancellationToken::new(), None);
             stream.collect::<Vec<_>>().await
         };
         let (_, waited) = tokio::join!(others.collect::<Vec<_>>(), waits);

@@ -240,6 +240,7 @@ impl Reader {
             context_window: self.context_window,
             max_output_tokens,
             priority: Priority::Background,
+            run: None,
         };
         let asked = ask(&self.models, self.limits, question, self.stop.child_token());
         let answer = tokio::time::timeout(CALL_LIMIT, asked)

@@ -78,7 +78,7 @@ pub(super) fn kind_of(origin: Origin) -> &'static str {
 }
 
 /// How a run ended; none while it goes.
-pub(super) fn outcome_of_run(state: RunState) -> Option<&'static str> {
+pub(crate) fn outcome_of_run(state: RunState) -> Option<&'static str> {
     match state {
         RunState::Running => None,
         RunState::Completed => Some("completed"),
@@ -89,7 +89,7 @@ pub(super) fn outcome_of_run(state: RunState) -> Option<&'static str> {
     }
 }
 
-pub(super) fn outcome_of_call(outcome: ToolOutcome) -> &'static str {
+pub(crate) fn outcome_of_call(outcome: ToolOutcome) -> &'static str {
     match outcome {
         ToolOutcome::Success => "success",
         ToolOutcome::Failed => "failed",
@@ -99,7 +99,7 @@ pub(super) fn outcome_of_call(outcome: ToolOutcome) -> &'static str {
     }
 }
 
-pub(super) fn lane(priority: Priority) -> &'static str {
+pub(crate) fn lane(priority: Priority) -> &'static str {
     match priority {
         Priority::Interactive => "interactive",
         Priority::Subagent => "subagent",

@@ -1,4 +1,4 @@
-//! What `/metrics` tells of this process (docs/metrics.md): counts and times, kept in memory.
+//! What `/metrics` tells of this process (docs/observing.md): counts and times, kept in memory.
 //!
 //! Off unless [`turn_on`] is called before the service starts. Then a recorder is one look at an
 //! empty cell, and nothing is kept. Labels come from closed lists: kinds, outcomes, lanes,
@@ -19,6 +19,7 @@ use prometheus_client::registry::Registry;
 
 pub(crate) use self::calls::CallMeter;
 use self::calls::ModelCalls;
+pub(crate) use self::labels::{lane, outcome_of_call, outcome_of_run};
 use self::runs::Runs;
 pub(crate) use self::runs::SessionMeter;
 pub use self::service::Looked;

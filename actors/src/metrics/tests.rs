@@ -339,7 +339,7 @@ fn the_documentation_names_what_there_is_and_nothing_else() {
     });
     let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     let told: BTreeSet<&str> = types.filter_map(|it| it.split(' ').next()).collect();
-    let documentation = include_str!("../../../docs/metrics.md");
+    let documentation = include_str!("../../../docs/observing.md");
     let rows = documentation
         .lines()
         .filter(|line| line.starts_with("| `navi_"));

@@ -79,17 +79,51 @@ pub struct CallInfo {
 }
 
 /// A run with its calls and the runs that it started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunDetails {
     pub run: RunInfo,
     pub calls: Vec<CallInfo>,
     pub children: Vec<RunId>,
+    /// Added where the price table is at hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<RunSpending>,
 }
 
 /// Runs of a session, newest first. The next page is the one before the last of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunList {
     pub runs: Vec<RunInfo>,
+    /// Of all runs of the session.
+    pub spent: Spending,
+}
+
+/// What runs that have ended used, and what that cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spending {
+    pub prompt_tokens: u64,
+    pub completion_tokens: u64,
+    /// By the price table as it is now; none where no model of them has a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+/// An amount of money.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cost {
+    pub amount: f64,
+    /// Three letters, as in `EUR`.
+    pub currency: String,
+}
+
+/// What was spent around a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSpending {
+    /// By the run and all runs under it.
+    pub run: Spending,
+    /// By all runs of its session.
+    pub session: Spending,
+    /// By all of the user's runs that began on its day, by the service's clock.
+    pub day: Spending,
 }
 
 /// What the model said.

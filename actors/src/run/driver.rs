@@ -30,6 +30,7 @@ use crate::session::SessionActor;
 use crate::session::messages::{Ask, RunGone, Tell};
 use crate::session::replies;
 use crate::tools::registry::{PreparedCall, Registry};
+use crate::traces::InRun;
 
 /// How long a run whose time is up may take to say how things stand.
 const CLOSING_TIME: Duration = Duration::from_secs(60);
@@ -340,6 +341,14 @@ impl Driver {
     {
         let asked = self.session.send(Ask::new(command)).await;
         Ok(asked.map_err(|_| RunGone)??)
+    }
+
+    /// This run, for those who do something for it.
+    pub(super) fn in_run(&self) -> InRun {
+        InRun {
+            session_id: self.session_id,
+            run_id: self.origin.run_id,
+        }
     }
 
     /// The message that it works for; a child's is its parent's.

@@ -317,7 +317,9 @@ impl Driver {
         let mut time_up = pin!(sleep_until(self.deadline));
         let mut alarm = pin!(sleep_until(self.deadline));
         metrics::record(|on| on.runs.request_leaves(self.origin.run_id));
-        let mut stream = Joined::new(lease.call(Arc::clone(request), self.services.limits, stop));
+        let run = Some(self.in_run());
+        let called = lease.call(Arc::clone(request), self.services.limits, stop, run);
+        let mut stream = Joined::new(called);
         let mut pace = Pace::new(self.origin, reply.message_id);
         let mut quiet = Some(Instant::now() + QUIET);
         let mut read_so_far = None;

@@ -36,6 +36,7 @@ use crate::tools::registry::PreparedCall;
 use crate::tools::{
     Agents, LiveOutput, SessionState, ToolContext, ToolError, ToolResult, spawn_agent,
 };
+use crate::traces::ToolSpan;
 
 impl Driver {
     /// Runs calls side by side; the start of one that may change something is committed before it
@@ -183,6 +184,7 @@ impl Driver {
         let tool = planned.call.name.clone();
         let files = self.services.files.clone();
         let session_id = self.session_id;
+        let run = self.in_run();
         let refusal = match &planned.plan {
             CallPlan::Refuse(reason) => Some(reason.clone()),
             CallPlan::Run { .. } => None,
@@ -203,6 +205,7 @@ impl Driver {
         let mut origins = self.origins(&context);
         async move {
             let began = Instant::now();
+            let span = ToolSpan::begin(run, &call_id, &tool);
             let (answer, outside) = match (refusal, prepared) {
                 (Some(refusal), _) => (Err(ToolError(refusal)), false),
                 (None, Some(prepared)) => {
@@ -231,6 +234,9 @@ impl Driver {
                 }
                 Err(error) => (ToolOutcome::Failed, error.0, outside, KeptImages::default()),
             };
+            if let Some(span) = span {
+                span.ended(outcome);
+            }
             let result = CallResult {
                 outcome,
                 text,

@@ -104,6 +104,7 @@ async fn ask_title(services: &Services, profile_id: &str, exchange: &Exchange) -
         context_window: services.context_window,
         max_output_tokens: title::MAX_TOKENS,
         priority: Priority::Background,
+        run: None,
     };
     let stop = CancellationToken::new();
     match completion::ask(&services.models, services.limits, question, stop).await {

@@ -44,7 +44,8 @@ use crate::domain::session::stored::LoadedSession;
 use crate::domain::session::transition::{Effect, Refused, Reply, Transition};
 use crate::domain::session::{Policy, Recovery, Session};
 use crate::journal::Append;
-use crate::metrics::{self, SessionMeter};
+use crate::metrics;
+use crate::observing::SessionWatch;
 use crate::protocol::error::ErrorCode;
 use crate::protocol::event::{Envelope, Event};
 use crate::protocol::ids::{CallId, RunId, SessionId};
@@ -53,6 +54,7 @@ use crate::run::RunActor;
 use crate::services::{self, ResumePolicy, Services};
 use crate::store::{Commit, StoreError};
 use crate::supervision::Guard;
+use crate::traces::CommitSpan;
 
 /// How many frames a tab may be behind before it is caught up from the log.
 /// With pieces of a few KB this also bounds what a tab that never reads costs.
@@ -115,7 +117,7 @@ pub struct SessionActor {
     last_used: Instant,
     /// Cancelled when the root has given this actor up: everything that works for it ends.
     given_up: CancellationToken,
-    counted: SessionMeter,
+    watch: SessionWatch,
     guard: Guard,
 }
 
@@ -142,7 +144,7 @@ impl SessionActor {
             id,
             epoch,
             session,
-            counted: SessionMeter::new(told.queue.len()),
+            watch: SessionWatch::new(&told),
             told,
             replies: Replies::default(),
             foreground: None,
@@ -214,18 +216,25 @@ impl SessionActor {
     /// Sends the backlog to the journal, unless a commit is on its way, and tells what may be told.
     fn advance(&mut self, ctx: &mut Context<Self>) {
         if let Some(writes) = self.telling.next_commit() {
-            let append = Append(Commit {
+            let commit = Commit {
                 session_id: self.id,
                 owner: self.services.owner.clone(),
                 epoch: self.epoch,
                 writes,
-            });
+            };
+            let running = self.told.running().map(|run| run.run_id);
+            let span = CommitSpan::begin(&commit, running, &self.services.store);
             let journal = self.services.journal.addr();
             ctx.spawn(
                 async move {
-                    journal.send(append).await.unwrap_or_else(|_| {
+                    let appended = journal.send(Append(commit)).await;
+                    let result = appended.unwrap_or_else(|_| {
                         Err(StoreError::Unavailable("the journal went down".to_owned()))
-                    })
+                    });
+                    if let Some(span) = span {
+                        span.ended(&result);
+                    }
+                    result
                 }
                 .into_actor(self)
                 .map(|result, actor, ctx| match result {
@@ -262,8 +271,7 @@ impl SessionActor {
         }) = self.telling.next_committed()
         {
             fail::fail_point!("session::tell");
-            self.counted
-                .told(&self.told, &change, &self.services.toolbox);
+            self.watch.told(&self.told, &change, &self.services.toolbox);
             let before = self.told.summary.clone();
             self.told.apply(&change);
             if self.told.summary != before {

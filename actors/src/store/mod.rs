@@ -32,6 +32,7 @@ mod streamed;
 mod tool_pins;
 mod types;
 mod upkeep;
+mod usage;
 mod users;
 mod values;
 
@@ -100,6 +101,15 @@ impl Store {
     pub async fn ping(&self) -> Result<(), StoreError> {
         self.read.ping().await?;
         Ok(())
+    }
+
+    /// The database, as OpenTelemetry names it.
+    #[must_use]
+    pub fn system(&self) -> &'static str {
+        match self.write.get_database_backend() {
+            DbBackend::Postgres => "postgresql",
+            _ => "sqlite",
+        }
     }
 
     /// What the database takes up on the disk. None where it is no file.
@@ -213,3 +223,6 @@ mod testing;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tool_pin_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod usage_tests;

@@ -122,6 +122,7 @@ impl Store {
                 .map(|(n, call)| call_info(n, call))
                 .collect::<Result<_, _>>()?,
             children: children.into_iter().map(RunId).collect(),
+            spent: None,
         }))
     }
 

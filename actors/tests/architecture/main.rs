@@ -193,6 +193,10 @@ fn the_checker_refuses_a_library_outside_its_room() {
             "src/http/metrics.rs",
             "use prometheus_client::registry::Registry;",
         ),
+        (
+            "actors/src/traces/mod.rs",
+            "use opentelemetry_otlp::SpanExporter;",
+        ),
         ("actors/src/llm/mod.rs", "use ::actix::Actor;"),
         ("actors/src/domain/mod.rs", "use tokio::sync::mpsc;"),
     ] {

@@ -88,6 +88,8 @@ fn rooms_of(library: &str) -> Option<&'static [Layer]> {
         "calamine" | "image" | "pdf_extract" | "quick_xml" => Some(&[Documents]),
         "navi_threads" => Some(&[Service]),
         "prometheus_client" => Some(&[Actors]),
+        "opentelemetry" | "opentelemetry_sdk" => Some(&[Actors, Service]),
+        "opentelemetry_http" | "opentelemetry_otlp" => Some(&[Service]),
         "reqwest" => Some(&[Llm, Tools, Service]),
         "tokio" => Some(&[
             Store, Llm, Programs, Documents, Tools, Actors, Service, Eval,

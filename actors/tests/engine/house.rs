@@ -485,6 +485,7 @@ impl House {
                 chunk: Duration::from_secs(10),
             },
             memory: setup.memory,
+            prices_file: dir.join("prices.toml"),
             patience: Some(Patience::default()),
             warnings: Vec::new(),
             fence: Fence::default(),

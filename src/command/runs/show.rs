@@ -73,6 +73,16 @@ fn head(details: &RunDetails) {
         run.prompt_tokens,
         run.completion_tokens
     ));
+    if let Some(cost) = details
+        .spent
+        .as_ref()
+        .and_then(|spent| spent.run.cost.as_ref())
+    {
+        say(&format!(
+            "  cost with subagents: {:.4} {}",
+            cost.amount, cost.currency
+        ));
+    }
     for child in &details.children {
         say(&format!("  subagent {child}"));
     }

@@ -29,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub(crate) struct House {
     dir: Arc<TempDir>,
+    /// Beside those of the benchmark.
+    settings: Vec<(String, String)>,
 }
 
 impl House {
@@ -39,7 +41,18 @@ impl House {
     pub(crate) fn new() -> Result<Self> {
         let dir = tempfile::tempdir().context("no temporary directory")?;
         fs::create_dir(dir.path().join("profiles"))?;
-        Ok(Self { dir: Arc::new(dir) })
+        Ok(Self {
+            dir: Arc::new(dir),
+            settings: Vec::new(),
+        })
+    }
+
+    /// The same with these settings.
+    pub(crate) fn with(mut self, settings: &[(&str, &str)]) -> Self {
+        let settings = settings.iter();
+        let own = settings.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        self.settings.extend(own);
+        self
     }
 
     /// Starts Navi in it, and waits for its first answer.
@@ -84,6 +97,7 @@ impl House {
             .env("OLLAMA_DEFAULT_MODEL", MODEL)
             // A summary of old turns would be a call of its own, and would make the context short.
             .env("CONTEXT_COMPRESSION_ENABLED", "false")
+            .envs(self.settings.iter().cloned())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(File::create(self.path("stderr.log"))?);

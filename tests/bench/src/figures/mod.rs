@@ -7,6 +7,7 @@ mod first_token;
 mod flat_out;
 mod memory;
 mod model_server;
+mod observed;
 mod per_token;
 mod processor;
 mod start;
@@ -58,6 +59,8 @@ pub(crate) enum Figure {
     Start,
     /// Bytes written to the database for a byte of answer.
     Written,
+    /// Processor time of a turn, with metrics and traces and without.
+    Observed,
 }
 
 /// How thoroughly it is measured.
@@ -151,6 +154,7 @@ impl Figure {
                 Self::Memory => memory::measure(bench).await,
                 Self::Start => start::measure(bench).await,
                 Self::Written => written::measure(bench).await,
+                Self::Observed => observed::measure(bench).await,
             }
         };
         tokio::time::timeout(limit, measured)

@@ -80,6 +80,8 @@ fn told(method: &str, path: &str) -> Option<Value> {
         ("GET", "/api/tags") => Some(json!({
             "models": [{"name": MODEL, "model": MODEL, "digest": MODEL}],
         })),
+        // Traces are taken, and nobody looks at them.
+        ("POST", "/v1/traces") => Some(json!({})),
         ("POST", "/api/show") => Some(json!({
             "capabilities": ["completion", "tools"],
             "model_info": {
