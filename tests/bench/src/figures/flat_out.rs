@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use super::Bench;
 use crate::fleet::{Done, Fleet};
 use crate::ground::{Pair, Side};
-use crate::report::{Row, Samples};
+use crate::report::{Goal, Row, Samples};
 use crate::script::Rate;
 
 /// How many sessions stream side by side, beside one alone.
@@ -26,9 +26,9 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
         Row::higher(key, &what, "tokens/s", samples)
     };
     Ok(vec![
-        row("flat-one-joined", "one session, joined", one_joined).with_goal("500,000"),
-        row("flat-one-single", "one session, single", one_single).with_goal("300,000"),
-        row("flat-fifty-joined", "50 sessions, joined", many).with_goal("500,000"),
+        row("flat-one-joined", "one session, joined", one_joined).with_goal(Goal::Value(500_000.0)),
+        row("flat-one-single", "one session, single", one_single).with_goal(Goal::Value(300_000.0)),
+        row("flat-fifty-joined", "50 sessions, joined", many).with_goal(Goal::Value(500_000.0)),
     ])
 }
 
