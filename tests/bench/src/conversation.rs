@@ -16,6 +16,8 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
+use crate::http::Identity;
+use crate::pass_through::WATCH;
 use crate::script::Script;
 use crate::stamp::{self, Stamp};
 
@@ -77,20 +79,19 @@ enum Kind {
 }
 
 impl Conversation {
-    /// Opens a socket, with a bearer token where one is given.
+    /// Opens a socket.
     ///
     /// # Errors
     /// Nobody is there, or the upgrade is refused.
     pub(crate) async fn open(
         address: SocketAddr,
         path: &str,
-        token: Option<&str>,
+        identity: &Identity,
         dialect: Dialect,
     ) -> Result<Self> {
         let mut request = format!("ws://{address}{path}").into_client_request()?;
-        if let Some(token) = token {
-            let value = format!("Bearer {token}").parse()?;
-            request.headers_mut().insert("authorization", value);
+        for (name, value) in identity.headers() {
+            request.headers_mut().insert(name, value.parse()?);
         }
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -117,6 +118,17 @@ impl Conversation {
     /// The socket is closed.
     pub(crate) async fn hold(&mut self, request: Bytes) -> Result<()> {
         Ok(self.socket.send(Message::Binary(request)).await?)
+    }
+
+    /// Has the pass-through tell it what others are told, from when this is done.
+    ///
+    /// # Errors
+    /// The socket is closed.
+    pub(crate) async fn watch(&mut self) -> Result<()> {
+        self.socket.send(Message::text(WATCH)).await?;
+        let said = self.socket.next().await;
+        said.context("the socket was closed")??;
+        Ok(())
     }
 
     /// Sends a line, and reads its answer to the end.

@@ -1,11 +1,17 @@
 //! Which processor does what: what is measured has one to itself.
 
-use anyhow::{Context as _, Result};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 
 /// The calling thread, for the kernel.
 const SELF: Pid = Pid::from_raw(0);
+
+/// How long is computed to see what else runs.
+const COMPUTED: Duration = Duration::from_millis(300);
 
 /// How the processors are given out.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +61,26 @@ impl Cores {
             pinned: Some(pinned),
             count,
         })
+    }
+
+    /// How many times its processor time a computation takes on the servers' processor: once where
+    /// nothing else runs there, twice beside a busy loop.
+    ///
+    /// # Errors
+    /// The kernel tells no times, or refuses the processor.
+    pub(crate) fn stretch(&self) -> Result<f64> {
+        let cores = *self;
+        let computed = std::thread::spawn(move || {
+            cores.move_to_server()?;
+            let used = || clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from);
+            let (begun, before) = (Instant::now(), used()?);
+            while begun.elapsed() < COMPUTED {}
+            let used = used()? - before;
+            anyhow::Ok(begun.elapsed().as_secs_f64() / used.as_secs_f64())
+        });
+        computed
+            .join()
+            .map_err(|_| anyhow!("the thread that computes panicked"))?
     }
 
     pub(crate) fn are_divided(&self) -> bool {

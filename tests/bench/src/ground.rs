@@ -9,9 +9,10 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::conversation::{Conversation, Dialect};
 use crate::cores::Cores;
-use crate::http::{self, Call};
+use crate::house::House;
+use crate::http::{self, Call, Identity};
 use crate::model::{ModelServer, Protocol};
-use crate::navi::{House, Navi};
+use crate::navi::Navi;
 use crate::process::Process;
 
 /// How long a server may take to answer at first.
@@ -33,8 +34,16 @@ impl Ground {
     /// # Errors
     /// One of them does not start.
     pub(crate) async fn pair(&self) -> Result<Pair> {
+        self.pair_in(&House::new()?).await
+    }
+
+    /// A pass-through and a Navi in this house, both ready.
+    ///
+    /// # Errors
+    /// One of them does not start.
+    pub(crate) async fn pair_in(&self, house: &House) -> Result<Pair> {
         let (limit, _) = self.pass_through().await?;
-        let navi = House::new()?.start(self).await?;
+        let navi = house.start(self).await?;
         navi.ready().await?;
         Ok(Pair { limit, navi })
     }
@@ -64,7 +73,7 @@ impl Ground {
 #[derive(Debug)]
 pub(crate) struct PassThrough {
     pub(crate) process: Process,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 /// The two that figures compare.
@@ -101,7 +110,8 @@ impl Side<'_> {
     pub(crate) async fn open(self) -> Result<Conversation> {
         match self {
             Self::Limit(limit) => {
-                Conversation::open(limit.address, "/", None, Dialect::PassThrough).await
+                let nobody = &Identity::Nobody;
+                Conversation::open(limit.address, "/", nobody, Dialect::PassThrough).await
             }
             Self::Navi(navi) => {
                 let session = navi.new_session().await?;
@@ -137,7 +147,10 @@ pub(crate) fn free_address() -> Result<SocketAddr> {
 /// It ends before that, or takes too long.
 pub(crate) async fn answers(address: SocketAddr, process: &mut Process) -> Result<()> {
     let until = Instant::now() + PATIENCE;
-    while http::call(address, Call::get("/health")).await.is_err() {
+    while http::call(address, Call::get("/health", &Identity::Nobody))
+        .await
+        .is_err()
+    {
         if let Some(status) = process.ended() {
             bail!("it ended at its start, {status}");
         }

@@ -139,47 +139,91 @@ impl Chunks {
     }
 }
 
+/// Who asks.
+#[derive(Clone, Debug)]
+pub(crate) enum Identity {
+    Nobody,
+    /// A script, by its bearer token.
+    Token(String),
+    /// A browser that followed a one-time link.
+    Browser {
+        origin: String,
+        cookie: String,
+        key: String,
+    },
+}
+
+impl Identity {
+    /// What says it, in a request and in a socket's upgrade alike.
+    pub(crate) fn headers(&self) -> Vec<(&'static str, &str)> {
+        match self {
+            Self::Nobody => Vec::new(),
+            Self::Token(bearer) => vec![("authorization", bearer)],
+            Self::Browser {
+                origin,
+                cookie,
+                key,
+            } => vec![("origin", origin), ("cookie", cookie), ("x-navi-key", key)],
+        }
+    }
+}
+
 /// What a request asks of a server's REST interface.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
-    /// A bearer token; empty where none is needed.
-    pub(crate) token: &'a str,
+    pub(crate) identity: &'a Identity,
     pub(crate) body: Option<&'a Value>,
 }
 
 impl<'a> Call<'a> {
-    pub(crate) fn get(path: &'a str) -> Self {
+    pub(crate) fn get(path: &'a str, identity: &'a Identity) -> Self {
         Self {
             method: "GET",
             path,
-            token: "",
+            identity,
             body: None,
         }
     }
 }
 
-/// Asks on a connection of its own, and gives back the answer's JSON (null where it is none).
+/// An answer, whole.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) head: String,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    /// The value of a header.
+    pub(crate) fn header(&self, sought: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case(sought).then(|| value.trim())
+        })
+    }
+
+    /// Its JSON; null where it is none.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+}
+
+/// Asks on a connection of its own.
 ///
 /// # Errors
-/// Nobody is there, or the answer's status is no success.
-pub(crate) async fn call(address: SocketAddr, call: Call<'_>) -> Result<Value> {
+/// Nobody is there, or the answer's status is an error's.
+pub(crate) async fn call(address: SocketAddr, call: Call<'_>) -> Result<Answer> {
     let mut stream = TcpStream::connect(address).await?;
     let body = call.body.map(Value::to_string).unwrap_or_default();
-    let Call {
-        method,
-        path,
-        token,
-        ..
-    } = call;
-    let authorization = if token.is_empty() {
-        String::new()
-    } else {
-        format!("authorization: Bearer {token}\r\n")
-    };
+    let Call { method, path, .. } = call;
+    let identity = call.identity.headers().into_iter();
+    let identity: String = identity
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect();
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{authorization}\
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{identity}\
          content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
     );
@@ -187,14 +231,14 @@ pub(crate) async fn call(address: SocketAddr, call: Call<'_>) -> Result<Value> {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await?;
     let end = memmem::find(&answer, b"\r\n\r\n").context("an answer without a head")?;
-    let head = String::from_utf8_lossy(&answer[..end]);
+    let head = String::from_utf8_lossy(&answer[..end]).into_owned();
+    let body = Bytes::from(answer).slice(end + 4..);
     let status = head.split(' ').nth(1).unwrap_or_default();
-    let text = &answer[end + 4..];
-    if !status.starts_with('2') {
-        let said = String::from_utf8_lossy(text);
+    if !status.starts_with(['2', '3']) {
+        let said = String::from_utf8_lossy(&body);
         bail!("{method} {path} is answered {status}: {said}");
     }
-    Ok(serde_json::from_slice(text).unwrap_or(Value::Null))
+    Ok(Answer { head, body })
 }
 
 #[cfg(test)]

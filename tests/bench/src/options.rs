@@ -1,8 +1,10 @@
 //! The command line.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::process;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::{Parser, Subcommand};
 
 use crate::figures::{Figure, Form};
@@ -27,11 +29,11 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// Few figures with few rounds, in under 90 seconds.
+    /// Few figures with few rounds, in about a minute.
     #[arg(long, conflicts_with = "long")]
     quick: bool,
 
-    /// With what takes minutes to prepare: 10,000 messages, and sessions that are put away.
+    /// Waits minutes for sessions to be put away before it looks at memory again.
     #[arg(long)]
     long: bool,
 
@@ -64,15 +66,34 @@ pub(crate) enum Command {
     PassThrough(pass_through::Settings),
 }
 
+/// Has cargo build Navi, and what fills her database.
+fn build(cargo: &OsStr) -> Result<()> {
+    let mut command = process::Command::new(cargo);
+    command.args(["build", "--package=navi", "--package=navi-bench-fill"]);
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    let status = command.status().context("cargo cannot be started")?;
+    if !status.success() {
+        bail!("navi is not built, {status}");
+    }
+    Ok(())
+}
+
 impl Options {
-    /// The program that is measured.
+    /// The program that is measured. Where cargo runs this one, it builds that first, the same way.
     ///
     /// # Errors
-    /// It is not there.
+    /// It is not there, or cannot be built.
     pub(crate) fn navi(&self) -> Result<PathBuf> {
         let program = match &self.navi {
             Some(program) => program.clone(),
-            None => std::env::current_exe()?.with_file_name("navi"),
+            None => {
+                if let Some(cargo) = std::env::var_os("CARGO") {
+                    build(&cargo)?;
+                }
+                std::env::current_exe()?.with_file_name("navi")
+            }
         };
         if !program.is_file() {
             bail!(

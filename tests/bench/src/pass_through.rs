@@ -3,7 +3,8 @@
 //! `navi-bench pass-through` runs it, in a process of its own as what it is compared with. Each
 //! text message is a line of the benchmark: it is put into a request to the model server, and each
 //! event of the answer becomes a frame. A binary message is a whole request, into which the next
-//! lines are put in the place of its own: a conversation, held in memory.
+//! lines are put in the place of its own: a conversation, held in memory. One that asks to watch
+//! is told from then on what all others are told.
 
 use std::io::{self, Read as _};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,6 +15,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::broadcast;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
@@ -21,6 +23,11 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use crate::http::{Body, Chunks, read_head};
 use crate::model::{MODEL, Protocol};
 use crate::script::{Rate, Script};
+
+/// Asks to watch, and says that it is done.
+pub(crate) const WATCH: &str = "watch";
+/// Frames that one who watches may be behind.
+const BEHIND: usize = 4096;
 
 const HEALTH: &[u8] = b"GET /health ";
 const HEALTHY: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok";
@@ -58,15 +65,21 @@ pub(crate) fn run(settings: Settings) -> Result<()> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, settings.port))
             .await
             .with_context(|| format!("port {}", settings.port))?;
+        let told = broadcast::Sender::new(BEHIND);
         loop {
             let (stream, _) = listener.accept().await?;
             // A client that goes away is an error of its connection, and of nobody else.
-            tokio::spawn(async move { serve(stream, settings).await });
+            let told = told.clone();
+            tokio::spawn(async move { serve(stream, settings, told).await });
         }
     })
 }
 
-async fn serve(mut stream: TcpStream, settings: Settings) -> Result<()> {
+async fn serve(
+    mut stream: TcpStream,
+    settings: Settings,
+    told: broadcast::Sender<Message>,
+) -> Result<()> {
     stream.set_nodelay(true)?;
     let mut begin = [0; HEALTH.len()];
     stream.peek(&mut begin).await?;
@@ -78,9 +91,12 @@ async fn serve(mut stream: TcpStream, settings: Settings) -> Result<()> {
     let config = WebSocketConfig::default().read_buffer_size(SOCKET_BUFFER_BYTES);
     let accepted = tokio_tungstenite::accept_async_with_config(stream, Some(config));
     let mut socket = accepted.await?;
-    let mut upstream = Upstream::connect(settings).await?;
+    let mut upstream = Upstream::connect(settings, told.clone()).await?;
     while let Some(message) = socket.next().await {
         match message? {
+            Message::Text(line) if line == WATCH => {
+                return watch(socket, told.subscribe()).await;
+            }
             Message::Text(line) => {
                 upstream.ask(line.into()).await?;
                 upstream.forward(&mut socket).await?;
@@ -91,6 +107,16 @@ async fn serve(mut stream: TcpStream, settings: Settings) -> Result<()> {
         }
     }
     Ok(())
+}
+
+async fn watch(
+    mut socket: WebSocketStream<TcpStream>,
+    mut told: broadcast::Receiver<Message>,
+) -> Result<()> {
+    socket.send(Message::text(WATCH)).await?;
+    loop {
+        socket.send(told.recv().await?).await?;
+    }
 }
 
 /// A request, and where its line stands.
@@ -123,10 +149,12 @@ struct Upstream {
     settings: Settings,
     request: Request,
     raw: BytesMut,
+    /// To those who watch.
+    told: broadcast::Sender<Message>,
 }
 
 impl Upstream {
-    async fn connect(settings: Settings) -> Result<Self> {
+    async fn connect(settings: Settings, told: broadcast::Sender<Message>) -> Result<Self> {
         let stream = TcpStream::connect(settings.model).await?;
         stream.set_nodelay(true)?;
         Ok(Self {
@@ -134,6 +162,7 @@ impl Upstream {
             settings,
             request: Request::short(),
             raw: BytesMut::with_capacity(READ_BYTES),
+            told,
         })
     }
 
@@ -164,9 +193,11 @@ impl Upstream {
             while let Some(end) = memchr::memchr(b'\n', &body) {
                 let event = body.split_to(end + 1).freeze().slice(..end);
                 if !event.is_empty() {
-                    socket
-                        .feed(Message::Text(Utf8Bytes::try_from(event)?))
-                        .await?;
+                    let frame = Message::Text(Utf8Bytes::try_from(event)?);
+                    if self.told.receiver_count() > 0 {
+                        self.told.send(frame.clone())?;
+                    }
+                    socket.feed(frame).await?;
                 }
             }
             socket.flush().await?;

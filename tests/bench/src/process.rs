@@ -132,6 +132,15 @@ pub(crate) fn raise_open_files() -> io::Result<()> {
     Ok(())
 }
 
+/// How many files a process may have open.
+///
+/// # Errors
+/// The kernel does not say it.
+pub(crate) fn open_files() -> io::Result<usize> {
+    let (most, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    Ok(usize::try_from(most).unwrap_or(usize::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::number_after;

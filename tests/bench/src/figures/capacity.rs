@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::{Bench, PACE};
 use crate::fleet::{Done, Fleet};
 use crate::ground::Side;
-use crate::report::{Row, Samples};
+use crate::report::{Goal, Row, Samples};
 use crate::script::{Rate, Script};
 use crate::statistics::percentile;
 
@@ -40,7 +40,7 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     }
     let what = "sessions at 50/s, p99 under 50 ms, on time";
     Ok(vec![
-        Row::higher("capacity", what, "sessions", samples).with_goal("1,000"),
+        Row::higher("capacity", what, "sessions", samples).with_goal(Goal::Value(1_000.0)),
     ])
 }
 

@@ -1,55 +1,40 @@
 //! A warm turn on a long conversation, whole: from the message to the end of the answer, without
 //! the time in which the model server had it.
 //!
-//! The history is made by plain runs, which is the cheapest way to a real one. The pass-through
-//! holds the very request that Navi sends, in memory, and puts its line into that.
+//! The pass-through holds the very request that Navi sends, in memory, and puts its line into that.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use super::{Bench, Form, ms};
+use super::{Bench, ms};
 use crate::conversation::Conversation;
 use crate::ground::{Pair, Side};
+use crate::house::{Filling, House};
 use crate::model::Ledger;
-use crate::report::{Row, Samples};
+use crate::report::{Goal, Row, Samples};
 use crate::script::{Rate, Script};
 use crate::statistics::median;
 
 const PAUSE: Duration = Duration::from_millis(30);
-/// As long as a short question.
-const QUESTION: &str = "What of the notes of last week is still to be done, and who has said that they would do it by when?";
-/// Of an answer in the history: 160 bytes.
-const ANSWER_TOKENS: u32 = 20;
+const LENGTHS: [usize; 3] = [10, 1_000, 10_000];
 
 pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
-    let pair = bench.ground.pair().await?;
-    let session = pair.navi.new_session().await?;
     let mut rows = Vec::new();
-    let lengths: &[usize] = match bench.form {
-        Form::Long => &[1_000, 10_000],
-        Form::Quick | Form::Usual => &[1_000],
-    };
-    let mut there = 0;
-    for messages in lengths {
-        lengthen(bench, &pair, &session, messages - there).await?;
-        there = *messages;
-        let samples = at(bench, &pair, &session).await?;
+    for messages in LENGTHS {
+        let filling = Filling {
+            sessions: 1,
+            messages,
+        };
+        let (house, sessions) = House::filled(filling).await?;
+        let session = sessions.first().context("no session was made")?;
+        let pair = bench.ground.pair_in(&house).await?;
+        let samples = at(bench, &pair, session).await?;
         let what = format!("a warm turn at {messages} messages, whole");
         let row = Row::lower(&format!("context-{messages}"), &what, "ms", samples);
-        rows.push(row.with_goal("1.2 times the limit"));
+        rows.push(row.with_goal(Goal::TimesLimit(1.2)));
     }
     Ok(rows)
-}
-
-async fn lengthen(bench: &Bench, pair: &Pair, session: &str, messages: usize) -> Result<()> {
-    for _ in 0..messages / 2 {
-        let script = Script::new(ANSWER_TOKENS, Rate::Joined);
-        let content = format!("{QUESTION} {script}");
-        pair.navi.plain_run(session, &content).await?;
-        bench.ground.model.ledger.take_one(script.id)?;
-    }
-    Ok(())
 }
 
 async fn at(bench: &Bench, pair: &Pair, session: &str) -> Result<Samples> {

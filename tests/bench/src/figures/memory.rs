@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::{Bench, Form, PACE};
 use crate::fleet::Fleet;
 use crate::ground::{Pair, Side};
-use crate::report::{Row, Samples};
+use crate::report::{Goal, Row, Samples};
 use crate::script::Rate;
 
 /// How many sessions a session's share is taken from.
@@ -19,8 +19,8 @@ const SETTLED: Duration = Duration::from_secs(3);
 /// How long after its last tab a session is put away (five minutes), and some more.
 const PUT_AWAY: Duration = Duration::from_secs(330);
 
-const KB: f64 = 1024.0;
-const MB: f64 = 1024.0 * 1024.0;
+pub(super) const KB: f64 = 1024.0;
+pub(super) const MB: f64 = 1024.0 * 1024.0;
 
 pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let (mut resident, mut anonymous) = (Samples::default(), Samples::default());
@@ -48,23 +48,24 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     };
     let after_what = format!("resident after 300 sessions at once, {when}");
     Ok(vec![
-        Row::lower("memory-idle", "resident, idle", "MB", resident).with_goal("20"),
-        Row::lower("memory-idle-anonymous", "anonymous, idle", "MB", anonymous).with_goal("10"),
+        Row::lower("memory-idle", "resident, idle", "MB", resident).with_goal(Goal::Value(20.0)),
+        Row::lower("memory-idle-anonymous", "anonymous, idle", "MB", anonymous)
+            .with_goal(Goal::Value(10.0)),
         Row::lower(
             "memory-session",
             "an idle session with its tab",
             "KB",
             of(idle),
         )
-        .with_goal("16"),
+        .with_goal(Goal::Value(16.0)),
         Row::lower(
             "memory-streaming",
             "a streaming session with its tab",
             "KB",
             of(streaming),
         )
-        .with_goal("60"),
-        Row::lower("memory-after-300", &after_what, "MB", of(after)).with_goal("30"),
+        .with_goal(Goal::Value(60.0)),
+        Row::lower("memory-after-300", &after_what, "MB", of(after)).with_goal(Goal::Value(30.0)),
     ])
 }
 

@@ -1,15 +1,19 @@
 //! The figures, a file each.
 
 mod capacity;
+mod cold;
 mod commit;
 mod context;
+mod doors;
 mod first_token;
 mod flat_out;
+mod live;
 mod memory;
 mod model_server;
 mod observed;
 mod per_token;
 mod processor;
+mod search;
 mod start;
 mod tabs;
 mod tool_iteration;
@@ -29,7 +33,7 @@ pub(crate) const PACE: u32 = 50;
 
 /// How long one figure may take.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
-/// The same of the long form, whose histories are made turn by turn.
+/// The same of the long form, which waits until sessions are put away.
 const LONG_LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// What can be measured.
@@ -47,14 +51,22 @@ pub(crate) enum Figure {
     FlatOut,
     /// Sessions at 50 tokens/s with a p99 under 50 ms.
     Capacity,
-    /// One run to a hundred tabs.
+    /// One run to a hundred tabs, and to a thousand.
     Tabs,
     /// A tool's call and its result, between two model calls.
     ToolIteration,
     /// A turn on a long conversation.
     Context,
+    /// A long session after a restart: opened, and its first answer.
+    Cold,
+    /// Search over a hundred thousand messages.
+    Search,
+    /// A request and a new tab, by a token and by a browser's login.
+    Doors,
     /// Memory: idle, with sessions, after many.
     Memory,
+    /// Ten thousand sessions in memory, two thousand tabs.
+    Live,
     /// From the start to the first answer.
     Start,
     /// Bytes written to the database for a byte of answer.
@@ -69,7 +81,7 @@ pub(crate) enum Form {
     /// Few rounds of few figures, for a check on each change.
     Quick,
     Usual,
-    /// With what takes minutes to prepare.
+    /// With what takes minutes.
     Long,
 }
 
@@ -151,7 +163,11 @@ impl Figure {
                 Self::Tabs => tabs::measure(bench).await,
                 Self::ToolIteration => tool_iteration::measure(bench).await,
                 Self::Context => context::measure(bench).await,
+                Self::Cold => cold::measure(bench).await,
+                Self::Search => search::measure(bench).await,
+                Self::Doors => doors::measure(bench).await,
                 Self::Memory => memory::measure(bench).await,
+                Self::Live => live::measure(bench).await,
                 Self::Start => start::measure(bench).await,
                 Self::Written => written::measure(bench).await,
                 Self::Observed => observed::measure(bench).await,

@@ -7,8 +7,9 @@ use anyhow::Result;
 
 use super::{Bench, ms};
 use crate::ground::Side;
+use crate::house::House;
 use crate::model::Ledger;
-use crate::navi::{House, Navi};
+use crate::navi::Navi;
 use crate::report::{Row, Samples};
 use crate::script::{Rate, Script};
 

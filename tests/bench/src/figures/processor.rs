@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::{Bench, Form, PACE};
 use crate::fleet::Fleet;
 use crate::ground::Side;
-use crate::report::{Row, Samples};
+use crate::report::{Goal, Row, Samples};
 use crate::script::Rate;
 
 /// The time in which streams begin, and that in which they end; nothing is counted then.
@@ -23,7 +23,7 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
         let samples = with(bench, *sessions).await?;
         let what = format!("processor for a token, {sessions} sessions at 50/s");
         let key = format!("processor-{sessions}");
-        rows.push(Row::lower(&key, &what, "µs", samples).with_goal("20"));
+        rows.push(Row::lower(&key, &what, "µs", samples).with_goal(Goal::Value(20.0)));
     }
     Ok(rows)
 }

@@ -4,8 +4,8 @@
 use anyhow::Result;
 
 use super::{Bench, ms};
-use crate::navi::House;
-use crate::report::{Row, Samples};
+use crate::house::House;
+use crate::report::{Goal, Row, Samples};
 
 pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let ground = &bench.ground;
@@ -25,7 +25,7 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     }
     let what = |database: &str| format!("start to the first 200, {database}");
     Ok(vec![
-        Row::lower("start", &what("database there"), "ms", there).with_goal("20"),
-        Row::lower("start-new", &what("new database"), "ms", new).with_goal("150"),
+        Row::lower("start", &what("database there"), "ms", there).with_goal(Goal::Value(20.0)),
+        Row::lower("start-new", &what("new database"), "ms", new).with_goal(Goal::Value(150.0)),
     ])
 }

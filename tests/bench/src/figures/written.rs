@@ -9,7 +9,7 @@ use super::{Bench, PACE};
 use crate::fleet::Fleet;
 use crate::ground::Side;
 use crate::navi::Navi;
-use crate::report::{Row, Samples};
+use crate::report::{Goal, Row, Samples};
 use crate::script::Rate;
 use crate::stamp::TOKEN_BYTES;
 
@@ -35,8 +35,9 @@ pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let what = |how: &str| format!("written for a byte of answer, {how}");
     let [fast, slow] = [fast, slow].map(Samples::of_navi);
     Ok(vec![
-        Row::lower("written-fast", &what("400 KB at once"), "bytes", fast).with_goal("2"),
-        Row::lower("written-slow", &what("at 50/s"), "bytes", slow).with_goal("2"),
+        Row::lower("written-fast", &what("400 KB at once"), "bytes", fast)
+            .with_goal(Goal::Value(2.0)),
+        Row::lower("written-slow", &what("at 50/s"), "bytes", slow).with_goal(Goal::Value(2.0)),
     ])
 }
 

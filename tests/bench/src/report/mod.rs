@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::statistics::{median, median_ratio, spread};
 
-pub(crate) use self::recorded::{check, record};
+pub(crate) use self::recorded::{Recorded, Worse};
 pub(crate) use self::table::table;
 
 /// Which way is better.
@@ -26,6 +26,16 @@ pub(crate) struct Samples {
     pub(crate) navi: Vec<f64>,
 }
 
+/// What the project wants of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Goal {
+    /// In the row's unit.
+    Value(f64),
+    /// As many times the pass-through's.
+    TimesLimit(f64),
+}
+
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Row {
@@ -36,8 +46,7 @@ pub(crate) struct Row {
     pub(crate) better: Better,
     #[serde(flatten)]
     pub(crate) samples: Samples,
-    /// As the project has it, in the row's unit.
-    pub(crate) goal: &'static str,
+    pub(crate) goal: Option<Goal>,
     /// Whether its ratio is nearly the same on each machine, and so is recorded and checked.
     #[serde(skip)]
     is_recorded: bool,
@@ -52,7 +61,7 @@ impl Row {
             unit,
             better: Better::Lower,
             samples,
-            goal: "",
+            goal: None,
             is_recorded: true,
         }
     }
@@ -65,7 +74,8 @@ impl Row {
         }
     }
 
-    pub(crate) fn with_goal(self, goal: &'static str) -> Self {
+    pub(crate) fn with_goal(self, goal: Goal) -> Self {
+        let goal = Some(goal);
         Self { goal, ..self }
     }
 
@@ -84,6 +94,15 @@ impl Row {
             Better::Higher => median_ratio(limit, navi),
         }
     }
+
+    /// Whether it is where it should be; none where nothing is wanted of it.
+    pub(crate) fn meets_goal(&self) -> Option<bool> {
+        match (self.goal?, self.better) {
+            (Goal::TimesLimit(most), _) => Some(self.ratio()? <= most),
+            (Goal::Value(most), Better::Lower) => Some(median(&self.samples.navi) <= most),
+            (Goal::Value(least), Better::Higher) => Some(median(&self.samples.navi) >= least),
+        }
+    }
 }
 
 /// A row as it stands in a file, with what it comes to.
@@ -95,6 +114,7 @@ pub(crate) struct Told<'a> {
     navi_median: Option<f64>,
     navi_spread: Option<(f64, f64)>,
     ratio: Option<f64>,
+    is_at_goal: Option<bool>,
 }
 
 impl<'a> From<&'a Row> for Told<'a> {
@@ -107,6 +127,7 @@ impl<'a> From<&'a Row> for Told<'a> {
             navi_median: some(navi),
             navi_spread: (!navi.is_empty()).then(|| spread(navi)),
             ratio: row.ratio(),
+            is_at_goal: row.meets_goal(),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The table on the terminal.
 
-use super::{Row, Samples};
+use super::{Goal, Row, Samples};
 use crate::statistics::{median, spread};
 
-const HEADS: [&str; 7] = [
+const HEADS: [&str; 8] = [
     "figure",
     "unit",
     "pass-through",
@@ -11,6 +11,7 @@ const HEADS: [&str; 7] = [
     "lowest to highest",
     "times the limit",
     "goal",
+    "met",
 ];
 
 /// The rows as lines, with a line of heads.
@@ -22,10 +23,10 @@ pub(crate) fn table(rows: &[Row]) -> String {
         cells.max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..HEADS.len()).map(width).collect();
-    let line = |cells: &[String; 7]| {
+    let line = |cells: &[String; 8]| {
         let padded = cells.iter().zip(&widths).enumerate();
         let padded = padded.map(|(column, (cell, width))| match column {
-            0 | 1 | 6 => format!("{cell:<width$}"),
+            0 | 1 | 6 | 7 => format!("{cell:<width$}"),
             _ => format!("{cell:>width$}"),
         });
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
@@ -33,7 +34,7 @@ pub(crate) fn table(rows: &[Row]) -> String {
     lines.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn cells(row: &Row) -> [String; 7] {
+fn cells(row: &Row) -> [String; 8] {
     let Samples { limit, navi } = &row.samples;
     let (lowest, highest) = spread(navi);
     let between = if navi.is_empty() {
@@ -48,8 +49,20 @@ fn cells(row: &Row) -> [String; 7] {
         middle(navi),
         between,
         row.ratio().map_or_else(String::new, number),
-        row.goal.to_owned(),
+        row.goal.map_or_else(String::new, wanted),
+        row.meets_goal().map_or("", yes_or_no).to_owned(),
     ]
+}
+
+fn wanted(goal: Goal) -> String {
+    match goal {
+        Goal::Value(value) => number(value),
+        Goal::TimesLimit(times) => format!("{} times the limit", number(times)),
+    }
+}
+
+fn yes_or_no(is: bool) -> &'static str {
+    if is { "yes" } else { "no" }
 }
 
 fn middle(values: &[f64]) -> String {
@@ -108,7 +121,7 @@ mod tests {
             limit: vec![2.0, 1.0],
             navi: vec![10.0, 30.0],
         };
-        let rows = [Row::lower("a", "something", "ms", samples).with_goal("3")];
+        let rows = [Row::lower("a", "something", "ms", samples).with_goal(Goal::Value(3.0))];
         let text = table(&rows);
         let [heads, row] = text.lines().collect::<Vec<_>>()[..] else {
             unreachable!("{text}");
@@ -116,5 +129,6 @@ mod tests {
         let end = |line: &str, word: &str| line.find(word).map(|at| at + word.len());
         assert_eq!(end(heads, "navi"), end(row, "20.0"));
         assert!(row.contains("10.0 to 30.0"), "{row}");
+        assert!(row.ends_with("3.00  no"), "{row}");
     }
 }
