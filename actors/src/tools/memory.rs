@@ -218,8 +218,7 @@ fn render(facts: &[Fact], query: &str) -> ToolOutput {
     }
     let count = found.len();
     found.truncate(SHOWN);
-    let mut text = counted(count, "fact");
-    text.push(':');
+    let mut text = format!("{}:", counted(count, "fact"));
     for fact in &found {
         text.push_str(&format!("\n{}: {}", FactName::of(fact), fact.value));
         if !is_confirmed(fact) {

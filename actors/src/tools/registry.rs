@@ -184,13 +184,11 @@ impl Registry {
     }
 
     /// Whether these are the very same tools.
-    #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.tools, &other.tools)
     }
 
     /// Of these names, those of tools that can be called as things stand, each once.
-    #[must_use]
     pub fn available(&self, names: &[String]) -> Vec<String> {
         let is_there = |name: &&String| {
             let tool = self.tools.get(*name);
@@ -255,20 +253,13 @@ impl Registry {
             "the tool `{name}` has to be allowed before it can be called: the user looks at it and allows it on Navi's page under tools, or by POST /tools/{name}/allow; say so to the user, and go on without it"
         );
         let shown = shown(name);
-        let callable: Vec<&str> = allowed
-            .iter()
-            .map(String::as_str)
-            .filter(|name| {
-                let tool = self.tools.get(*name);
-                tool.is_some_and(|tool| tool.unavailable().is_none())
-            })
-            .collect();
+        let callable = self.available(allowed);
         let mut problem = match known {
             Some(_) => format!("the tool `{shown}` is not allowed here"),
             None => format!("there is no tool `{shown}`"),
         };
         if known.is_none()
-            && let Some(near) = nearest(name, callable.iter().copied())
+            && let Some(near) = nearest(name, callable.iter().map(String::as_str))
         {
             problem.push_str(&format!("; did you mean `{near}`?"));
         }

@@ -89,10 +89,8 @@ fn used(folders: &[PathBuf]) -> Used {
     let mut seen = HashSet::new();
     // One that was closed to its owner holds what it held: its files are counted when somebody
     // opens it again.
-    let inside = folders
-        .iter()
-        .flat_map(|folder| WalkDir::new(folder).min_depth(1));
-    for entry in inside.flatten() {
+    let walks = folders.iter().map(|it| WalkDir::new(it).min_depth(1));
+    for entry in walks.flatten().flatten() {
         used.entries += 1;
         if let Ok(metadata) = entry.metadata()
             && !metadata.is_dir()

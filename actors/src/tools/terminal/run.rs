@@ -167,12 +167,11 @@ impl Terminal {
         if let Some(note) = &wanted.note {
             end.push_str(&format!("; {note}"));
         }
-        let newline = if matches!(text.chars().last(), None | Some('\n')) {
-            ""
-        } else {
-            "\n"
-        };
-        let result = format!("{}{newline}[{end}]", bounded_for(text, context).await?);
+        let mut result = bounded_for(text, context).await?;
+        if !matches!(result.chars().last(), None | Some('\n')) {
+            result.push('\n');
+        }
+        result.push_str(&format!("[{end}]"));
         if cut.is_some() || report.cut.is_some() {
             return Err(ToolError(result));
         }

@@ -124,9 +124,8 @@ fn files(folder: &Path) -> Result<Vec<(String, PathBuf, Metadata)>, String> {
         if entry.file_type().is_dir() {
             continue;
         }
-        let metadata = entry
-            .metadata()
-            .map_err(|error| format!("{shown}: {error}"))?;
+        let metadata = entry.metadata();
+        let metadata = metadata.map_err(|error| format!("{shown}: {error}"))?;
         refuse_if!(!metadata.is_file(), "{shown} is no regular file");
         files.push((path.into_owned(), entry.into_path(), metadata));
         refuse_if!(
