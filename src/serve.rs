@@ -148,12 +148,11 @@ impl Service {
             );
         }
         let secrets = loaded.secrets.iter();
-        mcp::hide(secrets.map(|secret| secret.reveal().to_owned()).collect());
-        match std::env::current_exe() {
-            Ok(program) => {
-                documents::isolate(program.clone());
-                mcp::keep_by(program);
-            }
+        let secrets = secrets.map(|secret| secret.reveal().to_owned()).collect();
+        let program = std::env::current_exe();
+        mcp::set_up(program.as_ref().ok().cloned(), secrets);
+        match program {
+            Ok(program) => documents::isolate(program),
             Err(error) => {
                 warn!(%error, "documents are read in this process, and MCP servers may outlive it where it is killed: its own file is not known");
             }

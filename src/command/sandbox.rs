@@ -46,7 +46,7 @@ pub(crate) fn run(settings: &Settings, args: &SandboxArgs) -> anyhow::Result<Exi
         input: None,
         streams: Streams::Apart,
         fence: Fence::Inside,
-        limits: sandbox.limits(),
+        limits: sandbox.config.limits,
     };
     let report = carry_out(sandbox.job(order, false))?;
     if let Some(why) = &report.cut {

@@ -174,7 +174,7 @@ async fn endless_output() {
     );
     assert!(said.len() < 64 * 1024);
     gone(&mark).await;
-    let kept = std::fs::read_dir(ward.workspace().join(".terminal"))
+    let kept = std::fs::read_dir(ward.workspace().join("tool_output"))
         .unwrap()
         .count();
     assert_eq!(kept, 1, "the whole output is in a file");
@@ -190,7 +190,7 @@ async fn endless_output_that_is_no_text() {
         said.contains("it wrote more than 8.0 MiB and was ended"),
         "{said}"
     );
-    let kept = std::fs::read_dir(ward.workspace().join(".terminal")).unwrap();
+    let kept = std::fs::read_dir(ward.workspace().join("tool_output")).unwrap();
     let bytes: u64 = kept
         .map(|file| file.unwrap().metadata().unwrap().len())
         .sum();

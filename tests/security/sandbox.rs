@@ -395,7 +395,10 @@ async fn a_link_of_a_command_gives_nobody_the_file_of_another() {
     assert!(ward.works("true").await);
     assert_eq!(std::fs::metadata(&canary).unwrap().uid(), owner);
     // The folder of long output as a link out of the workspace.
-    assert!(ward.works("rm -rf .terminal; ln -s folder .terminal").await);
+    assert!(
+        ward.works("rm -rf tool_output; ln -s folder tool_output")
+            .await
+    );
     let said = ward.run("seq 20000").await.unwrap();
     assert!(said.contains("could not be kept"), "{said}");
     assert_eq!(std::fs::read_dir(ward.foreign()).unwrap().count(), 1);

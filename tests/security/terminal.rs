@@ -258,7 +258,7 @@ async fn long_output_is_cut_and_kept() {
         said.starts_with("1\n2\n") && said.contains("bytes cut here"),
         "{said}"
     );
-    let at = said.find(".terminal/").unwrap();
+    let at = said.find("tool_output/").unwrap();
     let path = said[at..].split(']').next().unwrap();
     let whole = std::fs::read_to_string(ward.workspace().join(path)).unwrap();
     assert_eq!(whole.lines().count(), 20_000);

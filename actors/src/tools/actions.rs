@@ -4,8 +4,12 @@
 //! can only mean one action, it is that one. Who gave less, or something else, is asked: a
 //! guess between reading a file and deleting it is none that may be made.
 
+use itertools::Itertools as _;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::ToolError;
+use super::arguments::read;
 use crate::protocol::tool::Effect;
 
 /// What an action takes beside `action` itself.
@@ -16,12 +20,15 @@ pub struct ActionFields {
     pub effect: Effect,
     pub required: &'static [&'static str],
     pub optional: &'static [&'static str],
+    /// A call of it, for who left out what it cannot do without.
+    pub example: &'static str,
 }
 
 /// A tool's actions, a row to each: its name, its effect, the fields that it cannot do without,
-/// and those that it takes beside them. Makes `Action`, the type of the argument, and `ACTIONS`.
+/// those that it takes beside them, and an example where it cannot do without any. Makes `Action`,
+/// the type of the argument, and `ACTIONS`.
 macro_rules! actions {
-    ($($name:literal $variant:ident $effect:ident $required:tt $optional:tt;)+) => {
+    ($($name:literal $variant:ident $effect:ident $required:tt $optional:tt $($example:literal)?;)+) => {
         // No comments on the variants: schemars turns those into a union that is harder to read
         // for a small model than a plain list of words.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
@@ -35,6 +42,7 @@ macro_rules! actions {
                 effect: $crate::protocol::tool::Effect::$effect,
                 required: &$required,
                 optional: &$optional,
+                example: concat!($($example)?),
             },)+
         ];
     };
@@ -53,11 +61,43 @@ impl ActionFields {
     }
 }
 
+fn named<'a>(actions: &'a [ActionFields], args: &Value) -> Option<&'a ActionFields> {
+    actions.iter().find(|known| args["action"] == known.action)
+}
+
 /// What a call does by its action; none where it names none of these.
 pub(super) fn effect_of(actions: &[ActionFields], args: &Value) -> Option<Effect> {
-    let mut actions = actions.iter();
-    let named = actions.find(|known| args["action"] == known.action);
-    named.map(|known| known.effect)
+    named(actions, args).map(|known| known.effect)
+}
+
+/// Arguments that fit the schema, as the type that it was made from, where nothing is left out that
+/// the action cannot do without.
+pub(super) fn read_action<T: DeserializeOwned>(
+    actions: &[ActionFields],
+    args: Value,
+) -> Result<T, ToolError> {
+    let is_left_out = |name: &&str| match &args[*name] {
+        Value::String(text) => match *name {
+            // A text may be empty, and blanks may be looked for. A blank name is none.
+            "content" | "new_text" | "old_text" | "text" => false,
+            "pattern" => text.is_empty(),
+            _ => text.trim().is_empty(),
+        },
+        Value::Array(items) => items.is_empty(),
+        value => value.is_null(),
+    };
+    if let Some(known) = named(actions, &args)
+        && known.required.iter().any(is_left_out)
+    {
+        let required = known.required.iter().map(|name| format!("`{name}`"));
+        refuse!(
+            "{} needs {}, for example {}",
+            known.action,
+            required.into_iter().join(" and "),
+            known.example
+        );
+    }
+    read(args)
 }
 
 /// Puts the action into a call that named none, where its fields fit one action and no other. A

@@ -10,11 +10,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
 use super::actions::{ActionFields, name_action};
-use super::output::{shortened, visible};
+use super::output::{shown, visible};
 use super::{ToolError, extension_schema};
-
-/// As much of a wrong value as an error shows.
-const SHOWN_BYTES: usize = 80;
 
 /// Floats up to this are exact integers.
 const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
@@ -141,7 +138,15 @@ fn byte_offset(raw: &str, line: usize, column: usize) -> usize {
 /// strings, a single value for a list of one, null for a field that may be left out.
 fn repair(schema: &Value, value: &mut Value) {
     match (type_of(schema), &mut *value) {
-        ("object", Value::Object(fields)) => repair_fields(schema, fields),
+        ("object", Value::Object(fields)) => {
+            let required = schema["required"].as_array();
+            let is_required =
+                |name: &String| required.is_some_and(|all| all.iter().any(|it| it == name));
+            fields.retain(|name, value| !value.is_null() || is_required(name));
+            for (name, value) in fields.iter_mut() {
+                repair(&schema["properties"][name.as_str()], value);
+            }
+        }
         ("array", Value::Array(items)) => {
             for item in items {
                 repair(&schema["items"], item);
@@ -190,13 +195,6 @@ fn repair(schema: &Value, value: &mut Value) {
             }
         }
         _ => {}
-    }
-}
-
-fn repair_fields(schema: &Value, fields: &mut Map<String, Value>) {
-    fields.retain(|name, value| !value.is_null() || is_required(schema, name));
-    for (name, value) in fields.iter_mut() {
-        repair(&schema["properties"][name.as_str()], value);
     }
 }
 
@@ -304,24 +302,16 @@ fn check_fields(schema: &Value, fields: &Map<String, Value>, path: &str) -> Resu
 }
 
 fn unknown_field(path: &str, name: &str, known: Option<&Map<String, Value>>) -> String {
-    let known: Vec<&str> = known
-        .into_iter()
-        .flat_map(Map::keys)
-        .map(String::as_str)
-        .collect();
-    let path = shortened(path, SHOWN_BYTES);
-    match nearest(name, known.iter().copied()) {
+    let known = known.into_iter().flat_map(Map::keys);
+    let known = known.map(String::as_str);
+    let path = shown(path);
+    match nearest(name, known.clone()) {
         Some(near) => format!("there is no field `{path}`; did you mean `{near}`?"),
         None => format!(
             "there is no field `{path}`; the fields are {}",
             listed(known)
         ),
     }
-}
-
-fn is_required(schema: &Value, name: &str) -> bool {
-    let required = schema["required"].as_array();
-    required.is_some_and(|names| names.iter().any(|required| required == name))
 }
 
 fn type_of(schema: &Value) -> &str {
@@ -346,7 +336,7 @@ fn described(value: &Value) -> String {
         Value::Array(_) => "the array",
         Value::Object(_) => "the object",
     };
-    format!("{kind} {}", shortened(&value.to_string(), SHOWN_BYTES))
+    format!("{kind} {}", shown(&value.to_string()))
 }
 
 fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {

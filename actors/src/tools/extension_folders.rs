@@ -10,17 +10,26 @@ use super::workspace::if_there;
 const MAX_FOLDERS: usize = 64;
 
 /// The names of the folders in `dir`, which need not exist, in order, and what is wrong where
-/// some are left out. Hidden ones are somebody else's. `setting` names `dir` to its owner.
-///
-/// # Errors
-/// It cannot be read.
+/// some are left out. Hidden ones are somebody else's. `setting` names `dir` to its owner,
+/// where it cannot be read.
 pub(super) fn folders(
     setting: &str,
     dir: &Path,
     is_folder: impl Fn(&DirEntry) -> io::Result<bool>,
 ) -> Result<(Vec<String>, Option<String>), String> {
     let setting = format!("{setting} {}", dir.display());
-    let mut names = names(dir, is_folder).map_err(|error| format!("{setting}: {error}"))?;
+    let read = || -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in if_there(std::fs::read_dir(dir))?.into_iter().flatten() {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !name.starts_with('.') && is_folder(&entry)? {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    };
+    let mut names = read().map_err(|error| format!("{setting}: {error}"))?;
     names.sort();
     let too_many = (names.len() > MAX_FOLDERS).then(|| {
         format!(
@@ -30,16 +39,4 @@ pub(super) fn folders(
     });
     names.truncate(MAX_FOLDERS);
     Ok((names, too_many))
-}
-
-fn names(dir: &Path, is_folder: impl Fn(&DirEntry) -> io::Result<bool>) -> io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in if_there(std::fs::read_dir(dir))?.into_iter().flatten() {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') && is_folder(&entry)? {
-            names.push(name);
-        }
-    }
-    Ok(names)
 }

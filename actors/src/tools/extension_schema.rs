@@ -15,21 +15,19 @@ const PATTERN_BYTES: usize = 1024 * 1024;
 const SHOWN_BYTES: usize = 300;
 
 /// As the model is told it: an object with properties, without what only says how to read it.
-pub(super) fn as_told(mut schema: Map<String, Value>) -> Value {
+pub(super) fn as_told(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema.remove("$schema");
     schema.remove("$id");
     schema.insert("type".to_owned(), Value::from("object"));
     schema
         .entry("properties")
         .or_insert_with(|| Value::Object(Map::new()));
-    Value::Object(schema)
+    schema
 }
 
 /// Makes a check of a schema. Nothing is fetched: a reference to elsewhere is an error. Patterns
-/// are those that match in linear time, since nobody vouches for them.
-///
-/// # Errors
-/// What is wrong with the schema.
+/// are those that match in linear time, since nobody vouches for them. An error says what is wrong
+/// with the schema.
 pub(super) fn validator(schema: &Value) -> Result<Validator, String> {
     let size = schema.to_string().len();
     refuse_if!(
@@ -44,10 +42,7 @@ pub(super) fn validator(schema: &Value) -> Result<Validator, String> {
         .map_err(|error| shortened(&error.to_string(), SHOWN_BYTES))
 }
 
-/// What is wrong with arguments.
-///
-/// # Errors
-/// The first problem, with where it is.
+/// What is wrong with arguments: the first problem, with where it is.
 pub(super) fn check(validator: &Validator, args: &Value) -> Result<(), String> {
     validator.validate(args).map_err(|error| {
         let place = error.instance_path().to_string();

@@ -32,17 +32,11 @@ pub(super) struct FakeSession {
 }
 
 impl FakeSession {
-    pub(super) fn with_sections(sections: &[&str]) -> Self {
+    /// With these sections of notes, and `step_validation_enabled` or not.
+    pub(super) fn with(sections: &[&str], step_validation: bool) -> Self {
         Self {
             sections: sections.iter().map(|&name| name.to_owned()).collect(),
-            ..Self::default()
-        }
-    }
-
-    /// With `step_validation_enabled`.
-    pub(super) fn with_step_validation() -> Self {
-        Self {
-            step_validation: true,
+            step_validation,
             ..Self::default()
         }
     }

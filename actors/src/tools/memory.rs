@@ -1,9 +1,6 @@
 //! `memory_search`, `memory_save`, `memory_forget`: what Navi remembers of its user across
 //! conversations.
 
-use std::fmt::Write as _;
-use std::sync::LazyLock;
-
 use async_trait::async_trait;
 use itertools::Itertools as _;
 use schemars::JsonSchema;
@@ -81,33 +78,29 @@ struct ForgetArgs {
     key: String,
 }
 
-/// Looks into the memory.
-#[derive(Debug)]
-pub struct MemorySearch;
-
-/// Adds to the memory.
-#[derive(Debug)]
-pub struct MemorySave;
-
-/// Takes from the memory.
-#[derive(Debug)]
-pub struct MemoryForget;
-
-static SEARCH_SPEC: LazyLock<ToolSpec> =
-    LazyLock::new(|| spec_of::<SearchArgs>("memory_search", SEARCH, Effect::Read, TIME_LIMIT_MS));
-
-static SAVE_SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    let mut spec = spec_of::<SaveArgs>("memory_save", SAVE, Effect::Write, TIME_LIMIT_MS);
-    // The usual ones; any other will do too.
-    let names = CATEGORIES.map(|(name, _)| name).join(", ");
-    spec.parameters["properties"]["category"]["description"] = json!(format!(
-        "What kind of fact it is: {names}, or another word."
-    ));
-    spec
-});
-
-static FORGET_SPEC: LazyLock<ToolSpec> =
-    LazyLock::new(|| spec_of::<ForgetArgs>("memory_forget", FORGET, Effect::Write, TIME_LIMIT_MS));
+tool!(
+    /// Looks into the memory.
+    MemorySearch,
+    SEARCH_SPEC = spec_of::<SearchArgs>("memory_search", SEARCH, Effect::Read, TIME_LIMIT_MS)
+);
+tool!(
+    /// Adds to the memory.
+    MemorySave,
+    SAVE_SPEC = {
+        let mut spec = spec_of::<SaveArgs>("memory_save", SAVE, Effect::Write, TIME_LIMIT_MS);
+        // The usual ones; any other will do too.
+        let names = CATEGORIES.map(|(name, _)| name).join(", ");
+        spec.parameters["properties"]["category"]["description"] = json!(format!(
+            "What kind of fact it is: {names}, or another word."
+        ));
+        spec
+    }
+);
+tool!(
+    /// Takes from the memory.
+    MemoryForget,
+    FORGET_SPEC = spec_of::<ForgetArgs>("memory_forget", FORGET, Effect::Write, TIME_LIMIT_MS)
+);
 
 #[async_trait]
 impl Tool for MemorySearch {
@@ -225,17 +218,15 @@ fn render(facts: &[Fact], query: &str) -> ToolOutput {
     }
     let count = found.len();
     found.truncate(SHOWN);
-    let mut text = counted(count, "fact");
-    text.push(':');
+    let mut text = format!("{}:", counted(count, "fact"));
     for fact in &found {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "\n{}: {}", FactName::of(fact), fact.value);
+        text.push_str(&format!("\n{}: {}", FactName::of(fact), fact.value));
         if !is_confirmed(fact) {
             text.push_str(" (unconfirmed)");
         }
     }
     if count > SHOWN {
-        let _ = write!(text, "\nand {} more; use more words", count - SHOWN);
+        text.push_str(&format!("\nand {} more; use more words", count - SHOWN));
     }
     told(text, &found)
 }

@@ -16,6 +16,18 @@ macro_rules! refuse_if {
     };
 }
 
+/// A tool that keeps nothing, and what the model is told of it, which is made once.
+macro_rules! tool {
+    ($(#[$doc:meta])* $name:ident, $spec:ident = $made:expr) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name;
+
+        static $spec: std::sync::LazyLock<$crate::protocol::tool::ToolSpec> =
+            std::sync::LazyLock::new(|| $made);
+    };
+}
+
 pub mod config;
 pub mod filesystem;
 pub mod home_assistant;
@@ -72,6 +84,20 @@ use crate::protocol::tool::{Effect, ToolSource, ToolSpec};
 /// The longest command that a tool takes: one of ours stands on a command line, and those are
 /// limited; each has to be shown whole to whoever is asked about it.
 const COMMAND_BYTES: usize = 32 * 1024;
+
+/// Refuses a command that no shell should be given. `instead`: what to do with a long one.
+fn check_command(command: &str, instead: &str) -> Result<(), ToolError> {
+    refuse_if!(
+        command.len() > COMMAND_BYTES,
+        "`command` has {} bytes, and {COMMAND_BYTES} is the limit; {instead}",
+        command.len()
+    );
+    refuse_if!(
+        command.contains('\0'),
+        "`command` has a NUL byte; leave it out"
+    );
+    Ok(())
+}
 
 /// Something that the model can call. One instance serves every session.
 #[async_trait]
@@ -241,7 +267,6 @@ impl RuleSubject {
 
 impl Proposal {
     /// A call told by its arguments alone.
-    #[must_use]
     pub fn of_arguments(tool: &str, args: &Value) -> Self {
         Self {
             summary: format!("call {tool}"),
@@ -254,8 +279,7 @@ impl Proposal {
 
 /// A call's arguments as a person is shown them.
 fn arguments_shown(args: &Value) -> Detail {
-    let text = serde_json::to_string_pretty(args).unwrap_or_default();
-    Detail::code("arguments", text)
+    Detail::code("arguments", format!("{args:#}"))
 }
 
 /// Where a call's output goes while it runs. Cheap to clone.

@@ -1,5 +1,7 @@
 //! Results as the model gets them: never longer than a limit, and never cut in silence.
 
+use encoding_rs::Decoder;
+
 // What a tool cuts and what the context cuts looks the same to the model.
 pub use crate::domain::cut::cut_middle;
 use crate::domain::unseen::{escaped, is_moving};
@@ -7,8 +9,15 @@ use crate::domain::unseen::{escaped, is_moving};
 /// As many bytes as a tool's result has, where the tool sets no limit of its own.
 pub const RESULT_LIMIT_BYTES: usize = 32 * 1024;
 
+/// As much of somebody else's word as a sentence repeats.
+const SHOWN_BYTES: usize = 120;
+
+/// A word of somebody else's as a sentence repeats it.
+pub fn shown(text: &str) -> String {
+    shortened(text, SHOWN_BYTES)
+}
+
 /// A text that stands in a sentence: on one line, and of no more than about `limit` bytes.
-#[must_use]
 pub fn shortened(text: &str, limit: usize) -> String {
     let shown = visible(&text[..text.floor_char_boundary(limit)]);
     if text.len() <= limit {
@@ -19,23 +28,15 @@ pub fn shortened(text: &str, limit: usize) -> String {
 }
 
 /// A size as a person reads it.
-#[must_use]
 pub fn human_size(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    if bytes < 1024 {
-        return counted(bytes as usize, "byte");
+    const UNITS: [(u32, &str); 4] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match UNITS.into_iter().find(|(bits, _)| bytes >> bits > 0) {
+        Some((bits, unit)) => format!("{:.1} {unit}", bytes as f64 / (1_u64 << bits) as f64),
+        None => counted(bytes as usize, "byte"),
     }
-    let mut size = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while size >= 1024.0 && unit + 1 < UNITS.len() {
-        size /= 1024.0;
-        unit += 1;
-    }
-    format!("{size:.1} {}", UNITS[unit])
 }
 
 /// A count with its noun: `1 line`, `2 lines`.
-#[must_use]
 pub fn counted(count: usize, noun: &str) -> String {
     match (count, noun.strip_suffix('y')) {
         (1, _) => format!("1 {noun}"),
@@ -48,46 +49,23 @@ pub fn counted(count: usize, noun: &str) -> String {
 /// A text for a line of its own: control characters and those that change the direction of
 /// writing are shown as escapes, so that a file's name cannot pass for something else. A person
 /// who is asked sees more of them by name (`unseen::named`).
-#[must_use]
 pub fn visible(text: &str) -> String {
     escaped(text, is_moving)
 }
 
-/// Bytes on their way to being text: a character may come in two pieces. What is no text becomes
-/// `�`.
-pub struct Decoder(encoding_rs::Decoder);
-
-impl Default for Decoder {
-    fn default() -> Self {
-        Self(encoding_rs::UTF_8.new_decoder_without_bom_handling())
-    }
+/// For bytes on their way to being text: a character may come in two pieces.
+pub fn decoder() -> Decoder {
+    encoding_rs::UTF_8.new_decoder_without_bom_handling()
 }
 
-impl std::fmt::Debug for Decoder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Decoder")
-    }
-}
-
-impl Decoder {
-    /// The text that is complete with these bytes.
-    pub fn push(&mut self, bytes: &[u8]) -> String {
-        self.decode(bytes, false)
-    }
-
-    /// What is left where no more comes.
-    #[must_use]
-    pub fn end(mut self) -> String {
-        self.decode(&[], true)
-    }
-
-    fn decode(&mut self, bytes: &[u8], is_last: bool) -> String {
-        let room = self.0.max_utf8_buffer_length(bytes.len());
-        let mut text = String::with_capacity(room.unwrap_or_default());
-        // All of it: there is room for the most that it can come to.
-        let _ = self.0.decode_to_string(bytes, &mut text, is_last);
-        text
-    }
+/// The text that is complete with these bytes, and with the last ones whatever is left. What is no
+/// text becomes `�`.
+pub fn decoded(decoder: &mut Decoder, bytes: &[u8], is_last: bool) -> String {
+    let room = decoder.max_utf8_buffer_length(bytes.len());
+    let mut text = String::with_capacity(room.unwrap_or_default());
+    // All of it: there is room for the most that it can come to.
+    let _ = decoder.decode_to_string(bytes, &mut text, is_last);
+    text
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::filesystem::Filesystem;
 use super::home_assistant::HomeAssistant;
 use super::memory::{MemoryForget, MemorySave, MemorySearch};
 use super::net::guard::Guard;
-use super::output::shortened;
+use super::output::shown;
 use super::scratchpad::ScratchpadTool;
 use super::spawn_agent::SpawnAgent;
 use super::ssh::Ssh;
@@ -26,9 +26,6 @@ use super::{Audience, Provenance, Tool, ToolError};
 use crate::protocol::ids::SessionId;
 use crate::protocol::tool::{Effect, ListedTool, ToolSource, ToolSpec};
 
-/// As much of a wrong tool name as an error shows.
-const SHOWN_BYTES: usize = 60;
-
 /// In a profile's list: every user tool that its owner allowed.
 pub const USER_TOOLS: &str = "@user";
 
@@ -37,7 +34,6 @@ pub const MCP_TOOLS: &str = "@mcp";
 
 /// Whether a name of a profile's list stands for tools that come and go while Navi runs:
 /// `@user`, `@mcp`, a beginning with `*` after it, a tool of an MCP server.
-#[must_use]
 pub fn comes_and_goes(name: &str) -> bool {
     matches!(name, USER_TOOLS | MCP_TOOLS) || name.ends_with('*') || name.starts_with("mcp__")
 }
@@ -51,7 +47,7 @@ pub struct Registry {
 }
 
 /// What a profile's list of tools comes to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct EnabledTools {
     /// In the order of the list, each once.
     pub specs: Vec<ToolSpec>,
@@ -87,7 +83,6 @@ impl Registry {
     }
 
     /// The tools that come with Navi.
-    #[must_use]
     pub fn builtin(config: &ToolConfig) -> Self {
         let tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(Filesystem::new(Arc::clone(&config.files))),
@@ -109,7 +104,6 @@ impl Registry {
     }
 
     /// These tools and more. A name that is taken stays with who has it.
-    #[must_use]
     pub fn with(&self, more: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         let mut tools = BTreeMap::clone(&self.tools);
         for tool in more {
@@ -122,7 +116,6 @@ impl Registry {
     }
 
     /// The same tools. Who calls one of these hears that it has to be allowed first.
-    #[must_use]
     pub fn with_unallowed(self, names: impl IntoIterator<Item = String>) -> Self {
         Self {
             unallowed: Arc::new(names.into_iter().collect()),
@@ -131,14 +124,12 @@ impl Registry {
     }
 
     /// Whether there is a tool of this name.
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.tools.contains_key(name)
     }
 
     /// A profile's list of tools as names: what stands for several ([`comes_and_goes`]) becomes
     /// those that there are, by name, where it stands. Each name once.
-    #[must_use]
     pub fn names(&self, listed: &[String]) -> Vec<String> {
         let stands_for = |entry| match (String::as_str(entry), entry.strip_suffix('*')) {
             (USER_TOOLS, _) => self.of_source(ToolSource::User),
@@ -162,7 +153,6 @@ impl Registry {
     }
 
     /// What the tools of these names add to the system prompt, in their order.
-    #[must_use]
     pub fn prompts(&self, names: &[String]) -> String {
         let tools = names.iter().filter_map(|name| self.tools.get(name));
         tools.filter_map(|tool| tool.prompt()).join("\n\n")
@@ -182,7 +172,6 @@ impl Registry {
     }
 
     /// Where the tool of this name comes from.
-    #[must_use]
     pub fn source_of(&self, name: &str) -> Option<ToolSource> {
         self.tools.get(name).map(|tool| tool.source())
     }
@@ -195,13 +184,11 @@ impl Registry {
     }
 
     /// Whether these are the very same tools.
-    #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.tools, &other.tools)
     }
 
     /// Of these names, those of tools that can be called as things stand, each once.
-    #[must_use]
     pub fn available(&self, names: &[String]) -> Vec<String> {
         let is_there = |name: &&String| {
             let tool = self.tools.get(*name);
@@ -212,12 +199,8 @@ impl Registry {
 
     /// What the model is told of the tools in `enabled`: a profile's `enabled_tools`, or its
     /// `subagent_tools`.
-    #[must_use]
     pub fn enabled(&self, enabled: &[String], audience: &Audience<'_>) -> EnabledTools {
-        let mut found = EnabledTools {
-            specs: Vec::new(),
-            unknown: Vec::new(),
-        };
+        let mut found = EnabledTools::default();
         for name in enabled.iter().unique() {
             match self.tools.get(name) {
                 Some(tool) if tool.unavailable().is_some() => {}
@@ -269,21 +252,14 @@ impl Registry {
             known.is_none() && self.unallowed.contains(name),
             "the tool `{name}` has to be allowed before it can be called: the user looks at it and allows it on Navi's page under tools, or by POST /tools/{name}/allow; say so to the user, and go on without it"
         );
-        let shown = shortened(name, SHOWN_BYTES);
-        let callable: Vec<&str> = allowed
-            .iter()
-            .map(String::as_str)
-            .filter(|name| {
-                let tool = self.tools.get(*name);
-                tool.is_some_and(|tool| tool.unavailable().is_none())
-            })
-            .collect();
+        let shown = shown(name);
+        let callable = self.available(allowed);
         let mut problem = match known {
             Some(_) => format!("the tool `{shown}` is not allowed here"),
             None => format!("there is no tool `{shown}`"),
         };
         if known.is_none()
-            && let Some(near) = nearest(name, callable.iter().copied())
+            && let Some(near) = nearest(name, callable.iter().map(String::as_str))
         {
             problem.push_str(&format!("; did you mean `{near}`?"));
         }

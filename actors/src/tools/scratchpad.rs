@@ -1,15 +1,12 @@
 //! `scratchpad`: the session's notes, under the profile's sections.
 
-use std::sync::LazyLock;
-
 use async_trait::async_trait;
 use itertools::Itertools as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::actions::{ActionFields, actions};
-use super::arguments::read;
+use super::actions::{ActionFields, actions, read_action};
 use super::output::human_size;
 use super::schema::spec_of;
 use super::spill::bounded_for;
@@ -30,24 +27,24 @@ struct ScratchpadArgs {
     /// section's end. clear: empty a section.
     action: Action,
     /// The section. read without it shows all of them; the others need it.
-    section: Option<String>,
+    #[serde(default)]
+    section: String,
     /// write, append: the text.
-    text: Option<String>,
+    #[serde(default)]
+    text: String,
 }
 
 actions! {
     "read" Read Read [] ["section"];
-    "write" Write Write ["section", "text"] [];
-    "append" Append Write ["section", "text"] [];
-    "clear" Clear Write ["section"] [];
+    "write" Write Write ["section", "text"] [] r#"{"action":"write","section":"…","text":"…"}"#;
+    "append" Append Write ["section", "text"] [] r#"{"action":"append","section":"…","text":"…"}"#;
+    "clear" Clear Write ["section"] [] r#"{"action":"clear","section":"…"}"#;
 }
 
-/// The tool.
-#[derive(Debug)]
-pub struct ScratchpadTool;
-
-static SPEC: LazyLock<ToolSpec> =
-    LazyLock::new(|| spec_of::<ScratchpadArgs>("scratchpad", DESCRIPTION, Effect::Write, 10_000));
+tool!(
+    ScratchpadTool,
+    SPEC = spec_of::<ScratchpadArgs>("scratchpad", DESCRIPTION, Effect::Write, 10_000)
+);
 
 #[async_trait]
 impl Tool for ScratchpadTool {
@@ -70,66 +67,37 @@ impl Tool for ScratchpadTool {
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
-        let args: ScratchpadArgs = read(args)?;
-        let section = args.section.filter(|section| !section.is_empty());
-        let command = match (args.action, section.clone(), args.text) {
-            (Action::Read, ..) => ScratchpadCommand::Read,
-            (Action::Write, Some(section), Some(text)) => {
-                ScratchpadCommand::Write { section, text }
-            }
-            (Action::Append, Some(section), Some(text)) => {
-                ScratchpadCommand::Append { section, text }
-            }
-            (Action::Clear, Some(section), _) => ScratchpadCommand::Clear { section },
-            (Action::Write | Action::Append, ..) => {
-                refuse!(
-                    "write and append need `section` and `text`, for example {{\"action\":\"append\",\"section\":\"…\",\"text\":\"…\"}}"
-                );
-            }
-            (Action::Clear, None, _) => {
-                refuse!(
-                    "clear needs `section`, for example {{\"action\":\"clear\",\"section\":\"…\"}}"
-                );
-            }
+        let args: ScratchpadArgs = read_action(ACTIONS, args)?;
+        let (named, section, text) = (args.section.clone(), args.section, args.text);
+        let command = match args.action {
+            Action::Read => ScratchpadCommand::Read,
+            Action::Write => ScratchpadCommand::Write { section, text },
+            Action::Append => ScratchpadCommand::Append { section, text },
+            Action::Clear => ScratchpadCommand::Clear { section },
         };
         let notes = context.session.scratchpad(command).await?;
-        let text = match (args.action, section) {
-            (Action::Read, None) => render(&notes),
-            (Action::Read, Some(section)) => render_section(&notes, &section),
-            (_, section) => changed(&notes, &section.unwrap_or_default()),
+        let text = match args.action {
+            Action::Read => render(&notes, &named),
+            _ => match notes.get(&named) {
+                Some(text) => format!("section {named} now has {}", human_size(text.len() as u64)),
+                None => format!("section {named} is now empty"),
+            },
         };
         Ok(bounded_for(text, &context).await?.into())
     }
 }
 
-fn render(notes: &Scratchpad) -> String {
-    if notes.is_empty() {
-        return "the scratchpad is empty".to_owned();
-    }
-    let mut sections = notes
-        .iter()
-        .map(|(section, text)| format!("## {section}\n{text}"));
-    sections.join("\n\n")
-}
-
-fn render_section(notes: &Scratchpad, section: &str) -> String {
-    match notes.get(section) {
-        Some(text) => format!("## {section}\n{text}"),
-        None if notes.is_empty() => "the scratchpad is empty".to_owned(),
+/// The notes of a section; of all where none is named.
+fn render(notes: &Scratchpad, section: &str) -> String {
+    let shown = |(section, text): (&String, &String)| format!("## {section}\n{text}");
+    match notes.get_key_value(section) {
+        _ if notes.is_empty() => "the scratchpad is empty".to_owned(),
+        Some(found) => shown(found),
+        None if section.is_empty() => notes.iter().map(shown).join("\n\n"),
         None => format!(
             "nothing is written under that section; there are notes under: {}",
             notes.keys().join(", ")
         ),
-    }
-}
-
-fn changed(notes: &Scratchpad, section: &str) -> String {
-    match notes.get(section) {
-        Some(text) => format!(
-            "section {section} now has {}",
-            human_size(text.len() as u64)
-        ),
-        None => format!("section {section} is now empty"),
     }
 }
 

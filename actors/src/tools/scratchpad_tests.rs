@@ -41,7 +41,7 @@ async fn notes_are_kept_and_errors_say_what_to_do() {
         json!({"action": "clear"}),
         json!({"action": "write", "section": "findings", "text": {"a": 1}}),
     ];
-    let session = FakeSession::with_sections(&["findings", "sources", "drafts"]);
+    let session = FakeSession::with(&["findings", "sources", "drafts"], false);
     insta::assert_snapshot!(answers(session, &calls).await);
 }
 
@@ -49,7 +49,7 @@ async fn notes_are_kept_and_errors_say_what_to_do() {
 async fn reading_everything_stays_within_the_limit() {
     let dir = tempfile::tempdir().unwrap();
     let sections = ["a", "b", "c"];
-    let session = Arc::new(FakeSession::with_sections(&sections));
+    let session = Arc::new(FakeSession::with(&sections, false));
     for section in sections {
         let arguments = json!({"action": "write", "section": section, "text": "x".repeat(16_000)});
         call("scratchpad", arguments, context(&session, Path::new("/")))

@@ -1,7 +1,5 @@
 //! `spawn_agent`: a bounded task for a child run (SPEC section 6).
 
-use std::sync::LazyLock;
-
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -37,16 +35,15 @@ struct SpawnArgs {
     /// Which kind of helper. Without it: your own kind.
     profile_id: Option<String>,
     /// What the helper has to know beside the task.
-    context: Option<String>,
+    #[serde(default)]
+    context: String,
 }
 
-/// The tool.
-#[derive(Debug)]
-pub struct SpawnAgent;
-
 // A child may change what its tools may change.
-static SPEC: LazyLock<ToolSpec> =
-    LazyLock::new(|| spec_of::<SpawnArgs>(NAME, DESCRIPTION, Effect::Write, TIME_LIMIT_MS));
+tool!(
+    SpawnAgent,
+    SPEC = spec_of::<SpawnArgs>(NAME, DESCRIPTION, Effect::Write, TIME_LIMIT_MS)
+);
 
 #[async_trait]
 impl Tool for SpawnAgent {
@@ -69,11 +66,8 @@ impl Tool for SpawnAgent {
             args.task.trim().is_empty(),
             "`task` is empty: say what the helper is to do and what to report"
         );
-        for (name, text) in [
-            ("task", Some(&args.task)),
-            ("context", args.context.as_ref()),
-        ] {
-            let chars = text.map_or(0, |text| text.chars().count());
+        for (name, text) in [("task", &args.task), ("context", &args.context)] {
+            let chars = text.chars().count();
             refuse_if!(
                 chars > TEXT_CHARS,
                 "`{name}` has {chars} characters, and {TEXT_CHARS} is the limit; name the files to read instead of quoting them"
@@ -82,7 +76,7 @@ impl Tool for SpawnAgent {
         let order = SpawnOrder {
             task: args.task,
             profile_id: args.profile_id.filter(|id| !id.trim().is_empty()),
-            context: args.context,
+            context: Some(args.context).filter(|context| !context.is_empty()),
         };
         let output = context.agents.spawn(&context.call_id, order).await?;
         Ok(ToolOutput {

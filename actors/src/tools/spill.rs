@@ -10,7 +10,7 @@ use super::output::{RESULT_LIMIT_BYTES, cut_middle};
 use super::{ToolContext, ToolError, blocking, workspace};
 use crate::protocol::ids::CallId;
 
-/// The folder in the session's workspace, where a tool has none of its own.
+/// The folder in the session's workspace.
 const FOLDER: &str = "tool_output";
 
 /// A result as the model gets it. One that is too long is cut in the middle, and kept whole in
@@ -19,11 +19,11 @@ pub(super) fn bounded(text: String, workspace: &Path, call_id: &CallId) -> Strin
     if text.len() <= RESULT_LIMIT_BYTES {
         return text;
     }
-    let note = match write(workspace, FOLDER, &format!("{call_id}.txt"), &text) {
+    let note = match write(workspace, &format!("{call_id}.txt"), &text) {
         Ok(path) => format!("\n[the whole output is in the file {path}]"),
         Err(error) => {
             tracing::warn!(%error, "a long result could not be kept");
-            String::new()
+            "\n[the whole output could not be kept]".to_owned()
         }
     };
     let mut cut = cut_middle(&text, RESULT_LIMIT_BYTES - note.len());
@@ -43,26 +43,14 @@ pub(super) async fn bounded_for(text: String, context: &ToolContext) -> Result<S
     .await
 }
 
-/// Keeps a text in this folder of the call's workspace, for a tool that bounds its results by
-/// itself. Gives back the file's path there.
-pub(super) async fn keep(
-    context: &ToolContext,
-    folder: &'static str,
-    name: String,
-    text: String,
-) -> io::Result<String> {
-    let workspace = context.workspace.clone();
-    tokio::task::spawn_blocking(move || write(&workspace, folder, &name, &text)).await?
-}
-
 /// Opened from the workspace down, so that no link that a command made leads out; what stands in
 /// the file's place, a hard link maybe, is not written to. The file is there whole, or not.
-fn write(workspace: &Path, folder: &str, name: &str, text: &str) -> io::Result<String> {
+fn write(workspace: &Path, name: &str, text: &str) -> io::Result<String> {
     let workspace = workspace::open(workspace)?;
-    workspace.create_dir_all(folder)?;
-    let folder_dir = workspace.open_dir(folder)?;
-    let mut file = TempFile::new(&folder_dir)?;
+    workspace.create_dir_all(FOLDER)?;
+    let folder = workspace.open_dir(FOLDER)?;
+    let mut file = TempFile::new(&folder)?;
     file.write_all(text.as_bytes())?;
     file.replace(name)?;
-    Ok(format!("{folder}/{name}"))
+    Ok(format!("{FOLDER}/{name}"))
 }

@@ -1,7 +1,5 @@
 //! `switch_profile`: another profile for the session, from the next iteration on (SPEC section 5.8).
 
-use std::sync::LazyLock;
-
 use async_trait::async_trait;
 use itertools::Itertools as _;
 use schemars::JsonSchema;
@@ -30,12 +28,10 @@ struct SwitchArgs {
     profile_id: String,
 }
 
-/// The tool.
-#[derive(Debug)]
-pub struct SwitchProfile;
-
-static SPEC: LazyLock<ToolSpec> =
-    LazyLock::new(|| spec_of::<SwitchArgs>(NAME, DESCRIPTION, Effect::Write, 10_000));
+tool!(
+    SwitchProfile,
+    SPEC = spec_of::<SwitchArgs>(NAME, DESCRIPTION, Effect::Write, 10_000)
+);
 
 #[async_trait]
 impl Tool for SwitchProfile {

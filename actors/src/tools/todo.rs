@@ -1,22 +1,17 @@
 //! `todo`: the steps of the work, as the model keeps them and the user watches them.
 
-use std::fmt::Write as _;
-use std::sync::LazyLock;
-
-use async_trait::async_trait;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-use super::actions::{ActionFields, actions};
-use super::arguments::read;
+use super::actions::{ActionFields, actions, read_action};
 use super::output::counted;
 use super::schema::spec_of;
-use super::{Tool, ToolContext, ToolError, ToolResult};
+use super::{Tool, ToolContext, ToolResult};
 use crate::domain::shorten;
 use crate::domain::todo::{MAX_NOTE_CHARS, TodoCommand};
 use crate::protocol::todo::{TodoItem, TodoStatus};
 use crate::protocol::tool::{Effect, ToolSpec};
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 const DESCRIPTION: &str = "The todo list of this conversation. The user sees it. \
     Add all steps at once before you begin a task of several steps, mark a step in_progress when \
@@ -46,16 +41,15 @@ struct TodoArgs {
 
 actions! {
     "list" List Read [] [];
-    "add" Add Write ["texts"] [];
-    "mark" Mark Write ["ids", "status"] ["validation", "note"];
+    "add" Add Write ["texts"] [] r#"{"action":"add","texts":["read the notes"]}"#;
+    "mark" Mark Write ["ids", "status"] ["validation", "note"]
+        r#"{"action":"mark","ids":[1],"status":"done"}"#;
 }
 
-/// The tool.
-#[derive(Debug)]
-pub struct TodoTool;
-
-static SPEC: LazyLock<ToolSpec> =
-    LazyLock::new(|| spec_of::<TodoArgs>("todo", DESCRIPTION, Effect::Write, 10_000));
+tool!(
+    TodoTool,
+    SPEC = spec_of::<TodoArgs>("todo", DESCRIPTION, Effect::Write, 10_000)
+);
 
 #[async_trait]
 impl Tool for TodoTool {
@@ -68,35 +62,27 @@ impl Tool for TodoTool {
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
-        let args: TodoArgs = read(args)?;
+        let args: TodoArgs = read_action(ACTIONS, args)?;
         let notes = match args.action {
             Action::List => MAX_NOTE_CHARS,
             // A reminder is enough there: every answer stays in the context.
             Action::Add | Action::Mark => 120,
         };
-        let items = context.session.todo(command(args)?).await?;
+        let items = context.session.todo(command(args)).await?;
         Ok(render(&items, notes).into())
     }
 }
 
-fn command(args: TodoArgs) -> Result<TodoCommand, ToolError> {
-    match args.action {
-        Action::List => Ok(TodoCommand::List),
-        Action::Add if args.texts.is_empty() => refuse!(
-            "add needs `texts`, for example {{\"action\":\"add\",\"texts\":[\"read the notes\"]}}"
-        ),
-        Action::Add => Ok(TodoCommand::Add { texts: args.texts }),
-        Action::Mark => match args.status {
-            Some(status) if !args.ids.is_empty() => Ok(TodoCommand::Mark {
-                ids: args.ids,
-                status,
-                note: args.note,
-                validation: args.validation,
-            }),
-            _ => refuse!(
-                "mark needs `ids` and `status`, for example {{\"action\":\"mark\",\"ids\":[1],\"status\":\"done\"}}"
-            ),
+fn command(args: TodoArgs) -> TodoCommand {
+    match (args.action, args.status) {
+        (Action::Add, _) => TodoCommand::Add { texts: args.texts },
+        (Action::Mark, Some(status)) => TodoCommand::Mark {
+            ids: args.ids,
+            status,
+            note: args.note,
+            validation: args.validation,
         },
+        (Action::List, _) | (Action::Mark, None) => TodoCommand::List,
     }
 }
 
@@ -111,17 +97,11 @@ fn render(items: &[TodoItem], note_chars: usize) -> String {
         .count();
     let mut text = format!("{}, {open} open:", counted(items.len(), "step"));
     for item in items {
-        let status = match item.status {
-            TodoStatus::Pending => "pending",
-            TodoStatus::InProgress => "in_progress",
-            TodoStatus::Done => "done",
-            TodoStatus::Failed => "failed",
-            TodoStatus::Skipped => "skipped",
-        };
-        // Writing to a string cannot fail.
-        let _ = write!(text, "\n{}. [{status}] {}", item.id, item.text);
+        let status = json!(item.status);
+        let status = status.as_str().unwrap_or_default();
+        text.push_str(&format!("\n{}. [{status}] {}", item.id, item.text));
         if let Some(note) = &item.note {
-            let _ = write!(text, " ({})", shorten::cut(note, note_chars));
+            text.push_str(&format!(" ({})", shorten::cut(note, note_chars)));
         }
     }
     text

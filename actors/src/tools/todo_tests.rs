@@ -48,7 +48,7 @@ async fn a_step_is_done_when_it_is_shown() {
         json!({"action": "mark", "ids": [1], "note": "written", "status": "done"}),
         json!({"action": "mark", "ids": [1], "status": "done", "validation": "report.md has 3 sections"}),
     ];
-    let session = FakeSession::with_step_validation();
+    let session = FakeSession::with(&[], true);
     insta::assert_snapshot!(answers_of(session, &calls).await);
 }
 

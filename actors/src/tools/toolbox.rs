@@ -15,13 +15,11 @@ pub struct Toolbox(Arc<RwLock<Registry>>);
 
 impl Toolbox {
     /// A shelf with these tools.
-    #[must_use]
     pub fn new(registry: Registry) -> Self {
         Self(Arc::new(RwLock::new(registry)))
     }
 
     /// The tools as they are now.
-    #[must_use]
     pub fn now(&self) -> Registry {
         self.0.read().clone()
     }

@@ -1,10 +1,14 @@
 //! Which tools from outside of Navi were allowed, and as what: by the hash of what was seen.
 
 use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
 use std::io::{self, BufRead as _, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
+use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
 /// Names of tools with the hash that each was allowed under. Cheap to clone; all clones are one.
@@ -16,13 +20,11 @@ pub struct Trust(Arc<RwLock<BTreeMap<String, String>>>);
 
 impl Trust {
     /// Whether the tool is allowed as it is: under this hash.
-    #[must_use]
     pub fn holds(&self, name: &str, sha256: &str) -> bool {
         self.hash(name).is_some_and(|allowed| allowed == sha256)
     }
 
     /// The hash that a tool was allowed under.
-    #[must_use]
     pub fn hash(&self, name: &str) -> Option<String> {
         self.0.read().get(name).cloned()
     }
@@ -36,6 +38,17 @@ impl Trust {
     pub fn forbid(&self, name: &str) {
         self.0.write().remove(name);
     }
+}
+
+/// A regular file, open for reading. A named pipe would keep the thread for ever.
+pub(super) fn open_regular(path: &Path, more: OFlags) -> io::Result<(File, Metadata)> {
+    let flags = (OFlags::NONBLOCK | more).bits() as i32;
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    Ok((file, metadata))
 }
 
 /// Takes all that a file has into a hash, a piece at a time. Blocks.
@@ -52,7 +65,6 @@ pub(super) fn hash_all(hash: &mut Sha256, content: impl Read) -> io::Result<()> 
 }
 
 /// The SHA-256 of a text, in hexadecimal.
-#[must_use]
 pub fn sha256(text: &str) -> String {
     hex::encode(Sha256::digest(text))
 }

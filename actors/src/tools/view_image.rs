@@ -1,14 +1,12 @@
 //! `view_image`: an image of the workspace before the model's eyes (SPEC section 11).
 
-use std::sync::LazyLock;
-
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::arguments::read;
-use super::output::{human_size, shortened};
+use super::output::{human_size, shown};
 use super::schema::spec_of;
 use super::workspace::{open_in_workspace, read_whole};
 use super::{
@@ -26,8 +24,6 @@ const DESCRIPTION: &str = "Look at an image file of the workspace (PNG, JPEG, GI
 
 /// The largest file.
 const MAX_BYTES: u64 = 50 * 1024 * 1024;
-/// As much of a wrong path as an error shows.
-const SHOWN_BYTES: usize = 120;
 
 /// Which image.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -38,12 +34,10 @@ struct ViewArgs {
     path: String,
 }
 
-/// The tool.
-#[derive(Debug)]
-pub struct ViewImage;
-
-static SPEC: LazyLock<ToolSpec> =
-    LazyLock::new(|| spec_of::<ViewArgs>(NAME, DESCRIPTION, Effect::Read, 60_000));
+tool!(
+    ViewImage,
+    SPEC = spec_of::<ViewArgs>(NAME, DESCRIPTION, Effect::Read, 60_000)
+);
 
 #[async_trait]
 impl Tool for ViewImage {
@@ -62,22 +56,22 @@ impl Tool for ViewImage {
             !context.sees_images,
             "this model cannot see images; tell the user so, and that a profile with a model that sees images can look at it"
         );
-        let shown = shortened(&args.path, SHOWN_BYTES);
+        let named = shown(&args.path);
         let workspace = context.workspace;
         let permit = documents::permit().await;
         // A regular file of the workspace, whole. Nothing leads out of it, and nothing is waited for.
         let bytes = blocking(NAME, move || {
             let file = open_in_workspace(&workspace, args.path.trim())?;
-            read_whole(file, shortened(&args.path, SHOWN_BYTES), MAX_BYTES)
+            read_whole(file, shown(&args.path), MAX_BYTES)
         });
         let bytes = bytes.await?;
         let size = human_size(bytes.len() as u64);
         let image = permit.image(bytes).await;
         let image =
-            image.map_err(|problem| ToolError(format!("`{shown}` cannot be shown: {problem}")))?;
+            image.map_err(|problem| ToolError(format!("`{named}` cannot be shown: {problem}")))?;
         Ok(ToolOutput {
             text: format!(
-                "`{shown}` ({}×{} pixels, {size}) is shown below",
+                "`{named}` ({}×{} pixels, {size}) is shown below",
                 image.width, image.height
             ),
             images: vec![ToolImage {

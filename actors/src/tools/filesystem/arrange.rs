@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::FileResult;
-use super::changes::{ChangeLog, Measure, Origin};
+use super::changes::{ChangeLog, Measure};
 use crate::protocol::change::ChangeAction;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, human_size};
@@ -37,22 +37,16 @@ pub(super) fn destination(reach: &Reach, from: &Spot, to: &str) -> Result<Spot, 
     Ok(Spot { root, path })
 }
 
-pub(super) fn relocate(
-    reach: &Reach,
-    from: &Spot,
-    to: &str,
-    log: &ChangeLog,
-    origin: &Origin<'_>,
-) -> FileResult {
+pub(super) fn relocate(log: &ChangeLog, reach: &Reach, from: &Spot, to: &str) -> FileResult {
     from.root.standing(&from.path)?;
     let to = destination(reach, from, to)?;
-    log.relocate(ChangeAction::Move, from, &to, origin)?;
+    log.relocate(ChangeAction::Move, from, &to)?;
     Ok(format!("moved `{}` to `{}`", from.path, to.path))
 }
 
-pub(super) fn delete(spot: &Spot, log: &ChangeLog, origin: &Origin<'_>) -> FileResult {
+pub(super) fn delete(log: &ChangeLog, spot: &Spot) -> FileResult {
     let (_, metadata) = spot.root.standing(&spot.path)?;
-    let measured = log.take_away(ChangeAction::Delete, spot, origin)?;
+    let measured = log.take_away(ChangeAction::Delete, spot)?;
     Ok(format!(
         "deleted `{}` ({}); the user can undo this",
         spot.path,

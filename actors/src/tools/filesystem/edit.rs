@@ -1,12 +1,14 @@
 //! `edit`: an exact piece of a file for another one.
 
+use std::borrow::Cow;
+
 use itertools::Itertools as _;
 
-use super::FileResult;
-use super::changes::{ChangeLog, Origin};
+use super::changes::ChangeLog;
 use super::diff::difference;
 use super::text::whole_text;
 use super::write::{Before, Rewrite, look};
+use super::{FileResult, FilesystemArgs};
 use crate::protocol::change::ChangeAction;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, cut_middle, human_size};
@@ -23,17 +25,9 @@ const MAX_COMPARED_BYTES: usize = 200;
 /// As many lines of the closest place as are shown.
 const MAX_CLOSEST_LINES: usize = 8;
 
-/// What to put in place of what.
-#[derive(Clone, Debug)]
-pub(super) struct Edit {
-    pub(super) old_text: String,
-    pub(super) new_text: String,
-    pub(super) replace_all: bool,
-}
-
-pub(super) fn edit(spot: &Spot, edit: Edit, log: &ChangeLog, origin: &Origin<'_>) -> FileResult {
-    let (rewrite, places) = plan(spot, edit)?;
-    log.write(ChangeAction::Edit, spot, &rewrite, origin)?;
+pub(super) fn edit(log: &ChangeLog, spot: &Spot, args: &FilesystemArgs) -> FileResult {
+    let (rewrite, places) = plan(spot, args)?;
+    log.write(ChangeAction::Edit, spot, &rewrite)?;
     Ok(format!(
         "edited `{}` ({}):\n{}",
         spot.path,
@@ -43,14 +37,14 @@ pub(super) fn edit(spot: &Spot, edit: Edit, log: &ChangeLog, origin: &Origin<'_>
 }
 
 /// What an edit comes to, and how many places change. Nothing is changed by planning.
-pub(super) fn plan(spot: &Spot, edit: Edit) -> Result<(Rewrite, usize), ToolError> {
+pub(super) fn plan(spot: &Spot, args: &FilesystemArgs) -> Result<(Rewrite, usize), ToolError> {
     let Spot { root, path } = spot;
     refuse_if!(
-        edit.old_text.is_empty(),
+        args.old_text.is_empty(),
         "`old_text` is empty; copy the text to replace from the file, or use write for a new file"
     );
     refuse_if!(
-        edit.old_text == edit.new_text,
+        args.old_text == args.new_text,
         "`old_text` and `new_text` are the same; there is nothing to change"
     );
     root.check_stop()?;
@@ -65,34 +59,36 @@ pub(super) fn plan(spot: &Spot, edit: Edit) -> Result<(Rewrite, usize), ToolErro
         human_size(root.limits.write_bytes)
     );
     let (text, encoding) = whole_text(path, before.bytes())?;
-    let edit = with_line_ends_of(&text, edit);
-    let (after, places) = replaced(path, &text, &edit)?;
+    let [old, new] = [&args.old_text, &args.new_text].map(|part| with_line_ends_of(&text, part));
+    let (after, places) = replaced(path, &text, [&old, &new], args.replace_all)?;
     let rewrite = Rewrite::checked(spot, before, encoding.encode(&after))?;
     Ok((rewrite, places))
 }
 
 /// Models write `\n`; in a file whose lines all end in `\r\n` that is what they mean.
-fn with_line_ends_of(text: &str, mut edit: Edit) -> Edit {
+fn with_line_ends_of<'a>(text: &str, part: &'a str) -> Cow<'a, str> {
     let all_crlf = text.contains("\r\n") && !text.replace("\r\n", "").contains('\n');
-    if all_crlf {
-        for part in [&mut edit.old_text, &mut edit.new_text] {
-            *part = part.replace("\r\n", "\n").replace('\n', "\r\n");
-        }
+    match all_crlf {
+        true => part.replace("\r\n", "\n").replace('\n', "\r\n").into(),
+        false => part.into(),
     }
-    edit
 }
 
 /// The text after the edit, and how many places changed.
-fn replaced(path: &InnerPath, text: &str, edit: &Edit) -> Result<(String, usize), ToolError> {
-    let old = edit.old_text.as_str();
-    if edit.replace_all && text.contains(old) {
+fn replaced(
+    path: &InnerPath,
+    text: &str,
+    [old, new]: [&str; 2],
+    replace_all: bool,
+) -> Result<(String, usize), ToolError> {
+    if replace_all && text.contains(old) {
         let places = text.matches(old).count();
-        return Ok((text.replace(old, &edit.new_text), places));
+        return Ok((text.replace(old, new), places));
     }
     let found: Vec<usize> = places(text, old).take(MAX_PLACES + 1).collect();
     match found.len() {
         0 => return Err(not_found(path, text, old)),
-        1 => return Ok((text.replacen(old, &edit.new_text, 1), 1)),
+        1 => return Ok((text.replacen(old, new, 1), 1)),
         _ => {}
     }
     let first = found.iter().take(MAX_PLACES);

@@ -44,11 +44,7 @@ pub(super) fn list(Spot { root, path }: &Spot, depth: Option<u64>) -> FileResult
     let outcome = root.walk(path, Rules::Everything, depth, |entry| {
         listing.add(MAX_SHOWN, || line(path, entry));
     })?;
-    let Listing {
-        lines,
-        shown,
-        total,
-    } = listing;
+    let (shown, total) = (listing.shown, listing.total);
     let place = path.place();
     if total == 0 {
         return Ok(format!("{place} is empty"));
@@ -58,7 +54,7 @@ pub(super) fn list(Spot { root, path }: &Spot, depth: Option<u64>) -> FileResult
     } else {
         format!("{} more", total - shown)
     };
-    let mut text = format!("{place} has {}:{lines}", counted(total, "entry"));
+    let mut text = format!("{place} has {}:{}", counted(total, "entry"), listing.lines);
     if shown < total || outcome.incomplete {
         text.push_str(&format!(
             "\n[{more}; list a directory in it, or use search_names]"

@@ -25,14 +25,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::changes::{ChangeLog, Origin};
-use self::edit::Edit;
-use super::actions::{ActionFields, actions, effect_of};
+use super::actions::{ActionFields, actions, effect_of, read_action};
 use super::schema::spec_of;
 use super::workspace::{FileAccess, Reach};
-use super::{
-    Proposal, Provenance, Tool, ToolContext, ToolError, ToolOutput, ToolResult, arguments, blocking,
-};
-use crate::protocol::ids::{CallId, RunId};
+use super::{Proposal, Provenance, Tool, ToolContext, ToolError, ToolOutput, ToolResult, blocking};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// The tool's name.
@@ -54,21 +50,27 @@ struct FilesystemArgs {
     /// a file or directory.
     action: Action,
     /// The file or directory. list and the searches take the whole workspace without it.
-    path: Option<String>,
+    #[serde(default)]
+    path: String,
     /// move: the new path.
-    to: Option<String>,
+    #[serde(default)]
+    to: String,
     /// write: the whole content; what stood there before is gone.
-    content: Option<String>,
+    #[serde(default)]
+    content: String,
     /// edit: the text as it stands in the file, with enough around it to stand there only once.
-    old_text: Option<String>,
+    #[serde(default)]
+    old_text: String,
     /// edit: the text to put in its place.
-    new_text: Option<String>,
+    #[serde(default)]
+    new_text: String,
     /// edit: replace every occurrence.
     #[serde(default)]
     replace_all: bool,
     /// search_names: a glob such as *.md, or a part of the name. search_content: a regular
     /// expression.
-    pattern: Option<String>,
+    #[serde(default)]
+    pattern: String,
     /// search_content: take `pattern` as plain text, not as a regular expression.
     #[serde(default)]
     literal: bool,
@@ -85,13 +87,20 @@ struct FilesystemArgs {
 
 actions! {
     "list" List Read [] ["path", "depth"];
-    "read" Read Read ["path"] ["start_line", "line_count", "line_numbers"];
-    "write" Write Write ["path", "content"] [];
-    "edit" Edit Write ["path", "old_text", "new_text"] ["replace_all"];
-    "search_names" SearchNames Read ["pattern"] ["path"];
-    "search_content" SearchContent Read ["pattern"] ["path", "literal"];
-    "move" Move Write ["path", "to"] [];
-    "delete" Delete Write ["path"] [];
+    "read" Read Read ["path"] ["start_line", "line_count", "line_numbers"]
+        r#"{"action":"read","path":"plan.md"}; list shows which files there are"#;
+    "write" Write Write ["path", "content"] []
+        r##"{"action":"write","path":"plan.md","content":"# Plan\n"}"##;
+    "edit" Edit Write ["path", "old_text", "new_text"] ["replace_all"]
+        r#"{"action":"edit","path":"plan.md","old_text":"draft","new_text":"final"}"#;
+    "search_names" SearchNames Read ["pattern"] ["path"]
+        r#"{"action":"search_names","pattern":"*.md"}"#;
+    "search_content" SearchContent Read ["pattern"] ["path", "literal"]
+        r#"{"action":"search_content","pattern":"total: [0-9]+"}"#;
+    "move" Move Write ["path", "to"] []
+        r#"{"action":"move","path":"draft.md","to":"notes/plan.md"}"#;
+    "delete" Delete Write ["path"] []
+        r#"{"action":"delete","path":"plan.md"}; list shows which files there are"#;
 }
 
 /// The tool.
@@ -103,7 +112,6 @@ pub struct Filesystem {
 
 impl Filesystem {
     /// With what may be reached beside the workspace.
-    #[must_use]
     pub fn new(access: Arc<FileAccess>) -> Self {
         let (description, effect) = match access.words() {
             None => (DESCRIPTION.to_owned(), Effect::Write),
@@ -168,15 +176,19 @@ impl Tool for Filesystem {
     }
 
     async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
-        let args: FilesystemArgs = arguments::read(args.clone())?;
-        self.run(context, move |reach| proposal::proposal(reach, args))
+        let args: FilesystemArgs = read_action(ACTIONS, args.clone())?;
+        self.run(context, move |reach| proposal::proposal(reach, &args))
             .await
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
-        let args: FilesystemArgs = arguments::read(args)?;
-        let (run_id, call_id) = (context.run_id, context.call_id.clone());
-        let work = self.run(&context, move |reach| act(reach, args, run_id, &call_id));
+        let args: FilesystemArgs = read_action(ACTIONS, args)?;
+        let origin = Origin {
+            run_id: Some(context.run_id),
+            call_id: Some(context.call_id.clone()),
+            undoes: None,
+        };
+        let work = self.run(&context, move |reach| act(reach, &args, origin));
         work.await.map(ToolOutput::from)
     }
 }
@@ -184,93 +196,22 @@ impl Tool for Filesystem {
 /// What an action gives back.
 type FileResult = Result<String, ToolError>;
 
-fn act(reach: &Reach, args: FilesystemArgs, run_id: RunId, call_id: &CallId) -> FileResult {
-    let path = args.path.as_deref();
-    let origin = Origin {
-        run_id: Some(run_id),
-        call_id: Some(call_id),
-        undoes: None,
-    };
-    let log = || ChangeLog::open(&reach.workspace, &reach.stop);
+fn act(reach: &Reach, args: &FilesystemArgs, origin: Origin) -> FileResult {
+    let spot = || reach.spot(&args.path);
+    // Before it is looked what stands there: the lock holds off other calls' changes.
+    let log = || ChangeLog::open(reach, origin);
     match args.action {
-        Action::List => list::list(&reach.spot(directory(path))?, args.depth),
-        Action::Read => read::read(&reach.spot(file(path, "read")?)?, &args),
-        Action::Write => {
-            let path = file(path, "write")?;
-            let content = needed(args.content, "content", WRITE_EXAMPLE)?;
-            let log = log()?;
-            write::write(&reach.spot(path)?, &content, &log, &origin)
-        }
-        Action::Edit => {
-            let path = file(path, "edit")?;
-            let edit = edit_of(args.old_text, args.new_text, args.replace_all)?;
-            let log = log()?;
-            edit::edit(&reach.spot(path)?, edit, &log, &origin)
-        }
-        Action::SearchNames => {
-            let pattern = pattern(args.pattern, "search_names", "*.md")?;
-            search_names::search_names(&reach.spot(directory(path))?, &pattern)
-        }
+        Action::List => list::list(&spot()?, args.depth),
+        Action::Read => read::read(&spot()?, args),
+        Action::Write => write::write(&log()?, &spot()?, &args.content),
+        Action::Edit => edit::edit(&log()?, &spot()?, args),
+        Action::SearchNames => search_names::search_names(&spot()?, &args.pattern),
         Action::SearchContent => {
-            let pattern = pattern(args.pattern, "search_content", "total: [0-9]+")?;
-            let spot = reach.spot(directory(path))?;
-            search_content::search_content(&spot, &pattern, args.literal)
+            search_content::search_content(&spot()?, &args.pattern, args.literal)
         }
-        Action::Move => {
-            let path = file(path, "move")?;
-            let to = needed(args.to, "to", MOVE_EXAMPLE)?;
-            let log = log()?;
-            arrange::relocate(reach, &reach.spot(path)?, &to, &log, &origin)
-        }
-        Action::Delete => {
-            let path = file(path, "delete")?;
-            let log = log()?;
-            arrange::delete(&reach.spot(path)?, &log, &origin)
-        }
+        Action::Move => arrange::relocate(&log()?, reach, &spot()?, &args.to),
+        Action::Delete => arrange::delete(&log()?, &spot()?),
     }
-}
-
-const WRITE_EXAMPLE: &str = r##"{"action":"write","path":"plan.md","content":"# Plan\n"}"##;
-const EDIT_EXAMPLE: &str =
-    r#"{"action":"edit","path":"plan.md","old_text":"draft","new_text":"final"}"#;
-
-const MOVE_EXAMPLE: &str = r#"{"action":"move","path":"draft.md","to":"notes/plan.md"}"#;
-
-fn edit_of(
-    old_text: Option<String>,
-    new_text: Option<String>,
-    replace_all: bool,
-) -> Result<Edit, ToolError> {
-    Ok(Edit {
-        old_text: needed(old_text, "old_text", EDIT_EXAMPLE)?,
-        new_text: needed(new_text, "new_text", EDIT_EXAMPLE)?,
-        replace_all,
-    })
-}
-
-fn file<'a>(path: Option<&'a str>, action: &str) -> Result<&'a str, ToolError> {
-    match path {
-        Some(path) if !path.is_empty() => Ok(path),
-        _ => Err(ToolError(format!(
-            "{action} needs `path`, for example {{\"action\":\"{action}\",\"path\":\"plan.md\"}}; list shows which files there are"
-        ))),
-    }
-}
-
-fn directory(path: Option<&str>) -> &str {
-    path.filter(|path| !path.is_empty()).unwrap_or(".")
-}
-
-fn needed(value: Option<String>, field: &str, example: &str) -> Result<String, ToolError> {
-    value.ok_or_else(|| ToolError(format!("`{field}` is missing; for example {example}")))
-}
-
-fn pattern(value: Option<String>, action: &str, example: &str) -> Result<String, ToolError> {
-    value.filter(|pattern| !pattern.is_empty()).ok_or_else(|| {
-        ToolError(format!(
-            "{action} needs `pattern`, for example {{\"action\":\"{action}\",\"pattern\":\"{example}\"}}"
-        ))
-    })
 }
 
 #[cfg(test)]

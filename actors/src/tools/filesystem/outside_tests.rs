@@ -283,8 +283,8 @@ proptest! {
                 std::io::Read::read_to_string(&mut { file }, &mut text).unwrap();
                 prop_assert_eq!(text, "inside", "{}", path);
             }
-            let log = ChangeLog::open(&reach.workspace, &reach.stop).unwrap();
-            let _ = write::write(&spot, "overwritten", &log, &Origin::default());
+            let log = ChangeLog::open(&reach, Origin::default()).unwrap();
+            let _ = write::write(&log, &spot, "overwritten");
         }
         let secret = fs::read_to_string(place.outside().join("secret.txt")).unwrap();
         prop_assert_eq!(secret, "the secret", "{}", path);

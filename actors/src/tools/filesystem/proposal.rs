@@ -6,28 +6,32 @@ use super::changes::{fingerprint, fingerprint_of_content, measure};
 use super::diff::{proposed, text_of};
 use super::edit::plan;
 use super::write::{Before, Rewrite, look};
-use super::{Action, FilesystemArgs, MOVE_EXAMPLE, WRITE_EXAMPLE, edit_of, file, needed};
+use super::{Action, FilesystemArgs};
 use crate::protocol::approval::{Detail, DetailKind};
 use crate::tools::output::{human_size, visible};
 use crate::tools::workspace::{OrFault as _, Reach, Spot};
 use crate::tools::{Proposal, RuleSubject, ToolError};
 
-pub(super) fn proposal(reach: &Reach, args: FilesystemArgs) -> Result<Proposal, ToolError> {
-    let path = args.path.as_deref();
+pub(super) fn proposal(reach: &Reach, args: &FilesystemArgs) -> Result<Proposal, ToolError> {
+    let path = args.path.as_str();
     match args.action {
         Action::List | Action::Read | Action::SearchNames | Action::SearchContent => {
-            let what = visible(path.unwrap_or("the workspace"));
+            let (what, place) = match path {
+                "" => ("the workspace", None),
+                path => (path, reach.spot(path).ok()),
+            };
+            let place = place.as_ref().map(directory_of).unwrap_or_default();
             Ok(Proposal {
-                summary: format!("look at `{what}`"),
+                summary: format!("look at `{}`", visible(what)),
                 details: Vec::new(),
-                rule: Some(rule("look", "looking at", &where_of(reach, path))),
+                rule: Some(rule("look", "looking at", &place)),
                 binding: String::new(),
             })
         }
         Action::Write => {
-            let spot = reach.spot(file(path, "write")?)?;
-            let content = needed(args.content, "content", WRITE_EXAMPLE)?;
-            let rewrite = Rewrite::checked(&spot, look(&spot)?, content.into_bytes())?;
+            let spot = reach.spot(path)?;
+            let content = args.content.clone().into_bytes();
+            let rewrite = Rewrite::checked(&spot, look(&spot)?, content)?;
             let verb = match rewrite.before {
                 Before::Absent => "create",
                 _ => "replace all of",
@@ -35,14 +39,13 @@ pub(super) fn proposal(reach: &Reach, args: FilesystemArgs) -> Result<Proposal, 
             Ok(of_content(&spot, verb, &rewrite))
         }
         Action::Edit => {
-            let spot = reach.spot(file(path, "edit")?)?;
-            let edit = edit_of(args.old_text, args.new_text, args.replace_all)?;
-            Ok(of_content(&spot, "edit", &plan(&spot, edit)?.0))
+            let spot = reach.spot(path)?;
+            Ok(of_content(&spot, "edit", &plan(&spot, args)?.0))
         }
         Action::Move => {
-            let from = reach.spot(file(path, "move")?)?;
+            let from = reach.spot(path)?;
             let binding = state_of(&from)?;
-            let to = destination(reach, &from, &needed(args.to, "to", MOVE_EXAMPLE)?)?;
+            let to = destination(reach, &from, &args.to)?;
             Ok(Proposal {
                 summary: format!("move `{}` to `{}`", shown(&from), shown(&to)),
                 details: vec![
@@ -55,7 +58,7 @@ pub(super) fn proposal(reach: &Reach, args: FilesystemArgs) -> Result<Proposal, 
             })
         }
         Action::Delete => {
-            let spot = reach.spot(file(path, "delete")?)?;
+            let spot = reach.spot(path)?;
             let (at, metadata) = spot.root.standing(&spot.path)?;
             let measured = measure(&at).or_fault(&spot.path)?;
             Ok(Proposal {
@@ -139,12 +142,6 @@ fn named(place: &str) -> String {
     } else {
         "this conversation's folder".to_owned()
     }
-}
-
-fn where_of(reach: &Reach, path: Option<&str>) -> String {
-    path.filter(|path| !path.is_empty())
-        .and_then(|path| reach.spot(path).ok())
-        .map_or_else(String::new, |spot| directory_of(&spot))
 }
 
 fn shown(spot: &Spot) -> String {

@@ -35,7 +35,7 @@ pub(super) fn read(Spot { root, path }: &Spot, args: &FilesystemArgs) -> FileRes
         let text = utf16(root, path, encoding, start, file)?;
         lines.read(root, path, Cursor::new(text.into_bytes()))?;
     } else {
-        let start = start.split_off(encoding.mark().len());
+        let start = start.split_off(encoding.mark_bytes);
         lines.read(root, path, BufReader::new(Cursor::new(start).chain(file)))?;
     }
     lines.told(path, size)
@@ -91,11 +91,6 @@ impl Lines {
         }
     }
 
-    fn wants_next(&self) -> bool {
-        let next = self.total + 1;
-        !self.full && next >= self.first && next < self.end
-    }
-
     fn read(
         &mut self,
         root: &Root,
@@ -123,7 +118,8 @@ impl Lines {
                 line.shrink();
                 continue;
             }
-            if self.wants_next() {
+            let next = self.total + 1;
+            if !self.full && next >= self.first && next < self.end {
                 self.take(&line);
             }
             self.total += 1;

@@ -327,9 +327,9 @@ fn small(place: &Fixture) -> Reach {
 }
 
 fn write_to(reach: &Reach, path: &str, bytes: usize) -> FileResult {
-    let log = ChangeLog::open(&reach.workspace, &reach.stop)?;
+    let log = ChangeLog::open(reach, Origin::default())?;
     let spot = reach.spot(path)?;
-    write::write(&spot, &"x".repeat(bytes), &log, &Origin::default())
+    write::write(&log, &spot, &"x".repeat(bytes))
 }
 
 #[test]
@@ -374,13 +374,10 @@ fn an_edit_heeds_the_limits_too() {
     let place = Fixture::new();
     let reach = small(&place);
     write_to(&reach, "a", 60).unwrap();
-    let grow = Edit {
-        old_text: "x".to_owned(),
-        new_text: "yy".to_owned(),
-        replace_all: true,
-    };
-    let log = ChangeLog::open(&reach.workspace, &reach.stop).unwrap();
-    let edited = edit::edit(&reach.spot("a").unwrap(), grow, &log, &Origin::default());
+    let grow = json!({"action": "edit", "old_text": "x", "new_text": "yy", "replace_all": true});
+    let grow: FilesystemArgs = serde_json::from_value(grow).unwrap();
+    let log = ChangeLog::open(&reach, Origin::default()).unwrap();
+    let edited = edit::edit(&log, &reach.spot("a").unwrap(), &grow);
     assert!(edited.is_err());
     assert_eq!(place.content("a"), "x".repeat(60));
 }
@@ -467,11 +464,12 @@ async fn files_and_directories_are_moved_and_deleted() {
 #[tokio::test]
 async fn text_in_other_encodings_is_read_edited_and_kept_as_it_is() {
     let place = Fixture::new();
-    for (name, encoding) in [
-        ("little.txt", text::Encoding::Utf16Little),
-        ("big.txt", text::Encoding::Utf16Big),
-        ("marked.txt", text::Encoding::Utf8Marked),
+    for (name, mark) in [
+        ("little.txt", &b"\xff\xfe"[..]),
+        ("big.txt", b"\xfe\xff"),
+        ("marked.txt", b"\xef\xbb\xbf"),
     ] {
+        let encoding = text::Encoding::of(mark);
         place.put(name, encoding.encode("звіт\r\nдва\r\n"));
         let read = place.ok(json!({"action": "read", "path": name})).await;
         assert!(read.ends_with(":\nзвіт\nдва"), "{read:?}");

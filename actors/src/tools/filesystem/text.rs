@@ -3,67 +3,52 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
+use encoding_rs::UTF_8;
+
 use crate::tools::ToolError;
 use crate::tools::output::human_size;
 
 /// As many bytes of a file's start as tell what it is.
 pub(super) const SNIFFED_BYTES: usize = 8 * 1024;
 
-/// How a text stands in its file. All but the first say so by a mark at the file's start.
+/// How a text stands in its file. All but plain UTF-8 say so by a mark at the file's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
-    Utf8,
-    Utf8Marked,
-    Utf16Little,
-    Utf16Big,
+pub(super) struct Encoding {
+    kind: &'static encoding_rs::Encoding,
+    pub(super) mark_bytes: usize,
 }
 
 impl Encoding {
     /// From the first bytes of a file.
     pub(super) fn of(start: &[u8]) -> Self {
-        match start {
-            // UTF-32 begins like UTF-16; its NULs make it a binary file.
-            [0xff, 0xfe, 0, 0, ..] => Self::Utf8,
-            [0xff, 0xfe, ..] => Self::Utf16Little,
-            [0xfe, 0xff, ..] => Self::Utf16Big,
-            [0xef, 0xbb, 0xbf, ..] => Self::Utf8Marked,
-            _ => Self::Utf8,
-        }
-    }
-
-    pub(super) fn mark(self) -> &'static [u8] {
-        match self {
-            Self::Utf8 => &[],
-            Self::Utf8Marked => &[0xef, 0xbb, 0xbf],
-            Self::Utf16Little => &[0xff, 0xfe],
-            Self::Utf16Big => &[0xfe, 0xff],
-        }
+        // UTF-32 begins like UTF-16; its NULs make it a binary file.
+        let marked = encoding_rs::Encoding::for_bom(start);
+        let marked = marked.filter(|_| !start.starts_with(&[0xff, 0xfe, 0, 0]));
+        let (kind, mark_bytes) = marked.unwrap_or((UTF_8, 0));
+        Self { kind, mark_bytes }
     }
 
     pub(super) fn is_utf16(self) -> bool {
-        matches!(self, Self::Utf16Little | Self::Utf16Big)
+        self.kind != UTF_8
     }
 
     /// The bytes of a text, with the mark.
     pub(super) fn encode(self, text: &str) -> Vec<u8> {
-        let mut bytes = self.mark().to_vec();
-        match self {
-            Self::Utf8 | Self::Utf8Marked => bytes.extend_from_slice(text.as_bytes()),
-            Self::Utf16Little => bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes)),
-            Self::Utf16Big => bytes.extend(text.encode_utf16().flat_map(u16::to_be_bytes)),
+        let mark = if self.mark_bytes > 0 { "\u{feff}" } else { "" };
+        let text = format!("{mark}{text}");
+        match self.kind.name() {
+            "UTF-16LE" => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+            "UTF-16BE" => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+            _ => text.into_bytes(),
         }
-        bytes
     }
 
     /// The text of a whole file; none where it is not well formed.
     pub(super) fn decode(self, bytes: &[u8]) -> Option<String> {
-        let bytes = bytes.strip_prefix(self.mark()).unwrap_or(bytes);
-        let encoding = match self {
-            Self::Utf8 | Self::Utf8Marked => encoding_rs::UTF_8,
-            Self::Utf16Little => encoding_rs::UTF_16LE,
-            Self::Utf16Big => encoding_rs::UTF_16BE,
-        };
-        let text = encoding.decode_without_bom_handling_and_without_replacement(bytes);
+        let text = bytes.get(self.mark_bytes..)?;
+        let text = self
+            .kind
+            .decode_without_bom_handling_and_without_replacement(text);
         text.map(Cow::into_owned)
     }
 }
@@ -122,16 +107,15 @@ mod tests {
 
     use super::*;
 
+    const STARTS: [&[u8]; 4] = [b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
+
     #[test]
     fn each_encoding_comes_back_as_it_was() {
         let text = "звіт 📎\r\nline";
-        for encoding in [
-            Encoding::Utf8,
-            Encoding::Utf8Marked,
-            Encoding::Utf16Little,
-            Encoding::Utf16Big,
-        ] {
+        for start in STARTS {
+            let encoding = Encoding::of(start);
             let bytes = encoding.encode(text);
+            assert!(bytes.starts_with(start));
             assert_eq!(Encoding::of(&bytes), encoding);
             assert_eq!(encoding.decode(&bytes).as_deref(), Some(text));
         }
@@ -139,9 +123,9 @@ mod tests {
 
     #[test]
     fn half_a_character_is_no_text() {
-        assert_eq!(Encoding::Utf16Little.decode(&[0xff, 0xfe, b'a']), None);
-        assert_eq!(Encoding::Utf16Big.decode(&[0xfe, 0xff, 0xd8, 0]), None);
-        assert_eq!(Encoding::Utf8.decode(b"caf\xe9"), None);
+        for bytes in [&[0xff, 0xfe, b'a'], &[0xfe, 0xff, 0xd8, 0][..], b"caf\xe9"] {
+            assert_eq!(Encoding::of(bytes).decode(bytes), None);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use cap_std::fs::{Metadata, Permissions};
 use cap_tempfile::TempFile;
 
 use super::FileResult;
-use super::changes::{ChangeLog, Origin};
+use super::changes::ChangeLog;
 use super::diff::difference;
 use crate::protocol::change::ChangeAction;
 use crate::tools::ToolError;
@@ -80,12 +80,7 @@ impl Rewrite {
     }
 }
 
-pub(super) fn write(
-    spot: &Spot,
-    content: &str,
-    log: &ChangeLog,
-    origin: &Origin<'_>,
-) -> FileResult {
+pub(super) fn write(log: &ChangeLog, spot: &Spot, content: &str) -> FileResult {
     let path = &spot.path;
     spot.root.check_stop()?;
     let rewrite = Rewrite::checked(spot, look(spot)?, content.as_bytes().to_vec())?;
@@ -99,7 +94,7 @@ pub(super) fn write(
             "`{path}` has exactly this content already ({size}); nothing was changed"
         ));
     }
-    log.write(ChangeAction::Write, spot, &rewrite, origin)?;
+    log.write(ChangeAction::Write, spot, &rewrite)?;
     if rewrite.before == Before::Absent {
         return Ok(format!("created `{path}` ({size})"));
     }

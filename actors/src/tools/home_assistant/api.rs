@@ -65,10 +65,6 @@ impl Api {
         self.config.token.hidden_in(text)
     }
 
-    pub(super) async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value, ApiError> {
-        self.ask(path, query, None).await
-    }
-
     /// Asks for something; with a body, for something to be done.
     pub(super) async fn ask(
         &self,

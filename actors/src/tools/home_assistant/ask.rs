@@ -3,7 +3,7 @@
 use std::fmt;
 
 use itertools::Itertools as _;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::HomeAssistantArgs;
 use crate::tools::ToolError;
@@ -32,7 +32,10 @@ pub(super) const REPEATABLE: [&str; 9] = [
 
 /// `domain.name`, as Home Assistant writes the ids of entities and of services.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Id(String);
+pub(super) struct Id {
+    pub(super) domain: String,
+    pub(super) name: String,
+}
 
 /// A service call that may be sent.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +49,10 @@ impl Id {
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         let (domain, name) = text.split_once('.')?;
-        (is_slug(domain) && is_slug(name)).then_some(Self(text))
+        (is_slug(domain) && is_slug(name)).then(|| Self {
+            domain: domain.to_owned(),
+            name: name.to_owned(),
+        })
     }
 
     pub(super) fn of_entity(text: &str) -> Result<Self, ToolError> {
@@ -57,23 +63,11 @@ impl Id {
             ))
         })
     }
-
-    pub(super) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    pub(super) fn domain(&self) -> &str {
-        self.0.split('.').next().unwrap_or_default()
-    }
-
-    pub(super) fn name(&self) -> &str {
-        self.0.split('.').nth(1).unwrap_or_default()
-    }
 }
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        write!(f, "{}.{}", self.domain, self.name)
     }
 }
 
@@ -121,10 +115,8 @@ fn entities(text: &str) -> Result<Value, ToolError> {
         .map(Id::of_entity)
         .collect::<Result<Vec<_>, _>>()?;
     match ids.as_slice() {
-        [one] => Ok(json!(one.as_str())),
-        many if many.len() <= MAX_ENTITIES => {
-            Ok(json!(many.iter().map(Id::as_str).collect::<Vec<_>>()))
-        }
+        [one] => Ok(one.to_string().into()),
+        many if many.len() <= MAX_ENTITIES => Ok(many.iter().map(Id::to_string).collect()),
         _ => Err(ToolError(format!(
             "more than {MAX_ENTITIES} entities in one call; name an area or a group instead"
         ))),

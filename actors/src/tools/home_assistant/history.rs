@@ -1,7 +1,5 @@
 //! How an entity stood: `GET /api/history/period/<time>`.
 
-use std::fmt::Write as _;
-
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::Value;
 
@@ -20,13 +18,13 @@ pub(super) async fn of(api: &Api, id: &Id, hours: u8) -> Result<String, ToolErro
     let begin = end - TimeDelta::hours(hours.into());
     let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
     let query = [
-        ("filter_entity_id", id.as_str()),
+        ("filter_entity_id", &*id.to_string()),
         ("end_time", &time(end)),
         ("minimal_response", ""),
         ("no_attributes", ""),
     ];
     let path = format!("history/period/{}", time(begin));
-    let answer = api.get(&path, &query).await?;
+    let answer = api.ask(&path, &query, None).await?;
     // A list for each entity that was asked for; none where there is nothing to tell.
     let changes = answer[0].as_array().map(Vec::as_slice).unwrap_or_default();
     if changes.is_empty() {
@@ -50,13 +48,12 @@ fn render(id: &Id, changes: &[Value]) -> String {
     if numbers.len() > 1 {
         let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
         let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        // Writing to a string cannot fail.
-        let _ = write!(text, ", from {least} to {most}");
+        text.push_str(&format!(", from {least} to {most}"));
     }
     let left_out = changes.len().saturating_sub(SHOWN);
     for (index, change) in changes.iter().enumerate() {
         if left_out > 0 && index == SHOWN / 2 {
-            let _ = write!(text, "\n… {left_out} left out …");
+            text.push_str(&format!("\n… {left_out} left out …"));
         }
         if index >= SHOWN / 2 && index < SHOWN / 2 + left_out {
             continue;
@@ -67,7 +64,7 @@ fn render(id: &Id, changes: &[Value]) -> String {
             |at| at.to_utc().format("%Y-%m-%d %H:%M:%S").to_string(),
         );
         let state = change["state"].as_str().unwrap_or("unknown");
-        let _ = write!(text, "\n{at} {}", shortened(state, 100));
+        text.push_str(&format!("\n{at} {}", shortened(state, 100)));
     }
     text
 }

@@ -1,7 +1,5 @@
 //! What can be done: `GET /api/services`, `POST /api/services/<domain>/<service>`.
 
-use std::fmt::Write as _;
-
 use itertools::Itertools as _;
 use serde_json::Value;
 
@@ -20,7 +18,7 @@ const FIELDS: usize = 20;
 /// The services of a kind with their fields; without a kind, the names of all.
 pub(super) async fn list(api: &Api, domain: Option<&str>) -> Result<String, ToolError> {
     let wanted = domain.map(ask::domain).transpose()?;
-    let all = api.get("services", &[]).await?;
+    let all = api.ask("services", &[], None).await?;
     let domains = all.as_array().map(Vec::as_slice).unwrap_or_default();
     let name = |entry: &Value| entry["domain"].as_str().unwrap_or_default().to_owned();
     let Some(wanted) = wanted else {
@@ -63,8 +61,7 @@ fn described(about: &Value) -> String {
     });
     let fields = named_fields(&about["fields"]);
     if !fields.is_empty() {
-        // Writing to a string cannot fail.
-        let _ = write!(text, " Fields: {}", fields.join(", "));
+        text.push_str(&format!(" Fields: {}", fields.join(", ")));
     }
     if about["target"].is_object() {
         text.push_str(" [needs entity_id]");
@@ -85,7 +82,7 @@ fn named_fields(fields: &Value) -> Vec<String> {
 
 /// Calls a service, and tells what changed by it.
 pub(super) async fn call(api: &Api, call: &Call) -> Result<String, ToolError> {
-    let path = format!("services/{}", call.service.as_str().replace('.', "/"));
+    let path = format!("services/{}/{}", call.service.domain, call.service.name);
     let mut answer = api.ask(&path, &[], Some(&call.body)).await;
     if let Err(ApiError::BadRequest(message)) = &answer
         && (message.contains("return_response") || message.contains("requires responses"))
@@ -113,20 +110,18 @@ async fn told(api: &Api, call: &Call, answer: &Value) -> Result<String, ToolErro
         // A wrong entity is no error to Home Assistant: it does nothing, and says nothing.
         if let Some(id) = call.body["entity_id"].as_str()
             && let Ok(id) = Id::of_entity(id)
-            && let Err(ApiError::NotFound) = api.get(&format!("states/{id}"), &[]).await
+            && let Err(ApiError::NotFound) = api.ask(&format!("states/{id}"), &[], None).await
         {
             return Err(states::missing(api, &id).await);
         }
     } else {
-        let _ = write!(text, "; {} changed:", counted(changed.len(), "state"));
+        text.push_str(&format!("; {} changed:", counted(changed.len(), "state")));
         for state in changed.iter().take(SHOWN) {
-            let _ = write!(text, "\n{}", states::line(state));
+            text.push_str(&format!("\n{}", states::line(state)));
         }
     }
     if !answer["service_response"].is_null() {
-        let response =
-            serde_json::to_string_pretty(&answer["service_response"]).unwrap_or_default();
-        let _ = write!(text, "\nresponse: {response}");
+        text.push_str(&format!("\nresponse: {:#}", answer["service_response"]));
     }
     Ok(text)
 }
@@ -136,18 +131,18 @@ async fn told(api: &Api, call: &Call, answer: &Value) -> Result<String, ToolErro
 async fn refused(api: &Api, call: &Call, message: &str) -> ToolError {
     let service = &call.service;
     let problem = format!("Home Assistant refused {service}: {message}");
-    let Ok(all) = api.get("services", &[]).await else {
+    let Ok(all) = api.ask("services", &[], None).await else {
         return ToolError(problem);
     };
-    let domain = service.domain();
+    let domain = &service.domain;
     let mut domains = all.as_array().into_iter().flatten();
-    let Some(entry) = domains.find(|entry| entry["domain"] == domain) else {
+    let Some(entry) = domains.find(|entry| entry["domain"] == *domain) else {
         return ToolError(format!(
             "there is no service {service}; services lists those there are"
         ));
     };
     let mut services = services(entry);
-    ToolError(match services.find(|(name, _)| service.name() == *name) {
+    ToolError(match services.find(|(name, _)| service.name == **name) {
         Some((_, about)) => format!("{problem}; {service}{}", described(about)),
         None => format!(
             "there is no service {service}; {domain} has {}",

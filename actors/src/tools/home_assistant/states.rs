@@ -56,16 +56,15 @@ pub(super) async fn list(
 
 /// One entity with all that is known of it.
 pub(super) async fn one(api: &Api, id: &Id) -> Result<String, ToolError> {
-    let state = match api.get(&format!("states/{id}"), &[]).await {
+    let state = match api.ask(&format!("states/{id}"), &[], None).await {
         Err(ApiError::NotFound) => return Err(missing(api, id).await),
         answer => answer?,
     };
-    let attributes = serde_json::to_string_pretty(&state["attributes"]).unwrap_or_default();
     Ok(format!(
         "{}\nlast changed: {}\nattributes: {}",
         line(&state),
         shortened(state["last_changed"].as_str().unwrap_or("unknown"), 40),
-        cut_middle(&attributes, ATTRIBUTES_BYTES)
+        cut_middle(&format!("{:#}", state["attributes"]), ATTRIBUTES_BYTES)
     ))
 }
 
@@ -75,12 +74,13 @@ pub(super) async fn missing(api: &Api, id: &Id) -> ToolError {
     let Ok(all) = all(api).await else {
         return ToolError(problem);
     };
+    let wanted = id.to_string();
     let mut near: Vec<(f64, &str)> = all
         .iter()
         .map(|state| {
-            let same_kind = f64::from(u8::from(kind(state) == id.domain())) * 0.2;
+            let same_kind = f64::from(u8::from(kind(state) == id.domain)) * 0.2;
             let other = self::id(state);
-            (strsim::jaro_winkler(id.as_str(), other) + same_kind, other)
+            (strsim::jaro_winkler(&wanted, other) + same_kind, other)
         })
         .filter(|(likeness, _)| *likeness > 0.75)
         .collect();
@@ -94,7 +94,7 @@ pub(super) async fn missing(api: &Api, id: &Id) -> ToolError {
 }
 
 async fn all(api: &Api) -> Result<Vec<Value>, ToolError> {
-    match api.get("states", &[]).await? {
+    match api.ask("states", &[], None).await? {
         Value::Array(states) => Ok(states),
         _ => refuse!(
             "Home Assistant sent no list of states; the owner should look at HOME_ASSISTANT_URL"

@@ -120,7 +120,6 @@ impl Connection {
     }
 
     /// Who calls are sent through.
-    #[must_use]
     pub(crate) fn peer(&self) -> Peer<RoleClient> {
         self.service.peer().clone()
     }

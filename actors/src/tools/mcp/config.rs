@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::domain::loopback::is_loopback;
-use crate::tools::output::shortened;
+use crate::tools::output::shown;
 use crate::tools::workspace::if_there;
 
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -18,7 +18,6 @@ const MAX_SERVERS: usize = 32;
 const MAX_NAME: usize = 32;
 const DEFAULT_TIME: u64 = 60;
 const MAX_TIME: u64 = 3600;
-const SHOWN_BYTES: usize = 60;
 
 /// What is said of a server whose fields are of other forms: the parser would repeat their
 /// values, which may be secrets.
@@ -71,7 +70,6 @@ impl std::fmt::Debug for Transport {
 
 impl Transport {
     /// `stdio` or `http`.
-    #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
             Self::Stdio { .. } => "stdio",
@@ -80,7 +78,6 @@ impl Transport {
     }
 
     /// Whether the server runs on this machine, as far as one can tell.
-    #[must_use]
     pub fn is_here(&self) -> bool {
         match self {
             Self::Stdio { .. } => true,
@@ -114,7 +111,6 @@ struct Written {
 }
 
 /// Reads the file, which need not exist. Blocks.
-#[must_use]
 pub fn read(path: &Path, variable: impl Fn(&str) -> Option<String>) -> McpConfig {
     let mut config = match text_of(path) {
         Ok(None) => return McpConfig::default(),
@@ -151,7 +147,6 @@ fn unreadable(reason: &str) -> McpConfig {
 
 /// Reads the file's text: `{"mcpServers": {NAME: {…}}}`. `${NAME}`, `${env:NAME}` and
 /// `${NAME:-default}` in values stand for variables of Navi's own environment.
-#[must_use]
 pub fn parse(text: &str, variable: impl Fn(&str) -> Option<String>) -> McpConfig {
     let mut file: Value = match serde_json::from_str(text) {
         Ok(file) => file,
@@ -162,7 +157,7 @@ pub fn parse(text: &str, variable: impl Fn(&str) -> Option<String>) -> McpConfig
     };
     let mut config = McpConfig::default();
     for (name, value) in written {
-        let shown = shortened(&name, SHOWN_BYTES);
+        let shown = shown(&name);
         let known = |server: &ServerConfig| server.name == plain(&name);
         let server = if config.servers.iter().any(known) {
             Err(
@@ -280,7 +275,7 @@ fn expanded(text: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<St
         out.push_str(&value.ok_or_else(|| {
             format!(
                 "it needs the environment variable {}, which is not set",
-                shortened(name, SHOWN_BYTES)
+                shown(name)
             )
         })?);
         rest = &rest[start + length + 1..];

@@ -8,21 +8,20 @@ use rmcp::model::Tool;
 use serde_json::{Value, json};
 
 use super::config::{ServerConfig, plain};
+use crate::domain::shorten;
 use crate::protocol::tool::Effect;
 use crate::tools::extension_schema::{MAX_BYTES, as_told};
-use crate::tools::output::shortened;
+use crate::tools::output::shown;
 use crate::tools::trust::sha256;
 
 /// As many tools of one server as are taken in.
 pub(super) const MAX_TOOLS: usize = 128;
 
 /// As much of a description as the model is told.
-const DESCRIPTION_BYTES: usize = 2000;
+const DESCRIPTION_CHARS: usize = 2000;
 
 /// The longest name that every model API takes.
 const MAX_NAME: usize = 64;
-
-const SHOWN_BYTES: usize = 80;
 
 /// A tool of a server.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +66,7 @@ impl Listing {
                 Ok(tool) if names.insert(tool.name.clone()) => listed.push(tool),
                 Ok(tool) => problems.push(format!(
                     "its tool `{}` is left out: it lists two of that name",
-                    shortened(&tool.own_name, SHOWN_BYTES)
+                    shown(&tool.own_name)
                 )),
                 Err(problem) => problems.push(problem),
             }
@@ -81,7 +80,7 @@ impl Listing {
             let missing = |name: &&String| !listed.iter().any(|tool| tool.own_name == **name);
             let missing = names.iter().filter(missing).join(", ");
             if !missing.is_empty() && problems.is_empty() {
-                let missing = shortened(&missing, SHOWN_BYTES * 2);
+                let missing = shown(&missing);
                 problems.push(format!("it has no tools {missing}"));
             }
         }
@@ -101,39 +100,26 @@ fn take(config: &ServerConfig, tool: Tool) -> Result<Listed, String> {
     let description = tool.description.as_deref().or(tool.title.as_deref());
     let description = description.unwrap_or_default().trim().to_owned();
     let said = json!([own_name, description, schema, hints]).to_string();
-    let parameters = as_told(schema);
+    let parameters = Value::Object(as_told(schema));
     let size = parameters.to_string().len();
     refuse_if!(
         size > MAX_BYTES,
         "its tool `{}` is left out: the schema of its arguments has {size} bytes, the most is {MAX_BYTES}",
-        shortened(&own_name, SHOWN_BYTES)
+        shown(&own_name)
     );
     Ok(Listed {
         name: full_name(&config.name, &own_name),
-        description: cut(&description),
+        description: shorten::cut(&description, DESCRIPTION_CHARS),
         parameters,
-        effect: effect(config, hints.read_only_hint == Some(true)),
+        // What a server says of its own harmlessness is a hint: it lowers what is asked for to
+        // sending something out, and no further.
+        effect: match hints.read_only_hint == Some(true) || !config.transport.is_here() {
+            true => Effect::Egress,
+            false => Effect::Host,
+        },
         sha256: sha256(&said),
         own_name,
     })
-}
-
-/// What a server says of its own harmlessness is a hint: it lowers what is asked for to sending
-/// something out, and no further.
-fn effect(config: &ServerConfig, says_read_only: bool) -> Effect {
-    if says_read_only || !config.transport.is_here() {
-        Effect::Egress
-    } else {
-        Effect::Host
-    }
-}
-
-fn cut(description: &str) -> String {
-    if description.len() <= DESCRIPTION_BYTES {
-        return description.to_owned();
-    }
-    let end = description.floor_char_boundary(DESCRIPTION_BYTES);
-    format!("{}…", &description[..end])
 }
 
 /// `mcp__server__tool`, in the signs and the length that every model API takes. A name that had

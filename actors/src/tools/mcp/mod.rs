@@ -15,7 +15,7 @@ pub use self::client::Connection;
 pub(crate) use self::client::{answers, listing};
 pub use self::config::{McpConfig, ServerConfig, Transport, parse, read};
 pub use self::listing::{Listed, Listing};
-pub use self::stdio::{hide, keep_by};
+pub use self::stdio::set_up;
 pub use self::tool::{McpTool, ServerHandle};
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(super) fn read(answer: CallToolResult, context: &ToolContext) -> ToolResult 
     if let Some(structured) = answer.structured_content
         && text.trim().is_empty()
     {
-        text = serde_json::to_string_pretty(&structured).unwrap_or_default();
+        text = format!("{structured:#}");
     }
     let text = text.trim_end().to_owned();
     let text = bounded(text, &context.workspace, &context.call_id);

@@ -30,26 +30,24 @@ const INHERITED: [&str; 9] = [
     "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "USER",
 ];
 
-/// Navi's own program, which keeps servers' programs; none where nothing keeps them.
-static KEEPER: OnceLock<PathBuf> = OnceLock::new();
+/// What all servers of this process have in common.
+static AROUND: OnceLock<Around> = OnceLock::new();
 
-/// What no server's words may repeat.
-static SECRETS: OnceLock<Vec<String>> = OnceLock::new();
-
-/// Hides Navi's own secrets in whatever servers' programs write to standard error: one may have
-/// been given them, or have read them in a file.
-pub fn hide(secrets: Vec<String>) {
-    // The first word holds: there is one service in a process.
-    let _ = SECRETS.set(secrets);
+struct Around {
+    /// Navi's own program, which keeps servers' programs; none where nothing keeps them.
+    keeper: Option<PathBuf>,
+    /// What no server's words may repeat.
+    secrets: Vec<String>,
 }
 
-/// Has the programs of servers started by this program's
+/// Has the programs of servers started by `keeper`'s
 /// [`carry_out`](crate::tools::sandbox::carry_out), which ends them when this process is killed.
-pub fn keep_by(program: PathBuf) {
-    if cfg!(target_os = "linux") {
-        // The first word holds: there is one service in a process.
-        let _ = KEEPER.set(program);
-    }
+/// Hides Navi's own secrets in whatever they write to standard error: one may have been given
+/// them, or have read them in a file.
+pub fn set_up(keeper: Option<PathBuf>, secrets: Vec<String>) {
+    let keeper = keeper.filter(|_| cfg!(target_os = "linux"));
+    // The first word holds: there is one service in a process.
+    let _ = AROUND.set(Around { keeper, secrets });
 }
 
 /// The program. Goes with everything that it started when this is dropped.
@@ -76,7 +74,7 @@ impl Program {
         let inherited = INHERITED
             .iter()
             .filter_map(|name| Some((*name, std::env::var_os(name)?)));
-        let mut building = match KEEPER.get() {
+        let mut building = match AROUND.get().and_then(|around| around.keeper.as_ref()) {
             Some(keeper) => {
                 let mut kept = Command::new(keeper);
                 kept.args([SUBCOMMAND, "keep", command]);
@@ -122,7 +120,7 @@ impl Program {
     /// characters and without secrets. Empty where it wrote nothing.
     pub(super) fn said(&self) -> String {
         let said = self.said.lock();
-        let ours = SECRETS.get().into_iter().flatten();
+        let ours = AROUND.get().into_iter().flat_map(|around| &around.secrets);
         shown(&said, self.secrets.iter().chain(ours).map(String::as_str))
     }
 }

@@ -95,7 +95,6 @@ pub struct McpTool {
 
 impl McpTool {
     /// A tool as its server described it.
-    #[must_use]
     pub fn new(
         listed: Listed,
         server: String,

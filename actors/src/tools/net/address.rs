@@ -4,8 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What an address is, where it is not one of the public internet. The list is IANA's registries
 /// of special-purpose addresses (RFC 6890), and places that clouds keep for themselves.
-#[must_use]
-pub fn not_public(ip: IpAddr) -> Option<&'static str> {
+pub(crate) fn not_public(ip: IpAddr) -> Option<&'static str> {
     match ip {
         IpAddr::V4(ip) => not_public_v4(ip),
         IpAddr::V6(ip) => not_public_v6(ip),
@@ -13,8 +12,7 @@ pub fn not_public(ip: IpAddr) -> Option<&'static str> {
 }
 
 /// The address that really is reached: an IPv4 one that is written as IPv6 is that IPv4 one.
-#[must_use]
-pub fn reached(ip: IpAddr) -> IpAddr {
+pub(crate) fn reached(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(ip, IpAddr::V4),
         IpAddr::V4(_) => ip,

@@ -8,9 +8,7 @@ use reqwest::Url;
 
 /// Places that are reached though their addresses are not public. None by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grants {
-    rules: Vec<Rule>,
-}
+pub struct Grants(Vec<Rule>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rule {
@@ -43,26 +41,22 @@ impl Grants {
                 })
             })
             .collect::<Result<_, _>>()
-            .map(|rules| Self { rules })
+            .map(Self)
     }
 
     /// The host and port of one URL, whatever its address: for servers that the owner named.
-    #[must_use]
     pub fn of_origin(url: &Url) -> Self {
         let rule = url.host_str().map(|host| Rule::Host {
             name: host.to_owned(),
             port: url.port_or_known_default(),
         });
-        Self {
-            rules: rule.into_iter().collect(),
-        }
+        Self(rule.into_iter().collect())
     }
 
     /// Whether this address may be reached as the host of `url`.
-    #[must_use]
     pub fn cover(&self, url: &Url, ip: IpAddr) -> bool {
         let host = url.host_str().unwrap_or_default().trim_end_matches('.');
-        self.rules.iter().any(|rule| match rule {
+        self.0.iter().any(|rule| match rule {
             Rule::All => true,
             Rule::Network(network) => network.contains(&ip),
             Rule::Host { name, port } => {

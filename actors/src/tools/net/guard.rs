@@ -28,12 +28,9 @@ pub struct Guard {
 
 impl Guard {
     /// A guard that asks the machine's own resolver.
-    #[must_use]
     pub fn new(grants: Grants) -> Self {
         Self::with_resolver(grants, Arc::new(SystemResolver))
     }
-
-    #[must_use]
     pub fn with_resolver(grants: Grants, resolver: Arc<dyn Resolve>) -> Self {
         Self {
             grants: Arc::new(grants),
@@ -43,11 +40,9 @@ impl Guard {
 
     /// Resolves the host of `url` once and looks at every address. One that is not public, or is
     /// this machine's own, and not granted refuses all: a name that leads to both is made to be
-    /// chosen from. Gives back those addresses, with the URL's port.
-    ///
-    /// # Errors
-    /// Why nothing may be sent there.
-    pub async fn admit(&self, url: &Url) -> Result<Vec<SocketAddr>, ToolError> {
+    /// chosen from. Gives back those addresses, with the URL's port, or
+    /// says why nothing may be sent there.
+    pub(crate) async fn admit(&self, url: &Url) -> Result<Vec<SocketAddr>, ToolError> {
         check(url)?;
         let host = authority(url);
         let found = match url.host() {

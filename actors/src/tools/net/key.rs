@@ -10,7 +10,6 @@ pub struct ApiKey(String);
 
 impl ApiKey {
     /// Takes a key that can stand in a header; none where it cannot.
-    #[must_use]
     pub fn new(text: String) -> Option<Self> {
         HeaderValue::from_str(&text)
             .is_ok()
@@ -19,14 +18,12 @@ impl ApiKey {
     }
 
     /// The text without the key, for words of a server that repeats what it was sent.
-    #[must_use]
     pub fn hidden_in(&self, text: &str) -> String {
         text.replace(&self.0, "[hidden]")
     }
 
     /// As a header's value, with `prefix` before it: `Bearer ` for example. Marked, so that no
     /// library prints it.
-    #[must_use]
     pub fn header(&self, prefix: &str) -> HeaderValue {
         let mut value = HeaderValue::from_str(&format!("{prefix}{}", self.0))
             // A prefix of ours and a key that was checked always make a header.

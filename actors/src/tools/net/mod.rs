@@ -2,12 +2,12 @@
 //! gave, and a connection to exactly those (DESIGN section 6). Nothing here follows a redirect,
 //! takes a proxy, or reads without a limit.
 
-pub mod address;
-pub mod body;
+mod address;
+pub(super) mod body;
 pub mod grants;
 pub mod guard;
 pub mod key;
 mod own;
 pub mod resolve;
-pub mod send;
-pub mod url;
+pub(super) mod send;
+pub(super) mod url;

@@ -35,7 +35,14 @@ impl OwnNetworks {
 
     /// What an address of the internet is to this machine; none for those of others.
     pub(super) fn kind_of(&self, ip: IpAddr) -> Option<&'static str> {
-        let ip = translated(ip);
+        // What NAT64 translates is as good as the address inside.
+        let ip = match ip {
+            IpAddr::V6(v6) if v6.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0] => {
+                let [.., a, b, c, d] = v6.octets();
+                IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+            }
+            other => other,
+        };
         if self.0.iter().any(|own| own.addr() == ip) {
             return Some("this machine");
         }
@@ -56,17 +63,6 @@ fn network(ip: IpAddr, told: Option<u8>) -> IpNet {
         // Beside a public one stand the machines of others.
         IpAddr::V4(_) => ip.into(),
         IpAddr::V6(ip) => Ipv6Net::new_assert(ip, told.unwrap_or(USUAL_PREFIX)).into(),
-    }
-}
-
-/// The IPv4 address that NAT64 makes of one.
-fn translated(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V6(v6) if v6.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0] => {
-            let [.., a, b, c, d] = v6.octets();
-            IpAddr::V4(Ipv4Addr::new(a, b, c, d))
-        }
-        other => other,
     }
 }
 

@@ -42,8 +42,7 @@ impl Resolve for Pinned {
 }
 
 /// A POST with this as its body.
-#[must_use]
-pub fn post_json(url: Url, body: &Value) -> Request {
+pub(crate) fn post_json(url: Url, body: &Value) -> Request {
     let mut request = Request::new(Method::POST, url);
     let json = HeaderValue::from_static("application/json");
     request.headers_mut().insert(CONTENT_TYPE, json);
@@ -54,11 +53,8 @@ pub fn post_json(url: Url, body: &Value) -> Request {
 impl Guard {
     /// Sends a request where its address may lead: the only way to send anything. The client is
     /// made for this one request: a kept one would keep its connections, and those would outlive
-    /// the look at their addresses.
-    ///
-    /// # Errors
-    /// Why there is no answer.
-    pub async fn send(&self, mut request: Request) -> Result<Response, ToolError> {
+    /// the look at their addresses. An error says why there is no answer.
+    pub(crate) async fn send(&self, mut request: Request) -> Result<Response, ToolError> {
         let client = client(self.admit(request.url()).await?).await?;
         let host = authority(request.url());
         let accepted = HeaderValue::from_static(ACCEPTED);

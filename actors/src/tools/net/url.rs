@@ -3,19 +3,14 @@
 use reqwest::Url;
 
 use crate::tools::ToolError;
-use crate::tools::output::shortened;
+use crate::tools::output::{shortened, shown};
 
 /// The longest address that is taken.
-pub const MAX_URL_BYTES: usize = 4096;
-/// As much of a wrong address as an error shows.
-const SHOWN_BYTES: usize = 120;
+pub(crate) const MAX_URL_BYTES: usize = 4096;
 
 /// Reads an address: http or https, a host, no user name, no fragment (it is dropped: it is for
-/// whoever shows the page).
-///
-/// # Errors
-/// What is wrong with it.
-pub fn parse(text: &str) -> Result<Url, ToolError> {
+/// whoever shows the page). An error says what is wrong with it.
+pub(crate) fn parse(text: &str) -> Result<Url, ToolError> {
     if text.len() > MAX_URL_BYTES {
         return Err(too_long());
     }
@@ -35,10 +30,7 @@ pub fn parse(text: &str) -> Result<Url, ToolError> {
 }
 
 /// The same checks for an address that was made from another, as by a redirect.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn check(url: &Url) -> Result<(), ToolError> {
+pub(crate) fn check(url: &Url) -> Result<(), ToolError> {
     if url.as_str().len() > MAX_URL_BYTES {
         return Err(too_long());
     }
@@ -65,13 +57,12 @@ fn too_long() -> ToolError {
 fn wrong(text: &str, reason: &str) -> ToolError {
     ToolError(format!(
         "`{}` is no address: {reason}; write it whole, as in https://example.com/page",
-        shortened(text, SHOWN_BYTES)
+        shown(text)
     ))
 }
 
 /// The host as a person writes it, with its port where that is not the usual one.
-#[must_use]
-pub fn authority(url: &Url) -> String {
+pub(crate) fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     match url.port() {
         Some(port) => format!("{host}:{port}"),

@@ -63,8 +63,7 @@ fn confine(policy: &Policy) -> Result<(), String> {
     // While it has the right to open them: what the rules hold on to are open directories.
     let rules = policy.landlock.then(|| rules(policy)).transpose()?;
     give_up_rights(user)?;
-    let filters = syscalls::filters(policy)
-        .map_err(|error| failed("make the filters of system calls", error))?;
+    let filters = syscalls::filters(policy)?;
     // Next to nothing is allocated from here on: the command's memory may be less than this
     // program's allocator asks for at a time.
     limit(&policy.limits, others)?;
@@ -86,10 +85,7 @@ pub fn seal() -> Result<(), String> {
     };
     let rules = policy.landlock.then(|| rules(&policy)).transpose()?;
     give_up_rights(policy.user.as_ref())?;
-    let filters = syscalls::filters(&policy)
-        .and_then(|filters| Ok([filters.to_vec(), vec![syscalls::no_programs()?]].concat()))
-        .map_err(|error| failed("make the filters of system calls", error))?;
-    hold(rules, &filters)
+    hold(rules, &syscalls::filters(&policy)?)
 }
 
 fn give_up_rights(user: Option<&SandboxUser>) -> Result<(), String> {
@@ -98,7 +94,16 @@ fn give_up_rights(user: Option<&SandboxUser>) -> Result<(), String> {
         let _ = remove_capability_from_bounding_set(capability);
     }
     user.map_or(Ok(()), become_user)?;
-    drop_capabilities().map_err(|error| failed("give up its capabilities", error))
+    // A command that stays root is root of nothing but its files.
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets {
+        effective: none,
+        permitted: none,
+        inheritable: none,
+    };
+    rustix::thread::clear_ambient_capability_set()
+        .and_then(|()| rustix::thread::set_capabilities(None, sets))
+        .map_err(|error| failed("give up its capabilities", error))
 }
 
 fn hold(rules: Option<RulesetCreated>, filters: &[BpfProgram]) -> Result<(), String> {
@@ -174,18 +179,6 @@ fn become_user(user: &SandboxUser) -> Result<(), String> {
     let now = (rustix::process::getuid(), rustix::process::geteuid());
     refuse_if!(now != (uid, uid), "did not become the user {}", user.name);
     Ok(())
-}
-
-/// A command that stays root is root of nothing but its files.
-fn drop_capabilities() -> rustix::io::Result<()> {
-    rustix::thread::clear_ambient_capability_set()?;
-    let none = CapabilitySet::empty();
-    let sets = CapabilitySets {
-        effective: none,
-        permitted: none,
-        inheritable: none,
-    };
-    rustix::thread::set_capabilities(None, sets)
 }
 
 /// `others`: threads that the user has outside of here.

@@ -7,6 +7,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use walkdir::WalkDir;
+
 use super::processes;
 use crate::tools::workspace::WorkspaceLimits;
 
@@ -85,20 +87,16 @@ fn used(folders: &[PathBuf]) -> Used {
     let mut used = Used::default();
     // A file with two names takes its place once.
     let mut seen = HashSet::new();
-    let mut open = folders.to_vec();
-    while let Some(folder) = open.pop() {
-        // One that was closed to its owner holds what it held: its files are counted when
-        // somebody opens it again.
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            used.entries += 1;
-            let Ok(metadata) = entry.metadata() else {
-                continue;
-            };
-            if metadata.is_dir() {
-                open.push(entry.path());
-            } else if metadata.nlink() < 2 || seen.insert((metadata.dev(), metadata.ino())) {
-                used.bytes += bytes(&metadata);
-            }
+    // One that was closed to its owner holds what it held: its files are counted when somebody
+    // opens it again.
+    let walks = folders.iter().map(|it| WalkDir::new(it).min_depth(1));
+    for entry in walks.flatten().flatten() {
+        used.entries += 1;
+        if let Ok(metadata) = entry.metadata()
+            && !metadata.is_dir()
+            && (metadata.nlink() < 2 || seen.insert((metadata.dev(), metadata.ino())))
+        {
+            used.bytes += bytes(&metadata);
         }
     }
     let opened = processes::descendants();
@@ -108,11 +106,11 @@ fn used(folders: &[PathBuf]) -> Used {
     });
     for file in opened {
         // Through the link, which leads to a file that has no name any more.
-        let Ok(metadata) = fs::metadata(file.path()) else {
-            continue;
-        };
-        let deleted = metadata.is_file() && metadata.nlink() == 0;
-        if deleted && seen.insert((metadata.dev(), metadata.ino())) {
+        if let Ok(metadata) = fs::metadata(file.path())
+            && metadata.is_file()
+            && metadata.nlink() == 0
+            && seen.insert((metadata.dev(), metadata.ino()))
+        {
             used.bytes += bytes(&metadata);
         }
     }

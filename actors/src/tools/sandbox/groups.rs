@@ -73,7 +73,10 @@ impl Groups {
             all,
         };
         if top == own {
-            alone_in(own)?;
+            let members = fs::read_to_string(own.join("cgroup.procs"))?;
+            if members.trim() != std::process::id().to_string() {
+                return Err(io::Error::other("it holds other programs, too"));
+            }
         }
         let taken = || {
             make(&groups.service)?;
@@ -88,18 +91,14 @@ impl Groups {
             let _ = enter(own).and_then(|()| fs::remove_dir(&groups.service));
             return Err(error);
         }
-        groups.sweep();
-        Ok(groups)
-    }
-
-    /// Removes what supervisors left that were killed. The kernel keeps those with processes.
-    fn sweep(&self) {
-        for session in folders(&self.commands) {
+        // What supervisors left that were killed. The kernel keeps those with processes.
+        for session in folders(&groups.commands) {
             for command in folders(&session) {
                 let _ = fs::remove_dir(command);
             }
             let _ = fs::remove_dir(session);
         }
+        Ok(groups)
     }
 
     /// Makes a group for one more command of a session.
@@ -195,14 +194,6 @@ fn own_group(mounts: &str, own: &str) -> Option<PathBuf> {
     })?;
     let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
     Some(Path::new(mount).join(path))
-}
-
-fn alone_in(group: &Path) -> io::Result<()> {
-    let members = fs::read_to_string(group.join("cgroup.procs"))?;
-    match members.trim() == std::process::id().to_string() {
-        true => Ok(()),
-        false => Err(io::Error::other("it holds other programs, too")),
-    }
 }
 
 fn make(group: &Path) -> io::Result<()> {

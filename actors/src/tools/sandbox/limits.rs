@@ -36,16 +36,6 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
-    /// What its tree may use together.
-    pub(super) fn sum(&self) -> Sum {
-        Sum {
-            memory_bytes: self.memory_bytes,
-            processes: self.processes,
-        }
-    }
-}
-
 /// How much commands may use together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SumLimits {
@@ -76,7 +66,6 @@ impl Default for SumLimits {
 }
 
 /// All of this machine's memory, in bytes; as much as can be said where it does not say.
-#[must_use]
 pub fn machine_memory() -> u64 {
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = info

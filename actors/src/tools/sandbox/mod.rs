@@ -160,7 +160,7 @@ pub struct Order {
 /// See the module. What the machine has is looked up once, when this is made.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
-    config: SandboxConfig,
+    pub config: SandboxConfig,
     landlock: Option<u32>,
     /// Why there are none, where there are none.
     namespaces: Result<(), String>,
@@ -169,7 +169,6 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    #[must_use]
     pub fn new(config: SandboxConfig) -> Self {
         let landlock = landlock_version();
         let namespaces = probe::namespaces(&config.program);
@@ -194,14 +193,7 @@ impl Sandbox {
     pub fn available(&self) -> Result<&Confinement, &str> {
         self.available.as_ref().map_err(String::as_str)
     }
-
-    #[must_use]
-    pub fn limits(&self) -> Limits {
-        self.config.limits
-    }
-
     /// The directory for temporary files of `name`, which is a session's id as a rule.
-    #[must_use]
     pub fn scratch_of(&self, name: &str) -> PathBuf {
         self.config.scratch.join(name)
     }
@@ -215,9 +207,13 @@ impl Sandbox {
         let mut job = self.job(order, true);
         let (scratch, limits) = (job.policy.scratch.clone(), job.policy.limits);
         let (inside, sums) = (job.policy.inside, self.config.sum_limits);
+        let tree = Sum {
+            memory_bytes: limits.memory_bytes,
+            processes: limits.processes,
+        };
         let made = tokio::task::spawn_blocking(move || {
             make_scratch(&scratch)?;
-            let group = || groups::for_command(&scratch, sums.session, limits.sum());
+            let group = || groups::for_command(&scratch, sums.session, tree);
             io::Result::Ok(inside.then(group).flatten())
         });
         job.group = made.await??;
@@ -226,7 +222,6 @@ impl Sandbox {
 
     /// The order in the terms of the processes that carry it out. `over_socket`: away from the
     /// terminal of whoever started us, and with a workspace that is the user's to have.
-    #[must_use]
     pub fn job(&self, order: Order, over_socket: bool) -> Job {
         let inside = order.fence == Fence::Inside;
         let user = self.user.as_ref().filter(|_| inside);
@@ -331,7 +326,6 @@ fn landlock_version() -> Option<u32> {
 
 /// Carries out the hidden subcommand, in a process of its own. Gives back the exit code where
 /// it does not become the command.
-#[must_use]
 pub fn carry_out(args: &[String]) -> u8 {
     #[cfg(target_os = "linux")]
     match args {

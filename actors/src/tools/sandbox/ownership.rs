@@ -6,8 +6,9 @@
 use std::io;
 use std::path::Path;
 
-use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, chownat, fchown, openat, statat};
+use cap_fs_ext::DirExt as _;
+use cap_std::fs::{Dir, MetadataExt as _};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, chownat, fchown, openat};
 use rustix::process::{Gid, Uid};
 
 use super::user::SandboxUser;
@@ -22,37 +23,27 @@ const MAX_LEVELS: usize = 128;
 pub(super) fn give(folder: &Path, user: &SandboxUser) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = openat(CWD, folder, flags, Mode::empty())?;
-    let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+    let (uid, gid) = (Some(Uid::from_raw(user.uid)), Some(Gid::from_raw(user.gid)));
+    fchown(&root, uid, gid)?;
     let mut seen = 0;
-    fchown(&root, Some(uid), Some(gid))?;
-    let mut open: Vec<(OwnedFd, usize)> = vec![(root, 0)];
+    let mut open = vec![(Dir::from_std_file(root.into()), 0)];
     while let Some((directory, level)) = open.pop() {
-        let Ok(entries) = Dir::read_from(&directory) else {
-            continue;
-        };
-        for entry in entries {
-            let Ok(entry) = entry else { break };
+        for entry in directory.entries().into_iter().flatten().flatten() {
             let name = entry.file_name();
-            if name == c"." || name == c".." {
-                continue;
-            }
             seen += 1;
             if seen > MAX_ENTRIES {
                 return Ok(());
             }
             // What vanished meanwhile needs no owner.
-            let Ok(stat) = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
+            let Ok(metadata) = directory.symlink_metadata(&name) else {
                 continue;
             };
-            let kind = FileType::from_raw_mode(stat.st_mode);
-            let is_directory = kind == FileType::Directory;
-            if stat.st_uid == 0 && (is_directory || stat.st_nlink == 1) {
-                let no_link = AtFlags::SYMLINK_NOFOLLOW;
-                let _ = chownat(&directory, name, Some(uid), Some(gid), no_link);
+            if metadata.uid() == 0 && (metadata.is_dir() || metadata.nlink() == 1) {
+                let _ = chownat(&directory, &name, uid, gid, AtFlags::SYMLINK_NOFOLLOW);
             }
-            if is_directory
+            if metadata.is_dir()
                 && level < MAX_LEVELS
-                && let Ok(inner) = openat(&directory, name, flags, Mode::empty())
+                && let Ok(inner) = directory.open_dir_nofollow(&name)
             {
                 open.push((inner, level + 1));
             }

@@ -21,7 +21,7 @@ pub struct Job {
 }
 
 /// What the process that starts the command gives up first (JSON, in a variable of the environment).
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Policy {
     pub inside: bool,
     pub landlock: bool,
@@ -42,6 +42,7 @@ pub struct Policy {
     /// The one of them for temporary files.
     pub scratch: PathBuf,
     pub directory: PathBuf,
+    /// Empty where none is started.
     pub program: String,
     pub args: Vec<String>,
     pub limits: Limits,
@@ -52,19 +53,9 @@ impl Policy {
     pub(super) fn closed() -> Self {
         Self {
             inside: true,
-            landlock: false,
-            namespaces: false,
-            user: None,
             deny_signals: true,
             deny_truncate: true,
-            over_socket: false,
-            read: Vec::new(),
-            write: Vec::new(),
-            scratch: PathBuf::new(),
-            directory: PathBuf::new(),
-            program: String::new(),
-            args: Vec::new(),
-            limits: Limits::default(),
+            ..Self::default()
         }
     }
 }

@@ -39,10 +39,6 @@ impl Process {
             resident_bytes: fields.get(21)?.parse::<u64>().ok()? * page_bytes,
         })
     }
-
-    fn is_alive(self) -> bool {
-        !matches!(self.state, 'Z' | 'X')
-    }
 }
 
 /// Everyone who descends from this process and lives.
@@ -92,7 +88,7 @@ pub(super) fn descendants_of(root: i32, all: &[Process]) -> Vec<Process> {
             found.push(*child);
         }
     }
-    found.retain(|process| process.is_alive());
+    found.retain(|process| !matches!(process.state, 'Z' | 'X'));
     found
 }
 

@@ -76,7 +76,8 @@ fn build(policy: &Policy) -> io::Result<()> {
     }
     fill_dev(root)?;
     fill_proc(root, policy)?;
-    if !view.covers(Path::new("/tmp")) {
+    let mut seen = view.mounts.keys().chain(view.links.keys());
+    if !seen.any(|path| path.starts_with("/tmp")) {
         symlink(&policy.scratch, below(root, Path::new("/tmp")))?;
     }
     close(root, &view)?;
@@ -156,12 +157,6 @@ impl View {
             .ok_or_else(|| io::Error::other(format!("commands may read all of {PLACES:?}")))
     }
 
-    /// Whether anything is seen at a path or below it.
-    fn covers(&self, path: &Path) -> bool {
-        let mut paths = self.mounts.keys().chain(self.links.keys());
-        paths.any(|seen| seen.starts_with(path))
-    }
-
     fn is_writable(&self, path: &Path) -> bool {
         let mut above = path.ancestors();
         above
@@ -223,7 +218,12 @@ fn fill_proc(root: &Path, policy: &Policy) -> io::Result<()> {
 /// Makes everything read-only that is not the command's, with what is mounted inside of it.
 fn close(root: &Path, view: &View) -> io::Result<()> {
     let own = [Path::new(PROC), Path::new(SHARED_MEMORY)];
-    for mounted in mounts_below(root)? {
+    let table = fs::read("/proc/self/mountinfo")?;
+    let mounts = table
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
+        .map(unescaped);
+    for mounted in mounts.filter(|path| path.starts_with(root)) {
         let path = Path::new("/").join(mounted.strip_prefix(root).unwrap_or(&mounted));
         if view.is_writable(&path) || own.contains(&path.as_path()) {
             continue;
@@ -247,15 +247,6 @@ fn kept_flags(mounted: &Path) -> io::Result<MountFlags> {
     ];
     let kept = pairs.into_iter().filter(|(flag, _)| has.contains(*flag));
     Ok(kept.fold(MountFlags::empty(), |all, (_, flag)| all | flag))
-}
-
-fn mounts_below(root: &Path) -> io::Result<Vec<PathBuf>> {
-    let table = fs::read("/proc/self/mountinfo")?;
-    let paths = table
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
-        .map(unescaped);
-    Ok(paths.filter(|path| path.starts_with(root)).collect())
 }
 
 /// The table writes blanks and backslashes as three octal digits.

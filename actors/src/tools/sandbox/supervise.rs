@@ -74,7 +74,6 @@ fn asked_for() -> io::Result<(Job, impl BufRead, impl Write)> {
 
 /// Carries out a job in this process, with its own standard input and output, for
 /// `navi sandbox`.
-#[must_use]
 pub fn in_foreground(job: Job) -> Report {
     carry_out(job, &Cut::default())
 }

@@ -1,19 +1,19 @@
-//! Which calls of the kernel a command is refused (seccomp).
+//! Which calls of the kernel a command is refused (seccomp). They are written by their names, which
+//! the library knows the numbers of.
 
-use std::collections::BTreeMap;
+use std::error::Error;
 
-use seccompiler::{
-    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
-    SeccompFilter, SeccompRule, TargetArch, apply_filter, sock_filter,
-};
+use seccompiler::{BpfProgram, TargetArch, apply_filter, compile_from_json, sock_filter};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::policy::Policy;
 
-/// The last call that was weighed: newer ones do not exist for commands. So do those of x32,
-/// which have numbers of their own, far above.
-const LAST_KNOWN: u32 = 469;
+/// The last call that was weighed, and that the library knows: newer ones do not exist for
+/// commands. So do those of x32, which have numbers of their own, far above.
+const LAST_KNOWN: u32 = 462;
 
-const SUID_AND_SGID: [u64; 2] = [0o4000, 0o2000];
+const SUID_AND_SGID: [u32; 2] = [0o4000, 0o2000];
 
 /// From here on these hold.
 pub(super) fn deny(filters: &[BpfProgram]) -> seccompiler::Result<()> {
@@ -22,163 +22,108 @@ pub(super) fn deny(filters: &[BpfProgram]) -> seccompiler::Result<()> {
 
 /// What holds a command is no error of its own making: it gets `EPERM`, or `ENOSYS` where
 /// programs know a way around a call that is missing.
-pub(super) fn filters(policy: &Policy) -> Result<[BpfProgram; 3], Box<dyn std::error::Error>> {
+pub(super) fn filters(policy: &Policy) -> Result<[BpfProgram; 3], String> {
+    let filter = |rules: &[Value], errno| {
+        filter(rules, errno)
+            .map_err(|error| format!("cannot make the filters of system calls: {error}"))
+    };
     Ok([
-        filter(forbidden(policy)?, libc::EPERM)?,
-        filter(whole(MISSING).collect(), libc::ENOSYS)?,
+        filter(&forbidden(policy), libc::EPERM)?,
+        filter(&whole(&MISSING), libc::ENOSYS)?,
         newer_than_known(),
     ])
 }
 
-/// For a process that starts no other.
-pub(super) fn no_programs() -> Result<BpfProgram, Box<dyn std::error::Error>> {
-    let starting = whole([libc::SYS_execve, libc::SYS_execveat]);
-    filter(starting.collect(), libc::EPERM)
-}
-
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
-
-fn filter(rules: Rules, errno: i32) -> Result<BpfProgram, Box<dyn std::error::Error>> {
+fn filter(rules: &[Value], errno: i32) -> Result<BpfProgram, Box<dyn Error>> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
-    let errno = SeccompAction::Errno(u32::try_from(errno)?);
-    Ok(SeccompFilter::new(rules, SeccompAction::Allow, errno, arch)?.try_into()?)
+    let filter = json!({
+        "mismatch_action": "allow",
+        "match_action": {"errno": errno},
+        "filter": rules,
+    });
+    let filters = json!({ "filter": filter }).to_string();
+    let made = compile_from_json(filters.as_bytes(), arch)?.remove("filter");
+    made.ok_or_else(|| "none was made".into())
 }
 
-fn condition(
-    argument: u8,
-    operator: SeccompCmpOp,
-    value: u64,
-) -> Result<SeccompCondition, BackendError> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
+/// Refuses a call where all of these are so.
+fn rule<const N: usize>(call: &str, conditions: [Value; N]) -> Value {
+    let conditions = Value::from(Vec::from(conditions));
+    json!({"syscall": call, "args": conditions})
 }
 
-/// A rule of one condition on an argument.
-fn when(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule, BackendError> {
-    SeccompRule::new(vec![condition(argument, operator, value)?])
+fn when(argument: u8, operator: impl Serialize, value: impl Serialize) -> Value {
+    json!({"index": argument, "type": "dword", "op": operator, "val": value})
 }
 
-/// A rule for each of these values of an argument.
-fn any_of(
-    argument: u8,
-    operator: fn(u64) -> SeccompCmpOp,
-    values: impl IntoIterator<Item = u64>,
-) -> Result<Vec<SeccompRule>, BackendError> {
-    let rules = values.into_iter();
-    rules
-        .map(|value| when(argument, operator(value), value))
-        .collect()
+fn when_masked(argument: u8, mask: i32, value: i32) -> Value {
+    when(argument, json!({ "masked_eq": mask }), value)
+}
+
+fn when_set(argument: u8, bits: impl Serialize + Copy) -> Value {
+    when(argument, json!({ "masked_eq": bits }), bits)
 }
 
 /// Calls that are refused whatever their arguments are.
-fn whole(calls: impl IntoIterator<Item = i64>) -> impl Iterator<Item = (i64, Vec<SeccompRule>)> {
-    calls.into_iter().map(|call| (call, Vec::new()))
+fn whole(calls: &[&str]) -> Vec<Value> {
+    let calls = calls.iter().flat_map(|names| names.split_whitespace());
+    calls.map(|call| json!({"syscall": call})).collect()
 }
 
-fn forbidden(policy: &Policy) -> Result<Rules, BackendError> {
-    let mut rules: Rules = whole(ALWAYS).collect();
-    #[cfg(target_arch = "x86_64")]
-    rules.extend(whole(ALWAYS_X86));
-    let equal = |_: u64| SeccompCmpOp::Eq;
+fn forbidden(policy: &Policy) -> Vec<Value> {
+    let mut rules = whole(&ALWAYS);
+    if policy.program.is_empty() {
+        rules.extend(whole(&["execve execveat"]));
+    }
     // Typing into the terminal that it shares, for the shell that comes after it.
     let mut requests = vec![libc::TIOCSTI, TIOCLINUX];
     if policy.deny_signals {
-        rules.extend(whole(SIGNALS));
+        rules.extend(whole(&[SIGNALS]));
         // The kernel signals whoever was made the owner of a file.
         requests.extend([FIOSETOWN, SIOCSPGRP]);
-        let owning = [libc::F_SETOWN as u64, F_SETOWN_EX];
-        rules.insert(libc::SYS_fcntl, any_of(1, equal, owning)?);
+        let owning = [libc::F_SETOWN, F_SETOWN_EX];
+        rules.extend(owning.map(|owning| rule("fcntl", [when(1, "eq", owning)])));
     }
-    rules.insert(libc::SYS_ioctl, any_of(1, equal, requests)?);
+    let requests = requests.into_iter();
+    rules.extend(requests.map(|request| rule("ioctl", [when(1, "eq", request)])));
     // A pair of connected sockets reaches nobody else. One of datagrams could be connected to
     // another address later.
-    rules.insert(
-        libc::SYS_socketpair,
-        vec![
-            when(0, SeccompCmpOp::Ne, libc::AF_UNIX as u64)?,
-            when(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_DGRAM as u64)?,
-            when(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_RAW as u64)?,
-        ],
-    );
-    let namespaces = [
-        libc::CLONE_NEWNS,
-        libc::CLONE_NEWCGROUP,
-        libc::CLONE_NEWUTS,
-        libc::CLONE_NEWIPC,
-        libc::CLONE_NEWUSER,
-        libc::CLONE_NEWPID,
-        libc::CLONE_NEWNET,
-    ];
-    let namespaces = namespaces.map(|flag| flag as u64);
-    let bits = SeccompCmpOp::MaskedEq;
-    rules.insert(libc::SYS_clone, any_of(0, bits, namespaces)?);
+    rules.push(rule("socketpair", [when(0, "ne", libc::AF_UNIX)]));
+    let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW];
+    rules.extend(kinds.map(|kind| rule("socketpair", [when_masked(1, 0xf, kind)])));
+    rules.extend(NAMESPACES.map(|one| rule("clone", [when_set(0, one)])));
     // A program that would run with its owner's rights for whoever starts it.
-    let mut modes = vec![
-        (libc::SYS_fchmod, 1),
-        (libc::SYS_fchmodat, 2),
-        (SYS_FCHMODAT2, 2),
-        (libc::SYS_mknodat, 2),
-        (libc::SYS_mkdirat, 2),
-    ];
-    // Where they make no file, their mode is whatever stands there.
-    let mut opening = vec![(libc::SYS_openat, 2)];
-    #[cfg(target_arch = "x86_64")]
-    {
-        modes.extend([
-            (libc::SYS_chmod, 1),
-            (libc::SYS_creat, 1),
-            (libc::SYS_mknod, 1),
-            (libc::SYS_mkdir, 1),
-        ]);
-        opening.push((libc::SYS_open, 1));
-    }
-    for (call, mode) in modes {
-        rules.insert(call, any_of(mode, bits, SUID_AND_SGID)?);
+    for (call, mode) in MODES {
+        rules.extend(SUID_AND_SGID.map(|bit| rule(call, [when_set(mode, bit)])));
     }
     if !policy.namespaces {
         // The pace of other programs of its user, which it could see there.
-        for (call, target) in PACE {
-            rules.insert(call, vec![when(target, SeccompCmpOp::Ne, 0)?]);
-        }
+        rules.extend(PACE.map(|(call, target)| rule(call, [when(target, "ne", 0)])));
     }
     if policy.deny_truncate {
-        rules.insert(libc::SYS_truncate, Vec::new());
+        rules.extend(whole(&["truncate"]));
     }
-    for (call, flags) in opening {
-        let mut refused = Vec::new();
+    // Where they make no file, their mode is whatever stands there.
+    for (call, flags) in [("openat", 2), ("open", 1)] {
         if policy.deny_truncate {
             // Emptying a file without opening it for writing, which is all that is held.
-            for access in [libc::O_RDONLY as u64, libc::O_ACCMODE as u64] {
-                let both = bits((libc::O_ACCMODE | libc::O_TRUNC) as u64);
-                refused.push(when(flags, both, libc::O_TRUNC as u64 | access)?);
-            }
+            let both = libc::O_ACCMODE | libc::O_TRUNC;
+            let accesses = [libc::O_RDONLY, libc::O_ACCMODE].map(|access| libc::O_TRUNC | access);
+            rules.extend(accesses.map(|access| rule(call, [when_masked(flags, both, access)])));
         }
-        for making in [libc::O_CREAT as u64, TMPFILE] {
-            for mode in SUID_AND_SGID {
-                refused.push(SeccompRule::new(vec![
-                    condition(flags, bits(making), making)?,
-                    condition(flags + 1, bits(mode), mode)?,
-                ])?);
-            }
+        for making in [libc::O_CREAT, TMPFILE] {
+            let making = when_set(flags, making);
+            let with = |bit| rule(call, [making.clone(), when_set(flags + 1, bit)]);
+            rules.extend(SUID_AND_SGID.map(with));
         }
-        rules.insert(call, refused);
     }
     // Its own limits, and not those of its user's other programs.
-    rules.insert(libc::SYS_prlimit64, vec![when(0, SeccompCmpOp::Ne, 0)?]);
-    Ok(rules)
+    rules.push(rule("prlimit64", [when(0, "ne", 0)]));
+    if !cfg!(target_arch = "x86_64") {
+        rules.retain(|rule| !X86_ALONE.iter().any(|call| rule["syscall"] == *call));
+    }
+    rules
 }
-
-/// Programs do without these.
-const MISSING: [i64; 7] = [
-    // Its flags stand in memory, where no filter sees them; so do those of openat2.
-    libc::SYS_clone3,
-    libc::SYS_openat2,
-    // Memory without an owner that the limits would count it for.
-    libc::SYS_memfd_create,
-    SYS_MEMFD_SECRET,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-];
 
 /// Built by hand: a comparison of the call's number itself is not in the library's language.
 fn newer_than_known() -> BpfProgram {
@@ -197,140 +142,93 @@ fn newer_than_known() -> BpfProgram {
     ]
 }
 
-const TIOCLINUX: u64 = 0x541c;
-const FIOSETOWN: u64 = 0x8901;
-const SIOCSPGRP: u64 = 0x8902;
-const F_SETOWN_EX: u64 = 15;
+const TIOCLINUX: libc::Ioctl = 0x541c;
+const FIOSETOWN: libc::Ioctl = 0x8901;
+const SIOCSPGRP: libc::Ioctl = 0x8902;
+const F_SETOWN_EX: i32 = 15;
 /// `O_TMPFILE` without `O_DIRECTORY`, which stands in it.
-const TMPFILE: u64 = 0x40_0000;
-// Newer than the C library's list on some systems; the numbers are the same on every machine.
-const SYS_MEMFD_SECRET: i64 = 447;
-const SYS_FCHMODAT2: i64 = 452;
-const SYS_QUOTACTL_FD: i64 = 443;
-const SYS_SETXATTRAT: i64 = 463;
-const SYS_REMOVEXATTRAT: i64 = 466;
-const SYS_OPEN_TREE_ATTR: i64 = 467;
-const SYS_FILE_SETATTR: i64 = 469;
+const TMPFILE: i32 = 0x40_0000;
+
+const NAMESPACES: [i32; 7] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+];
+
+/// Calls that set a mode, with the argument that has it.
+const MODES: [(&str, u8); 9] = [
+    ("chmod", 1),
+    ("creat", 1),
+    ("fchmod", 1),
+    ("fchmodat", 2),
+    ("fchmodat2", 2),
+    ("mkdir", 1),
+    ("mkdirat", 2),
+    ("mknod", 1),
+    ("mknodat", 2),
+];
 
 /// With the argument that says whose pace is meant: 0 for its own.
-const PACE: [(i64, u8); 6] = [
-    (libc::SYS_setpriority, 1),
-    (libc::SYS_ioprio_set, 1),
-    (libc::SYS_sched_setparam, 0),
-    (libc::SYS_sched_setscheduler, 0),
-    (libc::SYS_sched_setattr, 0),
-    (libc::SYS_sched_setaffinity, 0),
+const PACE: [(&str, u8); 6] = [
+    ("setpriority", 1),
+    ("ioprio_set", 1),
+    ("sched_setparam", 0),
+    ("sched_setscheduler", 0),
+    ("sched_setattr", 0),
+    ("sched_setaffinity", 0),
 ];
 
-const SIGNALS: [i64; 6] = [
-    libc::SYS_kill,
-    libc::SYS_tkill,
-    libc::SYS_tgkill,
-    libc::SYS_rt_sigqueueinfo,
-    libc::SYS_rt_tgsigqueueinfo,
-    libc::SYS_pidfd_send_signal,
+const SIGNALS: &str = "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal";
+
+/// Programs do without these.
+const MISSING: [&str; 3] = [
+    // Its flags stand in memory, where no filter sees them; so do those of openat2.
+    "clone3 openat2",
+    // Memory without an owner that the limits would count it for.
+    "memfd_create memfd_secret",
+    "io_uring_setup io_uring_enter io_uring_register",
 ];
 
-const ALWAYS: [i64; 83] = [
+const ALWAYS: [&str; 8] = [
     // The network, and every other program's sockets.
-    libc::SYS_socket,
-    libc::SYS_connect,
-    libc::SYS_bind,
-    libc::SYS_listen,
-    libc::SYS_accept,
-    libc::SYS_accept4,
+    "socket connect bind listen accept accept4",
     // Other programs' memory, files and ends.
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_process_madvise,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_kcmp,
-    libc::SYS_move_pages,
-    libc::SYS_migrate_pages,
+    "ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp move_pages \
+     migrate_pages",
     // What programs of one user share beside files.
-    libc::SYS_shmget,
-    libc::SYS_shmat,
-    libc::SYS_shmctl,
-    libc::SYS_msgget,
-    libc::SYS_msgsnd,
-    libc::SYS_msgrcv,
-    libc::SYS_msgctl,
-    libc::SYS_semget,
-    libc::SYS_semop,
-    libc::SYS_semtimedop,
-    libc::SYS_semctl,
-    libc::SYS_mq_open,
-    libc::SYS_mq_unlink,
-    libc::SYS_keyctl,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
+    "shmget shmat shmctl msgget msgsnd msgrcv msgctl semget semop semtimedop semctl mq_open \
+     mq_unlink keyctl add_key request_key",
     // Another view of the file system.
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_open_tree,
-    libc::SYS_move_mount,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    libc::SYS_mount_setattr,
-    SYS_OPEN_TREE_ATTR,
-    libc::SYS_unshare,
-    libc::SYS_setns,
-    libc::SYS_name_to_handle_at,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_fanotify_init,
-    libc::SYS_fanotify_mark,
-    libc::SYS_quotactl,
-    SYS_QUOTACTL_FD,
+    "mount umount2 pivot_root chroot open_tree move_mount fsopen fsconfig fsmount fspick \
+     mount_setattr unshare setns name_to_handle_at open_by_handle_at fanotify_init fanotify_mark \
+     quotactl quotactl_fd",
     // Owners and attributes of files, which Landlock does not hold.
-    libc::SYS_fchownat,
-    libc::SYS_setxattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_fsetxattr,
-    SYS_SETXATTRAT,
-    libc::SYS_removexattr,
-    libc::SYS_lremovexattr,
-    libc::SYS_fremovexattr,
-    SYS_REMOVEXATTRAT,
-    SYS_FILE_SETATTR,
+    "chown lchown fchownat setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr",
     // The kernel itself.
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_userfaultfd,
-    libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_reboot,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_acct,
-    libc::SYS_syslog,
-    libc::SYS_personality,
-    libc::SYS_vhangup,
-    libc::SYS_lookup_dcookie,
-    libc::SYS_nfsservctl,
+    "bpf perf_event_open userfaultfd kexec_load kexec_file_load init_module finit_module \
+     delete_module reboot swapon swapoff acct syslog personality vhangup lookup_dcookie nfsservctl",
     // The machine's name and clock.
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_clock_adjtime,
-    libc::SYS_adjtimex,
+    "sethostname setdomainname settimeofday clock_settime clock_adjtime adjtimex",
+    // What programs of another time needed.
+    "iopl ioperm modify_ldt uselib _sysctl",
 ];
 
-#[cfg(target_arch = "x86_64")]
-const ALWAYS_X86: [i64; 7] = [
-    libc::SYS_chown,
-    libc::SYS_lchown,
-    libc::SYS_iopl,
-    libc::SYS_ioperm,
-    libc::SYS_modify_ldt,
-    libc::SYS_uselib,
-    libc::SYS__sysctl,
+/// What other machines do not have.
+const X86_ALONE: [&str; 12] = [
+    "_sysctl",
+    "chmod",
+    "chown",
+    "creat",
+    "ioperm",
+    "iopl",
+    "lchown",
+    "mkdir",
+    "mknod",
+    "modify_ldt",
+    "open",
+    "uselib",
 ];

@@ -19,12 +19,8 @@ pub struct SandboxUser {
 }
 
 /// Whether this process is root.
-#[must_use]
 pub fn is_root() -> bool {
-    #[cfg(unix)]
-    return rustix::process::geteuid().is_root();
-    #[cfg(not(unix))]
-    return false;
+    rustix::process::geteuid().is_root()
 }
 
 /// The account that a setting names, and the usual one where it names none. None where there is

@@ -10,7 +10,7 @@ use itertools::Itertools as _;
 use serde::Deserialize;
 
 use crate::tools::extension_folders::folders;
-use crate::tools::output::{shortened, visible};
+use crate::tools::output::{shown, visible};
 
 /// The file that makes a folder a skill.
 pub(super) const FILE: &str = "SKILL.md";
@@ -18,7 +18,6 @@ pub(super) const FILE: &str = "SKILL.md";
 const MAX_BYTES: u64 = 256 * 1024;
 const MAX_NAME: usize = 64;
 const MAX_DESCRIPTION: usize = 1024;
-const SHOWN_BYTES: usize = 120;
 
 /// A skill as the model is told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +44,6 @@ struct FrontMatter {
 }
 
 /// Reads the folder, which need not exist. Blocks.
-#[must_use]
 pub fn scan(dir: &Path) -> SkillScan {
     let mut found = SkillScan::default();
     let is_folder = |entry: &DirEntry| Ok(entry.path().is_dir());
@@ -73,18 +71,18 @@ fn read(dir: &Path, name: &str) -> Result<Skill, String> {
     let front: FrontMatter = serde_saphyr::from_str(front).map_err(|error| {
         let error = error.to_string();
         let first = error.lines().next().unwrap_or_default();
-        format!("{FILE}: {}", shortened(first, SHOWN_BYTES))
+        format!("{FILE}: {}", shown(first))
     })?;
     refuse_if!(
         !is_name(&front.name),
         "{FILE}: field `name`: {:?} must have small letters, digits and single hyphens only, at most {MAX_NAME}",
-        shortened(&front.name, SHOWN_BYTES)
+        shown(&front.name)
     );
     refuse_if!(
         front.name != name,
         "{FILE}: field `name`: it is {:?}, but the folder is called {:?}; give both one name",
         front.name,
-        shortened(name, SHOWN_BYTES)
+        shown(name)
     );
     let description = visible(&front.description.split_whitespace().join(" "));
     refuse_if!(
@@ -121,7 +119,7 @@ pub(super) fn split(text: &str) -> Result<(&str, &str), String> {
 
 /// A text inside of a folder, and nowhere else: links lead no further than it. Blocks.
 pub(super) fn text_of(folder: &Path, file: &str, limit: u64) -> Result<String, String> {
-    let shown = shortened(file, SHOWN_BYTES);
+    let shown = shown(file);
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => format!("there is no {shown}"),
         ErrorKind::InvalidData => format!("{shown} is no text"),

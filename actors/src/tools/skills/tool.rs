@@ -1,7 +1,6 @@
 //! `skill`: the text of a skill, and the files beside it.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
@@ -14,10 +13,10 @@ use serde_json::{Value, json};
 use super::scan::{FILE, Skill, split, text_of};
 use crate::protocol::tool::{Effect, ToolSpec};
 use crate::tools::arguments::{nearest, read};
-use crate::tools::output::{shortened, visible};
+use crate::tools::output::{shortened, shown, visible};
 use crate::tools::schema::spec_of;
 use crate::tools::spill::bounded_for;
-use crate::tools::{Tool, ToolContext, ToolError, ToolResult};
+use crate::tools::{Tool, ToolContext, ToolError, ToolResult, blocking};
 
 /// The tool's name.
 pub const NAME: &str = "skill";
@@ -34,7 +33,6 @@ const DESCRIPTION_BYTES: usize = 400;
 const MAX_FILE: u64 = 256 * 1024;
 const MAX_LISTED: usize = 100;
 const MAX_DEPTH: usize = 5;
-const SHOWN_BYTES: usize = 80;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Arguments {
@@ -56,7 +54,6 @@ pub struct SkillTool {
 
 impl SkillTool {
     /// The tool over these skills.
-    #[must_use]
     pub fn new(skills: &[Skill]) -> Self {
         let mut spec = spec_of::<Arguments>(NAME, DESCRIPTION, Effect::Read, 10_000);
         if let Some(first) = skills.first() {
@@ -84,8 +81,7 @@ fn prompt(skills: &[Skill]) -> String {
         if text.len() + line.len() > PROMPT_BYTES {
             let more = skills[index..].iter().map(|skill| &skill.name).join(", ");
             let more = shortened(&more, PROMPT_BYTES / 4);
-            // Writing to a string cannot fail.
-            let _ = write!(text, "\n- and, without a word about them: {more}");
+            text.push_str(&format!("\n- and, without a word about them: {more}"));
             break;
         }
         text.push_str(&line);
@@ -106,7 +102,7 @@ impl Tool for SkillTool {
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let Arguments { name, file } = read(args)?;
         let Some(folder) = self.folders.get(&name).cloned() else {
-            let shown = shortened(&name, SHOWN_BYTES);
+            let shown = shown(&name);
             let mut names = self.folders.keys().map(String::as_str);
             match nearest(&name, names.clone()) {
                 Some(near) => refuse!("there is no skill `{shown}`; did you mean `{near}`?"),
@@ -116,11 +112,11 @@ impl Tool for SkillTool {
                 }
             }
         };
-        let loading = tokio::task::spawn_blocking(move || load(&folder, file.as_deref()));
-        let text = loading
-            .await
-            .unwrap_or_else(|_| Err("it could not be read".to_owned()))
-            .map_err(|reason| ToolError(format!("skill {name}: {reason}")))?;
+        let loading = blocking(NAME, move || {
+            load(&folder, file.as_deref())
+                .map_err(|reason| ToolError(format!("skill {name}: {reason}")))
+        });
+        let text = loading.await?;
         Ok(bounded_for(text, &context).await?.into())
     }
 }
@@ -134,14 +130,12 @@ fn load(folder: &Path, file: Option<&str>) -> Result<String, String> {
     let mut text = body.to_owned();
     let files = files(folder);
     if !files.is_empty() {
-        // Writing to a string cannot fail.
-        let _ = write!(
-            text,
+        text.push_str(&format!(
             "\n\n[Files of this skill, to read with `file`; the folder is {}]",
             visible(&folder.to_string_lossy())
-        );
+        ));
         for file in files {
-            let _ = write!(text, "\n- {}", visible(&file));
+            text.push_str(&format!("\n- {}", visible(&file)));
         }
     }
     Ok(text)

@@ -19,7 +19,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::sshd::{Sshd, key};
 use super::*;
+use crate::tools::arguments;
 use crate::tools::fake_session::{FakeSession, context};
+use crate::tools::output::RESULT_LIMIT_BYTES;
 
 /// A tool whose one host, `evil`, is what listens on the port.
 fn tool(dir: &std::path::Path, port: u16, key: PathBuf) -> (Ssh, ToolContext) {
@@ -441,7 +443,7 @@ async fn a_command_that_writes_without_end() {
         &text[..200]
     );
     assert!(text.len() < RESULT_LIMIT_BYTES + 1000);
-    let outputs = std::fs::read_dir(context.workspace.join("outputs")).unwrap();
+    let outputs = std::fs::read_dir(context.workspace.join("tool_output")).unwrap();
     let kept: u64 = outputs
         .map(|entry| entry.unwrap().metadata().unwrap().len())
         .sum();

@@ -1,10 +1,9 @@
-//! What a command writes: shown while it comes, kept up to a limit, given back cut in its middle
-//! and whole in a file of the workspace.
+//! What a command writes: shown while it comes, and kept up to a limit.
 
 use std::collections::VecDeque;
 
 use crate::tools::LiveOutput;
-use crate::tools::output::Decoder;
+use crate::tools::output::{decoded, decoder};
 
 /// How much of an output is kept, from its beginning.
 pub(super) const KEPT_BYTES: usize = 4 << 20;
@@ -15,23 +14,13 @@ pub(super) const MAX_BYTES: u64 = 64 << 20;
 
 /// Gathers output. Standard output and standard error are one text here, in the order in which
 /// they came: that is how a person would see it.
-#[derive(Debug)]
 pub(super) struct Capture {
     live: LiveOutput,
     beginning: Vec<u8>,
     /// What came after the beginning was full: its end.
     tail: VecDeque<u8>,
-    total_bytes: u64,
-    shown: Decoder,
-}
-
-/// What was gathered.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Captured {
-    pub(super) text: String,
     pub(super) total_bytes: u64,
-    /// Not all of it was kept.
-    pub(super) cut: bool,
+    shown: encoding_rs::Decoder,
 }
 
 impl Capture {
@@ -41,13 +30,13 @@ impl Capture {
             beginning: Vec::new(),
             tail: VecDeque::new(),
             total_bytes: 0,
-            shown: Decoder::default(),
+            shown: decoder(),
         }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.total_bytes = self.total_bytes.saturating_add(bytes.len() as u64);
-        self.live.push(&self.shown.push(bytes));
+        self.live.push(&decoded(&mut self.shown, bytes, false));
         let room = KEPT_BYTES - self.beginning.len();
         let (first, rest) = bytes.split_at(bytes.len().min(room));
         self.beginning.extend_from_slice(first);
@@ -56,12 +45,9 @@ impl Capture {
         self.tail.drain(..surplus);
     }
 
-    pub(super) fn is_too_much(&self) -> bool {
-        self.total_bytes > MAX_BYTES
-    }
-
-    pub(super) fn finish(mut self) -> Captured {
-        self.live.push(&self.shown.end());
+    /// What was kept; where that is not all, with a note of how much is missing.
+    pub(super) fn finish(mut self) -> String {
+        self.live.push(&decoded(&mut self.shown, &[], true));
         let kept = (self.beginning.len() + self.tail.len()) as u64;
         let missing = self.total_bytes - kept;
         let mut text = String::from_utf8_lossy(&self.beginning).into_owned();
@@ -69,11 +55,7 @@ impl Capture {
             text.push_str(&format!("\n[… {missing} bytes were not kept …]\n"));
         }
         text.push_str(&String::from_utf8_lossy(self.tail.make_contiguous()));
-        Captured {
-            text,
-            total_bytes: self.total_bytes,
-            cut: missing > 0,
-        }
+        text
     }
 }
 

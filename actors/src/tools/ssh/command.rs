@@ -8,7 +8,7 @@ use russh::{Channel, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Sig};
 use tokio::time::{Instant, timeout, timeout_at};
 use uuid::Uuid;
 
-use super::capture::{Capture, Captured, MAX_BYTES};
+use super::capture::{Capture, MAX_BYTES};
 use super::pool::Lease;
 use crate::tools::output::human_size;
 use crate::tools::{LiveOutput, ToolError};
@@ -46,7 +46,7 @@ pub(super) struct Ran {
     pub(super) end: End,
     /// It exited, and something that it started did not.
     left_running: bool,
-    pub(super) output: Captured,
+    pub(super) output: String,
 }
 
 /// Runs a command in the user's shell there. Its input is empty. Dropping the future ends it.
@@ -114,7 +114,7 @@ async fn watch(
             Some(ChannelMsg::Close) | None => return Ok((end.unwrap_or(End::Lost), false)),
             Some(_) => {}
         }
-        if capture.is_too_much() {
+        if capture.total_bytes > MAX_BYTES {
             return Ok((End::TooMuch, false));
         }
     }

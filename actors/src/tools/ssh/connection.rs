@@ -164,25 +164,20 @@ impl Connection {
         self.handle.is_closed()
     }
 
-    /// A new channel on this connection.
-    pub(super) async fn channel(&self) -> Result<Channel<Msg>, ChannelError> {
+    /// A new channel on this connection, or why there is none: it goes on from "the host …".
+    pub(super) async fn channel(&self) -> Result<Channel<Msg>, &'static str> {
         match timeout(CHANNEL_TIME, self.handle.channel_open_session()).await {
             Ok(Ok(channel)) => Ok(channel),
-            Ok(Err(russh::Error::ChannelOpenFailure(_))) => Err(ChannelError::Refused),
-            Ok(Err(_)) | Err(_) => Err(ChannelError::Dead),
+            Ok(Err(russh::Error::ChannelOpenFailure(_))) => {
+                Err("opens no more sessions for this user; wait until a command has ended")
+            }
+            Ok(Err(_)) | Err(_) => Err(DEAD),
         }
     }
 }
 
-/// Why there is no channel. Goes on from "the host … ".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ChannelError {
-    #[error("opens no more sessions for this user; wait until a command has ended")]
-    Refused,
-    /// The connection is gone.
-    #[error("does not answer any more; try again, or tell the user")]
-    Dead,
-}
+/// Why there is no channel on a connection that is gone.
+pub(super) const DEAD: &str = "does not answer any more; try again, or tell the user";
 
 /// The key that a host shows, and what is known of it, without logging in.
 pub(super) async fn learn(host: &Host, known: Known, times: Times) -> Result<Seen, ToolError> {

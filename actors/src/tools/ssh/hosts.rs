@@ -43,7 +43,6 @@ pub struct Host {
 
 impl Host {
     /// As known_hosts files name it: with the port where it is not 22.
-    #[must_use]
     pub fn known_as(&self) -> String {
         let address = self.address.to_ascii_lowercase();
         if self.port == SSH_PORT {
@@ -54,7 +53,6 @@ impl Host {
     }
 
     /// For a person: `deploy@192.0.2.10`, with the port where it is not 22.
-    #[must_use]
     pub fn login(&self) -> String {
         format!("{}@{}", self.user, self.known_as())
     }

@@ -1,6 +1,6 @@
 //! Who Navi is to a host: a private key's file, or the keys of the ssh agent.
 
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,12 +9,14 @@ use russh::client::Handle;
 use russh::keys::agent::AgentIdentity;
 use russh::keys::agent::client::AgentClient;
 use russh::keys::{HashAlg, PrivateKey, PrivateKeyWithHashAlg, PublicKey};
+use rustix::fs::OFlags;
 use tokio::net::UnixStream;
 
 use super::NAME;
 use super::connection::Client;
 use super::hosts::Host;
 use super::rsa_key::RsaSigner;
+use crate::tools::trust::open_regular;
 use crate::tools::{ToolError, blocking};
 
 /// As many bytes as a key file has.
@@ -67,7 +69,7 @@ pub(super) async fn authenticate(
         }
         FileKey::Rsa(mut signer) => {
             let hash = Some(rsa_hash(handle).await);
-            let public = signer.public_key().clone();
+            let public = signer.public.clone();
             let answer = handle.authenticate_publickey_with(&host.user, public, hash, &mut *signer);
             answer.await.map_err(|error| error.to_string())
         }
@@ -167,10 +169,8 @@ async fn with_agent(
 
 /// Reads a key's file. The error goes on from "the key … ".
 fn load(path: &Path) -> Result<FileKey, String> {
-    let file = std::fs::File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
-    let unreadable = |error: io::Error| format!("cannot be read: {error}");
-    let metadata = file.metadata().map_err(unreadable)?;
-    refuse_if!(!metadata.is_file(), "is no regular file");
+    let (file, metadata) = open_regular(path, OFlags::empty())
+        .map_err(|error| format!("cannot be opened: {error}"))?;
     let mode = metadata.permissions().mode() & 0o777;
     refuse_if!(
         mode & 0o077 != 0,
@@ -178,7 +178,7 @@ fn load(path: &Path) -> Result<FileKey, String> {
     );
     let mut text = String::new();
     let read = file.take(MAX_KEY_BYTES).read_to_string(&mut text);
-    read.map_err(unreadable)?;
+    read.map_err(|error| format!("cannot be read: {error}"))?;
     parse(&text)
 }
 

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use self::command::{End, told};
-use self::connection::{ChannelError, Connection, Times};
+use self::connection::{Connection, DEAD, Times};
 use self::files::Source;
 use self::hosts::Host;
 use self::known_hosts::shown;
@@ -33,13 +33,12 @@ use self::order::{Order, SshArgs, Work};
 use self::pool::{Lease, Pool};
 use self::trust::Trust;
 use super::actions::ActionFields;
-use super::output::{RESULT_LIMIT_BYTES, cut_middle, human_size, shortened};
+use super::output::{human_size, shortened};
 use super::schema::spec_of;
-use super::spill::keep;
+use super::spill::bounded_for;
 use super::workspace::InnerPath;
 use super::{
-    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
-    blocking,
+    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, blocking,
 };
 use crate::protocol::approval::Detail;
 use crate::protocol::ids::SessionId;
@@ -50,9 +49,6 @@ const NAME: &str = "ssh";
 
 const NOT_SET_UP: &str = "no host is set up: the user has to name hosts in ssh_hosts.json in the \
     data directory, or set SSH_HOSTS_FILE to such a file, and start Navi anew; say so to the user";
-
-/// The folder in the session's workspace where long outputs are kept.
-const OUTPUTS: &str = "outputs";
 
 /// As many hosts as the description names; list_hosts has them all.
 const DESCRIBED_HOSTS: usize = 20;
@@ -90,7 +86,6 @@ pub struct Ssh {
 impl Ssh {
     /// The tool for these hosts; without any it is not offered to any model. Nothing is connected
     /// to before a call.
-    #[must_use]
     pub fn new(config: SshConfig) -> Self {
         Self::with_times(config, Times::default())
     }
@@ -137,7 +132,7 @@ impl Ssh {
     ) -> Result<(Lease, Channel<Msg>), ToolError> {
         let mut lease = self.connection(host, context).await?;
         let mut channel = lease.connection.channel().await;
-        if matches!(channel, Err(ChannelError::Dead)) {
+        if channel.as_ref().is_err_and(|why| *why == DEAD) {
             // It died while nobody looked. Nothing was sent on it, so another may be tried.
             Pool::discard(lease).await;
             lease = self.connection(host, context).await?;
@@ -167,29 +162,12 @@ impl Ssh {
             Pool::discard(lease).await;
         }
         let mut text = format!("{}: {}", host.name, told(&ran, limit));
-        let output = ran.output;
-        if output.total_bytes == 0 {
+        if ran.output.is_empty() {
             text.push_str("; no output");
-            return Ok(text);
+        } else {
+            text.push_str("\n\n");
+            text.push_str(&bounded_for(ran.output, context).await?);
         }
-        if output.text.len() > RESULT_LIMIT_BYTES {
-            let name = format!("ssh-{}.txt", context.call_id);
-            let kept = keep(context, OUTPUTS, name, output.text.clone()).await;
-            let what = if output.cut {
-                "as much as was kept"
-            } else {
-                "all of it"
-            };
-            text.push_str(&match kept {
-                Ok(path) => format!(
-                    "; {} of output, {what} in the workspace's file {path}",
-                    human_size(output.total_bytes)
-                ),
-                Err(error) => format!("; the whole output could not be kept: {error}"),
-            });
-        }
-        text.push_str("\n\n");
-        text.push_str(&cut_middle(&output.text, RESULT_LIMIT_BYTES));
         Ok(text)
     }
 
@@ -246,14 +224,11 @@ impl Ssh {
     }
 
     fn list(&self) -> String {
-        self.hosts
-            .iter()
-            .map(|host| {
-                let what = match host.description.as_str() {
-                    "" => String::new(),
-                    description => format!(": {description}"),
-                };
-                format!("{} ({}){what}\n", host.name, host.login())
+        let hosts = self.hosts.iter();
+        hosts
+            .map(|host| match host.description.as_str() {
+                "" => format!("{} ({})\n", host.name, host.login()),
+                what => format!("{} ({}): {what}\n", host.name, host.login()),
             })
             .collect()
     }
@@ -274,7 +249,7 @@ impl Tool for Ssh {
     }
 
     async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
-        let order = Order::of(arguments::read(args.clone())?, &self.hosts)?;
+        let order = Order::of(args.clone(), &self.hosts)?;
         let Some(Order { host, work, limit }) = order else {
             return Ok(Proposal::of_arguments(NAME, args));
         };
@@ -342,7 +317,7 @@ impl Tool for Ssh {
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
-        let order = Order::of(arguments::read(args)?, &self.hosts)?;
+        let order = Order::of(args, &self.hosts)?;
         let Some(Order { host, work, limit }) = order else {
             return Ok(self.list().into());
         };

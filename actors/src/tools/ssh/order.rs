@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::hosts::Host;
 use super::transfer::check_remote;
-use crate::tools::actions::actions;
+use crate::tools::actions::{actions, read_action};
 use crate::tools::workspace::InnerPath;
-use crate::tools::{COMMAND_BYTES, ToolError};
+use crate::tools::{ToolError, check_command};
 
 const RUN_SECONDS: u64 = 60;
 const TRANSFER_SECONDS: u64 = 600;
@@ -25,25 +25,33 @@ pub(super) struct SshArgs {
     /// hosts there are.
     action: Action,
     /// The host, by its name.
-    host: Option<String>,
+    #[serde(default)]
+    host: String,
     /// run: the command line, for the shell on the host. It gets no input, so use flags such as
     /// -y where it would ask.
-    command: Option<String>,
+    #[serde(default)]
+    command: String,
     /// upload, download: the file in the workspace.
-    path: Option<String>,
+    #[serde(default)]
+    path: String,
     /// upload: the path on the host; what stood there is replaced.
-    to: Option<String>,
+    #[serde(default)]
+    to: String,
     /// download: the path on the host.
-    from: Option<String>,
+    #[serde(default)]
+    from: String,
     /// How long it may take; 60 for run, 600 for a file.
     #[schemars(range(min = 1, max = 3600))]
     timeout_seconds: Option<u64>,
 }
 
 actions! {
-    "run" Run Host ["host", "command"] ["timeout_seconds"];
-    "upload" Upload Host ["host", "path", "to"] ["timeout_seconds"];
-    "download" Download Host ["host", "path", "from"] ["timeout_seconds"];
+    "run" Run Host ["host", "command"] ["timeout_seconds"]
+        r#"{"action":"run","host":"web1","command":"uptime"}"#;
+    "upload" Upload Host ["host", "path", "to"] ["timeout_seconds"]
+        r#"{"action":"upload","host":"web1","path":"site.tar","to":"/srv/site.tar"}"#;
+    "download" Download Host ["host", "path", "from"] ["timeout_seconds"]
+        r#"{"action":"download","host":"web1","path":"syslog","from":"/var/log/syslog"}"#;
     "list_hosts" ListHosts Read [] [];
 }
 
@@ -65,39 +73,31 @@ pub(super) enum Work {
 
 impl<'a> Order<'a> {
     /// None for a list of the hosts.
-    pub(super) fn of(args: SshArgs, hosts: &'a [Host]) -> Result<Option<Self>, ToolError> {
+    pub(super) fn of(args: Value, hosts: &'a [Host]) -> Result<Option<Self>, ToolError> {
+        let args: SshArgs = read_action(ACTIONS, args)?;
         let (work, usual_seconds) = match args.action {
             Action::ListHosts => return Ok(None),
             Action::Run => {
-                let command = needed(args.command, "run", "command")?;
-                refuse_if!(
-                    command.len() > COMMAND_BYTES,
-                    "`command` has {} bytes, and {COMMAND_BYTES} is the limit; upload a script and run that",
-                    command.len()
-                );
-                refuse_if!(
-                    command.contains('\0'),
-                    "`command` has a NUL byte; leave it out"
-                );
-                (Work::Run(command), RUN_SECONDS)
+                check_command(&args.command, "upload a script and run that")?;
+                (Work::Run(args.command), RUN_SECONDS)
             }
             Action::Upload => {
-                let path = InnerPath::file(&needed(args.path, "upload", "path")?)?;
-                let to = needed(args.to, "upload", "to")?;
-                check_remote(&to)?;
-                (Work::Upload(path, to), TRANSFER_SECONDS)
+                let path = InnerPath::file(&args.path)?;
+                check_remote(&args.to)?;
+                (Work::Upload(path, args.to), TRANSFER_SECONDS)
             }
             Action::Download => {
-                let from = needed(args.from, "download", "from")?;
-                let path = InnerPath::file(&needed(args.path, "download", "path")?)?;
-                check_remote(&from)?;
-                (Work::Download(from, path), TRANSFER_SECONDS)
+                let path = InnerPath::file(&args.path)?;
+                check_remote(&args.from)?;
+                (Work::Download(args.from, path), TRANSFER_SECONDS)
             }
         };
-        let name = needed(args.host, "this action", "host")?;
         // The schema has the names, so that a wrong one does not come this far.
-        let Some(host) = hosts.iter().find(|host| host.name == name) else {
-            refuse!("there is no host `{name}`; use list_hosts to see which there are");
+        let Some(host) = hosts.iter().find(|host| host.name == args.host) else {
+            refuse!(
+                "there is no host `{}`; use list_hosts to see which there are",
+                args.host
+            );
         };
         Ok(Some(Self {
             host,
@@ -105,12 +105,4 @@ impl<'a> Order<'a> {
             limit: Duration::from_secs(args.timeout_seconds.unwrap_or(usual_seconds)),
         }))
     }
-}
-
-fn needed(value: Option<String>, action: &str, field: &str) -> Result<String, ToolError> {
-    value.filter(|text| !text.trim().is_empty()).ok_or_else(|| {
-        ToolError(format!(
-            "{action} needs `{field}`, which is missing or empty"
-        ))
-    })
 }

@@ -6,12 +6,13 @@ use num_bigint::BigUint;
 use ring::rand::SystemRandom;
 use ring::rsa::{KeyPair, KeyPairComponents, PublicKeyComponents};
 use ring::signature::{RSA_PKCS1_SHA256, RSA_PKCS1_SHA512, RsaEncoding};
+use russh::AgentAuthError;
 use russh::keys::agent::AgentIdentity;
 use russh::keys::ssh_key::encoding::Encode as _;
 use russh::keys::ssh_key::private::RsaKeypair;
 use russh::keys::ssh_key::public::{KeyData, RsaPublicKey};
 use russh::keys::ssh_key::{Mpint, Signature};
-use russh::keys::{Algorithm, HashAlg, PublicKey};
+use russh::keys::{self, Algorithm, HashAlg, PublicKey, ssh_key};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
 
@@ -19,23 +20,10 @@ use rustls::pki_types::pem::PemObject as _;
 #[derive(Debug)]
 pub(super) struct RsaSigner {
     pair: KeyPair,
-    public: PublicKey,
-}
-
-/// What can go wrong while signing.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SignError {
-    #[error("the connection was lost")]
-    Lost(#[from] russh::SendError),
-    #[error("the RSA key cannot sign")]
-    Sign,
+    pub(super) public: PublicKey,
 }
 
 impl RsaSigner {
-    pub(super) fn public_key(&self) -> &PublicKey {
-        &self.public
-    }
-
     /// A key of OpenSSH's own format, which leaves out what follows from the rest.
     pub(super) fn of_openssh(key: &RsaKeypair) -> Result<Self, String> {
         let (public, private) = (key.public(), key.private());
@@ -97,7 +85,7 @@ impl RsaSigner {
         })
     }
 
-    fn sign(&self, hash: Option<HashAlg>, data: &[u8]) -> Result<Signature, SignError> {
+    fn sign(&self, hash: Option<HashAlg>, data: &[u8]) -> ssh_key::Result<Signature> {
         let (hash, padding): (_, &'static dyn RsaEncoding) = match hash {
             Some(HashAlg::Sha256) => (HashAlg::Sha256, &RSA_PKCS1_SHA256),
             _ => (HashAlg::Sha512, &RSA_PKCS1_SHA512),
@@ -105,13 +93,13 @@ impl RsaSigner {
         let mut signature = vec![0; self.pair.public().modulus_len()];
         self.pair
             .sign(padding, &SystemRandom::new(), data, &mut signature)
-            .map_err(|_| SignError::Sign)?;
-        Signature::new(Algorithm::Rsa { hash: Some(hash) }, signature).map_err(|_| SignError::Sign)
+            .map_err(|_| ssh_key::Error::Crypto)?;
+        Signature::new(Algorithm::Rsa { hash: Some(hash) }, signature)
     }
 }
 
 impl russh::Signer for RsaSigner {
-    type Error = SignError;
+    type Error = AgentAuthError;
 
     /// Gives back what is to be signed with the signature after it, as russh wants it.
     async fn auth_sign(
@@ -119,10 +107,10 @@ impl russh::Signer for RsaSigner {
         _: &AgentIdentity,
         hash: Option<HashAlg>,
         mut to_sign: Vec<u8>,
-    ) -> Result<Vec<u8>, SignError> {
-        let signature = self.sign(hash, &to_sign)?;
+    ) -> Result<Vec<u8>, AgentAuthError> {
+        let signature = self.sign(hash, &to_sign).map_err(keys::Error::from)?;
         let added = signature.encode_prefixed(&mut to_sign);
-        added.map_err(|_| SignError::Sign)?;
+        added.map_err(keys::Error::from)?;
         Ok(to_sign)
     }
 }

@@ -8,6 +8,7 @@
     reason = "a test that cannot go on should say so by failing; not every test uses all of it"
 )]
 
+use std::fmt::Display;
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -24,31 +25,16 @@ pub(crate) struct Sshd {
     server: Child,
 }
 
-/// Which keys a server has and takes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Kinds {
-    pub(crate) host: &'static str,
-    pub(crate) user: &'static str,
-}
-
-impl Default for Kinds {
-    fn default() -> Self {
-        Self {
-            host: "ed25519",
-            user: "ed25519",
-        }
-    }
-}
-
 impl Sshd {
     pub(crate) fn start() -> Self {
-        Self::with(Kinds::default())
+        Self::with("ed25519", "ed25519")
     }
 
-    pub(crate) fn with(kinds: Kinds) -> Self {
+    /// With a host's key of one kind, and a user's of another.
+    pub(crate) fn with(host: &str, user: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        key(&dir.path().join("host_key"), kinds.host, &[]);
-        key(&dir.path().join("user_key"), kinds.user, &[]);
+        key(&dir.path().join("host_key"), host, &[]);
+        key(&dir.path().join("user_key"), user, &[]);
         fs::copy(
             dir.path().join("user_key.pub"),
             dir.path().join("authorized_keys"),
@@ -101,12 +87,11 @@ impl Sshd {
     /// Ends the server and its connections.
     pub(crate) fn stop(&mut self) {
         // Its connections are processes in sessions of their own.
-        for process in descendants(self.server.id()) {
-            let _ = Command::new("kill")
-                .args(["-KILL", &process.to_string()])
-                .stderr(Stdio::null())
-                .status();
-        }
+        let _ = Command::new("kill")
+            .arg("-KILL")
+            .args(descendants(self.server.id()))
+            .stderr(Stdio::null())
+            .status();
         let _ = self.server.kill();
         let _ = self.server.wait();
     }
@@ -118,11 +103,8 @@ impl Sshd {
 
     /// The host key's fingerprint, as ssh-keygen tells it.
     pub(crate) fn fingerprint(&self) -> String {
-        let line = output(
-            Command::new("ssh-keygen")
-                .arg("-lf")
-                .arg(self.path("host_key.pub")),
-        );
+        let file = self.path("host_key.pub");
+        let line = output(Command::new("ssh-keygen").arg("-lf").arg(file));
         line.split_whitespace().nth(1).unwrap().to_owned()
     }
 
@@ -183,15 +165,10 @@ impl Drop for Agent {
 
 /// Makes a key with ssh-keygen.
 pub(crate) fn key(path: &Path, kind: &str, more: &[&str]) {
-    let passphrase: &[&str] = if more.contains(&"-N") {
-        &[]
-    } else {
-        &["-N", ""]
-    };
     let made = Command::new("ssh-keygen")
-        .args(["-q", "-t", kind, "-f"])
+        .args(["-q", "-t", kind, "-N", "", "-f"])
         .arg(path)
-        .args(passphrase)
+        // A passphrase among them wins.
         .args(more)
         .output()
         .unwrap();
@@ -240,46 +217,22 @@ fn serve(dir: &Path, port: u16) -> Option<Child> {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(20) {
-        if server.try_wait().unwrap().is_some() {
-            return None;
-        }
-        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            return Some(server);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    server.kill().unwrap();
-    server.wait().unwrap();
-    None
+    let mut ended = false;
+    wait_until("sshd listens, or cannot", || {
+        ended = server.try_wait().unwrap().is_some();
+        ended || TcpStream::connect(("127.0.0.1", port)).is_ok()
+    });
+    (!ended).then_some(server)
 }
 
 /// Every process that this one started, and those that they started.
-fn descendants(of: u32) -> Vec<u32> {
-    let parents: Vec<(u32, u32)> = fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| {
-            let id = entry.ok()?.file_name().to_str()?.parse().ok()?;
-            let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-            // The name before it, in brackets, may have spaces.
-            let (_, rest) = stat.rsplit_once(')')?;
-            Some((id, rest.split_whitespace().nth(1)?.parse().ok()?))
-        })
-        .collect();
-    let mut found = vec![of];
-    let mut at = 0;
-    while at < found.len() {
-        let parent = found[at];
-        found.extend(
-            parents
-                .iter()
-                .filter(|(_, p)| *p == parent)
-                .map(|(id, _)| *id),
-        );
-        at += 1;
-    }
-    found.split_off(1)
+fn descendants(of: impl Display) -> Vec<String> {
+    let children = fs::read_to_string(format!("/proc/{of}/task/{of}/children"));
+    let children = children.unwrap_or_default();
+    let children = children.split_whitespace();
+    children
+        .flat_map(|child| [vec![child.to_owned()], descendants(child)].concat())
+        .collect()
 }
 
 fn log(dir: &Path) -> String {

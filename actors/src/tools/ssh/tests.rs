@@ -11,10 +11,11 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::sshd::{Agent, Kinds, Sshd, key, wait_until};
+use super::sshd::{Agent, Sshd, key, wait_until};
 use super::*;
 use crate::protocol::ids::CallId;
 use crate::tools::fake_session::{FakeSession, Recorded, context};
+use crate::tools::output::RESULT_LIMIT_BYTES;
 
 /// A tool with one host, `box`, which is the server.
 struct World {
@@ -354,7 +355,7 @@ async fn keys_of_every_kind_log_in() {
         ("ed25519", "rsa", &["-m", "PKCS8"][..]),
         ("ed25519", "ecdsa", &["-m", "PKCS8"][..]),
     ] {
-        let world = World::with(Sshd::with(Kinds { host, user }));
+        let world = World::with(Sshd::with(host, user));
         world.know();
         if !more.is_empty() {
             for name in ["user_key", "user_key.pub"] {
@@ -374,10 +375,7 @@ async fn keys_of_every_kind_log_in() {
 
 #[tokio::test]
 async fn a_host_with_an_rsa_key_alone_is_told_for_what_it_is() {
-    let world = World::with(Sshd::with(Kinds {
-        host: "rsa",
-        user: "ed25519",
-    }));
+    let world = World::with(Sshd::with("rsa", "ed25519"));
     let error = world
         .tool()
         .proposal(&run("true"), &world.context)
@@ -617,9 +615,12 @@ async fn long_output_is_cut_and_kept_whole_in_the_workspace() {
     let tool = world.tool();
     let text = world.run(&tool, "seq 1 20000").await.unwrap();
     assert!(text.len() < RESULT_LIMIT_BYTES + 300, "{}", text.len());
-    assert!(text.contains("bytes cut here") && text.ends_with("20000\n"));
-    let (_, rest) = text.split_once("workspace's file ").unwrap();
-    let name = rest.lines().next().unwrap();
+    assert!(text.contains("bytes cut here"));
+    let (shown, rest) = text
+        .split_once("\n[the whole output is in the file ")
+        .unwrap();
+    assert!(shown.ends_with("20000\n"));
+    let name = rest.trim_end_matches(']');
     let kept = std::fs::read_to_string(world.file(name)).unwrap();
     let expected: String = (1..=20_000).map(|n| format!("{n}\n")).collect();
     assert!(kept == expected);

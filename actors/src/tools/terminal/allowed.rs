@@ -91,7 +91,6 @@ impl Allowed {
     }
 
     /// The names in the list that it leaves out all the same: they run any other command.
-    #[must_use]
     pub fn left_out(&self) -> Vec<&str> {
         match self {
             Self::Only(names) => parted(names).0,

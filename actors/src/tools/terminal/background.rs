@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::output::readable;
 use super::run::how_it_ended;
 use crate::programs;
-use crate::tools::output::{Decoder, shortened};
+use crate::tools::output::{decoded, decoder, shortened};
 use crate::tools::sandbox::running::{Report, Running};
 
 /// As much of its output as is kept: the newest.
@@ -139,9 +139,9 @@ async fn follow(
     state: Arc<Mutex<State>>,
     cut: impl Future<Output = Option<String>>,
 ) {
-    let mut decoder = Decoder::default();
+    let mut decoder = decoder();
     let keep = |bytes: &[u8]| {
-        state.lock().push(&decoder.push(bytes));
+        state.lock().push(&decoded(&mut decoder, bytes, false));
         bytes.len()
     };
     let cut = tokio::select! {

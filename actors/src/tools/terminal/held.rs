@@ -6,15 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
 use std::io::Read as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
 use super::run::Wanted;
+use crate::tools::trust::open_regular;
 
 /// As many bytes of content as are hashed. Of files beyond that, size and times are held.
 const CONTENT_BYTES: u64 = 64 << 20;
@@ -101,18 +101,9 @@ fn unnamed(words: &[String]) -> impl Iterator<Item = &'static str> {
     known.flat_map(|(_, files)| files.split(' '))
 }
 
-/// A regular file, open for reading. A named pipe would keep the thread for ever.
-pub(super) fn regular_file(path: &Path, more: OFlags) -> Option<(File, Metadata)> {
-    let flags = (OFlags::NONBLOCK | more).bits() as i32;
-    let file = File::options().read(true).custom_flags(flags).open(path);
-    let file = file.ok()?;
-    let metadata = file.metadata().ok().filter(Metadata::is_file)?;
-    Some((file, metadata))
-}
-
 /// None where it is no regular file, or cannot be read.
 fn content_of(path: &Path, room: &mut u64) -> Option<String> {
-    let (file, metadata) = regular_file(path, OFlags::empty())?;
+    let (file, metadata) = open_regular(path, OFlags::empty()).ok()?;
     if metadata.len() > *room {
         return Some(format!(
             "{} bytes, {} {}, {} {}",

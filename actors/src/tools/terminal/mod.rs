@@ -19,12 +19,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub use self::allowed::Allowed;
+use self::background::Background;
 use self::shell::Shells;
-use super::actions::{ActionFields, actions, effect_of};
-use super::arguments;
+use super::actions::{ActionFields, actions, effect_of, read_action};
 use super::sandbox::{Fence, Sandbox, SandboxConfig};
 use super::schema::spec_of;
 use super::spill::bounded_for;
+use super::workspace::if_there;
 use super::{Proposal, Provenance, Tool, ToolContext, ToolError, ToolResult};
 use crate::protocol::ids::SessionId;
 use crate::protocol::tool::{Effect, ToolSpec};
@@ -69,7 +70,8 @@ struct TerminalArgs {
     /// command. list: the background commands.
     action: Action,
     /// run: the command, as for a shell.
-    command: Option<String>,
+    #[serde(default)]
+    command: String,
     /// run: the folder to run it in, from the workspace down. Without it: where the last
     /// command ended.
     directory: Option<String>,
@@ -79,13 +81,15 @@ struct TerminalArgs {
     #[serde(default)]
     background: bool,
     /// look, end: the number of the background command.
-    id: Option<u64>,
+    #[serde(default)]
+    id: u64,
 }
 
 actions! {
-    "run" Run Host ["command"] ["directory", "timeout_seconds", "background"];
-    "look" Look Read ["id"] [];
-    "end" End Write ["id"] [];
+    "run" Run Host ["command"] ["directory", "timeout_seconds", "background"]
+        r#"{"action":"run","command":"ls -la"}"#;
+    "look" Look Read ["id"] [] r#"{"action":"look","id":1}; list shows their numbers"#;
+    "end" End Write ["id"] [] r#"{"action":"end","id":1}; list shows their numbers"#;
     "list" List Read [] [];
 }
 
@@ -100,7 +104,6 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    #[must_use]
     pub fn new(config: TerminalConfig) -> Self {
         let time_limit = config.max_time + Duration::from_secs(60);
         let time_limit = u64::try_from(time_limit.as_millis()).unwrap_or(u64::MAX);
@@ -167,22 +170,21 @@ impl Tool for Terminal {
     }
 
     async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
-        let args: TerminalArgs = arguments::read(args.clone())?;
+        let args: TerminalArgs = read_action(ACTIONS, args.clone())?;
         match args.action {
             Action::Run => {
                 let background = args.background;
                 let wanted = self.wanted(args, context).await?;
                 self.propose(&wanted, background).await
             }
-            Action::End => self.propose_end(needed(args.id)?, context),
-            Action::Look | Action::List => {
-                Ok(Proposal::of_arguments(NAME, &json!({"id": args.id})))
-            }
+            Action::End => self.propose_end(args.id, context),
+            Action::Look => Ok(Proposal::of_arguments(NAME, &json!({"id": args.id}))),
+            Action::List => Ok(Proposal::of_arguments(NAME, &json!({}))),
         }
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
-        let args: TerminalArgs = arguments::read(args)?;
+        let args: TerminalArgs = read_action(ACTIONS, args)?;
         match args.action {
             Action::Run => {
                 let background = args.background;
@@ -194,12 +196,14 @@ impl Tool for Terminal {
                 }
             }
             Action::Look => {
-                let said = self.shells.look(context.session_id, needed(args.id)?)?;
+                let said = self
+                    .shells
+                    .of(context.session_id, args.id, Background::look)?;
                 Ok(bounded_for(said, &context).await?.into())
             }
             Action::End => {
-                let said = self.shells.end(context.session_id, needed(args.id)?);
-                Ok(bounded_for(said.await?, &context).await?.into())
+                let said = self.shells.end(context.session_id, args.id).await?;
+                Ok(bounded_for(said, &context).await?.into())
             }
             Action::List => Ok(self.shells.list(context.session_id).into()),
         }
@@ -209,19 +213,8 @@ impl Tool for Terminal {
         self.shells.forget(session);
         // Nothing of it runs by now, or will in a moment: what is left is deleted with the rest.
         let scratch = self.sandbox.scratch_of(&session.to_string());
-        if let Err(error) = std::fs::remove_dir_all(&scratch)
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
+        if let Err(error) = if_there(std::fs::remove_dir_all(&scratch)) {
             tracing::warn!(%error, path = %scratch.display(), "temporary files of a session were left");
         }
     }
-}
-
-fn needed(id: Option<u64>) -> Result<u64, ToolError> {
-    id.ok_or_else(|| {
-        ToolError(
-            "`id` is missing: the number of the background command; {\"action\":\"list\"} shows them"
-                .to_owned(),
-        )
-    })
 }

@@ -59,7 +59,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tools::output::Decoder;
+    use crate::tools::output::{decoded, decoder};
 
     #[test]
     fn the_model_reads_plain_text() {
@@ -85,9 +85,9 @@ mod tests {
         fn text_in_pieces_is_the_same_text(text in "\\PC{0,60}", at in 0usize..60) {
             let bytes = text.as_bytes();
             let at = at.min(bytes.len());
-            let mut decoder = Decoder::default();
-            let first = decoder.push(&bytes[..at]);
-            let second = decoder.push(&bytes[at..]);
+            let mut decoder = decoder();
+            let first = decoded(&mut decoder, &bytes[..at], false);
+            let second = decoded(&mut decoder, &bytes[at..], false);
             prop_assert_eq!(first + &second, text);
         }
     }

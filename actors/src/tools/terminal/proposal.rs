@@ -41,6 +41,7 @@ impl Terminal {
             Detail::text("what is held", held(&files)),
         ];
         let open = self.why_open();
+        let job = self.sandbox.job(wanted.order.clone(), true);
         details.extend(open.iter().map(|why| Detail::text("why it asks", why)));
         let rule = open.is_none().then(|| RuleSubject {
             key: json!([wanted.command, wanted.order.directory, files]).to_string(),
@@ -50,7 +51,16 @@ impl Terminal {
             summary: format!("run `{}`", shortened(&wanted.command, 200)),
             details,
             rule,
-            binding: self.binding(wanted, &files),
+            // The command, its directory, its environment, and the content of each file that it
+            // names.
+            binding: json!({
+                "command": wanted.command,
+                "directory": wanted.order.directory,
+                "environment": job.environment,
+                "inside": job.policy.inside && open.is_none(),
+                "files": files,
+            })
+            .to_string(),
         })
     }
 
@@ -60,7 +70,9 @@ impl Terminal {
         id: u64,
         context: &ToolContext,
     ) -> Result<Proposal, ToolError> {
-        let command = self.shells.command(context.session_id, id)?;
+        let command = self
+            .shells
+            .of(context.session_id, id, |found| found.command.clone())?;
         Ok(Proposal {
             summary: format!("end background command {id}"),
             details: vec![Detail::code("command", &command)],
@@ -79,20 +91,6 @@ impl Terminal {
             (Fence::Inside, Err(reason)) => Some(reason.to_owned()),
             (Fence::Inside, Ok(_)) => None,
         }
-    }
-
-    /// What makes the call what it is: the command, its directory, its environment, and the
-    /// content of each file that it names.
-    fn binding(&self, wanted: &Wanted, files: &BTreeMap<String, String>) -> String {
-        let job = self.sandbox.job(wanted.order.clone(), true);
-        json!({
-            "command": wanted.command,
-            "directory": wanted.order.directory,
-            "environment": job.environment,
-            "inside": job.policy.inside && self.why_open().is_none(),
-            "files": files,
-        })
-        .to_string()
     }
 }
 

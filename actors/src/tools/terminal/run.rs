@@ -9,15 +9,15 @@ use rustix::fs::OFlags;
 
 use super::allowed::Line;
 use super::background::Background;
-use super::held::regular_file;
 use super::output::{asks, misses_network, readable};
 use super::{NAME, Terminal, TerminalArgs, USUAL_TIME};
 use crate::programs::{Bounds, Cut};
-use crate::tools::output::{Decoder, RESULT_LIMIT_BYTES, cut_middle, human_size, shortened};
+use crate::tools::output::{decoded, decoder, human_size, shortened};
 use crate::tools::sandbox::running::{Report, Running};
 use crate::tools::sandbox::{FAILED, FAILED_WORDS, Fence, Order, Streams};
-use crate::tools::spill::{bounded_for, keep};
-use crate::tools::{COMMAND_BYTES, ToolContext, ToolError, ToolResult, blocking};
+use crate::tools::spill::bounded_for;
+use crate::tools::trust::open_regular;
+use crate::tools::{ToolContext, ToolError, ToolResult, blocking, check_command};
 
 /// Runs its argument and tells where it ended, whatever ended it.
 const SCRIPT: &str = r#"trap 'pwd -P >"$NAVI_DIRECTORY_FILE" 2>/dev/null' EXIT
@@ -26,9 +26,6 @@ eval "$navi_command""#;
 
 /// Where a command is told to write that into which nobody looks.
 const NOWHERE: &str = "/dev/null";
-
-/// Where output is kept that is too long for the model: a folder of the workspace.
-const OUTPUT_FOLDER: &str = ".terminal";
 
 /// The most that one command may write before it is ended: nobody reads more.
 const MAX_BYTES: usize = 8 << 20;
@@ -63,21 +60,11 @@ impl Terminal {
         args: TerminalArgs,
         context: &ToolContext,
     ) -> Result<Wanted, ToolError> {
-        let command = args.command.unwrap_or_default();
-        let command = command.trim();
-        refuse_if!(
-            command.is_empty(),
-            "`command` is missing; for example {{\"action\":\"run\",\"command\":\"ls -la\"}}"
-        );
-        refuse_if!(
-            command.len() > COMMAND_BYTES,
-            "the command has {} bytes, and {COMMAND_BYTES} is the limit; write a script with the filesystem tool and run that",
-            command.len()
-        );
-        refuse_if!(
-            command.contains('\0'),
-            "the command has a NUL byte; leave it out"
-        );
+        let command = args.command.trim();
+        check_command(
+            command,
+            "write a script with the filesystem tool and run that",
+        )?;
         let (program, words) = match self.allowed.line(command)? {
             Line::Words(words) => (words[0].clone(), words[1..].to_vec()),
             Line::Shell(command) => {
@@ -115,7 +102,7 @@ impl Terminal {
                 input: None,
                 streams: Streams::Merged,
                 fence: self.fence(),
-                limits: self.sandbox.limits(),
+                limits: self.sandbox.config.limits,
             },
             time: time.min(self.max_time),
             note,
@@ -141,13 +128,13 @@ impl Terminal {
             .scratch
             .join(format!(".directory-{}", context.call_id));
         let running = self.start(&wanted, &tells).await?;
-        let (mut decoder, mut text) = (Decoder::default(), String::new());
+        let (mut decoder, mut text) = (decoder(), String::new());
         let bounds = Bounds {
             time: wanted.time,
             output_bytes: MAX_BYTES,
         };
         let show = |bytes: &[u8]| {
-            let piece = decoder.push(bytes);
+            let piece = decoded(&mut decoder, bytes, false);
             context.output.push(&piece);
             text.push_str(&piece);
             piece.len()
@@ -180,7 +167,11 @@ impl Terminal {
         if let Some(note) = &wanted.note {
             end.push_str(&format!("; {note}"));
         }
-        let result = format!("{}[{end}]", shown(text, context).await);
+        let mut result = bounded_for(text, context).await?;
+        if !matches!(result.chars().last(), None | Some('\n')) {
+            result.push('\n');
+        }
+        result.push_str(&format!("[{end}]"));
         if cut.is_some() || report.cut.is_some() {
             return Err(ToolError(result));
         }
@@ -224,7 +215,7 @@ impl Terminal {
         let started = Background::new(&wanted.command, running, wanted.time, stopped);
         let id = self.shells.keep(context.session_id, started);
         tokio::time::sleep(FIRST_LOOK).await;
-        let first = self.shells.look(context.session_id, id)?;
+        let first = self.shells.of(context.session_id, id, Background::look)?;
         let first = bounded_for(first, context).await?;
         tracing::debug!(
             tool = NAME,
@@ -302,28 +293,9 @@ fn find(
 /// What the script wrote, where it is a directory that the next command may start in. The
 /// command could have put anything there: it is read with care and taken as data.
 fn read_directory(file: &Path, workspace: &Path, free: bool) -> Option<PathBuf> {
-    let (file, _) = regular_file(file, OFlags::NOFOLLOW)?;
+    let (file, _) = open_regular(file, OFlags::NOFOLLOW).ok()?;
     let mut text = String::new();
     file.take(4096).read_to_string(&mut text).ok()?;
     let directory = Path::new(text.trim_end_matches('\n')).canonicalize().ok()?;
     (directory.is_dir() && (free || directory.starts_with(workspace))).then_some(directory)
-}
-
-/// The output as the result has it: cut in the middle where it is long, and then kept whole in
-/// a file of the workspace.
-async fn shown(text: String, context: &ToolContext) -> String {
-    if text.is_empty() {
-        return text;
-    }
-    let newline = if text.ends_with('\n') { "" } else { "\n" };
-    if text.len() <= RESULT_LIMIT_BYTES {
-        return text + newline;
-    }
-    let short = cut_middle(&text, RESULT_LIMIT_BYTES);
-    let size = human_size(text.len() as u64);
-    let name = format!("{}.txt", context.call_id);
-    match keep(context, OUTPUT_FOLDER, name, text).await {
-        Ok(path) => format!("{short}{newline}[all of it, {size}, is in {path}]\n"),
-        Err(_) => format!("{short}{newline}[the whole output had {size} and could not be kept]\n"),
-    }
 }

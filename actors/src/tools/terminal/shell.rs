@@ -86,17 +86,8 @@ impl Shells {
         id
     }
 
-    /// What a background command wrote since the last look, and how it stands.
-    pub(super) fn look(&self, session: SessionId, id: u64) -> Result<String, ToolError> {
-        self.of(session, id, Background::look)
-    }
-
-    /// What a background command runs.
-    pub(super) fn command(&self, session: SessionId, id: u64) -> Result<String, ToolError> {
-        self.of(session, id, |found| found.command.clone())
-    }
-
-    fn of(
+    /// What there is to see of a background command.
+    pub(super) fn of(
         &self,
         session: SessionId,
         id: u64,

@@ -108,10 +108,10 @@ async fn wrong_calls_are_told_how_to_do_better() {
     let session = Arc::new(FakeSession::default());
     let terminal = terminal(Allowed::Any);
     for (args, words) in [
-        (json!({"action": "run"}), "`command` is missing"),
+        (json!({"action": "run"}), "run needs `command`"),
         (
             json!({"action": "run", "command": " "}),
-            "`command` is missing",
+            "run needs `command`",
         ),
         (
             json!({"action": "run", "command": "x".repeat(40_000)}),
@@ -125,7 +125,7 @@ async fn wrong_calls_are_told_how_to_do_better() {
             json!({"action": "run", "command": "ls", "directory": "no"}),
             "no directory `no`",
         ),
-        (json!({"action": "look"}), "`id` is missing"),
+        (json!({"action": "look"}), "look needs `id`"),
         (json!({"action": "end", "id": 7}), "no background command 7"),
         (
             json!({"action": "look", "id": 7}),

@@ -19,13 +19,14 @@ use crate::tools::spill::bounded_for;
 use crate::tools::trust::Trust;
 use crate::tools::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, ToolSource,
+    arguments_shown,
 };
 
 /// As much as a tool may write to standard output.
 const MAX_OUTPUT: usize = 1024 * 1024;
 
 /// The call's own limit ends a tool; that of the run, a little later, is there for the rest.
-const MARGIN: Duration = Duration::from_secs(5);
+const MARGIN_SECONDS: u64 = 5;
 
 /// What an error shows of standard error, from its end.
 const SHOWN_STDERR: usize = 2000;
@@ -50,7 +51,6 @@ pub struct Workshop {
 
 impl UserTool {
     /// A tool as its folder stood when it had this hash.
-    #[must_use]
     pub fn new(
         manifest: Arc<Manifest>,
         folder: PathBuf,
@@ -64,14 +64,13 @@ impl UserTool {
             // With nothing to hold it, what it declares is a promise and no more.
             manifest.effect.max(Effect::Host)
         };
-        let limit = manifest.time_limit + MARGIN;
         Self {
             spec: ToolSpec {
                 name: manifest.name.clone(),
                 description: manifest.description.clone(),
-                parameters: manifest.parameters.clone(),
+                parameters: Value::Object(manifest.parameters.clone()),
                 effect,
-                time_limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+                time_limit_ms: (manifest.time_limit_seconds + MARGIN_SECONDS) * 1_000,
             },
             manifest,
             folder,
@@ -106,7 +105,7 @@ impl Tool for UserTool {
     }
 
     fn validator(&self) -> Option<&Validator> {
-        Some(&self.manifest.validator)
+        self.manifest.validator.as_ref()
     }
 
     fn hangs_on_files(&self, _: &Value) -> bool {
@@ -116,10 +115,9 @@ impl Tool for UserTool {
     async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
         self.refuse_untrusted()?;
         let name = &self.spec.name;
-        let arguments = serde_json::to_string_pretty(args).unwrap_or_default();
         let program = self.folder.join(&self.manifest.executable);
         let mut details = vec![
-            Detail::code("arguments", arguments),
+            arguments_shown(args),
             Detail::text("program", visible(&program.to_string_lossy())),
         ];
         if !self.workshop.runner.holds(self.manifest.effect) {
@@ -161,7 +159,7 @@ impl Tool for UserTool {
             readable: vec![copy],
             effect: self.manifest.effect,
             bounds: Bounds {
-                time: self.manifest.time_limit,
+                time: Duration::from_secs(self.manifest.time_limit_seconds),
                 output_bytes: MAX_OUTPUT,
             },
         };
@@ -179,7 +177,7 @@ impl UserTool {
     /// What the model is told of how it ended.
     fn read(&self, ended: &Ended) -> Result<String, ToolError> {
         let name = &self.spec.name;
-        let limit = self.manifest.time_limit.as_secs();
+        let limit = self.manifest.time_limit_seconds;
         let stdout = String::from_utf8_lossy(&ended.stdout);
         let mut problem = match (ended.cut, ended.code) {
             (Some(Cut::TimedOut), _) => format!(

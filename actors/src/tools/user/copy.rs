@@ -1,8 +1,7 @@
 //! Copies of allowed tools, to run: of the very bytes whose hash was checked.
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::fs::{self, DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
@@ -11,18 +10,15 @@ use super::folder::{self, Content};
 
 /// Where copies are kept. What is in it is as trusted as the database beside it.
 #[derive(Clone, Debug)]
-pub struct Copies {
-    dir: PathBuf,
-}
+pub struct Copies(PathBuf);
 
 impl Copies {
     /// Copies in this folder, which is emptied: nothing of an earlier process is leaned on.
     /// Blocks.
-    #[must_use]
     pub fn new(dir: PathBuf) -> Self {
         // It is made anew with the first copy; what cannot be removed is told then.
         let _ = fs::remove_dir_all(&dir);
-        Self { dir }
+        Self(dir)
     }
 
     /// The folder of a copy of `source` as it is now, where that has this hash. Blocks.
@@ -33,14 +29,14 @@ impl Copies {
             content.sha256 != sha256,
             "its folder was changed since it was allowed"
         );
-        let place = self.dir.join(sha256);
+        let place = self.0.join(sha256);
         if place.is_dir() {
             return Ok(place);
         }
         let failed =
             |error: std::io::Error| format!("no copy could be made in Navi's folder: {error}");
-        make_dir(&self.dir).map_err(failed)?;
-        let unfinished = self.dir.join(format!("new-{}", Uuid::now_v7().simple()));
+        make_dir(&self.0).map_err(failed)?;
+        let unfinished = self.0.join(format!("new-{}", Uuid::now_v7().simple()));
         write(&content, &unfinished).map_err(failed)?;
         match fs::rename(&unfinished, &place) {
             Ok(()) => Ok(place),
@@ -62,12 +58,7 @@ fn write(content: &Content, dir: &Path) -> std::io::Result<()> {
             make_dir(parent)?;
         }
         let mode = if file.is_executable { 0o555 } else { 0o444 };
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o644)
-            .open(&path)?
-            .write_all(&file.bytes)?;
+        fs::write(&path, &file.bytes)?;
         fs::set_permissions(&path, Permissions::from_mode(mode))?;
     }
     Ok(())

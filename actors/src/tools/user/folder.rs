@@ -1,15 +1,17 @@
 //! A tool's folder as it stands: its files, and the hash over all of them.
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
-use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _};
-use cap_std::ambient_authority;
-use cap_std::fs::{Dir, Metadata, MetadataExt as _, OpenOptions, PermissionsExt as _};
+use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
+use walkdir::WalkDir;
 
 use crate::tools::output::{human_size, shortened};
+use crate::tools::trust::open_regular;
 
 const MAX_FILES: usize = 256;
 const MAX_DEPTH: usize = 8;
@@ -38,10 +40,10 @@ pub(super) struct File {
 }
 
 /// Lists a folder. Blocks.
-pub(super) fn list(path: &Path) -> Result<Listing, String> {
-    let mut listing = Listing::new();
+pub(super) fn list(folder: &Path) -> Result<Listing, String> {
     let mut size = 0;
-    walk(&open(path)?, "", 0, &mut |path, _, _, metadata| {
+    let mut listing = Listing::new();
+    for (path, _, metadata) in files(folder)? {
         size = in_room(size + metadata.len())?;
         let times = [
             (metadata.mtime(), metadata.mtime_nsec()),
@@ -49,32 +51,28 @@ pub(super) fn list(path: &Path) -> Result<Listing, String> {
         ];
         let stamp = (metadata.len(), metadata.ino(), metadata.mode(), times);
         listing.insert(path, stamp);
-        in_number(listing.len())
-    })?;
+    }
     Ok(listing)
 }
 
 /// Reads a folder, every byte of it once: what is hashed is what is given back. Blocks.
-pub(super) fn read(path: &Path) -> Result<Content, String> {
-    let mut files = BTreeMap::new();
+pub(super) fn read(folder: &Path) -> Result<Content, String> {
     let mut size = 0;
-    walk(&open(path)?, "", 0, &mut |path, dir, name, metadata| {
-        let bytes = content(dir, name, MAX_BYTES - size)
+    let mut read = BTreeMap::new();
+    for (path, place, metadata) in files(folder)? {
+        let bytes = content(&place, MAX_BYTES - size)
             .map_err(|error| format!("{} cannot be read: {error}", shown(&path)))?;
         size = in_room(size + bytes.len() as u64)?;
-        let is_executable = metadata.permissions().mode() & 0o111 != 0;
-        files.insert(
-            path,
-            File {
-                bytes,
-                is_executable,
-            },
-        );
-        in_number(files.len())
-    })?;
+        let is_executable = metadata.mode() & 0o111 != 0;
+        let file = File {
+            bytes,
+            is_executable,
+        };
+        read.insert(path, file);
+    }
     Ok(Content {
-        sha256: hash(&files),
-        files,
+        sha256: hash(&read),
+        files: read,
     })
 }
 
@@ -84,14 +82,6 @@ fn in_room(size: u64) -> Result<u64, String> {
         refuse!("the folder holds more than {most}");
     }
     Ok(size)
-}
-
-fn in_number(files: usize) -> Result<(), String> {
-    refuse_if!(
-        files > MAX_FILES,
-        "the folder holds more than {MAX_FILES} files"
-    );
-    Ok(())
 }
 
 /// Over each file's path, whether it can be run, its length and its bytes.
@@ -107,57 +97,48 @@ fn hash(files: &BTreeMap<String, File>) -> String {
     hex::encode(hash.finalize())
 }
 
-fn open(path: &Path) -> Result<Dir, String> {
-    refuse_if!(
-        std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()),
-        "it is a link; put the folder itself here"
-    );
-    Dir::open_ambient_dir(path, ambient_authority())
-        .map_err(|error| format!("the folder cannot be read: {error}"))
-}
-
-/// What is done with each file: its path, the folder that it is in, its name there, and what it
-/// is.
-type Visit<'a> = &'a mut dyn FnMut(String, &Dir, &str, &Metadata) -> Result<(), String>;
-
-fn walk(dir: &Dir, prefix: &str, depth: usize, visit: Visit<'_>) -> Result<(), String> {
-    let failed = |error: io::Error| format!("{}: {error}", shown(prefix));
-    for entry in dir.entries().map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name();
-        let Some(name) = name.to_str() else {
-            refuse!("{}: a file's name is no UTF-8", shown(prefix));
-        };
-        let path = format!("{prefix}{name}");
-        // Of the entry itself, not of what a link leads to.
-        let metadata = dir.symlink_metadata(name).map_err(failed)?;
+/// The files of a folder: the path from there, the place, and what the file system tells of it.
+fn files(folder: &Path) -> Result<Vec<(String, PathBuf, Metadata)>, String> {
+    let mut files = Vec::new();
+    for entry in WalkDir::new(folder) {
+        let entry = entry.map_err(|error| format!("the folder cannot be read: {error}"))?;
         refuse_if!(
-            metadata.is_symlink(),
-            "{} is a link; a tool's folder must hold its files itself",
-            shown(&path)
+            entry.depth() == 0 && entry.path_is_symlink(),
+            "it is a link; put the folder itself here"
         );
-        if metadata.is_dir() {
-            if depth + 1 >= MAX_DEPTH {
-                refuse!("{}: nested too deep", shown(&path));
-            }
-            let inner = dir.open_dir_nofollow(name).map_err(failed)?;
-            walk(&inner, &format!("{path}/"), depth + 1, visit)?;
+        let inside = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+        let path = inside.to_string_lossy();
+        let shown = shown(&path);
+        refuse_if!(
+            inside.to_str().is_none(),
+            "{shown}: a file's name is no UTF-8"
+        );
+        refuse_if!(
+            entry.path_is_symlink(),
+            "{shown} is a link; a tool's folder must hold its files itself"
+        );
+        refuse_if!(
+            entry.file_type().is_dir() && entry.depth() >= MAX_DEPTH,
+            "{shown}: nested too deep"
+        );
+        if entry.file_type().is_dir() {
             continue;
         }
-        refuse_if!(!metadata.is_file(), "{} is no regular file", shown(&path));
-        visit(path, dir, name, &metadata)?;
+        let metadata = entry.metadata();
+        let metadata = metadata.map_err(|error| format!("{shown}: {error}"))?;
+        refuse_if!(!metadata.is_file(), "{shown} is no regular file");
+        files.push((path.into_owned(), entry.into_path(), metadata));
+        refuse_if!(
+            files.len() > MAX_FILES,
+            "the folder holds more than {MAX_FILES} files"
+        );
     }
-    Ok(())
+    Ok(files)
 }
 
 /// One byte more than there is room for tells that there is more.
-fn content(dir: &Dir, name: &str, room: u64) -> io::Result<Vec<u8>> {
-    let mut options = OpenOptions::new();
-    options.read(true).follow(FollowSymlinks::No);
-    let file = dir.open_with(name, &options)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
+fn content(place: &Path, room: u64) -> io::Result<Vec<u8>> {
+    let (file, _) = open_regular(place, OFlags::NOFOLLOW)?;
     let mut bytes = Vec::new();
     file.take(room + 1).read_to_end(&mut bytes)?;
     Ok(bytes)

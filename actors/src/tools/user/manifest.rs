@@ -1,7 +1,5 @@
 //! What a user tool says of itself: `tool.toml`, or the same as `tool.json`.
 
-use std::time::Duration;
-
 use jsonschema::Validator;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -19,34 +17,24 @@ const DEFAULT_TIME: u64 = 30;
 const MAX_TIME: u64 = 3600;
 
 /// A manifest that is good.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Manifest {
     pub name: String,
     pub description: String,
     pub effect: Effect,
-    pub time_limit: Duration,
+    #[serde(default = "default_time")]
+    pub time_limit_seconds: u64,
     /// From the folder, and inside of it.
     pub executable: String,
     /// What it is always called with.
+    #[serde(default)]
     pub args: Vec<String>,
     /// As the model is told it.
-    pub parameters: Value,
-    pub(super) validator: Validator,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    name: String,
-    description: String,
-    effect: Effect,
-    executable: String,
     #[serde(default)]
-    args: Vec<String>,
-    #[serde(default = "default_time")]
-    time_limit_seconds: u64,
-    #[serde(default)]
-    parameters: Map<String, Value>,
+    pub parameters: Map<String, Value>,
+    #[serde(skip)]
+    pub(super) validator: Option<Validator>,
 }
 
 fn default_time() -> u64 {
@@ -56,7 +44,7 @@ fn default_time() -> u64 {
 impl Manifest {
     /// Reads the manifest of the folder of this name.
     pub(super) fn parse(file: &str, text: &str, folder: &str) -> Result<Self, String> {
-        let written: Written = if file.ends_with(".json") {
+        let mut written: Self = if file.ends_with(".json") {
             serde_json::from_str(text).map_err(|error| error.to_string())?
         } else {
             toml::from_str(text).map_err(|error| error.message().to_owned())?
@@ -71,9 +59,9 @@ impl Manifest {
             "field `name`: it is {:?}, but the folder is called {folder:?}; give both one name",
             written.name
         );
-        let description = written.description.trim();
+        written.description = written.description.trim().to_owned();
         refuse_if!(
-            description.is_empty() || description.len() > MAX_DESCRIPTION,
+            written.description.is_empty() || written.description.len() > MAX_DESCRIPTION,
             "field `description`: say in 1 to {MAX_DESCRIPTION} bytes what the tool does and when to call it"
         );
         let executable = written.executable.as_str();
@@ -83,6 +71,7 @@ impl Manifest {
             "field `executable`: {:?} must be a file of this folder, as in \"run.sh\"",
             written.executable
         );
+        written.executable = executable.to_owned();
         refuse_if!(
             written.args.len() > MAX_ARGS || written.args.iter().any(|arg| arg.contains('\0')),
             "field `args`: at most {MAX_ARGS}, none with a NUL in it"
@@ -92,19 +81,12 @@ impl Manifest {
             "field `time_limit_seconds`: {} must be from 1 to {MAX_TIME}",
             written.time_limit_seconds
         );
-        let parameters = as_told(written.parameters);
-        let validator = validator(&parameters)
+        written.parameters = as_told(written.parameters);
+        let validator = validator(&Value::Object(written.parameters.clone()));
+        written.validator = validator
+            .map(Some)
             .map_err(|problem| format!("field `parameters`: no good JSON Schema: {problem}"))?;
-        Ok(Self {
-            name: written.name,
-            description: description.to_owned(),
-            effect: written.effect,
-            time_limit: Duration::from_secs(written.time_limit_seconds),
-            executable: executable.to_owned(),
-            args: written.args,
-            parameters,
-            validator,
-        })
+        Ok(written)
     }
 }
 

@@ -34,14 +34,12 @@ pub struct Job {
 pub struct Runner(Option<Sandbox>);
 
 impl Runner {
-    #[must_use]
     pub fn new(sandbox: Option<Sandbox>) -> Self {
         Self(sandbox.filter(|_| cfg!(target_os = "linux")))
     }
 
     /// Whether a program that declares this effect is held to it, or to changing the session's
     /// folder at most: to its job's folders, and without a network where it has none.
-    #[must_use]
     pub fn holds(&self, effect: Effect) -> bool {
         let sandbox = self.0.as_ref();
         effect <= Effect::Write && sandbox.is_some_and(|sandbox| sandbox.available().is_ok())
@@ -77,7 +75,7 @@ impl Runner {
             } else {
                 Fence::Lifted
             },
-            limits: sandbox.limits(),
+            limits: sandbox.config.limits,
         };
         let running = sandbox.start(order).await?;
         let mut stdout = Vec::new();

@@ -41,7 +41,6 @@ pub struct Scanner {
 
 impl Scanner {
     /// A scanner of a folder, which need not exist.
-    #[must_use]
     pub fn new(dir: PathBuf) -> Self {
         Self {
             dir,

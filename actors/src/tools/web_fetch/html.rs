@@ -78,8 +78,10 @@ fn parsed(source: &str) -> (Document, bool) {
         parser.process(piece.into());
         rest = after;
         let document = &parser.tokenizer.sink.sink;
+        // How deep its end lies.
+        let open = std::iter::successors(Some(document.root()), NodeRef::last_child);
         if document.tree.len() > MAX_NODES
-            || open_depth(document) > MAX_DEPTH
+            || open.take(MAX_DEPTH + 2).count() > MAX_DEPTH
             || begun.elapsed() > PARSE_LIMIT
         {
             cut = !rest.is_empty();
@@ -87,13 +89,6 @@ fn parsed(source: &str) -> (Document, bool) {
         }
     }
     (parser.finish(), cut)
-}
-
-/// How deep the end of the document lies.
-fn open_depth(document: &Document) -> usize {
-    std::iter::successors(Some(document.root()), NodeRef::last_child)
-        .take(MAX_DEPTH + 2)
-        .count()
 }
 
 /// How deep the document goes at its deepest. A walk without recursion.

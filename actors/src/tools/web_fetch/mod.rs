@@ -83,12 +83,9 @@ pub struct WebFetch {
 
 impl WebFetch {
     /// A tool that reaches what `guard` admits.
-    #[must_use]
     pub fn new(guard: Guard) -> Self {
         Self::with_limits(guard, Limits::default())
     }
-
-    #[must_use]
     pub fn with_limits(guard: Guard, limits: Limits) -> Self {
         Self {
             // An address is a message to its host: whoever composed it may have put anything into it.

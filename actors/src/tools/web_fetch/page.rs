@@ -17,6 +17,21 @@ pub(super) const AT_ONCE: usize = 2;
 /// The longest text that is kept.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 
+/// Kinds of `application/` that are text.
+const TEXTS: [&str; 11] = [
+    "ecmascript",
+    "graphql",
+    "javascript",
+    "jsonl",
+    "sql",
+    "toml",
+    "x-ndjson",
+    "x-sh",
+    "x-yaml",
+    "xml",
+    "yaml",
+];
+
 /// A page as text.
 #[derive(Debug)]
 pub(super) struct Page {
@@ -110,20 +125,9 @@ fn form(answer: &RawPage) -> Result<Form, ToolError> {
     let is_text = media_type.starts_with("text/")
         || is_data(media_type)
         || media_type.ends_with("+xml")
-        || matches!(
-            media_type,
-            "application/xml"
-                | "application/javascript"
-                | "application/ecmascript"
-                | "application/yaml"
-                | "application/x-yaml"
-                | "application/toml"
-                | "application/sql"
-                | "application/graphql"
-                | "application/x-sh"
-                | "application/x-ndjson"
-                | "application/jsonl"
-        );
+        || media_type
+            .strip_prefix("application/")
+            .is_some_and(|name| TEXTS.contains(&name));
     match media_type {
         "text/html" | "application/xhtml+xml" => Ok(Form::Html),
         "application/pdf" | "application/x-pdf" if is_pdf => Ok(Form::Pdf),

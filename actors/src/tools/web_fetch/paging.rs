@@ -17,15 +17,13 @@ pub(super) struct Part<'a> {
 impl Part<'_> {
     /// Where it stands; none where it is the whole.
     pub(super) fn place(&self) -> Option<String> {
-        let Self {
-            start, end, whole, ..
-        } = self;
+        let (start, end, whole) = (self.start, self.end, self.whole);
         if end < whole {
             Some(format!(
                 "Characters {start} to {end} of {whole}; for the next part call web_fetch with the same url and start={end}"
             ))
         } else {
-            (*start > 0).then(|| format!("Characters {start} to {end} of {whole}, the last part"))
+            (start > 0).then(|| format!("Characters {start} to {end} of {whole}, the last part"))
         }
     }
 }

@@ -4,7 +4,7 @@ use reqwest::header::{ACCEPT, HeaderValue};
 use reqwest::{Request, StatusCode, Url};
 use serde_json::Value;
 
-use super::{brave, duckduckgo, searxng, tavily};
+use super::{duckduckgo, searxng};
 use crate::tools::ToolError;
 use crate::tools::net::body;
 use crate::tools::net::grants::Grants;
@@ -49,14 +49,11 @@ pub(super) struct Found {
 
 impl SearchEngine {
     /// A SearXNG of the owner's.
-    #[must_use]
     pub fn searxng(base: Url) -> Self {
-        let grants = Grants::of_origin(&base);
-        Self::of(Kind::Searxng, base, grants)
+        Self::of(Kind::Searxng, base)
     }
 
     /// Brave's API. None never: its address is a fixed one that parses, as the next two are.
-    #[must_use]
     pub fn brave(key: ApiKey) -> Option<Self> {
         Self::known(
             Kind::Brave(key),
@@ -65,38 +62,37 @@ impl SearchEngine {
     }
 
     /// Tavily's API.
-    #[must_use]
     pub fn tavily(key: ApiKey) -> Option<Self> {
         Self::known(Kind::Tavily(key), "https://api.tavily.com/search")
     }
 
     /// DuckDuckGo's page without scripts.
-    #[must_use]
     pub fn duckduckgo() -> Option<Self> {
         Self::known(Kind::Duckduckgo, "https://html.duckduckgo.com/html/")
     }
 
     /// The same engine elsewhere, wherever that is: for tests.
-    #[must_use]
     pub fn at(self, base: Url) -> Self {
-        let grants = Grants::of_origin(&base);
-        Self::of(self.kind, base, grants)
+        Self::of(self.kind, base)
     }
 
     fn known(kind: Kind, base: &str) -> Option<Self> {
-        Some(Self::of(kind, Url::parse(base).ok()?, Grants::default()))
+        Some(Self {
+            guard: Guard::new(Grants::default()),
+            base: Url::parse(base).ok()?,
+            kind,
+        })
     }
 
-    fn of(kind: Kind, base: Url, grants: Grants) -> Self {
+    fn of(kind: Kind, base: Url) -> Self {
         Self {
-            kind,
-            guard: Guard::new(grants),
+            guard: Guard::new(Grants::of_origin(&base)),
             base,
+            kind,
         }
     }
 
     /// As a person knows it.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         self.words()[0]
     }
@@ -140,8 +136,8 @@ impl SearchEngine {
     pub(super) async fn search(&self, query: &str, most: usize) -> Result<Found, ToolError> {
         match &self.kind {
             Kind::Searxng => searxng::search(self, query).await,
-            Kind::Brave(key) => brave::search(self, key, query, most).await,
-            Kind::Tavily(key) => tavily::search(self, key, query, most).await,
+            Kind::Brave(key) => self.ask_brave(key, query, most).await,
+            Kind::Tavily(key) => self.ask_tavily(key, query, most).await,
             Kind::Duckduckgo => duckduckgo::search(self, query).await,
         }
     }

@@ -1,13 +1,11 @@
 //! `web_search`: titles, addresses and snippets from the engine that the owner chose. What comes
 //! back is text from outside.
 
-mod brave;
 mod duckduckgo;
 mod engine;
+mod keyed;
 mod searxng;
-mod tavily;
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -32,7 +30,6 @@ const NOT_SET_UP: &str = "web search is not set up; the owner sets NAVI_SEARXNG_
     or NAVI_SEARCH_ENGINE to brave, tavily or duckduckgo";
 
 const SEARCH_LIMIT: Duration = Duration::from_secs(25);
-const TIME_LIMIT_MS: u64 = 30_000;
 const DEFAULT_RESULTS: u64 = 8;
 const TITLE_BYTES: usize = 200;
 const SNIPPET_BYTES: usize = 600;
@@ -60,24 +57,17 @@ pub struct WebSearch {
 
 impl WebSearch {
     /// A tool over this engine. Without one it is not offered to any model.
-    #[must_use]
     pub fn new(engine: Option<SearchEngine>) -> Self {
         Self {
             // The words of a query go to the engine, and often on to others.
-            spec: spec_of::<WebSearchArgs>(
-                "web_search",
-                DESCRIPTION,
-                Effect::Egress,
-                TIME_LIMIT_MS,
-            ),
+            spec: spec_of::<WebSearchArgs>("web_search", DESCRIPTION, Effect::Egress, 30_000),
             engine,
         }
     }
 
     fn engine(&self) -> Result<&SearchEngine, ToolError> {
-        self.engine
-            .as_ref()
-            .ok_or_else(|| ToolError(NOT_SET_UP.to_owned()))
+        let engine = self.engine.as_ref();
+        engine.ok_or_else(|| ToolError(NOT_SET_UP.to_owned()))
     }
 }
 
@@ -138,26 +128,24 @@ fn render(query: &str, found: &Found, most: usize) -> String {
     let query = shortened(query, 100);
     let mut text = String::new();
     for answer in &found.answers {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "Answer: {}\n", plain(answer, SNIPPET_BYTES));
+        text.push_str(&format!("Answer: {}\n\n", plain(answer, SNIPPET_BYTES)));
     }
     if found.results.is_empty() && text.is_empty() {
         return format!("nothing was found for \"{query}\"; try fewer or other words");
     }
     for (number, result) in (1..).zip(found.results.iter().take(most)) {
-        let _ = writeln!(
-            text,
-            "{number}. {}\n   {}",
+        text.push_str(&format!(
+            "{number}. {}\n   {}\n",
             plain(&result.title, TITLE_BYTES),
             shortened(&result.url, URL_BYTES)
-        );
+        ));
         let mut snippet = plain(&result.snippet, SNIPPET_BYTES);
         let date = plain(result.date.as_deref().unwrap_or_default(), 40);
         if !date.is_empty() {
             snippet = format!("({date}) {snippet}");
         }
         if !snippet.is_empty() {
-            let _ = writeln!(text, "   {snippet}");
+            text.push_str(&format!("   {snippet}\n"));
         }
     }
     text.trim_end().to_owned()

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, Metadata, MetadataExt as _};
 use rustix::fs::{Mode, OFlags};
+use walkdir::WalkDir;
 
 /// As many directories as lie between a file and the root of the machine.
 const MAX_LEVELS: usize = 256;
@@ -174,31 +175,25 @@ impl Closed {
 
     /// Every file with several names in the closed places.
     fn linked_files(&self) -> Option<HashSet<Identity>> {
+        let is_opened = |path: &Path| self.opened.is_some() && self.opened == identity_at(path);
+        // Links are not followed. What is not there has nothing in it, and neither has what Navi
+        // itself may not look into.
+        let inside = self.paths.iter().flat_map(|place| {
+            let entries = WalkDir::new(place).into_iter();
+            entries
+                .filter_entry(|entry| !is_opened(entry.path()))
+                .flatten()
+        });
         let mut linked = HashSet::new();
-        let mut entries = 0;
-        let mut directories = self.paths.clone();
-        while let Some(directory) = directories.pop() {
-            if self.opened.is_some() && self.opened == identity_at(&directory) {
-                continue;
+        for (number, entry) in inside.enumerate() {
+            if number > MAX_ENTRIES {
+                return None;
             }
-            // One that is not there, is a file, or that Navi itself may not look into.
-            let Ok(inside) = std::fs::read_dir(&directory) else {
-                continue;
-            };
-            for entry in inside.flatten() {
-                entries += 1;
-                if entries > MAX_ENTRIES {
-                    return None;
-                }
-                // Links are not followed.
-                let Ok(metadata) = entry.metadata() else {
-                    continue;
-                };
-                if metadata.is_dir() {
-                    directories.push(entry.path());
-                } else if metadata.nlink() > 1 {
-                    linked.insert((metadata.dev(), metadata.ino()));
-                }
+            if let Ok(metadata) = entry.metadata()
+                && !metadata.is_dir()
+                && metadata.nlink() > 1
+            {
+                linked.insert((metadata.dev(), metadata.ino()));
             }
         }
         Some(linked)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::fault::{ends_with_slash, is_directory};
 use crate::domain::unseen::is_moving;
 use crate::tools::ToolError;
-use crate::tools::output::shortened;
+use crate::tools::output::shown;
 
 /// As many bytes as a path has.
 const MAX_PATH_BYTES: usize = 1_024;
@@ -17,8 +17,6 @@ const MAX_NAME_BYTES: usize = 255;
 /// As many names as a path has. Fewer levels than a walk goes down, so that every file counts
 /// towards the workspace's limits.
 const MAX_LEVELS: usize = 32;
-/// As much of a wrong path as an error shows.
-pub(super) const SHOWN_BYTES: usize = 120;
 
 /// A directory that paths are opened in, and cannot leave.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,17 +51,18 @@ impl InnerPath {
     /// A path in the workspace, as the model gives it.
     pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
         check_text(text)?;
+        let shown = shown(text);
         if let Some(relative) = text.strip_prefix('/') {
             let relative = relative.trim_start_matches('/');
             let example = if relative.is_empty() { "." } else { relative };
-            let reason =
-                format!("is absolute; paths are relative to the workspace, such as `{example}`");
-            return Err(refused(text, &reason));
+            refuse!(
+                "the path `{shown}` is absolute; paths are relative to the workspace, such as `{example}`"
+            );
         }
-        if text.split('/').find(|name| !matches!(*name, "" | ".")) == Some("~") {
-            let reason = "means a home directory; paths are relative to the workspace";
-            return Err(refused(text, reason));
-        }
+        refuse_if!(
+            text.split('/').find(|name| !matches!(*name, "" | ".")) == Some("~"),
+            "the path `{shown}` means a home directory; paths are relative to the workspace"
+        );
         Self::under(RootId::Workspace, text)
     }
 
@@ -82,25 +81,24 @@ impl InnerPath {
     /// A path in a root, from there on.
     pub(super) fn under(root: RootId, text: &str) -> Result<Self, ToolError> {
         check_text(text)?;
+        let shown = shown(text);
         let mut path = PathBuf::new();
         for name in text.split('/').filter(|name| !matches!(*name, "" | ".")) {
-            if name == ".." {
-                let reason = "has `..`; give the path from the workspace down";
-                return Err(refused(text, reason));
-            }
-            if name.len() > MAX_NAME_BYTES {
-                let reason = format!(
-                    "has a name of {} bytes, and {MAX_NAME_BYTES} is the limit; use a shorter one",
-                    name.len()
-                );
-                return Err(refused(text, &reason));
-            }
+            refuse_if!(
+                name == "..",
+                "the path `{shown}` has `..`; give the path from the workspace down"
+            );
+            refuse_if!(
+                name.len() > MAX_NAME_BYTES,
+                "the path `{shown}` has a name of {} bytes, and {MAX_NAME_BYTES} is the limit; use a shorter one",
+                name.len()
+            );
             path.push(name);
         }
-        if path.components().count() > MAX_LEVELS {
-            let reason = format!("goes through more than {MAX_LEVELS} directories; use fewer");
-            return Err(refused(text, &reason));
-        }
+        refuse_if!(
+            path.components().count() > MAX_LEVELS,
+            "the path `{shown}` goes through more than {MAX_LEVELS} directories; use fewer"
+        );
         let names_directory =
             path.as_os_str().is_empty() || text.ends_with('/') || text.ends_with("/.");
         Ok(Self {
@@ -186,26 +184,22 @@ impl fmt::Display for InnerPath {
     }
 }
 
-fn refused(text: &str, reason: &str) -> ToolError {
-    let shown = shortened(text, SHOWN_BYTES);
-    ToolError(format!("the path `{shown}` {reason}"))
-}
-
 /// Refuses what no path may have, wherever it leads.
 pub(super) fn check_text(text: &str) -> Result<(), ToolError> {
-    if text.len() > MAX_PATH_BYTES {
-        let reason = format!(
-            "has {} bytes, and {MAX_PATH_BYTES} is the limit; use a shorter one",
-            text.len()
-        );
-        return Err(refused(text, &reason));
-    }
-    if text.chars().any(is_moving) {
-        return Err(refused(text, "has control characters; use plain letters"));
-    }
-    if text.contains('\\') {
-        return Err(refused(text, "has a backslash; put / between directories"));
-    }
+    let shown = shown(text);
+    refuse_if!(
+        text.len() > MAX_PATH_BYTES,
+        "the path `{shown}` has {} bytes, and {MAX_PATH_BYTES} is the limit; use a shorter one",
+        text.len()
+    );
+    refuse_if!(
+        text.chars().any(is_moving),
+        "the path `{shown}` has control characters; use plain letters"
+    );
+    refuse_if!(
+        text.contains('\\'),
+        "the path `{shown}` has a backslash; put / between directories"
+    );
     Ok(())
 }
 

@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::WorkspaceLimits;
 use super::access::{Allowed, FileAccess};
-use super::path::{InnerPath, RootId, SHOWN_BYTES, check_text};
+use super::path::{InnerPath, RootId, check_text};
 use super::root::Root;
 use crate::tools::ToolError;
-use crate::tools::output::shortened;
+use crate::tools::output::shown;
 
 /// How much one call may do, and the workspace may hold.
 #[derive(Clone, Copy, Debug)]
@@ -84,9 +84,14 @@ impl Reach {
     }
 
     pub(crate) fn open(&self, path: InnerPath) -> Result<Spot, ToolError> {
+        let is_allowed = |directory: &Path| match &self.access.allowed {
+            Allowed::Workspace => false,
+            Allowed::Directories(directories) => directories.iter().any(|it| it == directory),
+            Allowed::Everything => directory == Path::new("/"),
+        };
         let root = match path.root() {
             RootId::Workspace => Root::workspace(self)?,
-            RootId::Outside(directory) if self.allows(directory) => Root::outside(self, directory)?,
+            RootId::Outside(directory) if is_allowed(directory) => Root::outside(self, directory)?,
             RootId::Outside(directory) => {
                 refuse!(
                     "`{}` is not among FS_ALLOWED_PATHS any more",
@@ -95,14 +100,6 @@ impl Reach {
             }
         };
         Ok(Spot { root, path })
-    }
-
-    fn allows(&self, directory: &Path) -> bool {
-        match &self.access.allowed {
-            Allowed::Workspace => false,
-            Allowed::Directories(directories) => directories.iter().any(|it| it == directory),
-            Allowed::Everything => directory == Path::new("/"),
-        }
     }
 
     fn resolve(&self, text: &str) -> Result<InnerPath, ToolError> {
@@ -144,7 +141,7 @@ impl Reach {
         let Some((_, directory, rest)) = found else {
             refuse!(
                 "the path `{}` is outside of what may be used: the workspace, and {}",
-                shortened(text, SHOWN_BYTES),
+                shown(text),
                 self.access.words().unwrap_or_default()
             );
         };

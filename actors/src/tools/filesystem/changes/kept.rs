@@ -20,9 +20,7 @@ const MAX_LIST_BYTES: u64 = 4 << 20;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Kept {
-    directory: Dir,
-}
+pub(super) struct Kept(Dir);
 
 impl Kept {
     /// Opens the directory and makes it where it is not there.
@@ -31,20 +29,17 @@ impl Kept {
             .recursive(true)
             .mode(0o700)
             .create(path)?;
-        Ok(Self {
-            directory: Dir::open_ambient_dir(path, ambient_authority())?,
-        })
+        Dir::open_ambient_dir(path, ambient_authority()).map(Self)
     }
 
     /// Opens the directory; none where it is not there.
     pub(super) fn find(path: &Path) -> io::Result<Option<Self>> {
-        let found = if_there(Dir::open_ambient_dir(path, ambient_authority()))?;
-        Ok(found.map(|directory| Self { directory }))
+        if_there(Dir::open_ambient_dir(path, ambient_authority()).map(Self))
     }
 
     /// The list. One that cannot be understood is set aside: changes go on without the old ones.
     pub(super) fn load(&self) -> io::Result<Records> {
-        let Some(file) = if_there(self.directory.open(LIST))? else {
+        let Some(file) = if_there(self.0.open(LIST))? else {
             return Ok(Records::default());
         };
         let mut text = Vec::new();
@@ -54,7 +49,7 @@ impl Kept {
             Err(error) => {
                 tracing::error!(%error, "a session's list of changes cannot be understood, and is set aside");
                 let aside = format!("{LIST}.{}", ChangeId::new());
-                self.directory.rename(LIST, &self.directory, aside)?;
+                self.0.rename(LIST, &self.0, aside)?;
                 Ok(Records::default())
             }
         }
@@ -70,7 +65,7 @@ impl Kept {
     }
 
     fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        let mut file = TempFile::new(&self.directory)?;
+        let mut file = TempFile::new(&self.0)?;
         file.write_all(content)?;
         file.as_file().sync_all()?;
         file.replace(name)
@@ -79,19 +74,19 @@ impl Kept {
     /// The content that is kept for a change.
     pub(super) fn content(&self, id: ChangeId, limit: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        let file = self.directory.open(id.to_string())?;
+        let file = self.0.open(id.to_string())?;
         file.take(limit).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
     pub(super) fn has(&self, id: ChangeId) -> bool {
-        self.directory.symlink_metadata(id.to_string()).is_ok()
+        self.0.symlink_metadata(id.to_string()).is_ok()
     }
 
     /// The place of what is kept for a change.
     pub(super) fn place(&self, id: ChangeId) -> io::Result<Location> {
         Ok(Location {
-            directory: self.directory.try_clone()?,
+            directory: self.0.try_clone()?,
             name: id.to_string().into(),
         })
     }
@@ -99,9 +94,7 @@ impl Kept {
     /// Lets go of what is kept for a change.
     pub(super) fn drop_copy(&self, id: ChangeId) {
         let removed = self.place(id).and_then(|place| remove(&place));
-        if let Err(error) = removed
-            && error.kind() != io::ErrorKind::NotFound
-        {
+        if let Err(error) = if_there(removed) {
             tracing::warn!(%error, "a copy that was kept of a file could not be removed");
         }
     }

@@ -3,12 +3,11 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cap_std::fs::PermissionsExt as _;
 use parking_lot::{Mutex, MutexGuard};
-use tokio_util::sync::CancellationToken;
 
 use super::super::write::{Before, Rewrite, put};
 use super::changes_dir;
@@ -20,7 +19,7 @@ use crate::protocol::change::ChangeAction;
 use crate::protocol::ids::{CallId, ChangeId, RunId};
 use crate::tools::ToolError;
 use crate::tools::output::human_size;
-use crate::tools::workspace::{InnerPath, Location, OrFault as _, Spot, fault};
+use crate::tools::workspace::{InnerPath, Location, OrFault as _, Reach, Spot, fault};
 
 /// As many bytes as are kept for a session's changes.
 const MAX_KEPT_BYTES: u64 = 512 << 20;
@@ -31,10 +30,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 
 /// Who makes a change.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in super::super) struct Origin<'a> {
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Origin {
     pub(in super::super) run_id: Option<RunId>,
-    pub(in super::super) call_id: Option<&'a CallId>,
+    pub(in super::super) call_id: Option<CallId>,
     /// The change that is taken back.
     pub(in super::super) undoes: Option<ChangeId>,
 }
@@ -43,17 +42,15 @@ pub(in super::super) struct Origin<'a> {
 #[derive(Debug)]
 pub(in super::super) struct ChangeLog {
     directory: PathBuf,
+    origin: Origin,
     max_bytes: u64,
     _held: MutexGuard<'static, ()>,
 }
 
 impl ChangeLog {
     /// Waits for the changes of this session that are being made.
-    pub(in super::super) fn open(
-        workspace: &Path,
-        stop: &CancellationToken,
-    ) -> Result<Self, ToolError> {
-        let directory = changes_dir(workspace);
+    pub(in super::super) fn open(reach: &Reach, origin: Origin) -> Result<Self, ToolError> {
+        let directory = changes_dir(&reach.workspace);
         let mut hasher = DefaultHasher::new();
         directory.hash(&mut hasher);
         let lock = &LOCKS[(hasher.finish() % LOCKS.len() as u64) as usize];
@@ -61,10 +58,14 @@ impl ChangeLog {
             if let Some(held) = lock.try_lock_for(LOOK_EVERY) {
                 break held;
             }
-            refuse_if!(stop.is_cancelled(), "stopped before anything was written");
+            refuse_if!(
+                reach.stop.is_cancelled(),
+                "stopped before anything was written"
+            );
         };
         Ok(Self {
             directory,
+            origin,
             max_bytes: MAX_KEPT_BYTES,
             _held: held,
         })
@@ -83,7 +84,6 @@ impl ChangeLog {
         action: ChangeAction,
         spot: &Spot,
         rewrite: &Rewrite,
-        origin: &Origin<'_>,
     ) -> Result<(), ToolError> {
         making_parents(spot, |made| {
             let target = spot.root.target(&spot.path)?;
@@ -104,7 +104,7 @@ impl ChangeLog {
                     ),
                 },
             };
-            let mut record = Record::new(action, &spot.path, inverse, origin);
+            let mut record = Record::new(action, &spot.path, inverse, &self.origin);
             record.kept_bytes = rewrite.before.bytes().len() as u64;
             self.make(record, |kept, id| {
                 if let Before::Content(bytes) = &rewrite.before {
@@ -120,7 +120,6 @@ impl ChangeLog {
         &self,
         action: ChangeAction,
         spot: &Spot,
-        origin: &Origin<'_>,
     ) -> Result<Measure, ToolError> {
         let Spot { root, path } = spot;
         let (from, _) = root.standing(path)?;
@@ -131,7 +130,7 @@ impl ChangeLog {
             human_size(size.bytes),
             human_size(self.max_bytes)
         );
-        let mut record = Record::new(action, path, Inverse::PutBack, origin);
+        let mut record = Record::new(action, path, Inverse::PutBack, &self.origin);
         record.kept_bytes = size.bytes.max(1);
         self.make(record, |kept, id| {
             let to = kept.place(id).map_err(not_kept)?;
@@ -142,12 +141,7 @@ impl ChangeLog {
     }
 
     /// Puts what is kept for another change where it was.
-    pub(super) fn put_back(
-        &self,
-        spot: &Spot,
-        from: ChangeId,
-        origin: &Origin<'_>,
-    ) -> Result<(), ToolError> {
+    pub(super) fn put_back(&self, spot: &Spot, from: ChangeId) -> Result<(), ToolError> {
         let Spot { root, path } = spot;
         making_parents(spot, |made| {
             let to = free(spot)?;
@@ -157,7 +151,7 @@ impl ChangeLog {
             let size = measure(&from).or_fault(path)?;
             root.check_room(size.bytes, size.entries)?;
             let inverse = Inverse::Remove { expects, made };
-            let record = Record::new(ChangeAction::Undo, path, inverse, origin);
+            let record = Record::new(ChangeAction::Undo, path, inverse, &self.origin);
             self.make(record, |_, _| moved(&from, &to, path))
         })
     }
@@ -168,7 +162,6 @@ impl ChangeLog {
         action: ChangeAction,
         from: &Spot,
         to: &Spot,
-        origin: &Origin<'_>,
     ) -> Result<(), ToolError> {
         let (at, _) = from.root.standing(&from.path)?;
         let size = measure(&at).or_fault(&from.path)?;
@@ -179,7 +172,7 @@ impl ChangeLog {
         making_parents(to, |made| {
             let target = free(to)?;
             let inverse = Inverse::MoveBack { expects, made };
-            let mut record = Record::new(action, &from.path, inverse, origin);
+            let mut record = Record::new(action, &from.path, inverse, &self.origin);
             record.to = Some(to.path.clone());
             self.make(record, |_, _| {
                 from.root.check_stop()?;

@@ -22,7 +22,6 @@ use std::path::{Path, PathBuf};
 const DIRECTORY: &str = ".changes";
 
 /// Where a session's changes are kept. It goes when the session is gone for good.
-#[must_use]
 pub fn changes_dir(workspace: &Path) -> PathBuf {
     let sessions = workspace.parent().unwrap_or(workspace);
     let session = workspace.file_name().unwrap_or_default();

@@ -53,7 +53,7 @@ impl Record {
         action: ChangeAction,
         place: &InnerPath,
         inverse: Inverse,
-        origin: &Origin<'_>,
+        origin: &Origin,
     ) -> Self {
         Self {
             id: ChangeId::new(),
@@ -62,7 +62,7 @@ impl Record {
             to: None,
             at: Utc::now().trunc_subsecs(6),
             run_id: origin.run_id,
-            call_id: origin.call_id.cloned(),
+            call_id: origin.call_id.clone(),
             undoes: origin.undoes,
             undone_by: None,
             inverse,

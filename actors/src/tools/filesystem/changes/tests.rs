@@ -168,14 +168,14 @@ async fn the_oldest_are_dropped_when_there_are_too_many() {
     let place = Fixture::new();
     let reach = place.reach();
     let open = || {
-        ChangeLog::open(&reach.workspace, &reach.stop)
+        ChangeLog::open(&reach, Origin::default())
             .unwrap()
             .with_room(1_000)
     };
     for n in 0..210 {
         let spot = reach.spot("a.md").unwrap();
         let content = format!("{n:0>100}");
-        write::write(&spot, &content, &open(), &Origin::default()).unwrap();
+        write::write(&open(), &spot, &content).unwrap();
     }
     let all = list(&place);
     assert_eq!(all.len(), 200);
@@ -199,7 +199,7 @@ async fn the_oldest_are_dropped_when_there_are_too_many() {
     // What could never be kept is not deleted.
     place.put("large.txt", "x".repeat(1_001));
     let spot = reach.spot("large.txt").unwrap();
-    let refused = open().take_away(ChangeAction::Delete, &spot, &Origin::default());
+    let refused = open().take_away(ChangeAction::Delete, &spot);
     assert!(refused.unwrap_err().0.contains("can be kept"));
     assert!(place.workspace().join("large.txt").exists());
 }

@@ -73,7 +73,11 @@ pub fn undo(
     id: ChangeId,
 ) -> Result<Change, ChangeError> {
     let reach = Reach::new(access, workspace, CancellationToken::new());
-    let log = ChangeLog::open(workspace, &reach.stop)?;
+    let origin = Origin {
+        undoes: Some(id),
+        ..Origin::default()
+    };
+    let log = ChangeLog::open(&reach, origin)?;
     let kept = Kept::find(&changes_dir(workspace))?.ok_or(ChangeError::NotFound)?;
     let records = kept.load()?;
     let record = records.all.iter().find(|record| record.id == id);
@@ -153,10 +157,6 @@ fn take_back(
     record: &Record,
 ) -> Result<(), ToolError> {
     let at = reach.stored(&record.place)?;
-    let origin = Origin {
-        undoes: Some(record.id),
-        ..Origin::default()
-    };
     match &record.inverse {
         Inverse::Restore { mode, .. } => {
             let before = look(&at)?;
@@ -168,21 +168,21 @@ fn take_back(
                 after: content,
                 permissions: Some(Permissions::from_mode(*mode)),
             };
-            log.write(ChangeAction::Undo, &at, &rewrite, &origin)
+            log.write(ChangeAction::Undo, &at, &rewrite)
         }
         Inverse::Remove { made, .. } => {
-            log.take_away(ChangeAction::Undo, &at, &origin)?;
+            log.take_away(ChangeAction::Undo, &at)?;
             remove_made(&at, made);
             Ok(())
         }
         Inverse::MoveBack { made, .. } => {
             let to = record.to.as_ref();
             let to = reach.stored(to.ok_or_else(|| ToolError(NOWHERE.to_owned()))?)?;
-            log.relocate(ChangeAction::Undo, &to, &at, &origin)?;
+            log.relocate(ChangeAction::Undo, &to, &at)?;
             remove_made(&to, made);
             Ok(())
         }
-        Inverse::PutBack => log.put_back(&at, record.id, &origin),
+        Inverse::PutBack => log.put_back(&at, record.id),
         Inverse::Nothing { why } => Err(ToolError(why.clone())),
     }
 }
