@@ -5,7 +5,7 @@
 const WORDS: u64 = 10_000;
 
 /// Of a word's syllables, the last digit of its number first.
-const SYLLABLES: [&str; 10] = ["ba", "ne", "mi", "lo", "tu", "ra", "se", "ki", "do", "vu"];
+const SYLLABLES: [&str; 10] = ["po", "ne", "mi", "lo", "tu", "ra", "se", "ki", "do", "vu"];
 
 /// Makes words.
 #[derive(Debug)]
