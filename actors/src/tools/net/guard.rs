@@ -31,6 +31,7 @@ impl Guard {
     pub fn new(grants: Grants) -> Self {
         Self::with_resolver(grants, Arc::new(SystemResolver))
     }
+
     pub fn with_resolver(grants: Grants, resolver: Arc<dyn Resolve>) -> Self {
         Self {
             grants: Arc::new(grants),

@@ -193,6 +193,7 @@ impl Sandbox {
     pub fn available(&self) -> Result<&Confinement, &str> {
         self.available.as_ref().map_err(String::as_str)
     }
+
     /// The directory for temporary files of `name`, which is a session's id as a rule.
     pub fn scratch_of(&self, name: &str) -> PathBuf {
         self.config.scratch.join(name)

@@ -86,6 +86,7 @@ impl WebFetch {
     pub fn new(guard: Guard) -> Self {
         Self::with_limits(guard, Limits::default())
     }
+
     pub fn with_limits(guard: Guard, limits: Limits) -> Self {
         Self {
             // An address is a message to its host: whoever composed it may have put anything into it.
