@@ -37,7 +37,7 @@ impl Words {
     }
 }
 
-/// The word of a number: `bane` is the tenth, and each number has another one.
+/// The word of a number: `pone` is the tenth, and each number has another one.
 fn word(number: u64) -> String {
     let digits = format!("{number:02}");
     let syllables = digits.bytes().rev();
@@ -57,6 +57,6 @@ mod tests {
         assert!(count(&word(0)) > 3_000, "{}", count(&word(0)));
         let rare = count(&word(9_000));
         assert!((1..20).contains(&rare), "{rare}");
-        assert_eq!(word(10), "bane");
+        assert_eq!(word(10), "pone");
     }
 }

@@ -16,9 +16,9 @@ const FILLING: Filling = Filling {
 /// Of the text that the database is filled with: in more than half of all messages; in less than
 /// one of a thousand; both of two that are common.
 const SOUGHT: [(&str, &str); 3] = [
-    ("common", "baba"),
-    ("rare", "bababavu"),
-    ("two", "bane%20bami"),
+    ("common", "popo"),
+    ("rare", "popopovu"),
+    ("two", "pone%20pomi"),
 ];
 
 pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
