@@ -20,6 +20,12 @@ const OPEN_FILES: u64 = 32;
 pub(crate) fn run(media_type: &str) -> ExitCode {
     // A machine that is out of memory ends this before the service; one without this file cannot.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    #[cfg(target_os = "linux")]
+    if navi_actors::tools::sandbox::seal().is_err() {
+        // A document is read confined or not at all, as a command runs.
+        return ExitCode::FAILURE;
+    }
+    // What holds it is made before: the allocator may have asked for more than these already.
     for (resource, limit) in [
         (Resource::Data, DATA_BYTES),
         (Resource::As, ADDRESS_BYTES),
@@ -35,11 +41,6 @@ pub(crate) fn run(media_type: &str) -> ExitCode {
         };
         // A limit that this system lacks; the service's own time limit still holds.
         let _ = setrlimit(resource, limit);
-    }
-    #[cfg(target_os = "linux")]
-    if navi_actors::tools::sandbox::seal().is_err() {
-        // A document is read confined or not at all, as a command runs.
-        return ExitCode::FAILURE;
     }
     match documents::serve(media_type, std::io::stdin(), std::io::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
