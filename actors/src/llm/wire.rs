@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
+use crate::protocol::chat::{ChatMessage, ChatRequest};
 use crate::protocol::offered::OfferedTools;
 use crate::protocol::tool::ToolSpec;
 
@@ -19,8 +20,23 @@ pub(super) struct Body<'a, M> {
     pub(super) fields: Map<String, Value>,
 }
 
+impl<'a, M> Body<'a, M> {
+    pub(super) fn of(
+        request: &'a ChatRequest,
+        message: impl Fn(&'a ChatMessage) -> M,
+        fields: Map<String, Value>,
+    ) -> Self {
+        Self {
+            model: &request.model,
+            messages: request.messages.iter().map(message).collect(),
+            tools: described(&request.tools),
+            fields,
+        }
+    }
+}
+
 /// Tools as both protocols describe them; none where there are none.
-pub(super) fn described(tools: &OfferedTools) -> Option<&RawValue> {
+fn described(tools: &OfferedTools) -> Option<&RawValue> {
     if tools.is_empty() {
         return None;
     }

@@ -51,6 +51,8 @@ impl Offers {
             agents: &agents(&to.agents),
         };
         let tools = OfferedTools::from(registry.enabled(&to.names, &audience).specs);
+        // What is gone from the registry is held for nobody.
+        kept.retain(|(known, _)| known.registry.is(registry));
         if kept.len() == KEPT {
             kept.pop_front();
         }

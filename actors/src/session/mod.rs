@@ -335,7 +335,6 @@ impl SessionActor {
             && !self.telling.is_watched()
             && self.last_used.elapsed() >= IDLE;
         if idle {
-            self.services.store.rest(self.id);
             self.guard.mark_clean();
             ctx.stop();
         }
@@ -381,6 +380,10 @@ impl Actor for SessionActor {
         let reads = self.calls_that_read();
         let transition = self.session.recover(found, &reads, services::now());
         self.carry_out(ctx, transition);
+    }
+
+    fn stopped(&mut self, _: &mut Self::Context) {
+        self.services.store.rest(self.id);
     }
 }
 

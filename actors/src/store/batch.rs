@@ -19,6 +19,9 @@ use crate::protocol::ids::{ApprovalId, MessageId, RunId, SessionId};
 /// Keeps a statement's parameters well under what either database takes (32,766 and 65,535).
 const ROWS_PER_INSERT: usize = 200;
 
+/// The longest text of statements that go together: a few rows of every table.
+const JOINED_BYTES: usize = 8 * 1024;
+
 /// Why rows could not be written.
 #[derive(Debug)]
 pub(super) enum WriteError {
@@ -195,7 +198,8 @@ impl Rows {
 /// Statements of which nothing has to be known before the next one.
 ///
 /// SQLite's connection is a thread, and each trip to it wakes that and the caller: it takes all
-/// of them at once. PostgreSQL takes one with parameters at a time.
+/// of them at once, unless they are long: sqlx keeps what it has prepared, and of many rows that
+/// is much, for a trip that is short beside them. PostgreSQL takes one with parameters at a time.
 struct Trip<'a> {
     transaction: &'a DatabaseTransaction,
     statements: Vec<Statement>,
@@ -226,8 +230,11 @@ impl<'a> Trip<'a> {
     }
 
     async fn go(self) -> Result<(), DbErr> {
+        let bytes: usize = self.statements.iter().map(|it| it.sql.len()).sum();
         let statements = match self.transaction.get_database_backend() {
-            DbBackend::Sqlite => joined(self.statements).into_iter().collect(),
+            DbBackend::Sqlite if bytes <= JOINED_BYTES => {
+                joined(self.statements).into_iter().collect()
+            }
             _ => self.statements,
         };
         for statement in statements {

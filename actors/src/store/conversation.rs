@@ -99,7 +99,7 @@ impl Store {
         }
     }
 
-    /// Frees what is kept of a conversation that nobody uses for now.
+    /// Frees what is kept of a conversation: nobody uses it for now, or it is deleted.
     pub fn rest(&self, id: SessionId) {
         self.recent.forget(id);
     }

@@ -29,7 +29,8 @@ const SQLITE_READERS: u32 = 4;
 /// Of a new database. A commit is a few short rows in many tables and indexes, and writes each
 /// page that it touches whole: with SQLite's 4 KB it writes three times as much.
 const PAGE_BYTES: u32 = 1024;
-/// After so many pages SQLite takes its write-ahead log into the database: 4 MB, as is usual.
+/// After so many pages SQLite takes its write-ahead log into the database: 4 MB, as is usual, and
+/// 16 MB in one that an older Navi made.
 const WAL_PAGES: &str = "4000";
 const POSTGRES_CONNECTIONS: u32 = 10;
 

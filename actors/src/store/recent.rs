@@ -73,21 +73,27 @@ impl Recent {
         })
     }
 
-    /// All that there is of this path from this ordinal on, by now.
+    /// All that there is of this path from this ordinal on, by now. What of it is known is not
+    /// weighed again.
     pub(super) fn put(&self, id: SessionId, path: &[Segment], from: u64, messages: &Numbered) {
-        let bytes = messages.iter().map(|(_, message)| weight(message)).sum();
         let mut kept = self.kept.lock();
-        kept.remove(id);
-        if bytes > self.limit / 2 {
-            return;
-        }
-        kept.bytes += bytes;
-        let conversation = Conversation {
+        let known = kept.remove(id);
+        let known = known.filter(|known| known.path == path && known.from == from);
+        let mut conversation = known.unwrap_or_else(|| Conversation {
             path: path.to_vec(),
             from,
-            messages: messages.clone(),
-            bytes,
-        };
+            messages: Numbered::new(),
+            bytes: 0,
+        });
+        let came = messages.get(conversation.messages.len()..);
+        for (ordinal, message) in came.unwrap_or_default() {
+            conversation.bytes += weight(message);
+            conversation.messages.push((*ordinal, Arc::clone(message)));
+        }
+        if conversation.bytes > self.limit / 2 {
+            return;
+        }
+        kept.bytes += conversation.bytes;
         kept.conversations.insert(id, conversation);
         while kept.bytes > self.limit
             && let Some((_, oldest)) = kept.conversations.remove_lru()
@@ -102,10 +108,10 @@ impl Recent {
 }
 
 impl Kept {
-    fn remove(&mut self, id: SessionId) {
-        if let Some(gone) = self.conversations.remove(&id) {
-            self.bytes -= gone.bytes;
-        }
+    fn remove(&mut self, id: SessionId) -> Option<Conversation> {
+        let gone = self.conversations.remove(&id)?;
+        self.bytes -= gone.bytes;
+        Some(gone)
     }
 }
 
@@ -144,6 +150,12 @@ mod tests {
         recent.put(id, &ROOT, 0, &all);
         assert_eq!(recent.get(id, &ROOT, 0), all);
         assert_eq!(recent.get(id, &ROOT, 2), all[2..]);
+        // Of two that read at once, the one that saw less comes last.
+        let weighed = recent.kept.lock().bytes;
+        recent.put(id, &ROOT, 0, &all[..2].to_vec());
+        recent.put(id, &ROOT, 0, &all);
+        assert_eq!(recent.get(id, &ROOT, 0), all);
+        assert_eq!(recent.kept.lock().bytes, weighed);
         let fork = Segment {
             branch: 1,
             below: None,

@@ -8,9 +8,9 @@ use sea_orm::{
     ColumnTrait, DatabaseTransaction, EntityTrait, ExprTrait as _, FromQueryResult, QueryFilter,
     QuerySelect, Select,
 };
-use uuid::Uuid;
 
 use super::entities::{run, session};
+use super::run_log::with_descendants;
 use super::values::{DbText, db_time, from_db};
 use super::{Store, StoreError};
 use crate::domain::prices::Used;
@@ -23,7 +23,7 @@ impl Store {
     /// As the store's other reads.
     pub async fn used_by_run(&self, run_id: RunId) -> Result<Vec<Used>, StoreError> {
         let moment = self.begin_read().await?;
-        let family = family(&moment, run_id).await?;
+        let family = with_descendants(&moment, run_id).await?;
         let runs = run::Entity::find().filter(run::Column::Id.is_in(family));
         let used = used_by(&moment, runs).await?;
         moment.commit().await?;
@@ -65,23 +65,6 @@ impl Store {
         moment.commit().await?;
         Ok(used)
     }
-}
-
-/// The run and all that it started, and that those started.
-async fn family(moment: &DatabaseTransaction, run_id: RunId) -> Result<Vec<Uuid>, StoreError> {
-    let mut family = vec![run_id.0];
-    let mut parents = family.clone();
-    while !parents.is_empty() {
-        parents = run::Entity::find()
-            .select_only()
-            .column(run::Column::Id)
-            .filter(run::Column::ParentRunId.is_in(parents))
-            .into_tuple()
-            .all(moment)
-            .await?;
-        family.extend(&parents);
-    }
-    Ok(family)
 }
 
 #[derive(Debug, FromQueryResult)]

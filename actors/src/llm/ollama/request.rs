@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::llm::wire::{Body, arguments_object, decimal, described};
+use crate::llm::wire::{Body, arguments_object, decimal};
 use crate::protocol::chat::{ChatMessage, ChatRequest};
 use crate::protocol::ids::CallId;
 use crate::protocol::message::ToolCall;
@@ -22,12 +22,7 @@ pub(in crate::llm) fn body<'a>(
     think: Think,
     keep_alive: &str,
 ) -> Body<'a, OllamaMessage<'a>> {
-    Body {
-        model: &request.model,
-        messages: request.messages.iter().map(message).collect(),
-        tools: described(&request.tools),
-        fields: fields(request, think, keep_alive),
-    }
+    Body::of(request, message, fields(request, think, keep_alive))
 }
 
 fn fields(request: &ChatRequest, think: Think, keep_alive: &str) -> Map<String, Value> {

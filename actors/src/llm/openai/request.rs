@@ -6,7 +6,7 @@ use reqwest::Url;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::llm::wire::{Body, arguments_object, decimal, described};
+use crate::llm::wire::{Body, arguments_object, decimal};
 use crate::protocol::chat::{ChatMessage, ChatRequest};
 use crate::protocol::ids::CallId;
 use crate::protocol::message::ToolCall;
@@ -31,12 +31,7 @@ pub(super) fn body<'a>(
     flavour: Flavour,
     base: &Url,
 ) -> Body<'a, OpenAiMessage<'a>> {
-    Body {
-        model: &request.model,
-        messages: request.messages.iter().map(message).collect(),
-        tools: described(&request.tools),
-        fields: fields(request, flavour, base),
-    }
+    Body::of(request, message, fields(request, flavour, base))
 }
 
 fn fields(request: &ChatRequest, flavour: Flavour, base: &Url) -> Map<String, Value> {
