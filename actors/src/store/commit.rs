@@ -1,14 +1,17 @@
 //! Group commit: several sessions' steps in one transaction, each with its own fate.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
+use chrono::{DateTime, Utc};
 use sea_orm::sea_query::{Condition, Expr, ExprTrait, LockType, Query};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter,
-    TransactionTrait,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, DerivePartialModel, EntityTrait,
+    QueryFilter, QuerySelect, TransactionTrait,
 };
 use tokio_util::task::AbortOnDropHandle;
+use uuid::Uuid;
 
 use super::batch::{FirstPlace, Rows, WriteError};
 use super::entities::{event, session};
@@ -77,11 +80,12 @@ impl Store {
         commits: &[Result<Prepared, StoreError>],
     ) -> Result<Fates, WriteError> {
         let transaction = self.begin_write().await?;
+        let streaming = Streaming::read(&transaction, commits.iter().flatten()).await?;
         let mut rows = Rows::default();
         let mut fates = Vec::with_capacity(commits.len());
         for commit in commits {
             fates.push(match commit {
-                Ok(commit) => match claim(&transaction, commit).await? {
+                Ok(commit) => match claim(&transaction, &streaming, commit).await? {
                     Ok(Claim::Granted(place)) => {
                         rows.add(commit.rows.clone(), place);
                         Ok(())
@@ -127,7 +131,8 @@ async fn write_one(
     savepoint: &DatabaseTransaction,
     commit: &Prepared,
 ) -> Result<Result<(), StoreError>, WriteError> {
-    match claim(savepoint, commit).await? {
+    let streaming = Streaming::read(savepoint, [commit]).await?;
+    match claim(savepoint, &streaming, commit).await? {
         Ok(Claim::Granted(place)) => {
             let mut rows = Rows::default();
             rows.add(commit.rows.clone(), place);
@@ -147,13 +152,85 @@ enum Claim {
     WrittenBefore,
 }
 
+/// Sessions whose commits leave their rows as they are, as those of streamed text do. All of them
+/// are read at once, and held until the transaction ends.
+struct Streaming(HashMap<Uuid, Standing>);
+
+/// How a session stands, as far as it decides who may write.
+#[derive(Debug, DerivePartialModel)]
+#[sea_orm(entity = "session::Entity")]
+struct Standing {
+    id: Uuid,
+    owner: Option<DbText>,
+    epoch: i64,
+    last_seq: i64,
+    message_count: i64,
+    branch_id: i64,
+    deleted_at: Option<DateTime<Utc>>,
+}
+
+impl Standing {
+    /// Whether it is the committer's, and was taken by nobody since.
+    fn is_of(&self, commit: &Prepared) -> bool {
+        let owner = self.owner.as_ref();
+        owner.is_some_and(|owner| owner.0 == commit.owner.0) && self.epoch == commit.epoch
+    }
+
+    fn is_there_for(&self, commit: &Prepared) -> bool {
+        commit.may_be_deleted || self.deleted_at.is_none()
+    }
+
+    /// Where a commit that leaves the row as it is may write.
+    fn place_for(&self, commit: &Prepared) -> Option<FirstPlace> {
+        let goes_on = self.is_of(commit)
+            && self.is_there_for(commit)
+            && commit.chunks_after.is_none_or(|seq| self.last_seq >= seq);
+        goes_on.then_some(FirstPlace {
+            ordinal: self.message_count,
+            branch_id: self.branch_id,
+        })
+    }
+}
+
+impl Streaming {
+    async fn read<'a>(
+        transaction: &DatabaseTransaction,
+        commits: impl IntoIterator<Item = &'a Prepared>,
+    ) -> Result<Self, DbErr> {
+        let mut ids: Vec<Uuid> = commits
+            .into_iter()
+            .filter(|commit| !commit.moves_session())
+            .map(|commit| commit.session_id.0)
+            .collect();
+        let Some(first) = ids.first().copied() else {
+            return Ok(Self(HashMap::new()));
+        };
+        // Few lengths, as each is a statement that the connection keeps.
+        ids.resize(ids.len().next_power_of_two(), first);
+        let found = session::Entity::find()
+            .filter(session::Column::Id.is_in(ids))
+            .lock(LockType::Share)
+            .into_partial_model::<Standing>()
+            .all(transaction)
+            .await?;
+        Ok(Self(found.into_iter().map(|row| (row.id, row)).collect()))
+    }
+}
+
 /// Checks the commit against its session and moves the session on, in one statement: who
-/// is fenced finds no row. Holds the row until the transaction ends. Streamed text alone leaves
-/// the row as it is.
+/// is fenced finds no row. Holds the row until the transaction ends.
 async fn claim(
     transaction: &DatabaseTransaction,
+    streaming: &Streaming,
     commit: &Prepared,
 ) -> Result<Result<Claim, StoreError>, WriteError> {
+    if !commit.moves_session() {
+        let row = streaming.0.get(&commit.session_id.0);
+        return match row.and_then(|row| row.place_for(commit)) {
+            Some(place) => Ok(Ok(Claim::Granted(place))),
+            None => refusal(transaction, commit).await,
+        };
+    }
     let own = Condition::all()
         .add(session::Column::Id.eq(commit.session_id.0))
         .add(session::Column::Owner.eq(DbText::from(commit.owner.0.as_str())))
@@ -169,42 +246,32 @@ async fn claim(
                 .map(|seq| session::Column::LastSeq.gte(seq)),
         )
         .add_option((!commit.may_be_deleted).then(|| session::Column::DeletedAt.is_null()));
-    let told = [session::Column::MessageCount, session::Column::BranchId];
-    let row = if commit.moves_session() {
-        let count = Expr::col(session::Column::MessageCount).add(commit.message_count());
-        let seq = commit
-            .seqs
-            .map(|(_, last)| (session::Column::LastSeq, last.into()));
-        let update = Query::update()
-            .table(session::Entity)
-            .values(commit.session_values.iter().cloned())
-            .value(session::Column::MessageCount, count)
-            .values(seq)
-            .cond_where(own)
-            .returning(Query::returning().columns(told))
-            .take();
-        transaction.query_one(&update).await?
-    } else {
-        let select = Query::select()
-            .from(session::Entity)
-            .columns(told)
-            .cond_where(own)
-            .lock(LockType::Share)
-            .take();
-        transaction.query_one(&select).await?
+    let count = Expr::col(session::Column::MessageCount).add(commit.message_count());
+    let seq = commit
+        .seqs
+        .map(|(_, last)| (session::Column::LastSeq, last.into()));
+    let update = Query::update()
+        .table(session::Entity)
+        .values(commit.session_values.iter().cloned())
+        .value(session::Column::MessageCount, count)
+        .values(seq)
+        .cond_where(own)
+        .returning(
+            Query::returning().columns([session::Column::MessageCount, session::Column::BranchId]),
+        )
+        .take();
+    let Some(row) = transaction.query_one(&update).await? else {
+        return refusal(transaction, commit).await;
     };
-    if let Some(row) = row {
-        let message_count: i64 = row.try_get_by(0)?;
-        let place = FirstPlace {
-            ordinal: message_count - commit.message_count(),
-            branch_id: row.try_get_by(1)?,
-        };
-        if let Some(shows) = commit.shows {
-            show_branch(transaction, commit.session_id, shows).await?;
-        }
-        return Ok(Ok(Claim::Granted(place)));
+    let message_count: i64 = row.try_get_by(0)?;
+    let place = FirstPlace {
+        ordinal: message_count - commit.message_count(),
+        branch_id: row.try_get_by(1)?,
+    };
+    if let Some(shows) = commit.shows {
+        show_branch(transaction, commit.session_id, shows).await?;
     }
-    refusal(transaction, commit).await
+    Ok(Ok(Claim::Granted(place)))
 }
 
 /// Done apart from the claim, which is to tell what was shown before; and before the next
@@ -228,14 +295,20 @@ async fn refusal(
     commit: &Prepared,
 ) -> Result<Result<Claim, StoreError>, WriteError> {
     let found = session::Entity::find_by_id(commit.session_id.0)
+        .into_partial_model::<Standing>()
         .one(transaction)
         .await?;
-    let Some(row) = found.filter(|row| commit.may_be_deleted || row.deleted_at.is_none()) else {
+    let Some(row) = found.filter(|row| row.is_there_for(commit)) else {
         return Ok(Err(StoreError::SessionNotFound));
     };
-    let owned = row.owner.is_some_and(|owner| owner.0 == commit.owner.0);
-    if !owned || row.epoch != commit.epoch {
+    if !row.is_of(commit) {
         return Ok(Err(StoreError::Fenced));
+    }
+    if !commit.moves_session()
+        && let Some(place) = row.place_for(commit)
+    {
+        // A commit before it in the group brought the session so far.
+        return Ok(Ok(Claim::Granted(place)));
     }
     if let Some((first, last)) = commit.seqs
         && last <= row.last_seq

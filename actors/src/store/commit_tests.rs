@@ -28,6 +28,7 @@ on_both!(
     a_client_id_is_found_in_queue_and_conversation,
     any_text_survives,
     two_commits_of_a_session_share_a_group,
+    of_many_that_stream_each_has_its_own_fate,
 );
 
 fn a_file() -> AttachedFile {
@@ -510,4 +511,46 @@ async fn two_commits_of_a_session_share_a_group(db: TestDb) {
     let messages = store.messages(writer.id).await.unwrap();
     let read: Vec<_> = messages.into_iter().filter_map(|m| m.content).collect();
     assert_eq!(read, texts);
+}
+
+async fn of_many_that_stream_each_has_its_own_fate(db: TestDb) {
+    let store = db.open().await;
+    let text = |writer: &Writer, after| {
+        let mut part = Part::text(&run(), MessageId::new());
+        writer.commit(vec![Write::Chunk(part.piece(after, "x"))])
+    };
+    let (first, fenced, deleted, goes_on) = (
+        Writer::new(&store).await,
+        Writer::new(&store).await,
+        Writer::new(&store).await,
+        Writer::new(&store).await,
+    );
+    let new_owner = OwnerId::new();
+    store.take_session(fenced.id, &new_owner).await.unwrap();
+    let gone = vec![Write::Deleted(Some(at(7)))];
+    deleted.write(gone).await.unwrap();
+    let fates = store
+        .commit_group(vec![
+            text(&first, 0),
+            text(&fenced, 0),
+            text(&deleted, 0),
+            goes_on.commit(vec![Write::Event(event(1))]),
+            text(&goes_on, 1),
+        ])
+        .await;
+    let refused = [StoreError::Fenced, StoreError::SessionNotFound].map(Err);
+    assert_eq!(fates[1..3], refused);
+    assert_eq!([&fates[0], &fates[3], &fates[4]], [&Ok(()); 3]);
+    let range = LogRange {
+        from: Default::default(),
+        to_seq: 2,
+    };
+    let limits = PageLimits {
+        items: 9,
+        bytes: 1_000,
+    };
+    for (writer, items) in [(first, 1), (goes_on, 2), (fenced, 0)] {
+        let page = store.log_page(writer.id, range, limits).await.unwrap();
+        assert_eq!(page.unwrap().items.len(), items);
+    }
 }

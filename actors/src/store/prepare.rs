@@ -86,7 +86,10 @@ impl Prepared {
 
     /// Whether the session's row is another one after it.
     pub(super) fn moves_session(&self) -> bool {
-        self.seqs.is_some() || !self.session_values.is_empty() || !self.rows.messages.is_empty()
+        self.seqs.is_some()
+            || self.shows.is_some()
+            || !self.session_values.is_empty()
+            || !self.rows.messages.is_empty()
     }
 
     /// Whether the log holds exactly this commit's events.
