@@ -4,6 +4,8 @@
 //! it but its place. One that falls behind the live broadcast reads the log from its place
 //! on; one whose session started over joins the new one.
 
+mod list;
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,11 +16,11 @@ use futures_util::Stream;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
+pub(crate) use self::list::watch_feed;
 use crate::domain::session::write::ChunkRow;
 use crate::engine::Engine;
-use crate::hub::{Change, HubFrame};
 use crate::metrics;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Envelope, Event};
@@ -145,12 +147,13 @@ struct Missed {
 
 /// What comes, for as long as its session lives.
 struct Live {
-    frames: Receiver<Frame>,
-    given_up: CancellationToken,
+    frames: Receiver<Arc<Frame>>,
+    /// Kept from one frame to the next.
+    given_up: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 enum Next {
-    Frame(Frame),
+    Frame(Arc<Frame>),
     /// The tab is too far behind for what is live.
     Behind,
     /// The session is.
@@ -162,7 +165,7 @@ impl Live {
         tokio::select! {
             biased;
             // It hangs: it sends no more, and does not go either.
-            () = self.given_up.cancelled() => Next::Gone,
+            () = &mut self.given_up => Next::Gone,
             frame = self.frames.recv() => match frame {
                 Ok(frame) => Next::Frame(frame),
                 Err(RecvError::Lagged(_)) => {
@@ -264,6 +267,16 @@ impl<U: Upstream> Tab<U> {
         };
         self.seq = after;
         self.is_expired = false;
+        let open: VecDeque<_> = attached.open.into();
+        let live = Live {
+            frames: attached.live,
+            given_up: Box::pin(attached.given_up.cancelled_owned()),
+        };
+        if after == upto && across.is_empty() {
+            // What came after the last event is in memory, whole.
+            self.source = Source::Open(open, live);
+            return Ok(());
+        }
         let earliest = across.iter().map(|span| span.after).min();
         let missed = Missed {
             from: LogCursor {
@@ -272,11 +285,7 @@ impl<U: Upstream> Tab<U> {
             },
             upto,
             across: across.into_iter().map(|span| span.part_id).collect(),
-            open: attached.open.into(),
-        };
-        let live = Live {
-            frames: attached.live,
-            given_up: attached.given_up,
+            open,
         };
         self.source = Source::Log(missed, live);
         Ok(())
@@ -363,7 +372,7 @@ impl<U: Upstream> Tab<U> {
                 if *start != have {
                     return false;
                 }
-                self.set_place(part_id.clone(), *end);
+                self.set_place(part_id, *end);
             }
         }
         self.out.push_back(json.clone());
@@ -386,7 +395,7 @@ impl<U: Upstream> Tab<U> {
     fn take_piece(&mut self, piece: &Piece) {
         let have = self.place_in(&piece.part_id).unwrap_or(0);
         if let Some(rest) = piece.after(have) {
-            self.set_place(rest.part_id.clone(), rest.end());
+            self.set_place(&rest.part_id, rest.end());
             self.out.extend(rest.frame(now()).json);
         }
     }
@@ -398,14 +407,14 @@ impl<U: Upstream> Tab<U> {
             .map(|(_, place)| *place)
     }
 
-    fn set_place(&mut self, part: PartId, end: u64) {
-        match self.parts.iter_mut().find(|(known, _)| *known == part) {
+    fn set_place(&mut self, part: &PartId, end: u64) {
+        match self.parts.iter_mut().find(|(known, _)| known == part) {
             Some((_, place)) => *place = end,
             None => {
                 if self.parts.len() == PARTS {
                     self.parts.pop_front();
                 }
-                self.parts.push_back((part, end));
+                self.parts.push_back((part.clone(), end));
             }
         }
     }
@@ -462,53 +471,4 @@ pub(crate) fn json_of(item: LogItem) -> Option<ByteString> {
         LogItem::Event(event) => Some(event.json.into()),
         LogItem::Chunk(chunk) => piece_of(chunk).frame(now()).json,
     }
-}
-
-/// The feed of a page that watches the session list: everything first, then each change.
-pub(crate) fn watch_feed(engine: Engine, user: UserId) -> Feed {
-    let changes = engine.hub().listen();
-    let page = Page {
-        engine,
-        user,
-        changes,
-        starts: true,
-    };
-    Box::pin(futures_util::stream::unfold(page, |mut page| async move {
-        page.next().await.map(|frame| (frame, page))
-    }))
-}
-
-struct Page {
-    engine: Engine,
-    user: UserId,
-    changes: Receiver<Arc<Change>>,
-    /// The whole list is to be sent next.
-    starts: bool,
-}
-
-impl Page {
-    async fn next(&mut self) -> Option<ByteString> {
-        loop {
-            if std::mem::take(&mut self.starts) {
-                let sessions = self.engine.sessions(self.user).await.ok()?;
-                let status = Box::new(self.engine.status());
-                return Some(hub_frame(&HubFrame::Sessions { sessions, status }));
-            }
-            tokio::select! {
-                () = self.engine.closed() => return None,
-                change = self.changes.recv() => match change {
-                    Ok(change) if change.user.is_none_or(|user| user == self.user) => {
-                        return Some(hub_frame(&change.frame));
-                    }
-                    Ok(_) => {}
-                    Err(RecvError::Lagged(_)) => self.starts = true,
-                    Err(RecvError::Closed) => return None,
-                },
-            }
-        }
-    }
-}
-
-fn hub_frame(frame: &HubFrame) -> ByteString {
-    serde_json::to_string(frame).unwrap_or_default().into()
 }

@@ -153,7 +153,7 @@ pub struct Attached {
     pub epoch: i64,
     /// Parts that are open, each from offset 0 up to what was told, in blocks.
     pub open: Vec<Arc<Piece>>,
-    pub live: broadcast::Receiver<Frame>,
+    pub live: broadcast::Receiver<Arc<Frame>>,
     /// Cancelled when that session's actor hangs: nothing more comes of it.
     pub given_up: CancellationToken,
 }

@@ -5,6 +5,8 @@
 //! one turn of the actor; whatever they are called in between, no tab sees a gap, a repeat,
 //! or an event that is not committed.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +42,7 @@ pub struct StoredPosition {
 pub struct Telling<T> {
     sequencer: Sequencer<T>,
     is_telling: bool,
-    live: broadcast::Sender<Frame>,
+    live: broadcast::Sender<Arc<Frame>>,
     epoch: i64,
     given_up: CancellationToken,
 }
@@ -129,7 +131,7 @@ impl<T> Telling<T> {
     /// Sends a frame to every tab.
     pub fn send(&self, frame: Frame) {
         // An error means that no tab watches: the log has it.
-        let _ = self.live.send(frame);
+        let _ = self.live.send(Arc::new(frame));
     }
 
     /// Whether any tab watches.
