@@ -60,7 +60,7 @@ struct Subscription {
 
 /// What a socket has while it is open.
 #[derive(Debug)]
-struct Place {
+struct Admission {
     _seat: Seat,
     /// What it was opened with.
     hold: Hold,
@@ -77,11 +77,11 @@ async fn session(
 ) -> Result<HttpResponse, ApiError> {
     let subscription = subscription(&path, request.query_string());
     let session = subscription.as_ref().ok().map(|it| it.session);
-    let place = Place {
+    let admission = Admission {
         _seat: app.tabs.seat(session)?,
         hold: app.access.hold(who.key),
     };
-    let tab = TabActor::new(app.as_ref().clone(), who.user, subscription, place);
+    let tab = TabActor::new(app.as_ref().clone(), who.user, subscription, admission);
     WsResponseBuilder::new(tab, &request, stream)
         .protocols(&[PROTOCOL])
         .frame_size(MAX_MESSAGE_JSON_BYTES)
@@ -95,11 +95,11 @@ async fn list(
     request: HttpRequest,
     stream: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    let place = Place {
+    let admission = Admission {
         _seat: app.tabs.seat(None)?,
         hold: app.access.hold(who.key),
     };
-    let page = WatchActor::new(app.as_ref().clone(), who.user, place);
+    let page = WatchActor::new(app.as_ref().clone(), who.user, admission);
     WsResponseBuilder::new(page, &request, stream)
         .protocols(&[PROTOCOL])
         .frame_size(MAX_WATCH_FRAME_BYTES)

@@ -139,6 +139,7 @@ fn each_wrong_value_is_told_with_its_name_itself_and_what_is_allowed() {
         ("OPENAI_BASE_URL", "not a url", "a URL"),
         ("LLM_BACKEND", "gpt", "auto, ollama, openai, starter"),
         ("LLM_PARALLEL", "0", "auto, or a number from 1 to 1024"),
+        ("LLM_PARALLEL", "1025", "auto, or a number from 1 to 1024"),
         ("LLM_STREAM_CHUNK_TIMEOUT", "0", "a number over 0"),
         ("LLM_STREAM_FIRST_CHUNK_TIMEOUT", "NaN", "a number over 0"),
         (

@@ -3,11 +3,11 @@
 use serde_json::json;
 use tokio::time::{Duration, Instant};
 
-use super::talking;
 use super::view::View;
+use super::{leeway, talking};
 use crate::fake_model::Step;
 
-/// Text waits at most this long for the log, and the commit itself takes a moment.
+/// Text waits at most this long for the log.
 const QUARTER_SECOND: Duration = Duration::from_millis(250);
 
 #[tokio::test]
@@ -36,6 +36,7 @@ async fn kill_in_mid_answer_keeps_all_but_the_last_quarter_second() {
         view.apply(&frame);
         seen.push((Instant::now(), view.text(".text").len()));
     }
+    let owed_after = QUARTER_SECOND + leeway(&server).await;
     let killed = Instant::now();
     let server = server.crash_and_restart();
 
@@ -55,7 +56,7 @@ async fn kill_in_mid_answer_keeps_all_but_the_last_quarter_second() {
     let owed = seen
         .iter()
         .rev()
-        .find(|(at, _)| killed - *at > QUARTER_SECOND)
+        .find(|(at, _)| killed - *at > owed_after)
         .map_or(0, |(_, length)| *length);
     assert!(
         kept.len() >= owed,

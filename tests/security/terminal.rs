@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::ward::Ward;
 use crate::fake_model::{FakeModel, Recorded, Step};
-use crate::processes::{gone, is_root, marker, runs};
+use crate::processes::{begun, gone, is_root, marker, runs};
 use crate::server::{House, Server};
 
 fn house() -> (FakeModel, Server) {
@@ -85,7 +85,7 @@ async fn background_commands_outlive_a_run_and_not_their_session() {
     let said = listed["result"].as_str().unwrap();
     assert!(said.contains("running for"), "{said}");
     tab.next_of("stream_end").await;
-    assert!(runs(&mark));
+    begun(&mark).await;
     let (status, _) = server
         .call(
             reqwest::Method::DELETE,
@@ -108,7 +108,7 @@ async fn background_commands_end_with_a_stop_of_their_run() {
     tab.send(&json!({"type": "message", "content": "run"}))
         .await;
     tab.next_of("tool_call").await;
-    assert!(runs(&mark));
+    begun(&mark).await;
     // The model holds its answer.
     let answers = |chat: &Recorded| {
         chat.body["messages"]

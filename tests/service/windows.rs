@@ -140,6 +140,49 @@ async fn what_does_not_fit_is_left_out_and_told_and_the_question_stays() {
 }
 
 #[tokio::test]
+async fn what_is_too_long_is_summarised_before_it_is_asked_again() {
+    let (model, server) = talking();
+    let mut tab = tab(&server).await;
+    // More than stay word for word.
+    for turn in 0..12 {
+        model.script([Step::text("noted")]);
+        say(&mut tab, &format!("turn {turn}")).await;
+        tab.next_of("stream_end").await;
+    }
+    let summary = Reply::new([Step::text("- they counted turns")]).streamed(false);
+    model.script(summary.last("<conversation>"));
+    model.script(too_long(16_384, 22_000));
+    say(&mut tab, "what was it?").await;
+    let frames = tab.until("stream_end").await;
+    let compressed = |frame: &Value| frame["type"] == "context_compressed";
+    assert!(frames.iter().any(compressed), "{frames:#?}");
+    let last = streamed(&model).pop().unwrap().to_string();
+    assert!(last.contains("they counted turns"), "{last}");
+    assert!(!last.contains("turn 0") && last.contains("what was it?"));
+    model.assert_clean();
+}
+
+#[tokio::test]
+async fn a_prompt_that_the_server_cut_in_silence_is_told() {
+    let (model, server) = talking();
+    let mut tab = tab(&server).await;
+    model.script([
+        Step::text("yes"),
+        Step::Finish {
+            reason: "stop".to_owned(),
+            prompt_tokens: 1_000,
+            completion_tokens: 1,
+        },
+    ]);
+    say(&mut tab, &"word ".repeat(8_000)).await;
+    let frames = tab.until("stream_end").await;
+    let told = notices(&frames, "prompt_cut");
+    let told = told[0]["message"].as_str().unwrap();
+    assert!(told.contains("read only 1000 tokens"), "{told}");
+    model.assert_clean();
+}
+
+#[tokio::test]
 async fn a_question_that_fits_no_window_is_an_error_that_says_so() {
     let (model, server) = talking();
     let mut tab = tab(&server).await;

@@ -21,7 +21,7 @@ use super::assemble::{Assembled, Assembly};
 use super::frame::{self, Parsed, Refusal};
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
 use super::rate::FrameRate;
-use super::{Place, Subscription, feed_ended, in_portions, logged_out};
+use super::{Admission, Subscription, feed_ended, in_portions, logged_out};
 use crate::http::App;
 use crate::http::error::close_reason;
 
@@ -53,7 +53,7 @@ pub(crate) struct TabActor {
     /// It joins the session, or a frame is being handled.
     busy: bool,
     closing: bool,
-    place: Place,
+    admission: Admission,
 }
 
 impl TabActor {
@@ -61,7 +61,7 @@ impl TabActor {
         app: App,
         user: UserId,
         subscription: Result<Subscription, NaviError>,
-        place: Place,
+        admission: Admission,
     ) -> Self {
         let now = Instant::now();
         Self {
@@ -75,7 +75,7 @@ impl TabActor {
             waiting_bytes: 0,
             busy: true,
             closing: false,
-            place,
+            admission,
         }
     }
 }
@@ -84,7 +84,7 @@ impl Actor for TabActor {
     type Context = WebsocketContext<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let ended = self.place.hold.ended().into_actor(self);
+        let ended = self.admission.hold.ended().into_actor(self);
         ctx.spawn(ended.map(|(), tab, ctx| tab.close(logged_out(), ctx)));
         ctx.run_interval(PING_INTERVAL, |tab, ctx| {
             if tab.heartbeat.is_silent(Instant::now()) {
@@ -238,7 +238,7 @@ impl TabActor {
 
     /// Whether nothing is told and nothing is taken any more.
     fn is_over(&self) -> bool {
-        self.closing || self.place.hold.has_ended()
+        self.closing || self.admission.hold.has_ended()
     }
 
     /// Says goodbye, and leaves the client a moment to hear it.

@@ -11,7 +11,7 @@ use navi_actors::protocol::ids::UserId;
 
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
 use super::rate::FrameRate;
-use super::{Place, feed_ended, in_portions, logged_out};
+use super::{Admission, feed_ended, in_portions, logged_out};
 use crate::http::App;
 use crate::http::error::close_reason;
 
@@ -27,11 +27,11 @@ pub(crate) struct WatchActor {
     heartbeat: Heartbeat,
     rate: FrameRate,
     closing: bool,
-    place: Place,
+    admission: Admission,
 }
 
 impl WatchActor {
-    pub(crate) fn new(app: App, user: UserId, place: Place) -> Self {
+    pub(crate) fn new(app: App, user: UserId, admission: Admission) -> Self {
         let now = Instant::now();
         Self {
             app,
@@ -39,7 +39,7 @@ impl WatchActor {
             heartbeat: Heartbeat::new(now),
             rate: FrameRate::new(now),
             closing: false,
-            place,
+            admission,
         }
     }
 
@@ -57,7 +57,7 @@ impl Actor for WatchActor {
     type Context = WebsocketContext<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let ended = self.place.hold.ended().into_actor(self);
+        let ended = self.admission.hold.ended().into_actor(self);
         ctx.spawn(ended.map(|(), page, ctx| page.close(logged_out(), ctx)));
         ctx.run_interval(PING_INTERVAL, |page, ctx| {
             if page.heartbeat.is_silent(Instant::now()) {
@@ -73,7 +73,7 @@ impl Actor for WatchActor {
 /// The feed.
 impl StreamHandler<ByteString> for WatchActor {
     fn handle(&mut self, frame: ByteString, ctx: &mut Self::Context) {
-        if !self.closing && !self.place.hold.has_ended() {
+        if !self.closing && !self.admission.hold.has_ended() {
             ctx.text(frame);
         }
     }
