@@ -36,8 +36,8 @@ fn a_models_stream(criterion: &mut Criterion) {
         base_url: serve_answers(),
         api_key: None,
         default_model: None,
-    });
-    let backend = backend.unwrap();
+    })
+    .unwrap();
     let request = Arc::new(setup().request(&Conversation::default()).request);
     let mut group = criterion.benchmark_group("a model's stream");
     group.throughput(Throughput::Elements(TOKENS as u64));
@@ -92,15 +92,13 @@ fn a_request(criterion: &mut Criterion) {
         let messages: Vec<_> = (0..count)
             .map(|at| {
                 let text = format!("Message {at}: {}", "a few words ".repeat(10));
-                let mut message = if at % 2 == 0 {
+                Arc::new(if at % 2 == 0 {
                     Message::user(MessageId::new(), run_id, text, Utc::now())
                 } else {
                     let mut said = Message::assistant(MessageId::new(), run_id, Utc::now());
                     said.content = Some(text);
                     said
-                };
-                message.run_id = run_id;
-                Arc::new(message)
+                })
             })
             .collect();
         let conversation = Conversation {
