@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use navi_actors::domain::loopback::is_loopback;
-use navi_actors::traces;
+use navi_actors::{https, traces};
 use opentelemetry::KeyValue;
 use opentelemetry_http::{HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
@@ -93,8 +93,7 @@ fn resource() -> Resource {
 /// As model servers are asked: no proxy to this very machine, and no redirect, with which the
 /// headers would go elsewhere.
 fn client(settings: &CollectorSettings) -> anyhow::Result<Client> {
-    let mut builder = Client::builder()
-        .user_agent(concat!("navi/", env!("CARGO_PKG_VERSION")))
+    let mut builder = https::client()
         .default_headers(settings.headers.clone())
         .redirect(Policy::none())
         .timeout(PATIENCE);

@@ -52,8 +52,6 @@ pub fn with_settings(
     work: impl FnOnce(&Loaded, &Arc<Runtime>) -> anyhow::Result<ExitCode>,
 ) -> anyhow::Result<ExitCode> {
     keep_to_itself();
-    // Fails only where a provider is installed already, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let _faults = cfg!(feature = "failpoints")
         .then(navi_actors::faults::arm)
         .transpose()

@@ -15,6 +15,7 @@ use super::LlmError;
 use super::frames::ByteStream;
 use super::http_error::{Refusal, retry_after, shortened};
 use crate::domain::loopback::is_loopback;
+use crate::https;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -27,9 +28,7 @@ const MAX_REDIRECTS: usize = 5;
 /// It never takes a proxy to this very machine, never follows a redirect to another origin
 /// (the key and the conversation would go with it), and asks for no compression.
 pub(super) fn client(base: &Url, headers: HeaderMap) -> Result<Client, LlmError> {
-    ensure_tls_provider();
-    let mut builder = Client::builder()
-        .user_agent(concat!("navi/", env!("CARGO_PKG_VERSION")))
+    let mut builder = https::client()
         .default_headers(headers)
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
@@ -53,14 +52,6 @@ pub(super) fn client(base: &Url, headers: HeaderMap) -> Result<Client, LlmError>
         problem: format!("no HTTP client can be made: {}", root_cause(&error)),
         remedy: "check the machine's certificates and proxy settings".to_owned(),
     })
-}
-
-/// Gives the process its TLS provider if nobody has: without one every client is a panic.
-pub(super) fn ensure_tls_provider() {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Losing a race here means that another thread has just installed it.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
 }
 
 /// Whether a URL points to this machine or into a network of one's own, where a server is what

@@ -376,5 +376,24 @@ pub enum PartKind {
 /// Length of a text as the page's language counts it.
 #[must_use]
 pub fn utf16_len(text: &str) -> u64 {
+    if text.is_ascii() {
+        return text.len() as u64;
+    }
     text.chars().map(|c| c.len_utf16() as u64).sum()
+}
+
+/// The text behind so many UTF-16 code units; half a character is no place in it, and is skipped.
+#[must_use]
+pub fn behind_utf16(text: &str, units: u64) -> &str {
+    let mut before = 0;
+    let at = if text.is_ascii() {
+        usize::try_from(units).ok()
+    } else {
+        text.char_indices().find_map(|(at, c)| {
+            let is_here = before >= units;
+            before += c.len_utf16() as u64;
+            is_here.then_some(at)
+        })
+    };
+    at.and_then(|at| text.get(at..)).unwrap_or_default()
 }

@@ -16,7 +16,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::session::change::{Change, Closed};
 use crate::domain::session::stored::{MAX_SPANS, Span};
 use crate::domain::session::write::{ChunkRow, EventRow, Write};
-use crate::protocol::event::{Delta, Envelope, Event, PartKind, utf16_len};
+use crate::protocol::event::{Delta, Envelope, Event, PartKind, behind_utf16, utf16_len};
 use crate::protocol::ids::{MessageId, Origin, PartId};
 
 /// How much streamed text may wait for the log.
@@ -129,19 +129,14 @@ impl Piece {
         if skip == 0 {
             return Some(self.clone());
         }
-        let mut units = 0;
-        let at = self.text.char_indices().find_map(|(at, c)| {
-            let here = units >= skip;
-            units += c.len_utf16() as u64;
-            here.then_some(at)
-        })?;
-        Some(Self {
+        let rest = behind_utf16(&self.text, skip);
+        (!rest.is_empty()).then(|| Self {
             origin: self.origin,
             part_id: self.part_id.clone(),
             kind: self.kind,
             message_id: self.message_id,
-            offset: self.offset + utf16_len(&self.text[..at]),
-            text: self.text[at..].to_owned(),
+            offset: self.end() - utf16_len(rest),
+            text: rest.to_owned(),
         })
     }
 }

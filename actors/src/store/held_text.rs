@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::StoreError;
 use super::entities::{chunk, event, message};
 use super::values::{DbText, corrupt, from_db, named};
-use crate::protocol::event::PartKind;
+use crate::protocol::event::{PartKind, behind_utf16};
 
 /// A reference takes about this much room itself.
 const MIN_BYTES: usize = 64;
@@ -133,16 +133,7 @@ impl HeldTexts {
 
     /// The text of a part from `offset` on, in UTF-16 code units, where the message holds it.
     pub(super) fn part(&self, id: Uuid, kind: PartKind, offset: u64) -> Option<&str> {
-        let text = self.of(id, text_of(kind)?)?;
-        let mut units = 0;
-        let starts = text.char_indices().map(|(at, c)| {
-            let here = (at, units);
-            units += c.len_utf16() as u64;
-            here
-        });
-        let mut starts = starts.skip_while(|(_, units)| *units < offset);
-        let at = starts.next().map_or(text.len(), |(at, _)| at);
-        text.get(at..)
+        Some(behind_utf16(self.of(id, text_of(kind)?)?, offset))
     }
 
     /// Gives an event its text again.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use chrono::{DateTime, SubsecRound, Utc};
+use memchr::{memchr, memchr2};
 use sea_orm::sea_query::{ArrayType, ColumnType, Nullable, ValueType, ValueTypeErr};
 use sea_orm::{ColIdx, QueryResult, TryGetError, TryGetable, Value};
 use serde::Serialize;
@@ -19,10 +20,12 @@ pub(super) struct DbText(pub(super) String);
 
 /// A noncharacter, which Unicode sets aside for use inside a program.
 const ESCAPE: char = '\u{FDD0}';
+/// Its first byte, which few other characters begin with.
+const ESCAPE_LEAD: u8 = 0xEF;
 
 impl DbText {
     fn escape(text: String) -> String {
-        if !text.contains(['\0', ESCAPE]) {
+        if memchr2(0, ESCAPE_LEAD, text.as_bytes()).is_none() {
             return text;
         }
         let mut escaped = String::with_capacity(text.len() + 8);
@@ -37,7 +40,7 @@ impl DbText {
     }
 
     fn restore(text: String) -> String {
-        if !text.contains(ESCAPE) {
+        if memchr(ESCAPE_LEAD, text.as_bytes()).is_none() {
             return text;
         }
         let mut restored = String::with_capacity(text.len());

@@ -104,6 +104,7 @@ fn every_layer_has_files() {
         Layer::Domain,
         Layer::Store,
         Layer::Llm,
+        Layer::Https,
         Layer::Programs,
         Layer::Documents,
         Layer::Tools,

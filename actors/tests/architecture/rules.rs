@@ -9,6 +9,8 @@ pub(crate) enum Layer {
     Domain,
     Store,
     Llm,
+    /// HTTP clients as all of them are made.
+    Https,
     /// Other programs, started and ended.
     Programs,
     /// Documents and images as others send them, read.
@@ -48,6 +50,7 @@ impl Layer {
             "domain" => Self::Domain,
             "store" => Self::Store,
             "llm" => Self::Llm,
+            "https" => Self::Https,
             "programs" => Self::Programs,
             "documents" => Self::Documents,
             "tools" => Self::Tools,
@@ -57,17 +60,21 @@ impl Layer {
 
     fn may_import(self, other: Self) -> bool {
         use Layer::{
-            Actors, Documents, Domain, Eval, Llm, Migrations, Programs, Protocol, Service, Store,
-            Threads, Tools,
+            Actors, Documents, Domain, Eval, Https, Llm, Migrations, Programs, Protocol, Service,
+            Store, Threads, Tools,
         };
         match self {
             Protocol => other == Protocol,
             Domain => matches!(other, Protocol | Domain),
             Store => matches!(other, Protocol | Domain | Store),
-            Llm => matches!(other, Protocol | Domain | Programs | Llm),
+            Llm => matches!(other, Protocol | Domain | Https | Programs | Llm),
+            Https => other == Https,
             Programs => other == Programs,
             Documents => matches!(other, Protocol | Domain | Programs | Documents),
-            Tools => matches!(other, Protocol | Domain | Programs | Documents | Tools),
+            Tools => matches!(
+                other,
+                Protocol | Domain | Https | Programs | Documents | Tools
+            ),
             Actors => !matches!(other, Migrations | Service | Eval | Threads),
             Migrations => other == Migrations,
             Threads => other == Threads,
@@ -79,7 +86,7 @@ impl Layer {
 
 /// The layers that may name a library; `None` for libraries that anyone may.
 fn rooms_of(library: &str) -> Option<&'static [Layer]> {
-    use Layer::{Actors, Documents, Eval, Llm, Migrations, Programs, Service, Store, Tools};
+    use Layer::{Actors, Documents, Eval, Https, Llm, Migrations, Programs, Service, Store, Tools};
     match library {
         "sea_orm" | "sqlx" | "navi_migrations" => Some(&[Store]),
         "sea_orm_migration" => Some(&[Store, Migrations]),
@@ -90,7 +97,8 @@ fn rooms_of(library: &str) -> Option<&'static [Layer]> {
         "prometheus_client" => Some(&[Actors]),
         "opentelemetry" | "opentelemetry_sdk" => Some(&[Actors, Service]),
         "opentelemetry_http" | "opentelemetry_otlp" => Some(&[Service]),
-        "reqwest" => Some(&[Llm, Tools, Service]),
+        "reqwest" => Some(&[Https, Llm, Tools, Service]),
+        "rustls_platform_verifier" => Some(&[Https]),
         "tokio" => Some(&[
             Store, Llm, Programs, Documents, Tools, Actors, Service, Eval,
         ]),

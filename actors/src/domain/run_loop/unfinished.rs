@@ -30,8 +30,12 @@ pub(super) fn is_unfinished(text: &str, is_known: impl Fn(&str) -> bool) -> bool
     leaked_calls::ends_in_call(text, is_known) || promises(text)
 }
 
+/// As much of the end as is looked at.
+const SENTENCE_BYTES: usize = 2_000;
+
 /// Whether it ends by saying that a file is about to be made or changed.
 fn promises(text: &str) -> bool {
+    let text = &text[text.ceil_char_boundary(text.len().saturating_sub(SENTENCE_BYTES))..];
     let text = text.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`'));
     if text.ends_with('?') {
         return false;

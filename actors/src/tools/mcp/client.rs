@@ -23,6 +23,7 @@ use super::config::{ServerConfig, Transport};
 use super::listing::{Listing, MAX_TOOLS};
 use super::stdio::Program;
 use crate::domain::redact::redacted;
+use crate::https;
 use crate::tools::output::shortened;
 
 /// Greeting and list together; a package runner may fetch the server first.
@@ -214,12 +215,11 @@ fn http(
         value.set_sensitive(true);
         own.insert(name_read, value);
     }
-    let mut builder = reqwest::Client::builder()
+    let mut builder = https::client()
         .connect_timeout(CONNECT_LIMIT)
         .pool_max_idle_per_host(0)
         // Headers with secrets go to the place that they were given for, and to no other.
-        .redirect(reqwest::redirect::Policy::none())
-        .user_agent(concat!("navi/", env!("CARGO_PKG_VERSION")));
+        .redirect(reqwest::redirect::Policy::none());
     if transport.is_here() {
         builder = builder.no_proxy();
     }

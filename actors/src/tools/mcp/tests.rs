@@ -85,7 +85,6 @@ fn what_is_wrong_with_a_server_is_told_without_its_values() {
 
 #[tokio::test]
 async fn an_address_is_told_without_its_query() {
-    let _ = rustls::crypto::ring::default_provider().install_default();
     // Nobody listens there.
     let url = "http://127.0.0.1:1/mcp?key=canary".parse().unwrap();
     let config = ServerConfig {

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::body::ACCEPTED;
 use super::guard::Guard;
 use super::url::authority;
+use crate::https;
 use crate::tools::ToolError;
 use crate::tools::output::shortened;
 
@@ -55,7 +56,7 @@ impl Guard {
     /// made for this one request: a kept one would keep its connections, and those would outlive
     /// the look at their addresses. An error says why there is no answer.
     pub(crate) async fn send(&self, mut request: Request) -> Result<Response, ToolError> {
-        let client = client(self.admit(request.url()).await?).await?;
+        let client = client(self.admit(request.url()).await?)?;
         let host = authority(request.url());
         let accepted = HeaderValue::from_static(ACCEPTED);
         request.headers_mut().insert(ACCEPT_ENCODING, accepted);
@@ -80,30 +81,18 @@ pub(super) fn failed(error: &reqwest::Error, host: &str, what: &str) -> ToolErro
     ))
 }
 
-async fn client(addresses: Vec<SocketAddr>) -> Result<Client, ToolError> {
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Losing a race here means that another thread has just installed it.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
-    // The machine's certificates are read from files.
-    let built = tokio::task::spawn_blocking(move || {
-        Client::builder()
-            .user_agent(USER_AGENT)
-            .dns_resolver(Pinned(addresses))
-            .no_proxy()
-            .redirect(Policy::none())
-            .referer(false)
-            .connect_timeout(CONNECT_LIMIT)
-            .read_timeout(READ_LIMIT)
-            .pool_max_idle_per_host(0)
-            .build()
-    });
-    let reason = match built.await {
-        Ok(Ok(client)) => return Ok(client),
-        Ok(Err(error)) => reason(&error),
-        Err(error) => error.to_string(),
-    };
-    refuse!("no HTTP client can be made: {reason}; check the machine's certificates")
+fn client(addresses: Vec<SocketAddr>) -> Result<Client, ToolError> {
+    https::client()
+        .user_agent(USER_AGENT)
+        .dns_resolver(Pinned(addresses))
+        .no_proxy()
+        .redirect(Policy::none())
+        .referer(false)
+        .connect_timeout(CONNECT_LIMIT)
+        .read_timeout(READ_LIMIT)
+        .pool_max_idle_per_host(0)
+        .build()
+        .map_err(|error| ToolError(format!("no HTTP client can be made: {}", reason(&error))))
 }
 
 /// The innermost cause: what the outer ones say of it is only where it happened, and the

@@ -9,7 +9,7 @@ use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 
 use super::Fetch;
-use crate::llm::http::ensure_tls_provider;
+use crate::https;
 
 const SOURCE: &str = "the model hub";
 
@@ -29,9 +29,7 @@ const TRIES: usize = 8;
 pub(super) async fn fetch(fetch: &Fetch, hub: &str) -> Result<(), String> {
     let [repository, revision, file] = fetch.model.hub;
     let url = format!("{hub}/{repository}/resolve/{revision}/{file}");
-    ensure_tls_provider();
-    let client = Client::builder()
-        .user_agent(concat!("navi/", env!("CARGO_PKG_VERSION")))
+    let client = https::client()
         .connect_timeout(CONNECT_TIMEOUT)
         .read_timeout(READ_TIMEOUT)
         .build()
