@@ -13,10 +13,12 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_platform_verifier::Verifier;
 
-/// A client to be built, by Navi's name.
+/// A client to be built, by Navi's name. It asks for nothing packed.
 pub fn client() -> ClientBuilder {
     static TLS: LazyLock<Result<ClientConfig, Error>> = LazyLock::new(tls);
-    let client = Client::builder().user_agent(concat!("navi/", env!("CARGO_PKG_VERSION")));
+    let client = Client::builder()
+        .user_agent(concat!("navi/", env!("CARGO_PKG_VERSION")))
+        .gzip(false);
     match &*TLS {
         Ok(tls) => client.tls_backend_preconfigured(tls.clone()),
         // The client's own would fail in the same way, and says so when it is built.

@@ -415,7 +415,7 @@ async fn compressed_bombs() {
         ("gzip, gzip", twice, "was not asked for"),
         ("br", bomb.clone(), "encoded in br"),
         ("zstd", bomb.clone(), "encoded in zstd"),
-        ("deflate", bomb, "does not unpack"),
+        ("deflate", bomb, "encoded in deflate"),
     ] {
         let encoding = format!("Content-Encoding: {encoding}");
         let site = Site::start(LOOPBACK, move |_| {

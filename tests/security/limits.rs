@@ -85,6 +85,11 @@ async fn files_that_fill_the_disk() {
         ..Limits::default()
     });
     for (fills, told) in [
+        // Quicker than anyone looks.
+        (
+            "for i in $(seq 20); do head -c 16000000 /dev/zero > $i; done",
+            "64 MB",
+        ),
         // Each is within its own limit.
         (
             "for i in $(seq 1000); do head -c 16000000 /dev/zero > $i; done",
@@ -106,7 +111,10 @@ async fn files_that_fill_the_disk() {
     ] {
         let said = ward.run(fills).await.unwrap_err();
         assert!(said.contains(told), "{fills}: {said}");
-        // Nor is it in the way of who makes room again.
+        // Nothing is added to what is too much, and nobody is kept from making room again.
+        let is_left = !fills.contains("unlink");
+        let adds = ward.works("head -c 16000000 /dev/zero > more").await;
+        assert_eq!(adds, !is_left, "{fills}");
         assert!(
             ward.works("rm -rf ./* $TMPDIR/*; sleep 1.5").await,
             "{fills}"

@@ -46,8 +46,7 @@ fn closing(word: &str) -> String {
 
 fn word(call_id: &CallId) -> String {
     let hash = Sha256::digest(call_id.0.as_bytes());
-    let hex: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("outside-{hex}")
+    format!("outside-{}", hex::encode(&hash[..8]))
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ fn a_plan_is_a_message_an_event_and_the_todo_list() {
             ]
         );
         let items = frames[3]["items"].as_array().unwrap();
-        assert_eq!(items.len(), 4);
+        assert_eq!(items.len(), executors.len());
         assert_eq!(items[0]["id"], 1);
         assert_eq!(items[0]["text"], "Read the notes");
         let snapshot = house.engine.snapshot(house.user, session).await.unwrap();

@@ -1,6 +1,5 @@
 //! Promise 8: a turn on a session with 10,000 messages costs what one on a session with 10 does.
-//! A program of its own, since the bytes are the whole process's. `cargo bench -p navi-actors
-//! --bench turn_cost` prints the figures.
+//! A program of its own, since the bytes are the whole process's.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,

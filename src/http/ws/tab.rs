@@ -20,7 +20,7 @@ use navi_actors::protocol::ids::{SessionId, UserId};
 use super::assemble::{Assembled, Assembly};
 use super::frame::{self, Parsed, Refusal};
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
-use super::rate::FrameRate;
+use super::rate::{FrameRate, frame_rate};
 use super::{Admission, Subscription, feed_ended, in_portions, logged_out};
 use crate::http::App;
 use crate::http::error::close_reason;
@@ -69,7 +69,7 @@ impl TabActor {
             user,
             subscription,
             heartbeat: Heartbeat::new(now),
-            rate: FrameRate::new(now),
+            rate: frame_rate(),
             assembly: Assembly::new(MAX_MESSAGE_JSON_BYTES),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -124,7 +124,7 @@ impl StreamHandler<Result<ws::Message, ProtocolError>> for TabActor {
             }
             return;
         }
-        if counts(&frame) && !self.rate.allows(now) {
+        if counts(&frame) && self.rate.check().is_err() {
             let message = "too many frames a second; wait a little and connect again";
             let error = NaviError::new(ErrorCode::RateLimited, message);
             ctx.text(Refusal::from(error.clone()).to_json());

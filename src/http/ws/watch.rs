@@ -10,7 +10,7 @@ use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::UserId;
 
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
-use super::rate::FrameRate;
+use super::rate::{FrameRate, frame_rate};
 use super::{Admission, feed_ended, in_portions, logged_out};
 use crate::http::App;
 use crate::http::error::close_reason;
@@ -37,7 +37,7 @@ impl WatchActor {
             app,
             user,
             heartbeat: Heartbeat::new(now),
-            rate: FrameRate::new(now),
+            rate: frame_rate(),
             closing: false,
             admission,
         }
@@ -88,7 +88,7 @@ impl StreamHandler<Result<ws::Message, ProtocolError>> for WatchActor {
     fn handle(&mut self, frame: Result<ws::Message, ProtocolError>, ctx: &mut Self::Context) {
         let now = Instant::now();
         self.heartbeat.hear(now);
-        if !self.rate.allows(now) {
+        if self.rate.check().is_err() {
             let error = NaviError::new(ErrorCode::RateLimited, "too many frames a second");
             self.close(close_reason(&error), ctx);
             return;

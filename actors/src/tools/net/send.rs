@@ -5,12 +5,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Request, Response, Url};
 use serde_json::Value;
 
-use super::body::ACCEPTED;
 use super::guard::Guard;
 use super::url::authority;
 use crate::https;
@@ -55,11 +54,9 @@ impl Guard {
     /// Sends a request where its address may lead: the only way to send anything. The client is
     /// made for this one request: a kept one would keep its connections, and those would outlive
     /// the look at their addresses. An error says why there is no answer.
-    pub(crate) async fn send(&self, mut request: Request) -> Result<Response, ToolError> {
+    pub(crate) async fn send(&self, request: Request) -> Result<Response, ToolError> {
         let client = client(self.admit(request.url()).await?)?;
         let host = authority(request.url());
-        let accepted = HeaderValue::from_static(ACCEPTED);
-        request.headers_mut().insert(ACCEPT_ENCODING, accepted);
         let answer = client.execute(request).await;
         answer.map_err(|error| failed(&error, &host, &format!("no connection to {host}")))
     }
@@ -84,6 +81,7 @@ pub(super) fn failed(error: &reqwest::Error, host: &str, what: &str) -> ToolErro
 fn client(addresses: Vec<SocketAddr>) -> Result<Client, ToolError> {
     https::client()
         .user_agent(USER_AGENT)
+        .gzip(true)
         .dns_resolver(Pinned(addresses))
         .no_proxy()
         .redirect(Policy::none())

@@ -12,21 +12,27 @@ use walkdir::WalkDir;
 use super::processes;
 use crate::tools::workspace::WorkspaceLimits;
 
-/// So much less free space is worth a look at once.
-const WORTH_A_LOOK: u64 = 64 << 20;
+/// So much less free space, or so many files more, are worth a look at once.
+const WORTH_A_LOOK: Used = Used {
+    bytes: 64 << 20,
+    entries: 5_000,
+};
 
 /// Otherwise this long after the last one, and so many times as long as it took.
 const PAUSE: Duration = Duration::from_secs(1);
 const REST: u32 = 20;
+
+/// What a command may write to one file where there was too much before it: it is to make room.
+const FILE_BYTES_WHERE_FULL: u64 = 1 << 20;
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Disk {
     folders: Vec<PathBuf>,
     limits: WorkspaceLimits,
-    /// As it was at the first look: what was too much before is not this command's doing.
-    first: Option<Used>,
-    free: u64,
+    /// As it was before the command: what was too much then is not its doing.
+    first: Used,
+    free: Used,
     next: Instant,
 }
 
@@ -37,29 +43,57 @@ struct Used {
 }
 
 impl Disk {
+    /// Looks at the folders for the first time: the command has not begun.
     pub(super) fn new(folders: Vec<PathBuf>, limits: WorkspaceLimits) -> Self {
         Self {
             free: free(&folders),
+            first: used(&folders),
             folders,
             limits,
-            first: None,
             next: Instant::now() + PAUSE,
         }
     }
 
-    /// What it took too much of, if it did.
-    pub(super) fn too_much(&mut self) -> Option<String> {
-        let free = free(&self.folders);
-        let began = Instant::now();
-        if began < self.next && free.saturating_add(WORTH_A_LOOK) > self.free {
-            return None;
+    /// What the command may write to one file.
+    pub(super) fn file_bytes(&self, most: u64) -> u64 {
+        let (first, limits) = (self.first, self.limits);
+        if first.bytes > limits.bytes || first.entries > limits.entries {
+            most.min(FILE_BYTES_WHERE_FULL)
+        } else {
+            most
         }
+    }
+
+    /// What the command took too much of since the last look that was worth one.
+    pub(super) fn too_much(&mut self) -> Option<String> {
+        let is_due = Instant::now() >= self.next;
+        if is_due {
+            self.look()
+        } else {
+            self.too_much_at_once()
+        }
+    }
+
+    /// The same where it took much since the last look: a command that is over takes no more.
+    pub(super) fn too_much_at_once(&mut self) -> Option<String> {
+        let (was, free) = (self.free, free(&self.folders));
+        let is_less = |was: u64, free: u64, by: u64| free.saturating_add(by) <= was;
+        let much = WORTH_A_LOOK;
+        if is_less(was.bytes, free.bytes, much.bytes)
+            || is_less(was.entries, free.entries, much.entries)
+        {
+            self.look()
+        } else {
+            None
+        }
+    }
+
+    fn look(&mut self) -> Option<String> {
+        let began = Instant::now();
+        self.free = free(&self.folders);
         let used = used(&self.folders);
-        self.free = free;
         self.next = Instant::now() + PAUSE.max(began.elapsed() * REST);
-        let first = *self.first.get_or_insert(used);
-        // Where this look is the first one, all of it may be from before.
-        let most = self.limits;
+        let (first, most) = (self.first, self.limits);
         let most = if used.bytes > most.bytes && used.bytes > first.bytes {
             format!("{} MB", most.bytes >> 20)
         } else if used.entries > most.entries && used.entries > first.entries {
@@ -73,14 +107,16 @@ impl Disk {
     }
 }
 
-/// Free space, on the disk that has least of it.
-fn free(folders: &[PathBuf]) -> u64 {
-    folders
+/// What can be taken, on the disk that has least of it.
+fn free(folders: &[PathBuf]) -> Used {
+    let disks = folders
         .iter()
-        .filter_map(|folder| rustix::fs::statvfs(folder).ok())
-        .map(|disk| disk.f_bfree.saturating_mul(disk.f_frsize))
-        .min()
-        .unwrap_or(0)
+        .filter_map(|folder| rustix::fs::statvfs(folder).ok());
+    let free = disks.map(|disk| Used {
+        bytes: disk.f_bfree.saturating_mul(disk.f_frsize),
+        entries: disk.f_ffree,
+    });
+    free.min_by_key(|free| free.bytes).unwrap_or_default()
 }
 
 fn used(folders: &[PathBuf]) -> Used {

@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::disk::Disk;
@@ -78,9 +79,13 @@ pub fn in_foreground(job: Job) -> Report {
     carry_out(job, &Cut::default())
 }
 
-fn carry_out(job: Job, cut: &Cut) -> Report {
+fn carry_out(mut job: Job, cut: &Cut) -> Report {
     let limits = job.policy.inside.then_some(job.policy.limits);
-    let folders = job.policy.write.clone();
+    let disk = limits.map(|limits| {
+        let disk = Disk::new(job.policy.write.clone(), limits.workspace);
+        job.policy.limits.file_bytes = disk.file_bytes(limits.file_bytes);
+        Arc::new(Mutex::new(disk))
+    });
     let group = job.group.clone();
     let me = rustix::process::getpid();
     if let Err(error) = rustix::process::set_child_subreaper(Some(me)) {
@@ -96,16 +101,18 @@ fn carry_out(job: Job, cut: &Cut) -> Report {
     }
     let heeds = Arc::clone(cut);
     thread::spawn(move || heed_signals(&heeds));
-    if let Some(limits) = limits {
+    if let Some((limits, disk)) = limits.zip(disk.clone()) {
         let cut = Arc::clone(cut);
-        thread::spawn(move || keep_within(limits, Disk::new(folders, limits.workspace), &cut));
+        thread::spawn(move || keep_within(limits, &disk, &cut));
     }
     let ended = init::wait_for(own);
     // Whoever it left behind.
     processes::end_all(processes::reap);
     let mut report = said.and_then(report_of).unwrap_or(ended);
     let by_kernel = group.and_then(|group| group.close());
-    report.cut = cut.get().cloned().or(by_kernel);
+    // What was quicker than the next look.
+    let at_last = || disk.and_then(|disk| disk.lock().too_much_at_once());
+    report.cut = cut.get().cloned().or(by_kernel).or_else(at_last);
     report
 }
 
@@ -189,7 +196,7 @@ fn heed_signals(cut: &Cut) {
 }
 
 /// Ends a tree that takes more than it may: the kernel's own limits are each process's.
-fn keep_within(limits: Limits, mut disk: Disk, cut: &Cut) {
+fn keep_within(limits: Limits, disk: &Mutex<Disk>, cut: &Cut) {
     loop {
         thread::sleep(LOOK);
         let used = processes::sum(&processes::descendants());
@@ -201,7 +208,7 @@ fn keep_within(limits: Limits, mut disk: Disk, cut: &Cut) {
             let most = limits.processes;
             end_early(cut, &format!("it started more than its {most} processes"));
         }
-        if let Some(why) = disk.too_much() {
+        if let Some(why) = disk.lock().too_much() {
             end_early(cut, &why);
         }
     }

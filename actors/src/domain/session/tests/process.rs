@@ -50,7 +50,7 @@ impl World {
                 if let Some(run_id) = self.driver.as_ref().map(|driver| driver.run_id) {
                     let command = Command::ChangeTodo {
                         run_id,
-                        profile: std::sync::Arc::new(profile()),
+                        profile: profile(),
                         command: TodoCommand::Add {
                             texts: vec!["step".to_owned()],
                         },

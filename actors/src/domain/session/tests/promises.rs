@@ -272,7 +272,7 @@ fn two_changes_of_the_list_are_both_kept() {
     for step in ["one", "two"] {
         let command = Command::ChangeTodo {
             run_id,
-            profile: std::sync::Arc::new(profile()),
+            profile: profile(),
             command: TodoCommand::Add {
                 texts: vec![step.to_owned()],
             },

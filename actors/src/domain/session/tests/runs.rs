@@ -1,5 +1,7 @@
 //! A run as the session meets it: the real loop, driven by chance.
 
+use std::sync::{Arc, LazyLock};
+
 use serde_json::json;
 
 use super::random::Random;
@@ -22,12 +24,15 @@ use crate::protocol::tool::Effect;
 /// The window of the model, in tokens.
 pub(super) const WINDOW: u32 = 100;
 
-pub(super) fn profile() -> Profile {
-    serde_json::from_value(json!({
-        "id": "test", "name": "Test", "description": "", "system_prompt": "",
-        "enabled_tools": [], "temperature": 0.5, "max_iterations": 6,
-    }))
-    .expect("a profile")
+pub(super) fn profile() -> Arc<Profile> {
+    static PROFILE: LazyLock<Arc<Profile>> = LazyLock::new(|| {
+        let profile = serde_json::from_value(json!({
+            "id": "test", "name": "Test", "description": "", "system_prompt": "",
+            "enabled_tools": [], "temperature": 0.5, "max_iterations": 6,
+        }));
+        Arc::new(profile.expect("a profile"))
+    });
+    Arc::clone(&PROFILE)
 }
 
 /// `read…` reads, anything else changes things.

@@ -45,6 +45,8 @@ pub(super) enum Waits {
 }
 
 pub(super) struct World {
+    /// Whether each command is printed.
+    is_shown: bool,
     pub(super) random: Random,
     /// People mostly let a turn come to its end before they do the next thing.
     pub(super) calm: bool,
@@ -72,10 +74,11 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64, is_shown: bool) -> Self {
         let stored = Stored::new();
         let (session, told, _) = Session::load(stored.load(), policy());
         Self {
+            is_shown,
             random: Random::new(seed),
             calm: seed % 2 == 1,
             session,
@@ -141,7 +144,7 @@ impl World {
     }
 
     pub(super) fn ask(&mut self, command: Command, waits: Waits) {
-        if std::env::var_os("NAVI_HISTORY").is_some() {
+        if self.is_shown {
             println!("{command:?}");
         }
         self.last_reply += 1;
