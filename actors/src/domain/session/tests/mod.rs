@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use world::World;
 
 /// How many are searched where nothing else is said: as many as take a few seconds.
-const HISTORIES: u64 = 10_000;
+const HISTORIES: u64 = 4_000;
 
 /// Steps of one history: most are short, since most of what can go wrong does so within a few
 /// steps, and one in so many is long.
