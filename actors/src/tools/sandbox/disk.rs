@@ -47,7 +47,7 @@ impl Disk {
     pub(super) fn new(folders: Vec<PathBuf>, limits: WorkspaceLimits) -> Self {
         Self {
             free: free(&folders),
-            first: used(&folders),
+            first: in_folders(&folders, &mut Seen::new()),
             folders,
             limits,
             next: Instant::now() + PAUSE,
@@ -91,7 +91,9 @@ impl Disk {
     fn look(&mut self) -> Option<String> {
         let began = Instant::now();
         self.free = free(&self.folders);
-        let used = used(&self.folders);
+        let mut seen = Seen::new();
+        let mut used = in_folders(&self.folders, &mut seen);
+        used.bytes += deleted_bytes(&mut seen);
         self.next = Instant::now() + PAUSE.max(began.elapsed() * REST);
         let (first, most) = (self.first, self.limits);
         let most = if used.bytes > most.bytes && used.bytes > first.bytes {
@@ -119,10 +121,11 @@ fn free(folders: &[PathBuf]) -> Used {
     free.min_by_key(|free| free.bytes).unwrap_or_default()
 }
 
-fn used(folders: &[PathBuf]) -> Used {
+/// Files that were counted, by device and number: one with two names takes its place once.
+type Seen = HashSet<(u64, u64)>;
+
+fn in_folders(folders: &[PathBuf], seen: &mut Seen) -> Used {
     let mut used = Used::default();
-    // A file with two names takes its place once.
-    let mut seen = HashSet::new();
     // One that was closed to its owner holds what it held: its files are counted when somebody
     // opens it again.
     let walks = folders.iter().map(|it| WalkDir::new(it).min_depth(1));
@@ -135,6 +138,12 @@ fn used(folders: &[PathBuf]) -> Used {
             used.bytes += bytes(&metadata);
         }
     }
+    used
+}
+
+/// Of files that no name shows, and that one of the command's processes holds open.
+fn deleted_bytes(seen: &mut Seen) -> u64 {
+    let mut held = 0;
     let opened = processes::descendants();
     let opened = opened.iter().flat_map(|process| {
         let files = fs::read_dir(Path::new("/proc").join(process.pid.to_string()).join("fd"));
@@ -147,10 +156,10 @@ fn used(folders: &[PathBuf]) -> Used {
             && metadata.nlink() == 0
             && seen.insert((metadata.dev(), metadata.ino()))
         {
-            used.bytes += bytes(&metadata);
+            held += bytes(&metadata);
         }
     }
-    used
+    held
 }
 
 /// What it takes, which is less than its length where it has holes.
