@@ -84,14 +84,14 @@ impl Sums {
                     going.measured = false;
                     return;
                 }
-                let commands = going.commands.iter();
-                commands
-                    .map(|(id, one)| Used {
-                        id: *id,
-                        session: one.session.clone(),
-                        usage: processes::sum(&processes::descendants_of(one.supervisor, &all)),
-                    })
-                    .collect()
+                // Nobody else has to go for one that is on its way out.
+                let stay = going.commands.iter().filter(|(_, one)| one.tells.is_some());
+                stay.map(|(id, one)| Used {
+                    id: *id,
+                    session: one.session.clone(),
+                    usage: processes::sum(&processes::descendants_of(one.supervisor, &all)),
+                })
+                .collect()
             };
             for (id, why) in too_much(&limits, &used) {
                 let mut going = self.0.lock();
