@@ -65,38 +65,45 @@ async fn as_root_without_a_user_every_command_asks_and_says_why() {
 }
 
 /// The whole way: the mode that does everything unasked does not do this.
-#[tokio::test]
-async fn as_root_without_a_user_and_in_the_mode_auto() {
-    if !is_root() {
-        return;
-    }
+async fn each_command_asks_in_the_mode_auto(house: House, why: &str) {
     let model = FakeModel::start();
-    let variables = [
-        ("OLLAMA_HOST", model.url()),
-        ("NAVI_SANDBOX_USER", "none".to_owned()),
-        ("NAVI_CONSENT_MODE", "auto".to_owned()),
-    ];
-    let variables: Vec<_> = variables
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
-    let server = House::new(&variables).start();
+    let url = model.url();
+    let auto = [("OLLAMA_HOST", url.as_str()), ("NAVI_CONSENT_MODE", "auto")];
+    let server = house.with(&auto).start();
     let session = server.new_session().await;
     let mut tab = server.tab(&session, None).await;
-    tab.send(&json!({"type": "message", "content": "use the tool: terminal {\"action\": \"run\", \"command\": \"touch done\"}"}))
-        .await;
-    let request = tab.next_of("approval_requested").await;
-    let reason = request["request"]["reason"].as_str().unwrap();
-    assert!(reason.contains("nothing holds this command"), "{reason}");
-    let no = json!({"type": "approve", "approval_id": request["approval_id"], "decision": "deny"});
-    tab.send(&no).await;
-    tab.next_of("stream_end").await;
-    let workspace = server
-        .house()
-        .data_dir()
-        .join("session_files")
-        .join(&session);
-    assert!(!workspace.join("done").exists());
+    for decision in ["deny", "once"] {
+        let args = json!({"action": "run", "command": format!("touch {decision}")});
+        let content = format!("use the tool: terminal {args}");
+        tab.send(&json!({"type": "message", "content": content}))
+            .await;
+        let asked = tab.next_of("approval_requested").await;
+        let reason = asked["request"]["reason"].as_str().unwrap();
+        assert!(reason.contains("nothing holds this command"), "{reason}");
+        assert!(reason.contains(why), "{reason}");
+        let id = &asked["approval_id"];
+        let answer = json!({"type": "approve", "approval_id": id, "decision": decision});
+        tab.send(&answer).await;
+        tab.next_of("stream_end").await;
+    }
+    let data = server.house().data_dir();
+    let workspace = data.join("session_files").join(&session);
+    assert!(!workspace.join("deny").exists());
+    assert!(workspace.join("once").exists());
+}
+
+#[tokio::test]
+async fn as_root_without_a_user_and_in_the_mode_auto() {
+    if is_root() {
+        let house = House::new(&[("NAVI_SANDBOX_USER", "none")]);
+        each_command_asks_in_the_mode_auto(house, "NAVI_SANDBOX_USER").await;
+    }
+}
+
+#[tokio::test]
+async fn without_namespaces_and_in_the_mode_auto() {
+    let house = House::new(&[("FAILPOINT_NO_NAMESPACES", "1")]).of_nobody();
+    each_command_asks_in_the_mode_auto(house, "the kernel gives no namespaces").await;
 }
 
 /// What parses a document holds nothing but the document: no file, no network, no program.

@@ -17,16 +17,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::tool_context;
-use crate::processes::is_root;
+use crate::processes::{NOBODY, is_root};
 use crate::server::{copy_program, program};
 
 /// Whom commands run as: somebody else, where there is something to drop from.
 pub(crate) fn sandbox_user() -> Option<String> {
     is_root().then(|| "nobody".to_owned())
 }
-
-/// A user without a name of its own on most machines, and never root.
-const NOBODY: u32 = 65534;
 
 /// Live output, kept.
 #[derive(Debug, Default)]

@@ -8,6 +8,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+/// A user without a name of its own on most machines, and never root.
+pub(crate) const NOBODY: u32 = 65534;
+
 /// Whether the tests run as root.
 pub(crate) fn is_root() -> bool {
     navi_actors::tools::sandbox::user::is_root()

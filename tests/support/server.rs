@@ -12,6 +12,7 @@ mod postgres;
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc;
@@ -30,6 +31,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 pub(crate) use self::login::Login;
 use self::postgres::TestDatabase;
+use crate::processes::{NOBODY, is_root};
 
 /// How long anything is waited for: only a test that fails ever sees its end.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -43,6 +45,9 @@ pub(crate) struct House {
     /// None on SQLite.
     _database: Option<Arc<TestDatabase>>,
     variables: Vec<(String, String)>,
+    program: PathBuf,
+    /// Who starts it, where that is not whoever runs the tests.
+    user: Option<u32>,
 }
 
 impl House {
@@ -64,6 +69,8 @@ impl House {
             dir: Arc::new(tempfile::tempdir().expect("a temporary directory")),
             _database: database,
             variables: all,
+            program: program(),
+            user: None,
         };
         house.with(variables)
     }
@@ -74,6 +81,19 @@ impl House {
             self.variables.retain(|(known, _)| known != name);
             self.variables
                 .push(((*name).to_owned(), (*value).to_owned()));
+        }
+        self
+    }
+
+    /// The same in the hands of a user that is no root.
+    pub(crate) fn of_nobody(mut self) -> Self {
+        if is_root() {
+            let dir = self.dir.path();
+            // That user may not pass the folders above ours.
+            let program = dir.join("navi");
+            copy_program(&self.program, &program);
+            std::os::unix::fs::chown(dir, Some(NOBODY), Some(NOBODY)).expect("a new owner");
+            (self.program, self.user) = (program, Some(NOBODY));
         }
         self
     }
@@ -92,7 +112,7 @@ impl House {
 
     /// A command of `navi` on this directory, with nothing else in its environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program());
+        let mut command = Command::new(&self.program);
         command
             .args(arguments)
             .env_clear()
@@ -101,6 +121,9 @@ impl House {
             .env("NAVI_DATA_DIR", self.data_dir())
             .envs(self.variables.iter().cloned())
             .stdin(Stdio::null());
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
         command
     }
 
