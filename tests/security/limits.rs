@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 use navi_actors::tools::Tool as _;
 use navi_actors::tools::sandbox::{Limits, Sum};
 use navi_actors::tools::workspace::WorkspaceLimits;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::talking;
 use super::ward::{Ward, own_group};
 use crate::processes::{begun, gone, marker, processes_with, runs};
+use crate::server::Socket;
 
 #[tokio::test]
 async fn fork_bomb() {
@@ -122,36 +124,119 @@ async fn files_that_fill_the_disk() {
     }
 }
 
+/// A program that takes so much memory and stays.
+fn takes_memory(megabytes: u32) -> String {
+    format!(
+        "import time\ndata = bytearray({megabytes} << 20)\nfor at in range(0, len(data), 4096): data[at] = 1\ntime.sleep(60)\n"
+    )
+}
+
+/// A command that starts so many processes that stay.
+fn takes_processes(count: u32) -> String {
+    let mark = marker();
+    format!("for i in $(seq {count}); do sleep {mark} & done; wait")
+}
+
+fn in_background(command: &str) -> Value {
+    json!({"action": "run", "command": command, "background": true})
+}
+
+/// Waits until so many of the session's commands have ended for this reason: as many as fit stay.
+async fn ended(ward: &Ward, count: usize, why: &str) {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let said = ward.call(json!({"action": "list"})).await.unwrap();
+        if said.matches(why).count() >= count {
+            assert!(said.contains("[running for"), "{said}");
+            return;
+        }
+        assert!(Instant::now() < until, "{said}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 #[tokio::test]
 async fn many_commands_of_one_session() {
     let ward = Ward::together(Sum {
         memory_bytes: 300 << 20,
         processes: 1000,
     });
-    let mark = marker();
-    let takes = format!(
-        "import sys, time\ndata = bytearray(90 << 20)\nfor at in range(0, len(data), 4096): data[at] = 1\ntime.sleep(60)\n# {mark}"
-    );
-    std::fs::write(ward.workspace().join("takes.py"), takes).unwrap();
-    let background = json!({"action": "run", "command": "python3 takes.py", "background": true});
+    std::fs::write(ward.workspace().join("takes.py"), takes_memory(90)).unwrap();
     for _ in 0..5 {
-        ward.call(background.clone()).await.unwrap();
+        ward.call(in_background("python3 takes.py")).await.unwrap();
     }
-    // As many as fit stay, the others are told why they had to go.
-    let until = Instant::now() + Duration::from_secs(60);
-    loop {
-        let said = ward.call(json!({"action": "list"})).await.unwrap();
-        if said
-            .matches("used more than their 300 MB of memory together")
-            .count()
-            >= 2
-        {
-            assert!(said.contains("[running for"), "{said}");
-            break;
+    ended(&ward, 2, "used more than their 300 MB of memory together").await;
+}
+
+/// Each within its own limit, and two of them within the session's.
+#[tokio::test]
+async fn many_processes_of_one_session() {
+    let ward = Ward::together(Sum {
+        memory_bytes: 4 << 30,
+        processes: 40,
+    });
+    for _ in 0..3 {
+        ward.call(in_background(&takes_processes(12)))
+            .await
+            .unwrap();
+    }
+    ended(&ward, 1, "used more than their 40 processes together").await;
+}
+
+/// No session knows of the other: the service adds them up.
+#[tokio::test]
+async fn commands_of_two_sessions() {
+    let memory = format!("exec python3 -c '{}'", takes_memory(150));
+    for (setting, most, command, what) in [
+        (
+            "NAVI_SANDBOX_ALL_PROCESSES",
+            "40",
+            takes_processes(25),
+            "40 processes",
+        ),
+        (
+            "NAVI_SANDBOX_ALL_MEMORY_MB",
+            "250",
+            memory,
+            "250 MB of memory",
+        ),
+    ] {
+        let (_model, server) = talking(&[(setting, most), ("NAVI_CONSENT_MODE", "auto")]);
+        let mut tabs = Vec::new();
+        for _ in 0..2 {
+            let session = server.new_session().await;
+            tabs.push(server.tab(&session, None).await);
         }
-        assert!(Instant::now() < until, "{said}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        for tab in &mut tabs {
+            let said = terminal(tab, in_background(&command)).await;
+            assert!(said.starts_with("started in the background"), "{said}");
+        }
+        let why = format!("of all conversations used more than their {what} together");
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            let mut lists = Vec::new();
+            for tab in &mut tabs {
+                lists.push(terminal(tab, json!({"action": "list"})).await);
+            }
+            let ended = lists.iter().filter(|said| said.contains(&why)).count();
+            let run = lists.iter().filter(|it| it.contains("[running for"));
+            if ended > 0 {
+                assert_eq!((ended, run.count()), (1, 1), "{lists:#?}");
+                break;
+            }
+            assert!(Instant::now() < until, "{lists:#?}");
+        }
     }
+}
+
+/// What a call of the terminal says in a session of a real service.
+async fn terminal(tab: &mut Socket, args: Value) -> String {
+    let content = format!("use the tool: terminal {args}");
+    tab.send(&json!({"type": "message", "content": content}))
+        .await;
+    let called = tab.next_of("tool_call").await;
+    tab.next_of("stream_end").await;
+    called["result"].as_str().unwrap().to_owned()
 }
 
 /// Between two looks nobody measures: the kernel is to hold them all the same.
