@@ -479,18 +479,83 @@ async fn modes_paces_watches_and_objects_of_the_same_user() {
     assert!(!same.python(pinned, &pid).status.success());
     bystander.kill().unwrap();
     bystander.wait().unwrap();
-    // A set of semaphores by its number.
-    let made = "import ctypes; print(ctypes.CDLL(None).semget(0, 1, 0o1666))";
-    let made = Command::new("python3").args(["-c", made]).output().unwrap();
-    let id = String::from_utf8_lossy(&made.stdout).trim().to_owned();
-    let seen = "import ctypes, sys\n\
-        libc = ctypes.CDLL(None)\n\
-        sys.exit(0 if libc.semctl(int(sys.argv[1]), 0, 12) >= 0 else 1)";
-    let reached = same.python(seen, &id);
-    let gone = "import ctypes, sys; ctypes.CDLL(None).semctl(int(sys.argv[1]), 0, 0)";
-    let ended = Command::new("python3").args(["-c", gone, &id]).status();
-    assert!(ended.unwrap().success());
-    assert!(!reached.status.success(), "{reached:?}");
+    let objects = Objects::make();
+    let reached = same.python(REACH, &objects.numbers);
+    let reached = String::from_utf8_lossy(&reached.stdout).into_owned();
+    assert_eq!(reached, NONE_REACHED);
+}
+
+/// Tells of each call whether it reached an object: by its number, or by its key.
+const REACH: &str = "import ctypes, struct, sys\n\
+    libc = ctypes.CDLL(None)\n\
+    libc.shmat.restype = ctypes.c_long\n\
+    queue, semaphores, memory, key = map(int, sys.argv[1:])\n\
+    message = ctypes.create_string_buffer(struct.pack('l', 1) + b'y', 64)\n\
+    up, state = struct.pack('HhH', 0, 1, 0), ctypes.create_string_buffer(256)\n\
+    tries = [\n\
+    \x20   lambda: libc.msgget(key, 0),\n\
+    \x20   lambda: libc.msgrcv(queue, message, 1, 0, 0o4000),\n\
+    \x20   lambda: libc.msgsnd(queue, message, 1, 0o4000),\n\
+    \x20   lambda: libc.msgctl(queue, 2, state),\n\
+    \x20   lambda: libc.semget(key, 0, 0),\n\
+    \x20   lambda: libc.semop(semaphores, up, 1),\n\
+    \x20   lambda: libc.semctl(semaphores, 0, 12),\n\
+    \x20   lambda: libc.shmget(key, 0, 0),\n\
+    \x20   lambda: libc.shmat(memory, None, 0o10000),\n\
+    \x20   lambda: libc.shmctl(memory, 2, state),\n\
+    ]\n\
+    print(''.join('01'[reach() >= 0] for reach in tries))";
+const NONE_REACHED: &str = "0000000000\n";
+
+/// A queue with a message in it, a semaphore and memory of System V, made outside and open to
+/// everybody. They go with this.
+struct Objects {
+    /// Theirs, and the key of each.
+    numbers: String,
+}
+
+impl Objects {
+    fn make() -> Self {
+        let key = marker();
+        let numbers = Self::python(&format!(
+            "queue = libc.msgget({key}, 0o1666)\n\
+             libc.msgsnd(queue, struct.pack('l', 1) + b'x', 1, 0)\n\
+             print(queue, libc.semget({key}, 1, 0o1666), libc.shmget({key}, 4096, 0o1666), {key})"
+        ));
+        Self { numbers }
+    }
+
+    fn python(program: &str) -> String {
+        let program = format!("import ctypes, struct\nlibc = ctypes.CDLL(None)\n{program}");
+        let ran = Command::new("python3").args(["-c", &program]).output();
+        let ran = ran.unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        String::from_utf8_lossy(&ran.stdout).trim().to_owned()
+    }
+}
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        let numbers = self.numbers.replace(' ', ", ");
+        Self::python(&format!(
+            "queue, semaphores, memory, _ = {numbers}\n\
+             libc.msgctl(queue, 0, 0), libc.semctl(semaphores, 0, 0), libc.shmctl(memory, 0, 0)"
+        ));
+    }
+}
+
+#[tokio::test]
+async fn queues_semaphores_and_memory_of_others_by_their_numbers() {
+    for (ward, reached) in [
+        (Ward::inside(), NONE_REACHED),
+        (Ward::outside(), "1111111111\n"),
+    ] {
+        let objects = Objects::make();
+        std::fs::write(ward.workspace().join("reach.py"), REACH).unwrap();
+        let reach = format!("python3 reach.py {}", objects.numbers);
+        let said = ward.run(&reach).await.unwrap();
+        assert!(said.starts_with(reached), "{said}");
+    }
 }
 
 #[tokio::test]
