@@ -52,6 +52,8 @@ def call(name, arguments):
         die_loudly()
     if mode == "die":
         sys.exit("I die now")
+    if mode == "fail":
+        return {"content": [{"type": "text", "text": arguments["text"]}], "isError": True}
     if mode == "flood":
         return {"content": [{"type": "text", "text": "flood " * 200_000}]}
     if mode == "endless":
@@ -102,7 +104,10 @@ for line in sys.stdin:
     elif method == "tools/call":
         if mode == "slow":
             continue
-        answer["result"] = call(params["name"], params.get("arguments") or {})
+        if mode == "refuse":
+            answer["error"] = {"code": -32000, "message": params["arguments"]["text"]}
+        else:
+            answer["result"] = call(params["name"], params.get("arguments") or {})
     elif method == "ping":
         answer["result"] = {}
     else:

@@ -2,247 +2,22 @@
 //! (DESIGN section 6). A result that holds it is marked for the model and for people, and the
 //! session asks from then on before anything leaves the machine.
 
+mod scene;
+
+use std::collections::BTreeSet;
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use navi_actors::tools::home_assistant::HomeAssistant;
 use navi_actors::tools::ssh::Ssh;
 use navi_actors::tools::{Provenance, Tool as _};
-use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::site::{Site, SiteReply, answer, redirect};
+use self::scene::{Evening, Scene, WORDS, command, files};
 use super::uploads::{PIXEL, upload};
-use crate::fake_model::{FakeModel, Reply, Step};
-use crate::server::{House, Server, Told, text};
-
-/// What others wrote.
-const WORDS: &str = "foreign words";
-
-/// A service with every door through which text comes in.
-struct Scene {
-    model: FakeModel,
-    server: Server,
-    site: Site,
-    /// A folder of `FS_ALLOWED_PATHS`.
-    beside: PathBuf,
-    _folder: tempfile::TempDir,
-}
-
-impl Scene {
-    async fn new(more: &[(&str, &str)]) -> Self {
-        let site = Site::start(IpAddr::V4(Ipv4Addr::LOCALHOST), site).await;
-        let folder = tempfile::tempdir().unwrap();
-        let beside = folder.path().canonicalize().unwrap().join("beside");
-        fs::create_dir(&beside).unwrap();
-        fs::write(beside.join("note.txt"), WORDS).unwrap();
-        let model = FakeModel::start();
-        let (models, searches) = (model.url(), site.url(""));
-        let variables = [
-            ("OLLAMA_HOST", models.as_str()),
-            ("NAVI_CONSENT_MODE", "auto"),
-            ("NAVI_FETCH_ALLOWED_HOSTS", "127.0.0.1"),
-            ("NAVI_SEARXNG_URL", searches.trim_end_matches('/')),
-            ("FS_ALLOWED_PATHS", text(&beside)),
-        ];
-        let server = House::new(&variables).with(more).start();
-        Self {
-            model,
-            server,
-            site,
-            beside,
-            _folder: folder,
-        }
-    }
-
-    async fn evening(&self) -> Evening<'_> {
-        Evening {
-            scene: self,
-            session: self.server.new_session().await,
-        }
-    }
-
-    /// A session to which a file with these words was sent, and nothing was said of it.
-    async fn sent(&self) -> Evening<'_> {
-        let evening = self.evening().await;
-        let name = format!("{WORDS}.txt");
-        let content = format!("{WORDS}\nsecond line\n");
-        let file = upload(&self.server, &evening.session, &name, content.as_bytes()).await;
-        fs::rename(
-            evening.path(file["path"].as_str().unwrap()),
-            evening.path("uploads/in.txt"),
-        )
-        .unwrap();
-        evening
-    }
-
-    async fn allow(&self, tool: &str) {
-        let until = Instant::now() + Duration::from_secs(60);
-        let sha256 = loop {
-            let all = self.server.get("/tools").await;
-            let found = all.as_array().unwrap().iter().find(|it| it["name"] == tool);
-            if let Some(found) = found.filter(|it| it["sha256"].is_string()) {
-                break found["sha256"].clone();
-            }
-            assert!(Instant::now() < until, "{tool}: {all:#}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        };
-        let path = format!("/tools/{tool}/allow");
-        let body = Some(json!({"sha256": sha256}));
-        let (status, told) = self.server.call(Method::POST, &path, body).await;
-        assert_eq!(status, StatusCode::NO_CONTENT, "{told}");
-    }
-
-    fn user_tool(&self, name: &str, effect: &str, script: &str) {
-        let folder = self.server.house().data_dir().join("tools").join(name);
-        fs::create_dir_all(&folder).unwrap();
-        let run = folder.join("run.sh");
-        fs::write(&run, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&run, fs::Permissions::from_mode(0o755)).unwrap();
-        let manifest = format!(
-            "name = \"{name}\"\ndescription = \"Does it.\"\neffect = \"{effect}\"\nexecutable = \"run.sh\"\n"
-        );
-        fs::write(folder.join("tool.toml"), manifest).unwrap();
-    }
-}
-
-/// One session, in which calls are made one after the other.
-struct Evening<'a> {
-    scene: &'a Scene,
-    session: String,
-}
-
-/// What came of a call.
-struct Came {
-    event: Value,
-    /// How many questions were asked, each of which was answered with yes.
-    questions: usize,
-}
-
-impl Evening<'_> {
-    fn path(&self, path: &str) -> PathBuf {
-        let files = self.scene.server.house().data_dir().join("session_files");
-        files.join(&self.session).join(path)
-    }
-
-    async fn call(&self, tool: &str, args: Value) -> Came {
-        let mut tab = self.scene.server.tab(&self.session, None).await;
-        let content = format!("use the tool: {tool} {args}");
-        tab.send(&json!({"type": "message", "content": content}))
-            .await;
-        let (mut event, mut questions) = (None, 0);
-        loop {
-            match tab.next().await {
-                Told::Frame(frame) if frame["type"] == "approval_requested" => {
-                    questions += 1;
-                    let id = &frame["approval_id"];
-                    let yes = json!({"type": "approve", "approval_id": id, "decision": "once"});
-                    tab.send(&yes).await;
-                }
-                Told::Frame(frame)
-                    if frame["type"] == "tool_call" && frame["is_subagent"] == false =>
-                {
-                    event = Some(frame);
-                }
-                Told::Frame(frame) if frame["type"] == "stream_end" => break,
-                Told::Frame(_) => {}
-                Told::Closed(code) => panic!("closed with {code}"),
-            }
-        }
-        let event = event.unwrap_or_else(|| panic!("no call of {tool} {args}"));
-        Came { event, questions }
-    }
-
-    async fn snapshot(&self) -> Value {
-        let path = format!("/sessions/{}", self.session);
-        self.scene.server.get(&path).await
-    }
-
-    /// A call whose result, good or bad, is from outside.
-    async fn outside(&self, tool: &str, args: Value) -> String {
-        let came = self.call(tool, args.clone()).await.event;
-        let told = came["result"].as_str().unwrap().to_owned();
-        assert_eq!(came["outside"], true, "{tool} {args}: {told}");
-        let snapshot = self.snapshot().await;
-        assert!(snapshot["tainted_at"].is_string(), "{tool} {args}");
-        let messages = snapshot["messages"].as_array().unwrap();
-        let result = messages.iter().rfind(|it| it["role"] == "tool").unwrap();
-        assert_eq!(result["outside"], true, "{tool} {args}");
-        let chats = self.scene.model.chats();
-        let seen = chats.iter().rev().find_map(|chat| {
-            let messages = chat.body["messages"].as_array()?;
-            let last = messages.iter().rfind(|it| it["role"] == "tool")?;
-            Some(last["content"].as_str()?.to_owned())
-        });
-        let seen = seen.unwrap();
-        assert!(
-            seen.starts_with("[outside-") && seen.contains("text from outside ends.]"),
-            "{tool} {args}: {seen}"
-        );
-        told
-    }
-
-    /// The same, and it holds the words.
-    async fn tells(&self, tool: &str, args: Value) {
-        let told = self.outside(tool, args.clone()).await;
-        assert!(told.contains(WORDS), "{tool} {args}: {told}");
-    }
-
-    /// A call whose result is the session's own.
-    async fn own(&self, tool: &str, args: Value) {
-        let came = self.call(tool, args.clone()).await;
-        let told = &came.event["result"];
-        assert_eq!(came.questions, 0, "{tool} {args}: {told}");
-        assert!(came.event.get("outside").is_none(), "{tool} {args}: {told}");
-        assert!(self.snapshot().await.get("tainted_at").is_none());
-    }
-
-    /// Whether it asks before anything leaves.
-    async fn asks(&self) -> bool {
-        let url = self.scene.site.url("/page");
-        self.call("web_fetch", json!({"url": url})).await.questions > 0
-    }
-}
-
-fn site(head: &str) -> SiteReply {
-    let path = head.split_whitespace().nth(1).unwrap_or_default();
-    let header = format!("X-None: {WORDS}");
-    match path.split('?').next().unwrap_or_default() {
-        "/search" => {
-            let found = json!({"results": [
-                {"title": WORDS, "url": "http://example.org/", "content": WORDS}
-            ]});
-            let body = found.to_string();
-            answer(
-                "200 OK",
-                &["Content-Type: application/json"],
-                body.as_bytes(),
-            )
-        }
-        "/away" => redirect("http://elsewhere.example/foreign%20words"),
-        "/type" => answer(
-            "200 OK",
-            &["Content-Type: application/x-foreign-words"],
-            b"\x00\x01",
-        ),
-        "/silent" => SiteReply::Silence,
-        "/refused" => answer("500 foreign words", &[&header], b""),
-        _ => answer("200 OK", &["Content-Type: text/plain"], WORDS.as_bytes()),
-    }
-}
-
-fn files(action: &str, fields: Value) -> Value {
-    let mut args = fields;
-    args["action"] = json!(action);
-    args
-}
-
-fn command(line: &str) -> Value {
-    json!({"action": "run", "command": line})
-}
+use crate::fake_model::{Reply, Step};
+use crate::server::{House, Told, text};
+use crate::sshd::Sshd;
 
 /// Every reader of the workspace, as a call that would show `path`.
 fn readers(path: &str) -> Vec<(&'static str, Value)> {
@@ -465,13 +240,7 @@ async fn programs_of_others() {
     );
     scene.user_tool("fails", "read", "echo foreign words >&2; exit 4");
     scene.user_tool("writes", "write", "echo foreign words > made.txt");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/mcp_server.py");
-    let servers = json!({"mcpServers": {
-        "well": {"command": "python3", "args": [script, "well"]},
-        "dies": {"command": "python3", "args": [script, "die"]},
-    }});
-    let config = scene.server.house().data_dir().join("mcp.json");
-    fs::write(config, servers.to_string()).unwrap();
+    scene.mcp_servers(&["well", "die", "fail", "refuse"]);
     for tool in ["reads", "fails", "writes"] {
         scene.allow(tool).await;
     }
@@ -481,17 +250,114 @@ async fn programs_of_others() {
     evening.outside("writes", json!({})).await;
     let read = files("read", json!({"path": "made.txt"}));
     evening.tells("filesystem", read).await;
-    for tool in ["mcp__well__echo", "mcp__dies__echo"] {
+    for (tool, quotes) in [
+        ("mcp__well__echo", true),
+        ("mcp__die__echo", false),
+        // A result that says of itself that it is an error, and an error of the protocol.
+        ("mcp__fail__echo", true),
+        ("mcp__refuse__echo", true),
+    ] {
+        scene.allow(tool).await;
+        let evening = scene.evening().await;
+        let told = evening.outside(tool, json!({"text": WORDS})).await;
+        assert_eq!(told.contains(WORDS), quotes, "{tool}: {told}");
+    }
+}
+
+/// The tools that tell nothing from outside. Each other one that comes with Navi is in [`walk`].
+const OWN: [&str; 5] = [
+    // It says the name again that it was given.
+    "memory_forget",
+    // What the model wrote there itself.
+    "scratchpad",
+    "todo",
+    // What the user wrote to be followed.
+    "skill",
+    "switch_profile",
+];
+
+/// The others, each with a call that tells what others wrote.
+fn walk(scene: &Scene) -> Vec<(&'static str, Value)> {
+    let changed = json!({"category": "people", "key": "sister_name", "value": "Olena"});
+    vec![
+        (
+            "filesystem",
+            files("read", json!({"path": "uploads/in.txt"})),
+        ),
+        ("terminal", command("cat uploads/in.txt")),
+        ("view_image", json!({"path": "uploads/foreign words.png"})),
+        ("spawn_agent", json!({"task": "look into the file"})),
+        ("memory_search", json!({"query": "sister"})),
+        ("memory_save", changed),
+        ("web_search", json!({"query": "anything"})),
+        ("web_fetch", json!({"url": scene.site.url("/page")})),
+        ("home_assistant", json!({"action": "states"})),
+        (
+            "ssh",
+            json!({"action": "run", "host": "box", "command": "echo foreign words"}),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn a_tool_that_nobody_thought_of() {
+    let sshd = Sshd::start();
+    let (hosts, known) = (sshd.path("hosts.json"), sshd.path("known_hosts"));
+    let host = json!({"box": {
+        "host": "127.0.0.1", "port": sshd.port, "user": sshd.user, "key": "user_key"
+    }});
+    fs::write(&hosts, host.to_string()).unwrap();
+    fs::write(&known, sshd.known_hosts_line()).unwrap();
+    let variables = [
+        ("SSH_HOSTS_FILE", text(&hosts)),
+        ("NAVI_SSH_KNOWN_HOSTS", text(&known)),
+    ];
+    let scene = Scene::new(&variables).await;
+    let walked = walk(&scene);
+
+    let skill = scene.server.house().data_dir().join("skills/own");
+    fs::create_dir_all(&skill).unwrap();
+    let text = "---\nname: own\ndescription: Mine.\n---\nText.\n";
+    fs::write(skill.join("SKILL.md"), text).unwrap();
+    scene.user_tool("reads", "read", "true");
+    scene.mcp_servers(&["well"]);
+    for tool in ["reads", "mcp__well__echo"] {
         scene.allow(tool).await;
     }
-    let evening = scene.evening().await;
-    evening
-        .tells("mcp__well__echo", json!({"text": WORDS}))
+    let all = scene
+        .tools_with(&["reads", "mcp__well__echo", "skill"])
         .await;
-    let evening = scene.evening().await;
-    evening
-        .outside("mcp__dies__echo", json!({"text": WORDS}))
-        .await;
+    let sources: BTreeSet<&str> = all
+        .iter()
+        .map(|it| it["source"].as_str().unwrap())
+        .collect();
+    // Those of the last two are walked through as what they are: `programs_of_others`.
+    assert_eq!(sources, BTreeSet::from(["builtin", "mcp", "user"]));
+    let come_with_navi = all.iter().filter(|it| it["source"] == "builtin");
+    let come_with_navi: BTreeSet<&str> = come_with_navi
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
+    let known: BTreeSet<&str> = walked.iter().map(|(tool, _)| *tool).chain(OWN).collect();
+    assert_eq!(come_with_navi, known);
+
+    let evening = scene.sent().await;
+    let read = files("read", json!({"path": "uploads/in.txt"}));
+    evening.tells("filesystem", read.clone()).await;
+    let fact = json!({"category": "people", "key": "sister_name", "value": WORDS});
+    evening.call("memory_save", fact).await;
+    scene
+        .model
+        .script(Reply::new([Step::tool_call("filesystem", read)]).system("for another assistant"));
+    for (tool, args) in walked {
+        let profile = match tool {
+            "ssh" => "server_admin",
+            "home_assistant" => "smart_home",
+            _ => "secretary",
+        };
+        let evening = scene.sent_to(profile).await;
+        fs::write(evening.path("uploads/foreign words.png"), PIXEL).unwrap();
+        evening.tells(tool, args).await;
+    }
 }
 
 #[tokio::test]
