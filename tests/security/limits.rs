@@ -124,6 +124,17 @@ async fn files_that_fill_the_disk() {
     }
 }
 
+/// What is taken without being written fills a disk before anybody looks.
+#[tokio::test]
+async fn space_that_is_taken_at_once() {
+    for (ward, takes) in [(Ward::inside(), false), (Ward::outside(), true)] {
+        assert_eq!(ward.works("fallocate -l 1000000 big").await, takes);
+    }
+    // Who knows a way around goes it.
+    let reserves = "import os; os.posix_fallocate(os.open('big', os.O_CREAT | os.O_RDWR), 0, 9999)";
+    assert!(Ward::inside().python(reserves).await);
+}
+
 /// A program that takes so much memory and stays.
 fn takes_memory(megabytes: u32) -> String {
     format!(

@@ -20,9 +20,9 @@ pub(super) fn deny(filters: &[BpfProgram]) -> seccompiler::Result<()> {
     filters.iter().try_for_each(|filter| apply_filter(filter))
 }
 
-/// What holds a command is no error of its own making: it gets `EPERM`, or `ENOSYS` where
-/// programs know a way around a call that is missing.
-pub(super) fn filters(policy: &Policy) -> Result<[BpfProgram; 3], String> {
+/// What holds a command is no error of its own making: it gets `EPERM`, or where programs know a
+/// way around `ENOSYS`, or what a file system says that lacks the call.
+pub(super) fn filters(policy: &Policy) -> Result<[BpfProgram; 4], String> {
     let filter = |rules: &[Value], errno| {
         filter(rules, errno)
             .map_err(|error| format!("cannot make the filters of system calls: {error}"))
@@ -30,6 +30,7 @@ pub(super) fn filters(policy: &Policy) -> Result<[BpfProgram; 3], String> {
     Ok([
         filter(&forbidden(policy), libc::EPERM)?,
         filter(&whole(&MISSING), libc::ENOSYS)?,
+        filter(&whole(&[AT_ONCE]), libc::EOPNOTSUPP)?,
         newer_than_known(),
     ])
 }
@@ -192,6 +193,10 @@ const MISSING: [&str; 3] = [
     "memfd_create memfd_secret",
     "io_uring_setup io_uring_enter io_uring_register",
 ];
+
+/// Takes a whole disk between two looks at it. Many file systems do without; who wants a file's
+/// place beforehand writes zeros then.
+const AT_ONCE: &str = "fallocate";
 
 const ALWAYS: [&str; 8] = [
     // The network, and every other program's sockets.
