@@ -33,6 +33,11 @@ const bundles = [
     source: `export { Lexer } from 'marked';`,
   },
   {
+    file: 'idb-keyval.js',
+    packages: ['idb-keyval'],
+    source: `export { createStore, entries, promisifyRequest } from 'idb-keyval';`,
+  },
+  {
     file: 'anser.js',
     packages: ['anser'],
     source: `export { default } from 'anser';`,

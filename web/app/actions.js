@@ -10,13 +10,13 @@ import { Socket } from '../net/socket.js';
 import { sorted, withoutSession, withSession } from '../state/sessions.js';
 import { errorGroup } from '../state/errors.js';
 import { defaultProfile, fetching } from '../state/service.js';
-import { loadPrefs, saveDraft } from './prefs.js';
-import { onRefused, openSession, postMessage } from './session.js';
-import { refs } from '../state/uploads.js';
-import { clearUploads, sendWaiting } from './uploads.js';
+import { guardClosing } from './kept.js';
+import { loadPrefs } from './prefs.js';
+import { restoreKept } from './restore.js';
+import { begin, onRefused, openSession, post, takeBack } from './session.js';
 import {
-  chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, openId, profiles, sessions, signedOut,
-  status, target, toasts, uploads,
+  chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, profiles, sessions, signedOut,
+  status, target, toasts,
 } from './signals.js';
 
 const TOAST_MS = 6_000;
@@ -29,8 +29,10 @@ export function boot() {
   onRefused((refused) => showError(refused));
   addEventListener('hashchange', followHash);
   followHash();
+  void restoreKept();
   openList();
   void lookAround();
+  addEventListener('beforeunload', guardClosing);
   addEventListener('focus', () => {
     if (signedOut.get()) void lookAround();
   });
@@ -144,34 +146,20 @@ export function showNew() {
   else location.hash = '#/';
 }
 
-/**
- * Sends the first message of a new session.
- * @param {string} content
- * @param {string[]} images
- * @returns {Promise<boolean>} whether it is on its way; where not, the draft stays with its writer
- */
-export async function startSession(content, images) {
-  if (creating.get()) return false;
+/** Sends the first message of a new session. Where none can be begun it is a draft again. */
+export async function startSession() {
+  if (creating.get()) return;
   creating.set(true);
   createError.set(null);
+  const first = post(NEW, 'queue');
   try {
     const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.id ?? null);
-    await sendWaiting(session_id);
-    const files = uploads.get().get(session_id) ?? [];
-    saveDraft(null, '');
-    if (files.some(({ state }) => state !== 'done')) {
-      // What could not be sent is looked at there, and the words wait with it.
-      saveDraft(session_id, content);
-    } else {
-      postMessage(session_id, content, images, 'queue', refs(files));
-      clearUploads(session_id);
-    }
+    begin(first, session_id);
     location.hash = sessionHref(session_id);
-    return true;
   } catch (error) {
     if (error instanceof ApiError && error.code === 'unauthorized') signedOut.set(true);
+    takeBack(first);
     createError.set(pageError(error));
-    return false;
   } finally {
     creating.set(false);
   }

@@ -1,4 +1,4 @@
-// What this browser remembers: language, appearance, drafts, messages not yet acknowledged.
+// What this browser remembers of its user: language, appearance. What they wrote is in `kept.js`.
 // Storage may be full or forbidden: then the page works without a memory.
 
 import { chooseLanguage, language, useLanguage } from '../i18n/index.js';
@@ -56,12 +56,3 @@ export function setTheme(chosen) {
   else document.documentElement.dataset.theme = chosen;
   storage.set('navi.theme', chosen === 'auto' ? null : chosen);
 }
-
-/** @param {string | null} session_id */
-const draftKey = (session_id) => `navi.draft.${session_id ?? 'new'}`;
-
-/** @param {string | null} session_id */
-export const loadDraft = (session_id) => storage.get(draftKey(session_id)) ?? '';
-
-/** @param {string | null} session_id @param {string} text */
-export const saveDraft = (session_id, text) => storage.set(draftKey(session_id), text);

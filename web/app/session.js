@@ -1,22 +1,25 @@
 // The open session: its link to the service, and what a person does in it.
 
-/** @import { ConsentMode, Decision, FileRef, Frame, SendMode } from '../state/wire.js' */
+/** @import { ConsentMode, Decision, Frame, SendMode } from '../state/wire.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
+/** @import { SessionState } from '../state/types.js' */
 
 import { t } from '../i18n/index.js';
 import { api, ApiError } from '../net/api.js';
 import { SessionLink } from '../net/session_link.js';
 import { isChild } from '../state/children.js';
-import { parseOutbox, toSend, withItem, withoutConfirmed, withRefusal } from '../state/outbox.js';
+import { images, isReady, refs } from '../state/attachments.js';
+import { isUnderWay, toSend, withChange, withoutConfirmed } from '../state/outbox.js';
+import { attachmentsOf, clear, move, onSettled, retry, workOn } from './attachments.js';
 import { changesBy, changesOf, forgetChanges } from './changes.js';
-import { storage } from './prefs.js';
-import { announcement, answering, approvals, connection, openId, outbox, resolving, session, sessionError, signedOut, steered, stopping, unknownCalls } from './signals.js';
+import { draftOf, putBack, setDraft, setEdit } from './drafts.js';
+import { keep } from './kept.js';
+import { announcement, answering, approvals, connection, edits, NEW, openId, outbox, resolving, session, sessionError, signedOut, steered, stopping, unknownCalls } from './signals.js';
 
 /** @type {SessionLink | null} */
 let link = null;
-
-/** @param {string} id */
-const outboxKey = (id) => `navi.outbox.${id}`;
+/** Those of sessions that were left while a message was under way. @type {Map<string, SessionLink>} */
+const left = new Map();
 
 /**
  * Shows a session; null shows the page of a new one.
@@ -24,42 +27,68 @@ const outboxKey = (id) => `navi.outbox.${id}`;
  */
 export function openSession(id) {
   if (id !== null && id === openId.get() && link !== null) return;
-  link?.close();
-  link = null;
+  leave();
   openId.set(id);
   session.set(null);
   sessionError.set(null);
   stopping.set(false);
-  outbox.set([]);
   answering.set(new Map());
   approvals.set([]);
   resolving.set(new Map());
   unknownCalls.set([]);
   forgetChanges();
   if (id === null) return;
-  outbox.set(parseOutbox(storage.get(outboxKey(id)), Date.now()));
-  const opened = new SessionLink(id, {
+  left.get(id)?.close();
+  left.delete(id);
+  link = connect(id);
+  workOn();
+}
+
+/** What is under way goes on without being shown. */
+function leave() {
+  if (link !== null && outboxOf(link.id).some(isUnderWay)) left.set(link.id, link);
+  else link?.close();
+  link = null;
+}
+
+/** @param {string} id */
+const linkOf = (id) => (link?.id === id ? link : left.get(id) ?? null);
+
+/** @param {string} id @returns {SessionLink} */
+function connect(id) {
+  const shown = () => openId.get() === id;
+  return new SessionLink(id, {
     onstate: (state) => {
-      if (session.get() === null) changesOf(state);
+      if (!shown()) return;
+      const before = session.get();
+      if (before === null) changesOf(state);
+      else settleEdits(before, state);
       session.set(state);
       if (state.run === null) stopping.set(false);
       approvals.set(state.approvals);
       unknownCalls.set(state.unknown);
     },
-    onconnection: (state) => connection.set(state),
+    onconnection: (state) => {
+      if (shown()) connection.set(state);
+    },
     onopen: () => {
-      toSend(outbox.get()).forEach(transmit);
+      toSend(outboxOf(id)).forEach((item) => transmit(id, item));
+      if (!shown()) return;
       // Whether an answer arrived before the connection went is told by what comes now.
       unanswered();
-      if (stopping.get()) link?.send({ type: 'stop' });
+      if (stopping.get()) linkOf(id)?.send({ type: 'stop' });
     },
-    onconfirmed: (client_ids) => setOutbox(id, withoutConfirmed(outbox.get(), new Set(client_ids))),
+    onconfirmed: (client_ids) => {
+      setOutbox(id, withoutConfirmed(outboxOf(id), new Set(client_ids)));
+      closeIfDone(id);
+    },
     onrefused: (refused) => {
       // What came too late for this process is sent to the next one.
       if (refused.code === 'shutting_down' && refused.client_id !== null) return;
-      if (outbox.get().some((item) => item.client_id === refused.client_id)) {
-        setOutbox(id, withRefusal(outbox.get(), refused.client_id, refused));
-      } else {
+      if (outboxOf(id).some((item) => item.client_id === refused.client_id)) {
+        setOutbox(id, withChange(outboxOf(id), refused.client_id, { refused }));
+        closeIfDone(id);
+      } else if (shown()) {
         resolving.set(new Map());
         if (refused.code === 'approval_not_found' || refused.code === 'approval_resolved') unanswered();
         else stopping.set(false);
@@ -67,17 +96,50 @@ export function openSession(id) {
       }
     },
     onevent: (frame) => {
+      if (!shown()) return;
       announce(frame);
       changesBy(frame);
     },
     onfatal: (error) => {
-      opened.close();
-      if (link === opened) link = null;
+      linkOf(id)?.close();
+      left.delete(id);
       if (error.code === 'unauthorized') signedOut.set(true);
+      if (!shown()) return;
+      link = null;
       sessionError.set(error);
     },
   });
-  link = opened;
+}
+
+/** @param {string} id */
+function closeIfDone(id) {
+  if (outboxOf(id).some(isUnderWay)) return;
+  left.get(id)?.close();
+  left.delete(id);
+}
+
+/** Opens the session once more that could not be opened. */
+export function openAgain() {
+  openSession(openId.get());
+}
+
+/**
+ * What became of waiting messages that are being written anew. Where a run took one, its new words
+ * go on in the conversation; where another tab withdrew it, they go back to where one writes.
+ * @param {SessionState} before
+ * @param {SessionState} after
+ */
+function settleEdits(before, after) {
+  for (const { message_id } of before.queue) {
+    const text = edits.get().get(message_id);
+    if (text === undefined) continue;
+    const now = after.queue.find((item) => item.message_id === message_id);
+    if (now?.content === text) setEdit(message_id, undefined);
+    else if (now === undefined && !after.entries.some(({ id }) => id === message_id)) {
+      setEdit(message_id, undefined);
+      putBack(after.id, text);
+    }
+  }
 }
 
 /** Where a refusal goes that belongs to no message: `actions.js` shows it as a toast. */
@@ -88,44 +150,94 @@ export function onRefused(handler) {
   refusedHandler = handler;
 }
 
+/** @param {string} id @returns {OutboxItem[]} */
+export const outboxOf = (id) => outbox.get().get(id) ?? [];
+
 /**
  * @param {string} id
  * @param {OutboxItem[]} items
  */
 function setOutbox(id, items) {
-  if (items === outbox.get()) return;
-  outbox.set(items);
-  storage.set(outboxKey(id), items.length === 0 ? null : JSON.stringify(items));
+  const before = outboxOf(id);
+  if (items === before) return;
+  const next = new Map(outbox.get());
+  if (items.length === 0) next.delete(id);
+  else next.set(id, items);
+  outbox.set(next);
+  for (const item of before) if (!items.some(({ client_id }) => client_id === item.client_id)) keep('message', item.client_id, undefined);
+  for (const item of items) if (!before.includes(item)) keep('message', item.client_id, { ...item, session_id: id });
 }
 
-/** @param {OutboxItem} item */
-function transmit(item) {
-  const mode = item.mode === undefined ? {} : { mode: item.mode };
-  const files = item.files === undefined || item.files.length === 0 ? {} : { files: item.files };
-  link?.send({ type: 'message', client_id: item.client_id, content: item.content, images: item.images, ...files, ...mode });
+/** @param {string} id @param {OutboxItem} item */
+function transmit(id, { client_id, content, images, files, mode }) {
+  linkOf(id)?.send({ type: 'message', client_id, content, images, files, mode });
 }
 
 /**
- * Keeps a message for a session before anything is sent, so that a reload loses nothing.
- * @param {string} id
- * @param {string} content
- * @param {string[]} images
- * @param {SendMode} [mode]
- * @param {FileRef[]} [files]
+ * Makes a message of a draft and of what goes with it, and keeps it until the service has it.
+ * @param {string} id the session, or `NEW`
+ * @param {SendMode} mode
+ * @returns {OutboxItem}
  */
-export function postMessage(id, content, images, mode = 'queue', files = []) {
+export function post(id, mode) {
+  const list = attachmentsOf(id);
   /** @type {OutboxItem} */
-  const item = {
-    client_id: newId(), content, images, created_ms: Date.now(), refused: null, held: false, ...(mode === 'steer' ? { mode } : {}), ...(files.length === 0 ? {} : { files }),
-  };
+  const item = { client_id: newId(), content: draftOf(id), images: [], files: [], incomplete: list.length > 0, mode, created_ms: Date.now(), refused: null, held: false };
   if (mode === 'steer') steered.set(new Set([...steered.get(), item.client_id]));
-  if (id !== openId.get()) {
-    const kept = parseOutbox(storage.get(outboxKey(id)), Date.now());
-    storage.set(outboxKey(id), JSON.stringify(withItem(kept, item)));
-    return;
+  setOutbox(id, [...outboxOf(id), item]);
+  setDraft(id, '');
+  move(id, item.client_id);
+  if (item.incomplete) complete(item.client_id);
+  else transmit(id, item);
+  workOn();
+  return item;
+}
+
+/** A message goes once all that goes with it is there. @param {string} client_id */
+function complete(client_id) {
+  const list = attachmentsOf(client_id);
+  for (const [id, items] of outbox.get()) {
+    const item = items.find((known) => known.client_id === client_id);
+    // A session that is not there yet is waited for.
+    if (id === NEW || item === undefined || !item.incomplete || !isReady(list)) continue;
+    const whole = { ...item, images: images(list), files: refs(list), incomplete: false };
+    setOutbox(id, items.map((known) => (known === item ? whole : known)));
+    clear(client_id);
+    if (isUnderWay(whole)) transmit(id, whole);
   }
-  setOutbox(id, withItem(outbox.get(), item));
-  transmit(item);
+}
+onSettled(complete);
+
+/**
+ * The message that began a session goes there, with what was written meanwhile.
+ * @param {OutboxItem} item
+ * @param {string} id
+ */
+export function begin({ client_id }, id) {
+  const item = outboxOf(NEW).find((known) => known.client_id === client_id);
+  setOutbox(NEW, withoutConfirmed(outboxOf(NEW), new Set([client_id])));
+  if (item !== undefined) setOutbox(id, [...outboxOf(id), item]);
+  setDraft(id, draftOf(NEW));
+  setDraft(NEW, '');
+  move(NEW, id);
+  complete(client_id);
+  workOn();
+}
+
+/** What an earlier page left of the open session. */
+export function sendLeft() {
+  const id = openId.get();
+  if (id !== null) for (const item of toSend(outboxOf(id))) transmit(id, item);
+}
+
+/** A message that began no session is a draft again. @param {OutboxItem} item */
+export function takeBack({ client_id }) {
+  const item = outboxOf(NEW).find((known) => known.client_id === client_id);
+  if (item === undefined) return;
+  setOutbox(NEW, withoutConfirmed(outboxOf(NEW), new Set([client_id])));
+  putBack(NEW, item.content);
+  move(client_id, NEW);
+  workOn();
 }
 
 /** `crypto.randomUUID` exists on secure origins only, and a LAN address is none. */
@@ -137,19 +249,23 @@ function newId() {
 /** @param {string} client_id */
 export function resend(client_id) {
   const id = openId.get();
-  if (id === null) return;
+  const item = id === null ? undefined : outboxOf(id).find((known) => known.client_id === client_id);
+  if (id === null || item === undefined) return;
   // What was refused is a new message. What was held may have arrived after all: its id says so.
-  const items = outbox.get().map((item) => (item.client_id === client_id
-    ? { ...item, client_id: item.refused === null ? client_id : newId(), refused: null, held: false, created_ms: Date.now() }
-    : item));
-  setOutbox(id, items);
-  toSend(items).forEach(transmit);
+  const again = { ...item, client_id: item.refused === null ? client_id : newId(), refused: null, held: false, created_ms: Date.now() };
+  setOutbox(id, outboxOf(id).map((known) => (known === item ? again : known)));
+  if (!again.incomplete) transmit(id, again);
+  complete(client_id);
+  for (const { id, state } of attachmentsOf(client_id)) if (state === 'failed') retry(id);
+  workOn();
 }
 
 /** @param {string} client_id */
 export function discard(client_id) {
   const id = openId.get();
-  if (id !== null) setOutbox(id, withoutConfirmed(outbox.get(), new Set([client_id])));
+  if (id === null) return;
+  setOutbox(id, withoutConfirmed(outboxOf(id), new Set([client_id])));
+  clear(client_id);
 }
 
 export function stop() {
@@ -187,8 +303,8 @@ export const continueRun = () => link?.send({ type: 'continue' });
 /** @param {string} message_id */
 export const withdraw = (message_id) => link?.send({ type: 'withdraw', message_id });
 
-/** @param {string} message_id @param {string} content */
-export const editQueued = (message_id, content) => link?.send({ type: 'edit_queued', message_id, content });
+/** The form closes when the service has it. @param {string} message_id @param {string} content @returns {boolean} whether it is on its way */
+export const editQueued = (message_id, content) => link?.send({ type: 'edit_queued', message_id, content }) === true;
 
 /** Shows the subagents of a run that this page did not watch. @param {string} run_id */
 export const loadRun = (run_id) => link?.loadRun(run_id);

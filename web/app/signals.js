@@ -5,7 +5,7 @@
 /** @import { OutboxItem } from '../state/outbox.js' */
 /** @import { CallDecision, Change, Decision, ProfileInfo, SessionSummary, SystemStatus, UnknownCall } from '../state/wire.js' */
 /** @import { Approval } from '../state/approvals.js' */
-/** @import { Upload } from '../state/uploads.js' */
+/** @import { Attachments } from '../state/attachments.js' */
 
 import { signal } from '../vendor/lit.js';
 
@@ -21,7 +21,6 @@ export const profiles = signal(/** @type {ProfileInfo[]} */ ([]));
 export const openId = signal(/** @type {string | null} */ (null));
 export const session = signal(/** @type {SessionState | null} */ (null));
 export const sessionError = signal(/** @type {PageError | null} */ (null));
-export const outbox = signal(/** @type {OutboxItem[]} */ ([]));
 /** The session's socket, and the one of the list. */
 export const connection = signal(/** @type {Connection} */ ('connecting'));
 export const listConnection = signal(/** @type {Connection} */ ('connecting'));
@@ -50,8 +49,18 @@ export const unknownCalls = signal(/** @type {UnknownCall[]} */ ([]));
 export const resolving = signal(/** @type {ReadonlyMap<string, CallDecision>} */ (new Map()));
 /** What the open session's tools changed and how that can be undone; null until it is read. */
 export const changes = signal(/** @type {Change[] | null} */ (null));
-/** Files on their way into a message, by session; '' for the next new one. */
-export const uploads = signal(/** @type {ReadonlyMap<string, Upload[]>} */ (new Map()));
+/** Where what is written for the next new session stands, beside those of sessions by their id. */
+export const NEW = '';
+/** What is being written, by session. */
+export const drafts = signal(/** @type {ReadonlyMap<string, string>} */ (new Map()));
+/** Messages that are being written anew, by their id. */
+export const edits = signal(/** @type {ReadonlyMap<string, string>} */ (new Map()));
+/** What goes with a draft, by its session, or with a message under way, by its `client_id`. */
+export const attachments = signal(/** @type {Attachments} */ (new Map()));
+/** Messages that no service has acknowledged, by session. */
+export const outbox = signal(/** @type {ReadonlyMap<string, OutboxItem[]>} */ (new Map()));
+/** Why this browser keeps no copy of all that. */
+export const unkept = signal(/** @type {'full' | 'forbidden' | null} */ (null));
 /** What of this tab was sent into a run that goes, by `client_id`. */
 export const steered = signal(/** @type {ReadonlySet<string>} */ (new Set()));
 

@@ -165,6 +165,7 @@ export const en = {
   'queue.withdraw': 'Withdraw',
   'queue.save': 'Save',
   'queue.cancel': 'Cancel',
+  'queue.offline': 'Not saved: there is no connection. Your words stay here.',
 
   'waiting.lane': 'The model answers somebody else first',
   'waiting.prefill': 'The model is reading the conversation',
@@ -223,6 +224,8 @@ export const en = {
   'banner.progress': 'Progress of the download',
   'banner.starting': 'Starting the download…',
   'banner.hide': 'Hide',
+  'banner.unkept.full': 'This browser’s storage is full: what you write is kept only as long as this page is open.',
+  'banner.unkept.forbidden': 'This browser keeps nothing here, as in a private window: what you write is kept only as long as this page is open.',
 
   'signin.title': 'Open Navi’s link',
   'signin.text': 'This browser is not signed in. Open the link that Navi printed in its terminal when it started. If it is gone, run this for a new one:',

@@ -8,23 +8,16 @@
  * @property {string} client_id
  * @property {string} content
  * @property {string[]} images base64
- * @property {FileRef[]} [files] uploaded before
- * @property {SendMode} [mode] what becomes of it while a run goes
+ * @property {FileRef[]} files that the service has
+ * @property {boolean} incomplete some of what goes with it is still being read or sent
+ * @property {SendMode} mode what becomes of it while a run goes
  * @property {number} created_ms
  * @property {{ code: string, message: string } | null} refused why the service did not take it
- * @property {boolean} held too old to be sent without asking
+ * @property {boolean} held not sent without asking
  */
 
 /** A message this old is not sent by itself any more: whoever wrote it may have moved on. */
 export const HOLD_AFTER_MS = 15 * 60 * 1000;
-
-/**
- * @param {OutboxItem[]} items
- * @param {OutboxItem} item
- */
-export function withItem(items, item) {
-  return [...items, item];
-}
 
 /**
  * @param {OutboxItem[]} items
@@ -39,54 +32,46 @@ export function withoutConfirmed(items, client_ids) {
 /**
  * @param {OutboxItem[]} items
  * @param {string | null} client_id
- * @param {{ code: string, message: string }} refused
+ * @param {Partial<OutboxItem>} change
  */
-export function withRefusal(items, client_id, refused) {
-  return items.map((item) => (item.client_id === client_id ? { ...item, refused } : item));
+export function withChange(items, client_id, change) {
+  return items.map((item) => (item.client_id === client_id ? { ...item, ...change } : item));
 }
+
+/** Whether it goes by itself, now or once it is complete. @param {OutboxItem} item */
+export const isUnderWay = (item) => item.refused === null && !item.held;
 
 /**
  * What a reconnect sends again.
  * @param {OutboxItem[]} items
  */
 export function toSend(items) {
-  return items.filter((item) => item.refused === null && !item.held);
+  return items.filter((item) => isUnderWay(item) && !item.incomplete);
 }
 
 /**
- * Reads what an earlier page left. Anything malformed is dropped: storage is anyone's to edit.
- * @param {string | null} text
+ * One that an earlier page left. Anything malformed is dropped: storage is anyone's to edit.
+ * Another tab may still be sending what goes with an incomplete one: its writer says what to do.
+ * @param {any} kept
  * @param {number} now_ms
- * @returns {OutboxItem[]}
+ * @returns {OutboxItem | null}
  */
-export function parseOutbox(text, now_ms) {
-  /** @type {unknown} */
-  let parsed;
-  try {
-    parsed = JSON.parse(text ?? '[]');
-  } catch {
-    return [];
-  }
-  if (!Array.isArray(parsed)) return [];
-  return parsed.flatMap((item) => {
-    if (typeof item?.client_id !== 'string' || typeof item.content !== 'string') return [];
-    const created_ms = Number(item.created_ms) || 0;
-    return [{
-      client_id: item.client_id,
-      content: item.content,
-      images: Array.isArray(item.images) ? item.images.filter((/** @type {unknown} */ i) => typeof i === 'string') : [],
-      ...(item.mode === 'steer' ? { mode: 'steer' } : {}),
-      ...filesOf(item.files),
-      created_ms,
-      refused: item.refused ?? null,
-      held: now_ms - created_ms > HOLD_AFTER_MS,
-    }];
-  });
+export function readItem(kept, now_ms) {
+  if (typeof kept?.client_id !== 'string' || typeof kept.content !== 'string') return null;
+  const created_ms = Number(kept.created_ms) || 0;
+  const incomplete = kept.incomplete === true;
+  return {
+    client_id: kept.client_id,
+    content: kept.content,
+    images: listOf(kept.images).filter((image) => typeof image === 'string'),
+    files: listOf(kept.files).flatMap((file) => (typeof file?.name === 'string' && typeof file.path === 'string' ? [{ name: file.name, path: file.path }] : [])),
+    incomplete,
+    mode: kept.mode === 'steer' ? 'steer' : 'queue',
+    created_ms,
+    refused: kept.refused ?? null,
+    held: incomplete || now_ms - created_ms > HOLD_AFTER_MS,
+  };
 }
 
-/** @param {unknown} files @returns {{ files?: FileRef[] }} */
-function filesOf(files) {
-  if (!Array.isArray(files)) return {};
-  const kept = files.flatMap((file) => (typeof file?.name === 'string' && typeof file.path === 'string' ? [{ name: file.name, path: file.path }] : []));
-  return kept.length === 0 ? {} : { files: kept };
-}
+/** @param {unknown} value @returns {any[]} */
+const listOf = (value) => (Array.isArray(value) ? value : []);

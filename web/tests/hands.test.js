@@ -4,14 +4,14 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 
+import { find, images, isReady, newAttachment, readAttachment, refs, withList } from '../state/attachments.js';
 import { approvalOf, asked as countAsked, askedBy, atTheEnd, isOpen, remainingMs } from '../state/approvals.js';
 import { counts, findDiff } from '../state/diff.js';
 import { seen } from '../state/invisible.js';
 import { fromSnapshot } from '../state/model.js';
-import { parseOutbox } from '../state/outbox.js';
+import { readItem } from '../state/outbox.js';
 import { applyFrame } from '../state/session.js';
 import { grown, KEPT_CHARS, plain, settled, tail } from '../state/terminal.js';
-import { changed, isSettled, newUpload, refs, withList } from '../state/uploads.js';
 import { coloured } from '../ui/ansi.js';
 import { at, FakeService } from './fake_service.js';
 
@@ -248,21 +248,29 @@ test('the page names the characters that the service names', async () => {
   assert.deepEqual(ranges, known);
 });
 
-test('a message names the files that are there, and waits for those on their way', () => {
+test('a message is ready once its pictures are read and its files are there', () => {
   const file = { file_id: 'f', name: 'a.txt', path: 'uploads/f.txt', media_type: 'text/plain', bytes: 3 };
-  let all = withList(new Map(), 's', (list) => [...list, newUpload('1', 'a.txt', 3), newUpload('2', 'b.txt', 4)]);
-  assert.equal(isSettled(all.get('s') ?? []), false);
-  all = withList(all, 's', (list) => changed(changed(list, '1', { state: 'done', file: /** @type {any} */ (file) }), '2', { state: 'failed' }));
-  assert.equal(isSettled(all.get('s') ?? []), true);
-  assert.deepEqual(refs(all.get('s') ?? []), [{ name: 'a.txt', path: 'uploads/f.txt' }]);
-  assert.equal(withList(all, 's', () => []).size, 0);
+  const [document, picture] = [newAttachment('1', 'a.txt', new Blob(['abc']), false), newAttachment('2', 'b.png', new Blob(['abcd']), true)];
+  const all = withList(new Map(), 's', [document, picture]);
+  assert.deepEqual(find(all, '2'), { key: 's', item: picture });
+  assert.equal(find(withList(all, 's', []), '2'), null);
+  assert.equal(isReady([document, picture]), false);
+  const list = [{ ...document, state: /** @type {const} */ ('done'), file: /** @type {any} */ (file) }, { ...picture, state: /** @type {const} */ ('done'), image: 'AAAA' }];
+  assert.equal(isReady(list), true);
+  assert.deepEqual([refs(list), images(list)], [[{ name: 'a.txt', path: 'uploads/f.txt' }], ['AAAA']]);
+});
+
+test('what goes with a message outlives a reload, and goes on where it was', () => {
+  const kept = { name: 'a.txt', bytes: 3, picture: false, data: new Blob(['abc']), image: null, file: null };
+  assert.equal(readAttachment(kept, '1')?.state, 'waiting');
+  assert.equal(readAttachment({ ...kept, data: null, file: { path: 'p' } }, '1')?.state, 'done');
+  for (const broken of [null, {}, { ...kept, data: null }, { ...kept, data: 'abc' }, { ...kept, name: 3 }]) assert.equal(readAttachment(broken, '1'), null);
 });
 
 test('an unsent message keeps its files over a reload', () => {
-  const item = { client_id: 'c', content: 'x', images: [], created_ms: 1, refused: null, held: false };
-  const [kept, broken] = parseOutbox(JSON.stringify([{ ...item, files: [{ name: 'a', path: 'p', more: 1 }, { name: 3 }] }, { ...item, files: 'x' }]), 2);
-  assert.deepEqual(kept.files, [{ name: 'a', path: 'p' }]);
-  assert.equal('files' in broken, false);
+  const item = { client_id: 'c', content: 'x', images: [], created_ms: 1, refused: null };
+  assert.deepEqual(readItem({ ...item, files: [{ name: 'a', path: 'p', more: 1 }, { name: 3 }] }, 2)?.files, [{ name: 'a', path: 'p' }]);
+  assert.deepEqual(readItem({ ...item, files: 'x' }, 2)?.files, []);
 });
 
 test('files of a message and of a result are told live and by a snapshot alike', () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { delayMs } from '../net/socket.js';
 import { highlight } from '../markdown/highlight.js';
-import { HOLD_AFTER_MS, parseOutbox, toSend, withItem, withoutConfirmed, withRefusal } from '../state/outbox.js';
+import { HOLD_AFTER_MS, readItem, toSend, withChange, withoutConfirmed } from '../state/outbox.js';
 import { byCategory, isUnconfirmed, plainName } from '../state/memory.js';
 import { pieces } from '../state/search.js';
 import { activeBackend, defaultProfile, expectedModel, fetching, modelTrouble, worthFetching } from '../state/service.js';
@@ -46,24 +46,24 @@ test('sessions are grouped by the reader\'s own days', () => {
   assert.equal(groupOf(summary('x', { ...at(1, 1), pinned: true }), now), 'pinned');
 });
 
-/** @param {string} client_id @returns {OutboxItem} */
-const item = (client_id) => ({ client_id, content: client_id, images: [], created_ms: 1000, refused: null, held: false });
+/** @param {string} client_id @param {Partial<OutboxItem>} [more] @returns {OutboxItem} */
+const item = (client_id, more = {}) => ({ client_id, content: client_id, images: [], files: [], incomplete: false, mode: 'queue', created_ms: 1000, refused: null, held: false, ...more });
 
 test('the outbox outlives a reload, sends what may be sent, and forgets what is confirmed', () => {
-  let items = withItem(withItem([], item('a')), item('b'));
-  items = withRefusal(items, 'a', { code: 'empty_message', message: 'no' });
-  const reloaded = parseOutbox(JSON.stringify(items), 2000);
-  assert.deepEqual(reloaded, items);
+  const items = withChange([item('a'), item('b'), item('c', { incomplete: true })], 'a', { refused: { code: 'empty_message', message: 'no' } });
+  const reloaded = items.map((kept) => /** @type {OutboxItem} */ (readItem(structuredClone(kept), 2000)));
+  assert.deepEqual(reloaded.slice(0, 2), items.slice(0, 2));
   assert.deepEqual(toSend(reloaded).map((sent) => sent.client_id), ['b']);
-  assert.deepEqual(withoutConfirmed(reloaded, new Set(['b'])).map((left) => left.client_id), ['a']);
+  assert.deepEqual(withoutConfirmed(reloaded, new Set(['b'])).map((left) => left.client_id), ['a', 'c']);
   assert.equal(withoutConfirmed(reloaded, new Set(['z'])), reloaded);
 });
 
-test('an old unsent message waits for a word of its writer; broken storage is ignored', () => {
-  const [old] = parseOutbox(JSON.stringify([item('a')]), 1000 + HOLD_AFTER_MS + 1);
-  assert.equal(old.held, true);
-  assert.deepEqual(toSend([old]), []);
-  for (const text of [null, '', '{', '{}', '[1, null, {"client_id": 3}]']) assert.deepEqual(parseOutbox(text, 0), []);
+test('an old or incomplete message waits for a word of its writer; broken storage is ignored', () => {
+  for (const held of [readItem(item('a'), 1000 + HOLD_AFTER_MS + 1), readItem(item('a', { incomplete: true }), 1000)]) {
+    assert.equal(held?.held, true);
+    assert.deepEqual(toSend([held]), []);
+  }
+  for (const broken of [null, undefined, '', 3, [], {}, { client_id: 3 }, { client_id: 'a' }]) assert.equal(readItem(broken, 0), null);
 });
 
 test('reconnects wait longer each time, within bounds, and not all at once', () => {
@@ -141,6 +141,6 @@ test('a snippet shows its matches and loses nothing, whatever ranges it comes wi
 });
 
 test('a message that was meant to steer still does after a reload', () => {
-  const kept = parseOutbox(JSON.stringify([{ ...item('a'), mode: 'steer' }, { ...item('b'), mode: 'nonsense' }]), 2000);
-  assert.deepEqual(kept.map(({ mode }) => mode), ['steer', undefined]);
+  const kept = [{ ...item('a'), mode: 'steer' }, { ...item('b'), mode: 'nonsense' }].map((one) => readItem(one, 2000));
+  assert.deepEqual(kept.map((one) => one?.mode), ['steer', 'queue']);
 });

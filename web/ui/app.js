@@ -7,14 +7,14 @@ import { html, nothing, repeat } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
 import { icons, mark } from './icons.js';
+import { isComposing } from './keys.js';
+import { later } from './later.js';
 import './asks.js';
 import './banner.js';
 import './composer.js';
 import './conversation.js';
 import './header.js';
-import './queue.js';
 import './sidebar.js';
-import './todo.js';
 import './welcome.js';
 
 /** The whole page. */
@@ -74,7 +74,7 @@ export class NaviApp extends NaviElement {
   /** @param {KeyboardEvent} event */
   #key(event) {
     // A dialog has the keyboard for itself.
-    if (event.defaultPrevented || this.querySelector('dialog[open], [popover]:popover-open') !== null) return;
+    if (event.defaultPrevented || isComposing(event) || this.querySelector('dialog[open], [popover]:popover-open') !== null) return;
     if (event.key === 'Escape') {
       // In a field, Escape means the field.
       if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
@@ -112,7 +112,7 @@ export class NaviApp extends NaviElement {
             : id === null ? html`<navi-welcome class="body"></navi-welcome>`
               : html`<navi-conversation class="body"></navi-conversation>`}
           <footer class="foot"><div class="column">
-            ${id === null || error !== null ? nothing : html`<navi-asks></navi-asks><navi-todo></navi-todo><navi-queue></navi-queue>`}
+            ${id === null || error !== null ? nothing : html`<navi-asks></navi-asks>${later('todo')}<navi-todo></navi-todo>${later('queue')}<navi-queue></navi-queue>`}
             <navi-composer></navi-composer>
           </div></footer>
         </main>

@@ -1,7 +1,8 @@
 /** @import { FetchableModel, SystemStatus } from '../state/wire.js' */
 
 import { fetchModel } from '../app/actions.js';
-import { fetchAsked, status } from '../app/signals.js';
+import { isAtRisk } from '../app/kept.js';
+import { fetchAsked, status, unkept } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { activeBackend, fetching, modelTrouble, worthFetching } from '../state/service.js';
 import { html, nothing } from '../vendor/lit.js';
@@ -29,8 +30,7 @@ export class NaviBanner extends NaviElement {
 
   render() {
     const system = status.get();
-    if (system === null) return nothing;
-    return html`${this.#model(system)}${this.#warnings(system)}`;
+    return html`${unkeptNote()}${system === null ? nothing : html`${this.#model(system)}${this.#warnings(system)}`}`;
   }
 
   /** @param {SystemStatus} system */
@@ -66,6 +66,13 @@ export class NaviBanner extends NaviElement {
     return html`<button type="button" class="icon-button" aria-label=${t('banner.hide')} title=${t('banner.hide')}
       @click=${() => { this._hidden = [...this._hidden, what]; }}>${icons.close}</button>`;
   }
+}
+
+/** What a person wrote is safe nowhere but in this page. */
+function unkeptNote() {
+  if (!isAtRisk()) return nothing;
+  return html`<section class="banner trouble" role="status" data-testid="banner" data-kind="unkept">
+    ${icons.warning}<div class="banner-text"><p>${t(`banner.unkept.${unkept.get()}`)}</p></div></section>`;
 }
 
 /** @param {{ model: string, received: number, total: number }} moving */

@@ -1,19 +1,19 @@
 import { startSession } from '../app/actions.js';
-import { IMAGE_TYPES, MAX_IMAGES, readImage } from '../app/images.js';
-import { loadDraft, saveDraft } from '../app/prefs.js';
-import { postMessage, stop } from '../app/session.js';
-import { creating, openId, profiles, session, sessionError, status, stopping, uploads } from '../app/signals.js';
-import { addFiles, clearUploads, MAX_FILES, NEW } from '../app/uploads.js';
+import { addFiles, attachmentsOf, MAX_FILES, remove } from '../app/attachments.js';
+import { draftOf, setDraft } from '../app/drafts.js';
+import { post, stop } from '../app/session.js';
+import { creating, NEW, openId, profiles, session, sessionError, status, stopping } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { expectedModel } from '../state/service.js';
-import { isSettled, refs } from '../state/uploads.js';
-import { html, live, nothing } from '../vendor/lit.js';
+import { html, live, nothing, repeat } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { formatBytes } from './format.js';
 import { icons } from './icons.js';
 import { imageSource } from './image.js';
+import { isComposing } from './keys.js';
 import { uploadChips } from './upload_chips.js';
 
+/** @import { Attachment } from '../state/attachments.js' */
 /** @import { SendMode } from '../state/wire.js' */
 
 /** The service refuses more; said here first, so that nothing is lost on the way. */
@@ -31,18 +31,15 @@ function bytesOver(text) {
 
 /** Where one writes. Keeps a draft per session. */
 export class NaviComposer extends NaviElement {
-  static properties = { _text: { state: true }, _images: { state: true }, _problem: { state: true }, _dragging: { state: true }, _mode: { state: true } };
+  static properties = { _problem: { state: true }, _dragging: { state: true }, _mode: { state: true } };
 
   constructor() {
     super();
-    this._text = '';
-    /** @type {string[]} */
-    this._images = [];
     this._problem = '';
     this._dragging = false;
     /** What becomes of a message while a run goes. @type {SendMode} */
     this._mode = 'queue';
-    /** The session whose draft this is. @type {string | null | undefined} */
+    /** The session that the problem is about. @type {string | null | undefined} */
     this._for = undefined;
     this._ondrag = (/** @type {DragEvent} */ event) => this.#drag(event);
     this._ondrop = (/** @type {DragEvent} */ event) => this.#drop(event);
@@ -69,8 +66,6 @@ export class NaviComposer extends NaviElement {
     if (session.get()?.run == null) this._mode = 'queue';
     if (id === this._for) return;
     this._for = id;
-    this._text = loadDraft(id);
-    this._images = [];
     this._problem = '';
   }
 
@@ -82,14 +77,18 @@ export class NaviComposer extends NaviElement {
     area.style.height = `${area.scrollHeight}px`;
   }
 
+  /** The draft that is written here. */
+  get #key() {
+    return openId.get() ?? NEW;
+  }
+
   focusInput() {
     this.querySelector('textarea')?.focus({ preventScroll: true });
   }
 
   /** @param {string} text */
   setText(text) {
-    this._text = text;
-    saveDraft(openId.get(), text);
+    setDraft(this.#key, text);
     this.focusInput();
   }
 
@@ -98,25 +97,22 @@ export class NaviComposer extends NaviElement {
     const id = openId.get();
     const running = session.get()?.run != null;
     const blocked = id !== null && (sessionError.get() !== null || session.get() === null);
-    const over = bytesOver(this._text);
-    const problem = over > 0 ? t('composer.too_long', { over: formatBytes(over), max: formatBytes(MAX_BYTES) }) : this._problem || this.#visionProblem();
+    const text = draftOf(this.#key);
+    const list = attachmentsOf(this.#key);
+    const over = bytesOver(text);
+    const problem = over > 0 ? t('composer.too_long', { over: formatBytes(over), max: formatBytes(MAX_BYTES) }) : this._problem || this.#visionProblem(list);
     const action = running ? ACTIONS[this._mode] : 'composer.send';
-    const key = id ?? NEW;
-    const files = uploads.get().get(key) ?? [];
-    const sendable = !blocked && !creating.get() && over === 0 && this._text.trim() !== '' && (id === null || isSettled(files));
+    const sendable = !blocked && !creating.get() && over === 0 && text.trim() !== '';
     return html`<form class="composer ${this._dragging ? 'dragging' : ''}" @submit=${(/** @type {Event} */ event) => {
       event.preventDefault();
-      void this.#send(this._mode);
+      this.#send(this._mode);
     }} data-drop=${t('composer.drop')}>
-      ${this._images.length === 0 ? nothing : html`<ul class="previews">${this._images.map((image, i) => html`<li data-testid="preview">
-        <img src=${imageSource(image)} alt=${t('conversation.image', { n: i + 1 })}>
-        <button type="button" class="icon-button" aria-label=${t('composer.remove_image', { n: i + 1 })}
-          @click=${() => { this._images = this._images.filter((_, at) => at !== i); }}>${icons.close}</button></li>`)}</ul>`}
-      ${uploadChips(key, files)}
+      ${previews(list)}
+      ${uploadChips(list)}
       <textarea id="composer" data-testid="composer" rows="1" dir="auto" aria-label=${t('composer.label')} aria-describedby="composer-hint"
         placeholder=${t(!running ? 'composer.placeholder' : `composer.placeholder.${this._mode}`)} enterkeyhint="send"
-        .value=${live(this._text)} @input=${(/** @type {InputEvent} */ event) => this.#input(event)}
-        @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}
+        .value=${live(text)} @input=${(/** @type {InputEvent} */ event) => this.#input(event)}
+        @keydown=${(/** @type {KeyboardEvent} */ event) => this.#pressed(event)}
         @paste=${(/** @type {ClipboardEvent} */ event) => this.#paste(event)}></textarea>
       <div class="composer-row">
         <input type="file" id="composer-file" class="off-screen" multiple tabindex="-1" aria-hidden="true"
@@ -128,7 +124,7 @@ export class NaviComposer extends NaviElement {
         ${running ? this.#modes() : nothing}
         ${running ? html`<button type="button" class="round stop" data-testid="stop" ?disabled=${stopping.get()} @click=${stop}
           title=${`${t(stopping.get() ? 'composer.stopping' : 'composer.stop')} (Esc)`} aria-label=${t(stopping.get() ? 'composer.stopping' : 'composer.stop')}>${icons.stop}</button>` : nothing}
-        ${running && this._text.trim() === '' ? nothing : html`<button type="submit" class="round send" data-testid="send" ?disabled=${!sendable}
+        ${running && text.trim() === '' ? nothing : html`<button type="submit" class="round send" data-testid="send" ?disabled=${!sendable}
           title=${t(action)} aria-label=${t(action)}>${icons.send}</button>`}
       </div>
     </form>`;
@@ -141,8 +137,9 @@ export class NaviComposer extends NaviElement {
         @change=${() => { this._mode = mode; }}><span>${t(`composer.mode.${mode}`)}</span></label>`)}</fieldset>`;
   }
 
-  #visionProblem() {
-    if (this._images.length === 0) return '';
+  /** @param {Attachment[]} list */
+  #visionProblem(list) {
+    if (!list.some(({ picture }) => picture)) return '';
     const profile = profiles.get().find((item) => item.id === session.get()?.profile_id) ?? null;
     const model = expectedModel(status.get(), profile);
     return model?.vision === false ? t('composer.no_vision', { model: model.name }) : '';
@@ -150,41 +147,28 @@ export class NaviComposer extends NaviElement {
 
   /** @param {InputEvent} event */
   #input(event) {
-    this._text = /** @type {HTMLTextAreaElement} */ (event.target).value;
+    setDraft(this.#key, /** @type {HTMLTextAreaElement} */ (event.target).value);
     this._problem = '';
-    saveDraft(openId.get(), this._text);
   }
 
   /** @param {KeyboardEvent} event */
-  #key(event) {
-    // Enter that ends an input method's composition belongs to the input method.
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+  #pressed(event) {
+    if (event.key !== 'Enter' || event.shiftKey || isComposing(event)) return;
     event.preventDefault();
-    void this.#send(event.ctrlKey || event.metaKey ? 'steer' : this._mode);
+    this.#send(event.ctrlKey || event.metaKey ? 'steer' : this._mode);
   }
 
   /** @param {SendMode} mode */
-  async #send(mode) {
+  #send(mode) {
     const id = openId.get();
-    const text = this._text;
-    const images = this._images;
-    const files = uploads.get().get(id ?? NEW) ?? [];
+    const text = draftOf(this.#key);
     if (text.trim() === '' || bytesOver(text) > 0) return;
-    if (id === null) {
-      if (!(await startSession(text, images))) return;
-    } else {
-      if (session.get() === null || !isSettled(files)) return;
-      if (files.some(({ state }) => state === 'failed')) {
-        this._problem = t('composer.upload_failed');
-        return;
-      }
-      postMessage(id, text, images, session.get()?.run == null ? 'queue' : mode, refs(files));
-      clearUploads(id);
-      saveDraft(id, '');
+    if (attachmentsOf(this.#key).some(({ state }) => state === 'failed')) {
+      this._problem = t('composer.upload_failed');
+      return;
     }
-    this._text = '';
-    this._images = [];
-    this._problem = '';
+    if (id === null) void startSession();
+    else if (session.get() !== null) post(id, session.get()?.run == null ? 'queue' : mode);
   }
 
   /** @param {DragEvent} event */
@@ -201,42 +185,39 @@ export class NaviComposer extends NaviElement {
     if (files.length === 0) return;
     event.preventDefault();
     if (this.closest('[inert]') !== null) return;
-    void this.#add(files);
+    this.#add(files);
   }
 
   /** @param {ClipboardEvent} event */
   #paste(event) {
     const files = [...(event.clipboardData?.files ?? [])];
-    if (files.length === 0) return;
+    // A spreadsheet gives its cells as text, and a picture of them; a file manager, files and their names.
+    const text = event.clipboardData?.getData('text/plain') ?? '';
+    if (files.length === 0 || (text !== '' && !files.every(({ name }) => text.includes(name)))) return;
     event.preventDefault();
-    void this.#add(files);
+    this.#add(files);
   }
 
   /** @param {Event} event */
   #chosen(event) {
     const input = /** @type {HTMLInputElement} */ (event.target);
-    void this.#add([...(input.files ?? [])]);
+    this.#add([...(input.files ?? [])]);
     input.value = '';
   }
 
   /** @param {File[]} files */
-  async #add(files) {
-    const id = this._for;
-    this._problem = '';
-    /** @type {File[]} */
-    const others = [];
-    for (const file of files) {
-      // Pictures go with the message itself; what cannot be made one of them goes as a file.
-      const image = !IMAGE_TYPES.includes(file.type) || this._images.length >= MAX_IMAGES ? null : await readImage(file).catch(() => null);
-      // The reader may have gone to another conversation meanwhile.
-      if (this._for !== id || id === undefined) return;
-      if (image === null) others.push(file);
-      else this._images = [...this._images, image];
-    }
-    const room = MAX_FILES - (uploads.get().get(id ?? NEW) ?? []).length;
-    if (others.length > room) this._problem = t('composer.file_count', { n: MAX_FILES });
-    if (id !== undefined) addFiles(id, others.slice(0, Math.max(0, room)));
+  #add(files) {
+    this._problem = addFiles(this.#key, files) ? '' : t('composer.file_count', { n: MAX_FILES });
   }
+}
+
+/** Pictures, as soon as they are read. @param {Attachment[]} list */
+function previews(list) {
+  const pictures = list.filter(({ image }) => image !== null);
+  if (pictures.length === 0) return nothing;
+  return html`<ul class="previews">${repeat(pictures, ({ id }) => id, ({ id, image }, i) => html`<li data-testid="preview">
+    <img src=${imageSource(/** @type {string} */ (image))} alt=${t('conversation.image', { n: i + 1 })}>
+    <button type="button" class="icon-button" aria-label=${t('composer.remove_image', { n: i + 1 })} @click=${() => remove(id)}>${icons.close}</button></li>`)}</ul>`;
 }
 
 customElements.define('navi-composer', NaviComposer);

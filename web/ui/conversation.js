@@ -1,23 +1,21 @@
-/** @import { OutboxItem } from '../state/outbox.js' */
 /** @import { SessionState } from '../state/types.js' */
 
 import { showToast } from '../app/actions.js';
-import { discard, resend } from '../app/session.js';
-import { connection, outbox, session, target } from '../app/signals.js';
+import { outboxOf } from '../app/session.js';
+import { connection, session, target } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { errorGroup } from '../state/errors.js';
 import { atTheEnd } from '../state/approvals.js';
-import { toSend } from '../state/outbox.js';
+import { isUnderWay } from '../state/outbox.js';
 import { answers, begins, compressedAt, forkAt, holds } from '../state/turns.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
 import { endingCard } from './cards.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
-import { imageRow } from './image.js';
+import { later } from './later.js';
+import { pendingMessages } from './pending.js';
 import { ScrollKeeper } from './scroll.js';
 import { isQuiet } from './status_line.js';
 import { unknownPlaces } from './unknown_place.js';
-import './approval.js';
 import './dividers.js';
 import './message.js';
 
@@ -51,7 +49,7 @@ export class NaviConversation extends NaviElement {
     const content = this.querySelector('.column');
     if (scroller instanceof HTMLElement && content instanceof HTMLElement) this._keeper.watch(scroller, content);
     const id = session.get()?.id ?? '';
-    const waiting = outbox.get().length;
+    const waiting = outboxOf(id).length;
     // A conversation opens at its end, and who has just written wants to see it.
     if (id !== this._session_id || waiting > this._outbox_length) this._keeper.toEnd(false);
     if (id !== this._session_id) this._shown = PAGE;
@@ -102,9 +100,9 @@ export class NaviConversation extends NaviElement {
           ${repeat(entries, (entry) => entry.id, (entry, i) => html`${hidden + i === compressed ? compression(state) : nothing}<navi-message .entry=${entry}
             ?first=${begins(state.entries, hidden + i)} .fork=${forkAt(state.forks, entry)} .asked=${asked.get(entry.id) ?? null}></navi-message>`)}
           ${compressed === state.entries.length ? compression(state) : nothing}
-          ${repeat(atTheEnd(state), (approval) => approval.approval_id, (approval) => html`<navi-approval class="apart" .approval=${approval}></navi-approval>`)}
+          ${repeat(atTheEnd(state), (approval) => approval.approval_id, (approval) => html`${later('approval')}<navi-approval class="apart" .approval=${approval}></navi-approval>`)}
           ${unknownPlaces('rest')}
-          ${repeat(outbox.get(), (item) => item.client_id, pending)}
+          ${pendingMessages(state.id)}
           ${ending(state)}
         </div>
       </div>
@@ -125,26 +123,10 @@ const compression = (state) => html`<navi-compression .mark=${state.compression}
 function ending(state) {
   if (state.run !== null) return isQuiet(state) ? html`<navi-status-line .session=${state}></navi-status-line>` : nothing;
   // A message on its way will start the next run: what ended the last one is history.
-  if (state.ending === null || toSend(outbox.get()).length > 0) return nothing;
+  if (state.ending === null || outboxOf(state.id).some(isUnderWay)) return nothing;
   // What a restart cut off may go on with it.
   if (state.ending.kind === 'interrupted' && connection.get() === 'restarting') return nothing;
   return endingCard(state.ending, state.can_continue);
-}
-
-/** A message that the service has not acknowledged. @param {OutboxItem} item */
-function pending(item) {
-  const { refused } = item;
-  const note = refused !== null ? t(`error.${errorGroup(refused.code)}.title`) : t(item.held ? 'message.unsent' : 'message.sending');
-  return html`<article class="message user pending ${refused === null ? '' : 'refused'}" data-testid="pending-message" data-client-id=${item.client_id}>
-    ${item.images.length === 0 ? nothing : imageRow(item.images, (n) => t('conversation.image', { n }))}
-    ${(item.files ?? []).length === 0 ? nothing : html`<ul class="file-row">${item.files?.map(({ name }) => html`<li><span class="file-chip">${icons.file}<span class="file-name" dir="auto">${name}</span></span></li>`)}</ul>`}
-    <div class="bubble" dir="auto">${item.content}</div>
-    <div class="message-foot pending-foot"><span>${note}${refused !== null && refused.message !== '' ? `: ${refused.message}` : ''}</span>
-      ${refused === null && !item.held ? nothing : html`
-        <button type="button" class="link-button" @click=${() => resend(item.client_id)}>${t('message.resend')}</button>
-        <button type="button" class="link-button" @click=${() => discard(item.client_id)}>${t('message.discard')}</button>`}
-    </div>
-  </article>`;
 }
 
 function skeleton() {

@@ -10,6 +10,7 @@ import { html, nothing } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
+import { isComposing } from './keys.js';
 
 /**
  * One fact. It asks its page to save and to forget (`navi-save`, `navi-forget`), and tells it
@@ -114,12 +115,13 @@ export class NaviFact extends NaviElement {
 
   /** @param {KeyboardEvent} event */
   #key(event) {
+    if (isComposing(event)) return;
     if (event.key === 'Escape') {
       // The field's, not the dialog's.
       event.preventDefault();
       event.stopPropagation();
       void this.#close();
-    } else if (event.key === 'Enter' && !event.shiftKey && !event.isComposing && event.keyCode !== 229) {
+    } else if (event.key === 'Enter' && !event.shiftKey) {
       event.preventDefault();
       this.#save();
     }

@@ -5,8 +5,8 @@
 
 import { pageError } from '../app/actions.js';
 import { readChanges } from '../app/changes.js';
-import { addFiles } from '../app/uploads.js';
-import { changes, openId, panel, uploads } from '../app/signals.js';
+import { addFiles, attachmentsOf } from '../app/attachments.js';
+import { changes, openId, panel } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { api, filePath } from '../net/api.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
@@ -40,7 +40,7 @@ export class NaviFiles extends NaviElement {
   }
 
   updated() {
-    const there = (uploads.get().get(this._id) ?? []).filter(({ state }) => state === 'done').length;
+    const there = attachmentsOf(this._id).filter(({ file }) => file !== null).length;
     if (there > this._there && this._files !== null) void this.#load();
     this._there = there;
   }
@@ -60,7 +60,7 @@ export class NaviFiles extends NaviElement {
         <p class="quiet">${t('files.hint')}</p>
         <div class="panel-tools"><input type="file" id="files-input" class="off-screen" multiple tabindex="-1" aria-hidden="true" data-testid="files-input" @change=${(/** @type {Event} */ event) => this.#chosen(event)}>
           <button type="button" class="button small" data-testid="files-add" @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#files-input'))?.click()}>${icons.clip}<span>${t('files.add')}</span></button></div>
-        ${uploadChips(this._id, (uploads.get().get(this._id) ?? []).filter(({ state }) => state !== 'done'))}
+        ${uploadChips(attachmentsOf(this._id).filter(({ state }) => state !== 'done'))}
         ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
         ${files === null ? nothing : files.length === 0 ? html`<p class="quiet panel-empty" data-testid="files-empty">${t('files.empty')}</p>`
           : html`<ul class="rows">${repeat(files, ({ file_id }) => file_id, (file) => this.#file(file))}</ul>`}
@@ -88,7 +88,7 @@ export class NaviFiles extends NaviElement {
   /** @param {Event} event */
   #chosen(event) {
     const input = /** @type {HTMLInputElement} */ (event.target);
-    addFiles(this._id, [...(input.files ?? [])]);
+    addFiles(this._id, [...(input.files ?? [])], []);
     input.value = '';
   }
 

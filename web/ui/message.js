@@ -12,11 +12,10 @@ import { switchDivider } from './dividers.js';
 import { NaviElement } from './element.js';
 import { formatTime, sentence } from './format.js';
 import { icons, mark } from './icons.js';
+import { later } from './later.js';
 import { showRun } from './panels.js';
 import './code.js';
 import './markdown.js';
-import './plan.js';
-import './subagent.js';
 import './thinking.js';
 import './tool_card.js';
 import './user_message.js';
@@ -52,10 +51,10 @@ export class NaviMessage extends NaviElement {
       data-message-id=${entry.id} tabindex="-1" data-state=${entry.open ? 'streaming' : entry.state} aria-label=${t('conversation.navi')}>
       ${this.first ? html`<span class="avatar">${mark}</span>` : nothing}
       ${entry.thinking === '' ? nothing : html`<navi-thinking .entry=${entry}></navi-thinking>`}
-      ${entry.is_plan ? html`<navi-plan .entry=${entry}></navi-plan>` : entry.content === '' ? nothing : html`<navi-markdown class="prose ${streaming ? 'streaming' : ''}" dir="auto"
+      ${entry.is_plan ? html`${later('plan')}<navi-plan .entry=${entry}></navi-plan>` : entry.content === '' ? nothing : html`<navi-markdown class="prose ${streaming ? 'streaming' : ''}" dir="auto"
         .text=${entry.content} .complete=${!entry.open}></navi-markdown>`}
       ${repeat(sideBySide(entry.calls), (group) => group[0].id, (group) => (group[0].name === AGENT
-        ? html`<div class="agents">${repeat(group, (call) => call.id, (call) => html`<navi-subagent .call=${call} .run=${entry.run_id}></navi-subagent>`)}</div>`
+        ? html`${later('subagent')}<div class="agents">${repeat(group, (call) => call.id, (call) => html`<navi-subagent .call=${call} .run=${entry.run_id}></navi-subagent>`)}</div>`
         : html`<navi-tool-card .call=${group[0]}></navi-tool-card>`))}
       ${entry.open || !(isLast || this.asked !== null || this.fork !== null) ? nothing : this.#foot(entry, isLast)}
     </article>`;

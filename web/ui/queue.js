@@ -1,22 +1,16 @@
 /** @import { QueuedMessage } from '../state/wire.js' */
 
+import { growEdit, setEdit } from '../app/drafts.js';
 import { editQueued, withdraw } from '../app/session.js';
-import { session, steered } from '../app/signals.js';
+import { connection, edits, session, steered } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
+import { isComposing } from './keys.js';
 
 /** Messages that wait for the present answer's end. They can be changed and taken back. */
 export class NaviQueue extends NaviElement {
-  static properties = { _editing: { state: true } };
-
-  constructor() {
-    super();
-    /** @type {string | null} */
-    this._editing = null;
-  }
-
   render() {
     const queue = session.get()?.queue ?? [];
     if (queue.length === 0) return nothing;
@@ -25,45 +19,48 @@ export class NaviQueue extends NaviElement {
 
   /** @param {QueuedMessage} item */
   #item(item) {
-    const editing = this._editing === item.message_id;
+    const words = edits.get().get(item.message_id);
     // The event that tells of a new one does not say its mode; whoever sent it knows.
     const mode = item.mode ?? (item.client_id !== undefined && steered.get().has(item.client_id) ? 'steer' : 'queue');
     return html`<li class="queued" data-testid="queued-message" data-message-id=${item.message_id} data-mode=${mode}>
-      ${editing ? this.#form(item) : html`
+      ${words !== undefined ? this.#form(item, words) : html`
         <span class="queued-tag">${t(`queue.mode.${mode}`)}</span>
         <span class="queued-text" dir="auto">${item.content}</span>
         <button type="button" class="icon-button" data-testid="queued-edit" title=${t('queue.edit')} aria-label=${t('queue.edit')}
-          @click=${() => this.#edit(item.message_id)}>${icons.pencil}</button>
+          @click=${() => this.#edit(item)}>${icons.pencil}</button>
         <button type="button" class="icon-button" data-testid="queued-withdraw" title=${t('queue.withdraw')} aria-label=${t('queue.withdraw')}
           @click=${() => withdraw(item.message_id)}>${icons.close}</button>`}
     </li>`;
   }
 
-  /** @param {QueuedMessage} item */
-  #form(item) {
+  /** It stays until the service has the words: they may come too late. @param {QueuedMessage} item @param {string} words */
+  #form(item, words) {
+    const offline = connection.get() !== 'open';
     return html`<form class="queued-form" @submit=${(/** @type {SubmitEvent} */ event) => this.#save(event, item)}>
-      <textarea name="content" rows="2" aria-label=${t('queue.edit')} data-testid="queued-input"
-        @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)} .value=${item.content}></textarea>
-      <button type="submit" class="button small" data-testid="queued-save">${t('queue.save')}</button>
-      <button type="button" class="button small plain" @click=${() => { this._editing = null; }}>${t('queue.cancel')}</button>
+      <textarea name="content" rows="2" aria-label=${t('queue.edit')} data-testid="queued-input" @input=${(/** @type {InputEvent} */ event) => growEdit(item.message_id, /** @type {HTMLTextAreaElement} */ (event.target).value)}
+        @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event, item)} .value=${words}></textarea>
+      <button type="submit" class="button small" data-testid="queued-save" ?disabled=${offline}>${t('queue.save')}</button>
+      <button type="button" class="button small plain" @click=${() => setEdit(item.message_id, undefined)}>${t('queue.cancel')}</button>
+      ${offline ? html`<p class="quiet" role="status" data-testid="queued-offline">${t('queue.offline')}</p>` : nothing}
     </form>`;
   }
 
-  /** @param {string} message_id */
-  async #edit(message_id) {
-    this._editing = message_id;
+  /** @param {QueuedMessage} item */
+  async #edit({ message_id, content }) {
+    setEdit(message_id, content);
     await this.updateComplete;
-    this.querySelector('textarea')?.focus();
+    /** @type {HTMLElement | null} */ (this.querySelector(`[data-message-id="${CSS.escape(message_id)}"] textarea`))?.focus();
   }
 
-  /** @param {KeyboardEvent} event */
-  #key(event) {
+  /** @param {KeyboardEvent} event @param {QueuedMessage} item */
+  #key(event, item) {
+    if (isComposing(event)) return;
     if (event.key === 'Escape') {
       event.stopPropagation();
-      this._editing = null;
-    } else if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
+      setEdit(item.message_id, undefined);
+    } else if (event.key === 'Enter' && !event.shiftKey) {
       event.preventDefault();
-      /** @type {HTMLTextAreaElement} */ (event.target).form?.requestSubmit();
+      if (connection.get() === 'open') /** @type {HTMLTextAreaElement} */ (event.target).form?.requestSubmit();
     }
   }
 
@@ -71,8 +68,8 @@ export class NaviQueue extends NaviElement {
   #save(event, item) {
     event.preventDefault();
     const content = String(new FormData(/** @type {HTMLFormElement} */ (event.target)).get('content') ?? '').trim();
-    this._editing = null;
-    if (content !== '' && content !== item.content) editQueued(item.message_id, content);
+    if (content === '' || content === item.content) setEdit(item.message_id, undefined);
+    else if (editQueued(item.message_id, content)) setEdit(item.message_id, content);
   }
 }
 

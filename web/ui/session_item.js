@@ -6,6 +6,7 @@ import { html, nothing } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
+import { isComposing } from './keys.js';
 
 /** A row of the session list. */
 export class NaviSessionItem extends NaviElement {
@@ -57,7 +58,7 @@ export class NaviSessionItem extends NaviElement {
       this.#finish(true);
     }}><input class="rename-input" data-testid="rename-input" maxlength="200" aria-label=${t('session.rename_label')} .value=${title}
       @blur=${() => this.#finish(true)} @keydown=${(/** @type {KeyboardEvent} */ event) => {
-        if (event.key !== 'Escape') return;
+        if (event.key !== 'Escape' || isComposing(event)) return;
         event.stopPropagation();
         this.#finish(false);
       }}></form>`;

@@ -13,8 +13,8 @@ import { NaviElement } from './element.js';
 import { fileImages } from './files_row.js';
 import { formatDuration } from './format.js';
 import { icons, toolIcon } from './icons.js';
+import { later } from './later.js';
 import { unknownPlace } from './unknown_place.js';
-import './approval.js';
 import './change.js';
 import './diff.js';
 import './output.js';
@@ -73,7 +73,7 @@ export class NaviToolCard extends NaviElement {
   /** A subagent's question stands at the end of the conversation, its answer here. @param {Approval} approval */
   #approval(approval) {
     if (approval.is_subagent === true && isOpen(approval)) return html`<p class="approval-outcome">${icons.shield}<span>${t('approval.below')}</span></p>`;
-    return html`<navi-approval .approval=${approval}></navi-approval>`;
+    return html`${later('approval')}<navi-approval .approval=${approval}></navi-approval>`;
   }
 
   /** @param {Call} call */

@@ -1,6 +1,6 @@
-/** @import { Upload } from '../state/uploads.js' */
+/** @import { Attachment } from '../state/attachments.js' */
 
-import { removeUpload, retryUpload } from '../app/uploads.js';
+import { remove, retry } from '../app/attachments.js';
 import { t } from '../i18n/index.js';
 import { errorGroup } from '../state/errors.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
@@ -8,24 +8,23 @@ import { formatBytes, sentence } from './format.js';
 import { icons } from './icons.js';
 
 /**
- * The files of the message that is being written.
- * @param {string} key
- * @param {Upload[]} list
+ * What goes with a message, and is not a picture to be seen yet.
+ * @param {Attachment[]} list
  */
-export function uploadChips(key, list) {
-  if (list.length === 0) return nothing;
-  return html`<ul class="file-row uploads" aria-label=${t('files.attached')}>${repeat(list, ({ id }) => id, (upload) => chip(key, upload))}</ul>`;
+export function uploadChips(list) {
+  const chips = list.filter(({ image }) => image === null);
+  if (chips.length === 0) return nothing;
+  return html`<ul class="file-row uploads" aria-label=${t('files.attached')}>${repeat(chips, ({ id }) => id, chip)}</ul>`;
 }
 
-/** @param {string} key @param {Upload} upload */
-function chip(key, upload) {
-  const { id, name, bytes, state, sent, error } = upload;
+/** @param {Attachment} attachment */
+function chip({ id, name, bytes, picture, state, sent, error }) {
   const problem = error === null ? '' : sentence(error.message || t(`error.${errorGroup(error.code)}.title`));
   const label = t(state === 'sending' || state === 'waiting' ? 'files.cancel' : 'files.take_out', { name });
   return html`<li class="file-chip ${state}" data-testid="upload" data-state=${state}>${state === 'failed' ? icons.warning : icons.file}
     <span class="file-text"><span class="file-name" dir="auto">${name}</span>
       ${state === 'failed' ? html`<span class="file-problem" role="alert">${problem}</span>` : html`<span class="file-size">${formatBytes(bytes)}</span>`}
-      ${state === 'sending' ? html`<progress max=${Math.max(1, bytes)} value=${sent} aria-label=${t('files.progress', { name })}></progress>` : nothing}</span>
-    ${state === 'failed' ? html`<button type="button" class="icon-button" data-testid="upload-retry" title=${t('subagent.retry')} aria-label="${t('subagent.retry')}: ${name}" @click=${() => retryUpload(key, id)}>${icons.again}</button>` : nothing}
-    <button type="button" class="icon-button" data-testid="upload-remove" title=${label} aria-label=${label} @click=${() => removeUpload(key, id)}>${icons.close}</button></li>`;
+      ${state === 'sending' && !picture ? html`<progress max=${Math.max(1, bytes)} value=${sent} aria-label=${t('files.progress', { name })}></progress>` : nothing}</span>
+    ${state === 'failed' ? html`<button type="button" class="icon-button" data-testid="upload-retry" title=${t('subagent.retry')} aria-label="${t('subagent.retry')}: ${name}" @click=${() => retry(id)}>${icons.again}</button>` : nothing}
+    <button type="button" class="icon-button" data-testid="upload-remove" title=${label} aria-label=${label} @click=${() => remove(id)}>${icons.close}</button></li>`;
 }

@@ -1,8 +1,9 @@
 /** @import { Fork } from '../state/wire.js' */
 /** @import { UserEntry } from '../state/types.js' */
 
+import { growEdit, setEdit } from '../app/drafts.js';
 import { editMessage } from '../app/session.js';
-import { openId, session } from '../app/signals.js';
+import { edits, openId, session } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../vendor/lit.js';
 import { branchPager } from './branch_pager.js';
@@ -12,28 +13,34 @@ import { fileRow } from './files_row.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
 import { imageRow } from './image.js';
+import { isComposing } from './keys.js';
 
 /** What a person said. It can be said in other words: the conversation goes on from there anew. */
 export class NaviUserMessage extends NaviElement {
-  static properties = { entry: { attribute: false }, fork: { attribute: false }, _editing: { state: true }, _sending: { state: true } };
+  static properties = { entry: { attribute: false }, fork: { attribute: false }, _sending: { state: true } };
 
   constructor() {
     super();
     this.entry = /** @type {UserEntry} */ (/** @type {unknown} */ (null));
     this.fork = /** @type {Fork | null} */ (null);
-    this._editing = false;
     this._sending = false;
+  }
+
+  /** Words that were begun while it waited its turn go on here. */
+  firstUpdated() {
+    if (edits.get().has(this.entry.id) && document.activeElement === document.body) this.#focusForm();
   }
 
   render() {
     const { entry } = this;
     const running = session.get()?.run != null;
+    const words = edits.get().get(entry.id);
     return html`<article class="message user" data-testid="message" data-role="user" data-message-id=${entry.id} data-steered=${String(entry.steered)}
       tabindex="-1" aria-label=${t('conversation.you')}>
       ${entry.images.length === 0 ? nothing : imageRow(entry.images, (n) => t('conversation.image', { n }))}
       ${entry.files.length === 0 ? nothing : fileRow(openId.get() ?? '', entry.files)}
-      ${this._editing ? this.#form(running) : html`<div class="bubble" dir="auto">${entry.content}</div>`}
-      ${this._editing ? nothing : html`<div class="message-foot"><span class="message-actions"><time datetime=${entry.created_at}>${formatTime(entry.created_at)}</time>${
+      ${words !== undefined ? this.#form(running, words) : html`<div class="bubble" dir="auto">${entry.content}</div>`}
+      ${words !== undefined ? nothing : html`<div class="message-foot"><span class="message-actions"><time datetime=${entry.created_at}>${formatTime(entry.created_at)}</time>${
           running ? nothing : html`<button type="button" class="icon-button" data-testid="edit-message" title=${t('message.edit')} aria-label=${t('message.edit')}
             @click=${() => void this.#edit()}>${icons.pencil}</button>`}${
           copyButton(() => entry.content, 'message.copy')}</span>
@@ -42,13 +49,14 @@ export class NaviUserMessage extends NaviElement {
     </article>`;
   }
 
-  /** @param {boolean} running */
-  #form(running) {
+  /** @param {boolean} running @param {string} words */
+  #form(running, words) {
     return html`<form class="edit-form" @submit=${(/** @type {Event} */ event) => {
       event.preventDefault();
       void this.#send();
     }}>
-      <textarea data-testid="edit-input" dir="auto" rows="2" aria-label=${t('message.edit')} .value=${this.entry.content}
+      <textarea data-testid="edit-input" dir="auto" rows="2" aria-label=${t('message.edit')} .value=${words}
+        @input=${(/** @type {InputEvent} */ event) => growEdit(this.entry.id, /** @type {HTMLTextAreaElement} */ (event.target).value)}
         @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}></textarea>
       <div class="edit-actions"><span class="quiet">${t('message.edit_hint')}</span>
         <button type="button" class="button small plain" data-testid="edit-cancel" @click=${() => void this.#close()}>${t('queue.cancel')}</button>
@@ -57,25 +65,30 @@ export class NaviUserMessage extends NaviElement {
   }
 
   async #edit() {
-    this._editing = true;
+    setEdit(this.entry.id, this.entry.content);
     await this.updateComplete;
+    this.#focusForm();
+  }
+
+  #focusForm() {
     const area = this.querySelector('textarea');
     area?.focus();
     area?.setSelectionRange(area.value.length, area.value.length);
   }
 
   async #close() {
-    this._editing = false;
+    setEdit(this.entry.id, undefined);
     await this.updateComplete;
     /** @type {HTMLElement | null} */ (this.querySelector('[data-testid="edit-message"]'))?.focus();
   }
 
   /** @param {KeyboardEvent} event */
   #key(event) {
+    if (isComposing(event)) return;
     if (event.key === 'Escape') {
       event.preventDefault();
       void this.#close();
-    } else if (event.key === 'Enter' && !event.shiftKey && !event.isComposing && event.keyCode !== 229) {
+    } else if (event.key === 'Enter' && !event.shiftKey) {
       event.preventDefault();
       void this.#send();
     }

@@ -1,10 +1,11 @@
-import { chosenProfile, createError, profiles } from '../app/signals.js';
+import { chosenProfile, createError, creating, NEW, profiles } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { defaultProfile } from '../state/service.js';
 import { html, nothing } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
 import { mark } from './icons.js';
+import { pendingMessages } from './pending.js';
 
 const EXAMPLES = ['plan', 'files', 'explain', 'draft'];
 
@@ -14,6 +15,7 @@ export class NaviWelcome extends NaviElement {
     const list = profiles.get();
     const chosen = chosenProfile.get() ?? defaultProfile(list)?.id;
     const error = createError.get();
+    if (creating.get()) return html`<div class="scroll"><div class="column">${pendingMessages(NEW)}</div></div>`;
     return html`<div class="scroll"><div class="column welcome" data-testid="welcome">
       <span class="welcome-mark">${mark}</span>
       <h2>${t('welcome.title')}</h2>

@@ -1,0 +1,65 @@
+// What a person wrote and no service has yet: drafts, edits, attachments, messages under way. The
+// page's memory has it first; IndexedDB keeps a copy for the next page. All that changes at once
+// is written at once: a draft that became a message is never neither.
+
+import { createStore, entries, promisifyRequest } from '../vendor/idb-keyval.js';
+import { attachments, drafts, edits, outbox, unkept } from './signals.js';
+
+/** @typedef {'draft' | 'edit' | 'attachment' | 'message'} Kind */
+
+const store = createStore('navi', 'kept');
+
+/** What is not written yet. @type {Map<string, { key: [Kind, string], value: unknown }>} */
+let changed = new Map();
+
+/**
+ * Writes a copy; `undefined` takes it away.
+ * @param {Kind} kind
+ * @param {string} id
+ * @param {unknown} value
+ */
+export function keep(kind, id, value) {
+  if (changed.size === 0) queueMicrotask(() => void write());
+  changed.set(`${kind} ${id}`, { key: [kind, id], value });
+}
+
+async function write() {
+  const changes = [...changed.values()];
+  changed = new Map();
+  try {
+    await store('readwrite', (kept) => {
+      for (const { key, value } of changes) {
+        if (value === undefined) kept.delete(key);
+        else kept.put(value, key);
+      }
+      return promisifyRequest(kept.transaction);
+    });
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/** What an earlier page left. @returns {Promise<[[Kind, string], any][]>} */
+export async function readKept() {
+  try {
+    return await entries(store);
+  } catch (error) {
+    failed(error);
+    return [];
+  }
+}
+
+/** @param {unknown} error */
+function failed(error) {
+  unkept.set(error instanceof Error && error.name === 'QuotaExceededError' ? 'full' : 'forbidden');
+}
+
+/** Whether something would go with this page that no service has and no copy is sure of. */
+export function isAtRisk() {
+  return unkept.get() !== null && drafts.get().size + edits.get().size + attachments.get().size + outbox.get().size > 0;
+}
+
+/** The browser asks before it closes a page that holds the only copy. @param {BeforeUnloadEvent} event */
+export function guardClosing(event) {
+  if (isAtRisk()) event.preventDefault();
+}

@@ -1,0 +1,1 @@
+export { createStore, entries, promisifyRequest } from 'idb-keyval';
