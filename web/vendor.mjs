@@ -21,7 +21,7 @@ const bundles = [
     file: 'lit.js',
     packages: ['lit', 'lit-html', 'lit-element', '@lit/reactive-element', '@lit-labs/signals', 'signal-polyfill'],
     source: `
-      export { LitElement, html, svg, nothing } from 'lit';
+      export { LitElement, html, svg, nothing, render } from 'lit';
       export { repeat } from 'lit/directives/repeat.js';
       export { live } from 'lit/directives/live.js';
       export { signal, SignalWatcher } from '@lit-labs/signals';

@@ -31,6 +31,8 @@ pub enum HubFrame {
     Status {
         status: Box<SystemStatus>,
     },
+    /// The answer to a ping.
+    Pong {},
 }
 
 /// A change with whom it is for; none means everybody.

@@ -15,7 +15,7 @@ import { loadPrefs } from './prefs.js';
 import { restoreKept } from './restore.js';
 import { begin, onRefused, openSession, post, takeBack } from './session.js';
 import {
-  chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, profiles, sessions, signedOut,
+  chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, profiles, sessions, signedOut, silentSince,
   status, target, toasts,
 } from './signals.js';
 
@@ -46,8 +46,9 @@ function openList() {
     path: () => '/ws/sessions',
     onopen: () => void loadProfiles(),
     onframe: listFrame,
-    onstate: (state) => {
+    onstate: (state, silent_since_ms) => {
       listConnection.set(state);
+      if (state === 'silent') silentSince.set(silent_since_ms);
       // A socket tells nothing of why it was refused: a request does.
       if (state === 'lost') void lookAround();
     },

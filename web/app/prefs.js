@@ -1,7 +1,7 @@
 // What this browser remembers of its user: language, appearance. What they wrote is in `kept.js`.
 // Storage may be full or forbidden: then the page works without a memory.
 
-import { chooseLanguage, language, useLanguage } from '../i18n/index.js';
+import { chooseLanguage, hasWords, languageNames, useLanguage } from '../i18n/index.js';
 import { signal } from '../vendor/lit.js';
 
 /** @typedef {'auto' | 'light' | 'dark'} Theme */
@@ -34,19 +34,38 @@ export function loadPrefs() {
   setTheme(kept === 'light' || kept === 'dark' ? kept : 'auto');
 }
 
+/** @typedef {import('../i18n/index.js').Language} Language */
+
+const AGAIN_MS = 1_000;
+const MAX_AGAIN_MS = 15_000;
+/** The newest choice: an older one is not tried again. @type {Language | null} */
+let wanted = null;
+
 /**
- * @param {import('../i18n/index.js').Language} chosen
+ * Goes over to a language as soon as its words can be had.
+ * @param {Language} chosen
  * @param {boolean} [keep]
  */
 export async function setLanguage(chosen, keep = true) {
   if (keep) storage.set('navi.language', chosen);
+  wanted = chosen;
+  for (let wait_ms = AGAIN_MS; wanted === chosen; wait_ms = Math.min(2 * wait_ms, MAX_AGAIN_MS)) {
+    if (await speaks(chosen)) return;
+    // Other words are better than none.
+    for (const other of /** @type {Language[]} */ (Object.keys(languageNames))) if (!hasWords.get()) await speaks(other);
+    await new Promise((resolve) => { setTimeout(resolve, wait_ms); });
+  }
+}
+
+/** @param {Language} chosen */
+async function speaks(chosen) {
   try {
     await useLanguage(chosen);
   } catch {
-    // The service is away: the next load tries again.
-    return;
+    return false;
   }
-  document.documentElement.lang = language.get();
+  document.documentElement.lang = chosen;
+  return true;
 }
 
 /** @param {Theme} chosen */

@@ -14,7 +14,7 @@ import { attachmentsOf, clear, move, onSettled, retry, workOn } from './attachme
 import { changesBy, changesOf, forgetChanges } from './changes.js';
 import { draftOf, putBack, setDraft, setEdit } from './drafts.js';
 import { keep } from './kept.js';
-import { announcement, answering, approvals, connection, edits, NEW, openId, outbox, resolving, session, sessionError, signedOut, steered, stopping, unknownCalls } from './signals.js';
+import { announcement, answering, approvals, connection, edits, NEW, openId, outbox, resolving, session, sessionError, signedOut, silentSince, steered, stopping, unknownCalls } from './signals.js';
 
 /** @type {SessionLink | null} */
 let link = null;
@@ -68,8 +68,10 @@ function connect(id) {
       approvals.set(state.approvals);
       unknownCalls.set(state.unknown);
     },
-    onconnection: (state) => {
-      if (shown()) connection.set(state);
+    onconnection: (state, silent_since_ms) => {
+      if (!shown()) return;
+      connection.set(state);
+      if (state === 'silent') silentSince.set(silent_since_ms);
     },
     onopen: () => {
       toSend(outboxOf(id)).forEach((item) => transmit(id, item));

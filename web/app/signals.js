@@ -24,6 +24,8 @@ export const sessionError = signal(/** @type {PageError | null} */ (null));
 /** The session's socket, and the one of the list. */
 export const connection = signal(/** @type {Connection} */ ('connecting'));
 export const listConnection = signal(/** @type {Connection} */ ('connecting'));
+/** Since when the service says nothing, where one of them is silent. */
+export const silentSince = signal(0);
 /** Stop was asked and has not taken effect yet. */
 export const stopping = signal(false);
 

@@ -2,6 +2,7 @@
 export const en = {
   'app.skip': 'Skip to the message field',
   'app.loading': 'Loading…',
+  'app.not_drawn': 'This part could not be shown.',
 
   'sidebar.label': 'Conversations',
   'sidebar.new': 'New conversation',
@@ -48,9 +49,12 @@ export const en = {
   'connection.connecting': 'Connecting…',
   'connection.lost': 'Connection lost. Reconnecting…',
   'connection.restarting': 'Navi is restarting…',
+  'connection.silent': 'Navi is not answering',
 
   'welcome.title': 'What shall we do?',
-  'welcome.text': 'Ask, plan, write, or hand over a task. Everything stays on your machine.',
+  'welcome.text': 'Ask, plan, write, or hand over a task.',
+  'welcome.local': 'Everything stays on your machine.',
+  'welcome.hosted': 'What you write goes to {host}, where the model runs.',
   'welcome.profile': 'Who should help',
   'welcome.examples': 'For example',
   'welcome.example.plan': 'Plan my week: three evenings for sport, one for friends',
@@ -82,6 +86,7 @@ export const en = {
   'message.details': 'Details of this run',
 
   'notice.run_resumed': 'Navi came back and went on with this by herself.',
+  'notice.unreadable_frame': 'Something that Navi told could not be read and is missing here. A reload reads the conversation anew.',
 
   'thinking.now': 'Thinking…',
   'thinking.done': 'Reasoning',
@@ -100,6 +105,10 @@ export const en = {
   'tool.state.stopped': 'stopped',
   'tool.state.outcome_unknown': 'outcome unknown',
   'tool.state.interrupted': 'cut off',
+  'tool.state.denied': 'not allowed',
+  'tool.state.exited': 'ended badly',
+  'tool.ended.code': 'exit code {code}',
+  'tool.ended.signal': 'ended by signal {signal}',
 
   'code.copy': 'Copy code',
   'code.plain': 'text',

@@ -11,19 +11,18 @@ import { signal } from '../vendor/lit.js';
 /** Those that were loaded. @type {Partial<Record<Language, Dictionary>>} */
 const dictionaries = {};
 
-/** @type {Record<Language, () => Promise<Dictionary>>} */
-const loaders = {
-  en: async () => (await import('./en.js')).en,
-  uk: async () => (await import('./uk.js')).uk,
-  ru: async () => (await import('./ru.js')).ru,
-};
+/** A browser that failed to load a module may keep that in mind: another try has another address. */
+let failures = 0;
 
-/** @type {Record<Language, () => Promise<Dictionary>>} */
-const panel_loaders = {
-  en: async () => (await import('./en.panels.js')).en,
-  uk: async () => (await import('./uk.panels.js')).uk,
-  ru: async () => (await import('./ru.panels.js')).ru,
-};
+/** @param {string} name the file's @param {Language} of @returns {Promise<Dictionary>} */
+async function load(name, of) {
+  try {
+    return (await import(`./${name}.js${failures === 0 ? '' : `?again=${failures}`}`))[of];
+  } catch (error) {
+    failures += 1;
+    throw error;
+  }
+}
 
 /** Those whose panels have their words. @type {Set<Language>} */
 const with_panels = new Set();
@@ -42,7 +41,7 @@ export const hasWords = signal(false);
  * @param {Language} chosen
  */
 export async function useLanguage(chosen) {
-  dictionaries[chosen] ??= await loaders[chosen]();
+  dictionaries[chosen] ??= await load(chosen, chosen);
   if (panels_wanted) await addPanelWords(chosen);
   language.set(chosen);
   hasWords.set(true);
@@ -57,7 +56,7 @@ export function withPanelWords() {
 /** @param {Language} of */
 async function addPanelWords(of) {
   if (with_panels.has(of)) return;
-  const words = await panel_loaders[of]();
+  const words = await load(`${of}.panels`, of);
   dictionaries[of] = { ...dictionaries[of], ...words };
   with_panels.add(of);
 }

@@ -2,6 +2,7 @@
 export const ru = {
   'app.skip': 'К полю сообщения',
   'app.loading': 'Загрузка…',
+  'app.not_drawn': 'Эту часть не удалось показать.',
 
   'sidebar.label': 'Разговоры',
   'sidebar.new': 'Новый разговор',
@@ -48,9 +49,12 @@ export const ru = {
   'connection.connecting': 'Соединение…',
   'connection.lost': 'Связь потеряна. Восстанавливаю…',
   'connection.restarting': 'Navi перезапускается…',
+  'connection.silent': 'Navi не отвечает',
 
   'welcome.title': 'Чем займёмся?',
-  'welcome.text': 'Спрашивайте, планируйте, пишите или поручите дело. Всё остаётся на вашем компьютере.',
+  'welcome.text': 'Спрашивайте, планируйте, пишите или поручите дело.',
+  'welcome.local': 'Всё остаётся на вашем компьютере.',
+  'welcome.hosted': 'Написанное уходит на {host}, где работает модель.',
   'welcome.profile': 'Кто поможет',
   'welcome.examples': 'Например',
   'welcome.example.plan': 'Составь план на неделю: три вечера для спорта, один для друзей',
@@ -85,6 +89,7 @@ export const ru = {
   'message.details': 'Подробности этого запуска',
 
   'notice.run_resumed': 'Navi вернулась и сама продолжила работу.',
+  'notice.unreadable_frame': 'Что-то из присланного Navi не удалось прочитать, и здесь этого нет. Перезагрузка страницы прочитает разговор заново.',
 
   'thinking.now': 'Думает…',
   'thinking.done': 'Размышления',
@@ -103,6 +108,10 @@ export const ru = {
   'tool.state.stopped': 'остановлено',
   'tool.state.outcome_unknown': 'исход неизвестен',
   'tool.state.interrupted': 'прервано',
+  'tool.state.denied': 'не разрешено',
+  'tool.state.exited': 'завершилось с ошибкой',
+  'tool.ended.code': 'код выхода {code}',
+  'tool.ended.signal': 'завершено сигналом {signal}',
 
   'code.copy': 'Копировать код',
   'code.plain': 'текст',

@@ -2,6 +2,7 @@
 export const uk = {
   'app.skip': 'До поля повідомлення',
   'app.loading': 'Завантаження…',
+  'app.not_drawn': 'Цю частину не вдалося показати.',
 
   'sidebar.label': 'Розмови',
   'sidebar.new': 'Нова розмова',
@@ -48,9 +49,12 @@ export const uk = {
   'connection.connecting': 'З’єднання…',
   'connection.lost': 'Зв’язок втрачено. Відновлюю…',
   'connection.restarting': 'Navi перезапускається…',
+  'connection.silent': 'Navi не відповідає',
 
   'welcome.title': 'Що робитимемо?',
-  'welcome.text': 'Питайте, плануйте, пишіть або доручіть справу. Усе лишається на вашому комп’ютері.',
+  'welcome.text': 'Питайте, плануйте, пишіть або доручіть справу.',
+  'welcome.local': 'Усе лишається на вашому комп’ютері.',
+  'welcome.hosted': 'Написане йде на {host}, де працює модель.',
   'welcome.profile': 'Хто допоможе',
   'welcome.examples': 'Наприклад',
   'welcome.example.plan': 'Сплануй мій тиждень: три вечори для спорту, один для друзів',
@@ -85,6 +89,7 @@ export const uk = {
   'message.details': 'Подробиці цього запуску',
 
   'notice.run_resumed': 'Navi повернулася і сама продовжила роботу.',
+  'notice.unreadable_frame': 'Щось із того, що надіслала Navi, не вдалося прочитати, і тут цього бракує. Перезавантаження сторінки прочитає розмову заново.',
 
   'thinking.now': 'Думає…',
   'thinking.done': 'Міркування',
@@ -103,6 +108,10 @@ export const uk = {
   'tool.state.stopped': 'зупинено',
   'tool.state.outcome_unknown': 'наслідок невідомий',
   'tool.state.interrupted': 'перервано',
+  'tool.state.denied': 'не дозволено',
+  'tool.state.exited': 'завершилося з помилкою',
+  'tool.ended.code': 'код виходу {code}',
+  'tool.ended.signal': 'завершено сигналом {signal}',
 
   'code.copy': 'Копіювати код',
   'code.plain': 'текст',

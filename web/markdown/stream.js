@@ -16,6 +16,15 @@ import { blockOf } from './tree.js';
 /** Text over this is shown as it is: laying out megabytes of Markdown would freeze the page. */
 export const MAX_MARKDOWN_CHARS = 400_000;
 
+/** Between its marks a backslash escapes nothing and a star stresses nothing: it stays as it was written. */
+const MATHEMATICS = /** @type {any} */ ({
+  inline: [(/** @type {string} */ source) => {
+    const raw = /^(?:\\\([^]+?\\\)|\\\[[^]+?\\\]|\$\$[^]+?\$\$)/.exec(source)?.[0];
+    return raw === undefined ? undefined : { type: 'mathematics', raw };
+  }],
+  startInline: [(/** @type {string} */ source) => source.indexOf('$$')],
+});
+
 export class MarkdownStream {
   #text = '';
   /** Length of the text that the frozen blocks cover. */
@@ -95,7 +104,7 @@ export class MarkdownStream {
 
   /** @param {string} text */
   #lex(text) {
-    const lexer = new Lexer({ gfm: true, breaks: false });
+    const lexer = new Lexer({ gfm: true, breaks: false, extensions: MATHEMATICS });
     Object.assign(lexer.tokens.links, this.#links);
     const tokens = lexer.lex(text);
     this.#links = tokens.links;

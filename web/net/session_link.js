@@ -7,19 +7,24 @@
 
 import { hasChildren, withHistory } from '../state/children.js';
 import { fromSnapshot } from '../state/model.js';
-import { applyFrame } from '../state/session.js';
+import { applyFrame, withoutFrame } from '../state/session.js';
 import { api, ApiError } from './api.js';
-import { NOT_LOGGED_IN, Socket, UNKNOWN_SESSION } from './socket.js';
+import { delayMs, NOT_LOGGED_IN, Socket, UNKNOWN_SESSION } from './socket.js';
 
 /** After so many holes in a row the log will not heal it: the snapshot is loaded anew. */
 const MAX_HOLES = 2;
 const RELOAD_DELAY_MS = 2_000;
+/** Answers that another try may change: too slow, too many requests. */
+const PASSING = [408, 429];
 const HIDDEN_FLUSH_MS = 200;
+
+/** Stands where a frame was that is no JSON: nothing can be made of it. */
+const UNREADABLE = /** @type {Frame} */ (/** @type {unknown} */ (null));
 
 /**
  * @typedef {object} LinkHandlers
  * @property {(state: SessionState) => void} onstate
- * @property {(connection: Connection) => void} onconnection
+ * @property {(connection: Connection, silent_since_ms: number) => void} onconnection
  * @property {() => void} onopen the session is attached: what waits can be sent
  * @property {(client_ids: string[]) => void} onconfirmed
  * @property {(refused: { client_id: string | null, code: string, message: string }) => void} onrefused
@@ -36,6 +41,9 @@ export class SessionLink {
   #inbox = [];
   #flush_planned = false;
   #holes = 0;
+  #attempt = 0;
+  /** Whether a frame was told that cannot be read: where its number is missing, the log will not heal it. */
+  #unreadable = false;
   #closed = false;
   /** Whether the run that goes answers a message anew, or goes on with it: where its branch begins is known at its end. */
   #anew = false;
@@ -64,20 +72,27 @@ export class SessionLink {
   }
 
   async #load() {
-    this.handlers.onconnection('connecting');
+    this.handlers.onconnection('connecting', 0);
     try {
       const snapshot = await api.session(this.id);
       if (this.#closed) return;
       this.#anew = answersAnew(snapshot);
-      this.#show(fromSnapshot(snapshot));
+      this.#attempt = 0;
+      const state = fromSnapshot(snapshot);
+      this.#show(this.#unreadable ? withoutFrame(state, null) : state);
     } catch (error) {
       if (this.#closed) return;
-      if (error instanceof ApiError && error.status >= 400 && error.status < 500) {
+      if (!(error instanceof ApiError)) {
+        this.handlers.onfatal({ code: 'internal', message: String(error) });
+        return;
+      }
+      if (error.status >= 400 && error.status < 500 && !PASSING.includes(error.status)) {
         this.handlers.onfatal({ code: error.code, message: error.message });
         return;
       }
-      this.handlers.onconnection('lost');
-      this.#timer = setTimeout(() => void this.#load(), RELOAD_DELAY_MS);
+      this.handlers.onconnection('lost', 0);
+      this.#timer = setTimeout(() => void this.#load(), delayMs(this.#attempt, Math.random()));
+      this.#attempt += 1;
       return;
     }
     await this.#loadChildren();
@@ -156,9 +171,13 @@ export class SessionLink {
         this.#inbox.push(frame);
         this.#planFlush();
       },
-      onstate: (state) => {
+      onunreadable: () => {
+        this.#inbox.push(UNREADABLE);
+        this.#planFlush();
+      },
+      onstate: (state, silent_since_ms) => {
         if (state !== 'open') this.#flush();
-        this.handlers.onconnection(state);
+        this.handlers.onconnection(state, silent_since_ms);
       },
       onfatal: (code) => this.handlers.onfatal({
         code: code === UNKNOWN_SESSION ? 'session_not_found' : code === NOT_LOGGED_IN ? 'unauthorized' : 'internal',
@@ -188,7 +207,16 @@ export class SessionLink {
     /** @type {string[]} */
     const confirmed = [];
     for (const frame of frames) {
-      const step = applyFrame(state, frame);
+      /** @type {ReturnType<typeof applyFrame>} */
+      let step;
+      try {
+        step = applyFrame(state, frame);
+      } catch (error) {
+        console.warn('a frame could not be applied', error);
+        this.#unreadable = true;
+        state = withoutFrame(state, frame);
+        continue;
+      }
       if (step.hole) {
         this.#state = state;
         this.handlers.onstate(state);
@@ -200,7 +228,7 @@ export class SessionLink {
       if (frame.type === 'resync') confirmed.push(...clientIds(state));
       if (step.confirmed !== null) confirmed.push(step.confirmed);
       if (step.refused !== null) this.handlers.onrefused(step.refused);
-      this.handlers.onevent(frame);
+      this.#tell(frame);
       // A snapshot leaves out some of the run that goes.
       const branched = this.#anew && state.run === null;
       if (step.reload || branched || (frame.type === 'resync' && (hasChildren(state) || answersAnew(frame.session)))) {
@@ -216,9 +244,18 @@ export class SessionLink {
     }
   }
 
+  /** @param {Frame} frame */
+  #tell(frame) {
+    try {
+      this.handlers.onevent(frame);
+    } catch (error) {
+      console.warn('a frame could not be told', error);
+    }
+  }
+
   #heal() {
     this.#holes += 1;
-    if (this.#holes <= MAX_HOLES) {
+    if (this.#holes <= MAX_HOLES && !this.#unreadable) {
       this.#socket?.reconnect();
     } else {
       this.#holes = 0;

@@ -20,15 +20,22 @@ const GOOD_AFTER_MS = 5_000;
 /** Nothing for so long while it should be open is looked into by opening it anew. */
 const OPEN_TIMEOUT_MS = 10_000;
 
-/** `restarting` stands for both others while the service is away by its own word.
- * @typedef {'connecting' | 'open' | 'lost' | 'restarting'} Connection */
+/** After so much silence the service is asked whether it is there, and has so long to answer. */
+const ASK_AFTER_MS = 5_000;
+const ANSWER_WITHIN_MS = 5_000;
+const BEAT_MS = 1_000;
+
+/** While nothing opens, `restarting` says that the service is away by its own word, `silent` that it
+ * is there and says nothing.
+ * @typedef {'connecting' | 'open' | 'lost' | 'restarting' | 'silent'} Connection */
 
 /**
  * @typedef {object} SocketHandlers
  * @property {() => string} path where to connect, asked anew each time
  * @property {() => void} onopen
  * @property {(frame: any) => void} onframe
- * @property {(state: Connection) => void} onstate
+ * @property {() => void} [onunreadable] a frame was none, or broke `onframe`
+ * @property {(state: Connection, silent_since_ms: number) => void} onstate
  * @property {(code: number) => void} onfatal
  */
 
@@ -41,7 +48,14 @@ export class Socket {
   #closed = false;
   /** Runs while the service is away by its own word. @type {ReturnType<typeof setTimeout> | undefined} */
   #patience;
-  #wake = () => this.#retryNow();
+  #wake = () => this.#lookNow();
+  /** @type {ReturnType<typeof setInterval>} */
+  #beat;
+  /** When the service was heard last, and asked since; 0 where it was not. */
+  #heard_ms = 0;
+  #asked_ms = 0;
+  /** Since when it is silent; 0 while it is not. */
+  #silent_ms = 0;
   /** @type {SocketHandlers} */
   #handlers;
 
@@ -50,6 +64,7 @@ export class Socket {
     this.#handlers = handlers;
     globalThis.addEventListener?.('online', this.#wake);
     globalThis.document?.addEventListener('visibilitychange', this.#wake);
+    this.#beat = setInterval(() => this.#listen(), BEAT_MS);
     this.#connect();
   }
 
@@ -76,6 +91,7 @@ export class Socket {
   close() {
     this.#closed = true;
     clearTimeout(this.#timer);
+    clearInterval(this.#beat);
     this.#endPatience();
     globalThis.removeEventListener?.('online', this.#wake);
     globalThis.document?.removeEventListener('visibilitychange', this.#wake);
@@ -90,10 +106,35 @@ export class Socket {
     socket.close();
   }
 
-  #retryNow() {
-    if (this.#closed || this.#socket !== null || globalThis.document?.visibilityState === 'hidden') return;
-    this.#attempt = 0;
-    this.#connect();
+  /** The machine slept, or was in another network: what looks open may be dead. */
+  #lookNow() {
+    if (this.#closed || globalThis.document?.visibilityState === 'hidden') return;
+    if (this.#socket === null) {
+      this.#attempt = 0;
+      this.#connect();
+    } else if (this.isOpen && this.#asked_ms === 0) {
+      this.#ask();
+    }
+  }
+
+  #listen() {
+    if (!this.isOpen) return;
+    const now = Date.now();
+    if (this.#asked_ms === 0) {
+      if (now - this.#heard_ms >= ASK_AFTER_MS) this.#ask();
+    } else if (now - this.#asked_ms >= ANSWER_WITHIN_MS) {
+      this.#lost(this.#heard_ms);
+    }
+  }
+
+  #ask() {
+    this.#asked_ms = Date.now();
+    this.send({ type: 'ping' });
+  }
+
+  #hear() {
+    this.#heard_ms = Date.now();
+    this.#asked_ms = 0;
   }
 
   #connect() {
@@ -103,25 +144,28 @@ export class Socket {
     const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
     const socket = new WebSocket(`${scheme}://${location.host}${this.#handlers.path()}`, ['navi', `navi-key.${key()}`]);
     this.#socket = socket;
-    this.#timer = setTimeout(() => this.#lost(), OPEN_TIMEOUT_MS);
+    const began_at = Date.now();
+    this.#timer = setTimeout(() => this.#lost(this.#silent_ms || began_at), OPEN_TIMEOUT_MS);
     let opened_at = 0;
     socket.onopen = () => {
       clearTimeout(this.#timer);
       opened_at = Date.now();
+      this.#hear();
+      this.#silent_ms = 0;
       this.#endPatience();
       this.#tell('open');
       this.#handlers.onopen();
     };
     socket.onmessage = (event) => {
+      this.#hear();
       if (typeof event.data !== 'string') return;
-      /** @type {unknown} */
-      let frame;
       try {
-        frame = JSON.parse(event.data);
-      } catch {
-        return this.reconnect();
+        const frame = JSON.parse(event.data);
+        if (frame?.type !== 'pong') this.#handlers.onframe(frame);
+      } catch (error) {
+        console.warn('a frame could not be read', error);
+        this.#handlers.onunreadable?.();
       }
-      return this.#handlers.onframe(frame);
     };
     socket.onclose = (event) => {
       if (opened_at > 0 && Date.now() - opened_at > GOOD_AFTER_MS) this.#attempt = 0;
@@ -135,10 +179,12 @@ export class Socket {
     };
   }
 
-  #lost() {
+  /** @param {number} [silent_ms] since when nothing is heard, where nobody hung up */
+  #lost(silent_ms = 0) {
     this.#drop();
     clearTimeout(this.#timer);
     if (this.#closed) return;
+    this.#silent_ms = silent_ms;
     this.#tell('lost');
     const most = this.#patience === undefined ? MAX_DELAY_MS : RESTART_DELAY_MS;
     this.#timer = setTimeout(() => this.#connect(), delayMs(this.#attempt, Math.random(), most));
@@ -147,7 +193,8 @@ export class Socket {
 
   /** @param {'connecting' | 'open' | 'lost'} state */
   #tell(state) {
-    this.#handlers.onstate(this.#patience === undefined ? state : 'restarting');
+    const silent = state !== 'open' && this.#silent_ms > 0 ? 'silent' : state;
+    this.#handlers.onstate(this.#patience === undefined ? silent : 'restarting', this.#silent_ms);
   }
 
   #bePatient() {

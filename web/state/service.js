@@ -12,6 +12,34 @@ export function activeBackend(status) {
 }
 
 /**
+ * Where what a person writes goes beyond their machine; null where it does not, or nobody knows.
+ * @param {SystemStatus | null} status
+ * @param {ModelInfo | null} model
+ */
+export function hostOf(status, model) {
+  const backend = activeBackend(status);
+  // Ollama passes such a model's calls on.
+  if (backend?.kind === 'ollama' && /[:-]cloud$/.test(model?.name ?? '')) return 'ollama.com';
+  return backend === null ? null : remoteHost(backend);
+}
+
+/** Whether nothing that could answer is anywhere else. @param {SystemStatus | null} status @param {ModelInfo | null} model */
+export function staysHere(status, model) {
+  return status !== null && status.backends.length > 0 && status.backends.every((backend) => remoteHost(backend) === null) && hostOf(status, model) === null;
+}
+
+/** @param {BackendStatus} backend */
+function remoteHost({ kind, address }) {
+  if (kind === 'starter') return null;
+  try {
+    const { hostname } = new URL(address);
+    return /^(localhost|127(\.\d+){3}|\[::1\]|0\.0\.0\.0)$/.test(hostname) ? null : hostname;
+  } catch {
+    return address;
+  }
+}
+
+/**
  * The model that a profile gets, as far as the page can tell before a run says it.
  * @param {SystemStatus | null} status
  * @param {ProfileInfo | null} profile

@@ -62,12 +62,23 @@ function readOutside(state, frame) {
   return read && !state.outside ? { ...state, outside: true } : state;
 }
 
+/**
+ * A frame that cannot be read is left out, and that is said once: the rest goes on.
+ * @param {SessionState} state
+ * @param {Frame | null} frame
+ * @returns {SessionState}
+ */
+export function withoutFrame(state, frame) {
+  const last_seq = frame?.seq === state.last_seq + 1 ? frame.seq : state.last_seq;
+  return { ...withNotice(state, { type: 'error', at: 'unreadable', code: 'unreadable_frame', message: '', recoverable: true }), last_seq };
+}
+
 /** The event types that `applyEvent` knows, for the test that compares them with the protocol. */
 export const EVENT_TYPES = /** @type {const} */ ([
   'message_accepted', 'queue_changed', 'message_steered', 'branch_changed', 'stream_start', 'run_waiting',
   'thinking_delta', 'thinking_end', 'turn_thinking', 'plan_ready', 'subagent_started', 'subagent_finished',
   'profile_switched', 'context_compressed', 'stream_delta', 'tool_started', 'tool_output', 'tool_call',
-  'approval_requested', 'approval_resolved', 'call_resolved', 'mode_changed', 'todo_updated', 'stream_end', 'stream_stopped', 'run_interrupted', 'notice', 'error', 'resync',
+  'approval_requested', 'approval_resolved', 'call_resolved', 'mode_changed', 'todo_updated', 'stream_end', 'stream_stopped', 'run_interrupted', 'notice', 'error', 'resync', 'pong',
 ]);
 
 /**

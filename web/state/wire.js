@@ -231,6 +231,7 @@
  *   | { type: 'notice', code: string, message: string, is_subagent?: boolean }
  *   | { type: 'error', message: string, recoverable: boolean, code: string, client_id?: string }
  *   | { type: 'resync', reason: 'cursor_ahead' | 'epoch_changed' | 'log_expired', session: SessionSnapshot }
+ *   | { type: 'pong' }
  * )} WireEvent
  */
 

@@ -8,8 +8,9 @@ import { find, images, isReady, newAttachment, readAttachment, refs, withList } 
 import { approvalOf, asked as countAsked, askedBy, atTheEnd, isOpen, remainingMs } from '../state/approvals.js';
 import { counts, findDiff } from '../state/diff.js';
 import { seen } from '../state/invisible.js';
-import { fromSnapshot } from '../state/model.js';
+import { fromSnapshot, newCall } from '../state/model.js';
 import { readItem } from '../state/outbox.js';
+import { howItEnded, REFUSALS, shownState } from '../state/outcome.js';
 import { applyFrame } from '../state/session.js';
 import { grown, KEPT_CHARS, plain, settled, tail } from '../state/terminal.js';
 import { coloured } from '../ui/ansi.js';
@@ -294,4 +295,29 @@ test('files of a message and of a result are told live and by a snapshot alike',
     assert.ok(user.kind === 'user' && assistant.kind === 'assistant');
     assert.deepEqual([user.files, assistant.calls[0].files], [[file], [file]]);
   }
+});
+
+/** @param {string} name @param {string} result @param {'success' | 'failed'} [state] */
+const call = (name, result, state = 'success') => ({ ...newCall('k', name, {}, state), result });
+
+test('a command that ended badly is not drawn as done', () => {
+  const missing = call('terminal', 'sh: nosuch: not found\n[exit code 127 after 0.0 s]');
+  assert.deepEqual([howItEnded(missing), shownState(missing, null)], [{ code: '127' }, 'exited']);
+  assert.deepEqual(howItEnded(call('terminal', '[ended by signal 9 after 0.1 s; in /tmp]')), { signal: '9' });
+  assert.deepEqual(howItEnded(call('ssh', 'box: exit code 3')), { code: '3' });
+  for (const good of [call('terminal', '[exit code 7 after 1 s]\n[exit code 0 after 0.1 s]'), call('ssh', 'box: exit code 0; no output'), call('filesystem', '[exit code 1 after 0.1 s]'), call('terminal', '')]) {
+    assert.deepEqual([howItEnded(good), shownState(good, null)], [null, 'success']);
+  }
+});
+
+test('what a person did not allow is no failure, for one who comes later too', async () => {
+  const source = await readFile(new URL('../../actors/src/domain/consent/mod.rs', import.meta.url), 'utf8');
+  for (const refusal of REFUSALS) {
+    assert.ok(source.includes(`"${refusal}`), `the service does not say: ${refusal}`);
+    assert.equal(shownState(call('terminal', `${refusal}rm -r x`, 'failed'), null), 'denied');
+  }
+  const asked = /** @type {any} */ ({ decision: 'deny' });
+  assert.equal(shownState(call('terminal', 'no', 'failed'), asked), 'denied');
+  assert.equal(shownState(call('terminal', 'no', 'failed'), { ...asked, decision: 'once' }), 'failed');
+  assert.equal(shownState({ ...newCall('k', 'terminal', {}, 'running') }, { ...asked, decision: null }), 'asked');
 });

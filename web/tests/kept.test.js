@@ -116,8 +116,8 @@ async function settle() {
 }
 
 function forget() {
-  openSession(null);
   for (const all of [drafts, edits, attachments, outbox]) all.set(new Map());
+  openSession(null);
   unkept.set(null);
 }
 

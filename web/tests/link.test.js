@@ -20,6 +20,8 @@ let requests = 0;
 let log = [];
 /** @type {string[]} */
 let asked = [];
+/** Whether the service is there and does nothing. */
+let frozen = false;
 
 class FakeSocket {
   static OPEN = 1;
@@ -46,9 +48,11 @@ class FakeSocket {
     this.onmessage({ data: JSON.stringify(frame) });
   }
 
-  /** @param {string} text */
+  /** Answers a ping as the service does, unless that is frozen. @param {string} text */
   send(text) {
-    this.sent.push(JSON.parse(text));
+    const frame = JSON.parse(text);
+    if (frame.type !== 'ping') this.sent.push(frame);
+    else if (!frozen) this.tell({ at: at(0), type: 'pong' });
   }
 
   /** @param {number} [code] */
@@ -63,8 +67,9 @@ beforeEach(() => {
   requests = 0;
   log = [];
   asked = [];
+  frozen = false;
   answer = { status: 200, body: moments[0].snapshot };
-  mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+  mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'], now: 1_000_000 });
   Object.assign(globalThis, {
     WebSocket: FakeSocket,
     location: { protocol: 'http:', host: 'navi.test' },
@@ -88,11 +93,14 @@ afterEach(() => mock.timers.reset());
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 async function linked() {
-  /** @type {{ state: SessionState | null, connection: string[], confirmed: string[], fatal: any, opened: number, refused: any }} */
-  const seen = { state: null, connection: [], confirmed: [], fatal: null, opened: 0, refused: null };
+  /** @type {{ state: SessionState | null, silent: number, connection: string[], confirmed: string[], fatal: any, opened: number, refused: any }} */
+  const seen = { state: null, silent: 0, connection: [], confirmed: [], fatal: null, opened: 0, refused: null };
   const link = new SessionLink('s1', {
     onstate: (state) => { seen.state = state; },
-    onconnection: (state) => seen.connection.push(state),
+    onconnection: (state, silent_since_ms) => {
+      seen.connection.push(state);
+      seen.silent = silent_since_ms;
+    },
     onopen: () => { seen.opened += 1; },
     onconfirmed: (ids) => seen.confirmed.push(...ids),
     onrefused: (refused) => { seen.refused = refused; },
@@ -108,6 +116,11 @@ const socket = () => sockets[sockets.length - 1];
 
 /** What came is applied within this, in a hidden page too. */
 const flush = () => mock.timers.tick(200);
+
+/** Time goes by in small steps: a timer that another one sets counts from its own moment. @param {number} ms */
+function pass(ms) {
+  for (let passed = 0; passed < ms; passed += 250) mock.timers.tick(250);
+}
 
 test('it loads the snapshot, attaches where that ends, and shows what comes', async () => {
   const { link, seen } = await linked();
@@ -367,5 +380,130 @@ test('a tab whose service came back and went on is told so', async () => {
   await settle();
   assert.ok(seen.state?.entries.some((entry) => entry.kind === 'notice' && entry.code === 'run_resumed'));
   assert.equal(socket().url.searchParams.get('after'), '12');
+  link.close();
+});
+
+test('a service that hangs is told of within 12 seconds, tried again, and comes back', async () => {
+  const { link, seen } = await linked();
+  socket().open();
+  socket().tell(frames[0]);
+  const heard = Date.now();
+  frozen = true;
+  for (let passed = 0; seen.connection.at(-1) !== 'silent'; passed += 500) {
+    assert.ok(passed < 12_000, 'nobody noticed');
+    mock.timers.tick(500);
+  }
+  assert.equal(seen.silent, heard, 'it is counted from its last word');
+  // It takes connections, as the kernel does for it, and opens none.
+  pass(40_000);
+  assert.ok(sockets.length > 2, 'it was not tried again');
+  assert.deepEqual([seen.connection.at(-1), seen.silent], ['silent', heard]);
+  assert.equal(seen.state?.last_seq, 1, 'what came before was applied');
+  frozen = false;
+  pass(10_000);
+  socket().open();
+  pass(60_000);
+  assert.deepEqual([seen.connection.at(-1), seen.opened], ['open', 2]);
+  link.close();
+});
+
+test('a service that is silent and then gone is called lost', async () => {
+  const { link, seen } = await linked();
+  socket().open();
+  frozen = true;
+  pass(12_000);
+  assert.equal(seen.connection.at(-1), 'silent');
+  socket().close(1006);
+  assert.equal(seen.connection.at(-1), 'lost');
+  link.close();
+});
+
+test('after sleep a socket that only looks open is opened anew', async () => {
+  const { link, seen } = await linked();
+  socket().open();
+  const dead = socket();
+  frozen = true;
+  // Timers stand still while the machine sleeps.
+  mock.timers.setTime(Date.now() + 3_600_000);
+  pass(10_000);
+  assert.notEqual(socket(), dead);
+  frozen = false;
+  mock.timers.tick(500);
+  socket().open();
+  assert.equal(seen.connection.at(-1), 'open');
+  link.close();
+});
+
+test('a quiet service that answers is left alone', async () => {
+  const { link, seen } = await linked();
+  socket().open();
+  pass(600_000);
+  assert.deepEqual([sockets.length, seen.connection.at(-1)], [1, 'open']);
+  link.close();
+});
+
+/** @param {SessionState | null} state */
+const unreadable = (state) => state?.entries.filter((entry) => entry.kind === 'notice' && entry.code === 'unreadable_frame').length;
+
+test('a frame with broken fields is left out and said so; those before and after it count', async () => {
+  const { link, seen } = await linked();
+  socket().open();
+  const broken = frames.findIndex(({ type, seq }) => type === 'stream_start' && seq !== undefined);
+  for (const [index, frame] of frames.entries()) {
+    socket().tell(frame);
+    if (index === broken) {
+      for (const odd of [null, 5, [], 'text', { type: 'stream_delta' }, { at: 3, type: 'tool_output', call_id: {} }]) socket().tell(odd);
+    }
+  }
+  flush();
+  assert.equal(sockets.length, 1, 'it attached again');
+  assert.equal(seen.state?.last_seq, snapshot.last_seq);
+  assert.ok(seen.state !== null && conversationText(seen.state).includes('There are **two** files.'));
+  assert.equal(unreadable(seen.state), 1);
+  link.close();
+});
+
+test('a numbered frame with broken fields leaves no hole', async () => {
+  const { link, seen } = await linked();
+  socket().open();
+  socket().tell({ seq: 1, run_id: 'r1', at: at(0), type: 'stream_delta' });
+  socket().tell({ ...frames[0], seq: 2 });
+  flush();
+  assert.deepEqual([seen.state?.last_seq, sockets.length, unreadable(seen.state)], [2, 1, 1]);
+  link.close();
+});
+
+test('text that is no frame is said so, and the conversation read anew at the gap: once, not for ever', async () => {
+  const { link, seen } = await linked();
+  socket().open();
+  socket().tell(frames[0]);
+  socket().onmessage({ data: '{"seq": 2, "ty' });
+  flush();
+  assert.deepEqual([seen.state?.last_seq, unreadable(seen.state)], [1, 1]);
+  answer = { status: 200, body: snapshot };
+  socket().tell({ ...frames[2], seq: 3 });
+  flush();
+  mock.timers.tick(5_000);
+  await settle();
+  assert.deepEqual([requests, sockets.length, seen.state?.last_seq, unreadable(seen.state)], [2, 2, snapshot.last_seq, 1]);
+  assert.equal(socket().url.searchParams.get('after'), String(snapshot.last_seq));
+  link.close();
+});
+
+test('too many requests are asked again; what nobody can read is said, not asked for ever', async () => {
+  for (const status of [429, 408, 503]) {
+    answer = { status, body: { code: 'rate_limited', message: 'slower' } };
+    const { link, seen } = await linked();
+    assert.deepEqual([seen.fatal, seen.connection.at(-1)], [null, 'lost']);
+    answer = { status: 200, body: moments[0].snapshot };
+    mock.timers.tick(8_000);
+    await settle();
+    assert.equal(seen.state?.id, 's1');
+    link.close();
+  }
+  answer = { status: 200, body: { id: 's1' } };
+  const { link, seen } = await linked();
+  assert.equal(seen.fatal.code, 'internal');
+  mock.timers.tick(60_000);
   link.close();
 });

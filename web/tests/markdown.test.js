@@ -147,3 +147,16 @@ test('a huge text is shown plainly instead of being laid out', () => {
   assert.equal(blocks.length, 1);
   assert.equal(blocks[0].node.tag, 'pre');
 });
+
+test('mathematics keeps its backslashes, stars and underscores; code and prices stay as they are', () => {
+  for (const text of [
+    'Einstein wrote \\(E=mc^2\\) once.', 'As \\[\\int_a^b f(x)\\,dx = F(b) - F(a)\\] says.', 'So $$a_1 * b_2 * c_3$$ it is.',
+    '\\(a_1\\) and \\(b_2 \\{x\\}\\)',
+  ]) {
+    assert.deepEqual(whole(text), [{ tag: 'p', attrs: {}, children: [text] }], text);
+  }
+  assert.deepEqual(whole('\\(a*b*c\\) *d*')[0].children, ['\\(a*b*c\\) ', { tag: 'em', attrs: {}, children: ['d'] }]);
+  assert.deepEqual(whole('`\\(x\\)`')[0].children, [{ tag: 'code', attrs: {}, children: ['\\(x\\)'] }]);
+  assert.deepEqual(whole('It costs $5, or $6 \\*here\\*.')[0].children, ['It costs $5, or $6 *here*.']);
+  assert.deepEqual(whole('\\(not closed')[0].children, ['(not closed']);
+});

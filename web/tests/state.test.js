@@ -6,7 +6,7 @@ import { highlight } from '../markdown/highlight.js';
 import { HOLD_AFTER_MS, readItem, toSend, withChange, withoutConfirmed } from '../state/outbox.js';
 import { byCategory, isUnconfirmed, plainName } from '../state/memory.js';
 import { pieces } from '../state/search.js';
-import { activeBackend, defaultProfile, expectedModel, fetching, modelTrouble, worthFetching } from '../state/service.js';
+import { activeBackend, defaultProfile, expectedModel, fetching, hostOf, modelTrouble, staysHere, worthFetching } from '../state/service.js';
 import { groupOf, matching, withoutSession, withSession } from '../state/sessions.js';
 
 /** @import { OutboxItem } from '../state/outbox.js' */
@@ -143,4 +143,22 @@ test('a snippet shows its matches and loses nothing, whatever ranges it comes wi
 test('a message that was meant to steer still does after a reload', () => {
   const kept = [{ ...item('a'), mode: 'steer' }, { ...item('b'), mode: 'nonsense' }].map((one) => readItem(one, 2000));
   assert.deepEqual(kept.map((one) => one?.mode), ['steer', 'queue']);
+});
+
+test('what leaves the machine is said, and only what stays is said to stay', () => {
+  /** @param {'ollama' | 'openai' | 'starter'} kind @param {string} address */
+  const at = (kind, address) => ({ ...demo, active: kind, backends: [{ kind, address, models: [], state: /** @type {const} */ ('ready') }] });
+  const model = { name: 'qwen3:8b' };
+  for (const here of [at('starter', 'in process'), at('ollama', 'http://127.0.0.1:11434'), at('openai', 'http://localhost:8080/v1'), at('openai', 'http://[::1]:1/v1')]) {
+    assert.deepEqual([hostOf(here, model), staysHere(here, model)], [null, true]);
+  }
+  for (const [there, host] of /** @type {const} */ ([[at('openai', 'https://api.example.com/v1'), 'api.example.com'], [at('ollama', 'http://192.168.1.4:11434'), '192.168.1.4'], [at('openai', 'http://localhost.example.com'), 'localhost.example.com']])) {
+    assert.deepEqual([hostOf(there, model), staysHere(there, model)], [host, false]);
+  }
+  const cloud = at('ollama', 'http://127.0.0.1:11434');
+  assert.deepEqual([hostOf(cloud, { name: 'gpt-oss:120b-cloud' }), staysHere(cloud, { name: 'gpt-oss:120b-cloud' })], ['ollama.com', false]);
+  // Another one stands in where the first does not answer.
+  const both = { ...cloud, backends: [...cloud.backends, ...at('openai', 'https://api.example.com/v1').backends] };
+  assert.deepEqual([hostOf(both, model), staysHere(both, model)], [null, false]);
+  assert.deepEqual([hostOf(null, null), staysHere(null, null)], [null, false]);
 });

@@ -1,8 +1,9 @@
 import { boot, closeToast, showNew } from '../app/actions.js';
-import { stop } from '../app/session.js';
+import { openAgain, stop } from '../app/session.js';
 import { announcement, approvals, drawerOpen, memoryOpen, openId, openTitle, panel, sessionError, sessions, signedOut, toasts } from '../app/signals.js';
 import { hasWords, t } from '../i18n/index.js';
 import { asked, isOpen } from '../state/approvals.js';
+import { errorGroup } from '../state/errors.js';
 import { html, nothing, repeat } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
@@ -88,7 +89,7 @@ export class NaviApp extends NaviElement {
   }
 
   render() {
-    if (!hasWords.get()) return nothing;
+    if (!hasWords.get()) return html`<main class="signin starting" aria-busy="true" data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
     if (signedOut.get()) return signIn();
     const drawer = drawerOpen.get();
     const id = openId.get();
@@ -108,7 +109,7 @@ export class NaviApp extends NaviElement {
         <main class="main" ?inert=${drawer}>
           <navi-header></navi-header>
           <navi-banner></navi-banner>
-          ${error !== null ? html`<div class="scroll"><div class="column">${errorCard(error)}</div></div>`
+          ${error !== null ? html`<div class="scroll"><div class="column">${errorCard(error, errorGroup(error.code) !== 'gone' ? html`<button type="button" class="button" data-testid="open-again" @click=${openAgain}>${icons.again}${t('subagent.retry')}</button>` : nothing)}</div></div>`
             : id === null ? html`<navi-welcome class="body"></navi-welcome>`
               : html`<navi-conversation class="body"></navi-conversation>`}
           <footer class="foot"><div class="column">

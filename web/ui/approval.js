@@ -208,7 +208,7 @@ function outcome(approval) {
   // Another tab was first, or somebody over REST.
   const elsewhere = by === 'user' && sent !== decision;
   return html`<p class="approval-outcome ${decision === 'deny' ? 'denied' : 'allowed'}" data-testid="approval-outcome" data-decision=${decision} data-by=${by}
-    data-elsewhere=${String(elsewhere)}>${decision === 'deny' ? icons.cross : icons.check}
+    data-elsewhere=${String(elsewhere)}>${decision === 'deny' ? icons.shield : icons.check}
     <span>${t(key)}${decision === 'always' && request.always !== undefined ? html`: <q dir="auto">${visibleWords(request.always)}</q>` : nothing}${
       elsewhere ? html` · ${t(sent === undefined ? 'approval.elsewhere' : 'approval.too_late')}` : nothing}</span></p>`;
 }

@@ -33,9 +33,10 @@ export function formatDuration(ms) {
   return t('time.min_s', { m: Math.floor(seconds / 60), s: Math.round(seconds % 60) });
 }
 
-/** The time alone for today, with its date before. @param {string} iso */
+/** The time alone for today, with its date before; nothing for what is none. @param {string} iso */
 export function formatTime(iso) {
   const at = new Date(iso);
+  if (Number.isNaN(at.getTime())) return '';
   const today = at.toDateString() === new Date().toDateString();
   return new Intl.DateTimeFormat(language.get(), today ? { timeStyle: 'short' } : { dateStyle: 'medium', timeStyle: 'short' }).format(at);
 }

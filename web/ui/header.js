@@ -6,6 +6,7 @@ import { NaviElement } from './element.js';
 import { formatTokens } from './format.js';
 import { icons } from './icons.js';
 import { openPanel } from './panels.js';
+import './connection.js';
 import './mode.js';
 
 /** The conversation's title, who answers it, and how full its context is. */
@@ -33,8 +34,7 @@ export class NaviHeader extends NaviElement {
           ${info?.demo === true ? html`<span class="badge" data-testid="demo-badge" title=${t('header.demo_hint')}>${t('header.demo')}</span>` : nothing}
         </p>
       </div>
-      ${link === 'open' ? nothing : html`<span class="connection" role="status" data-testid="connection" data-state=${link}><span class="spinner" aria-hidden="true"></span>
-        <span class="connection-text">${t(`connection.${link}`)}</span></span>`}
+      ${link === 'open' ? nothing : html`<navi-connection .state=${link}></navi-connection>`}
       <navi-mode></navi-mode>
       ${state === null ? nothing : html`<button type="button" class="icon-button" data-testid="open-files" aria-haspopup="dialog" title=${t('files.open')} aria-label=${t('files.open')}
         @click=${() => void openPanel('files')}>${icons.folder}</button>`}

@@ -5,29 +5,31 @@ import { nothing } from '../vendor/lit.js';
 
 const AGAIN_MS = 2_000;
 
-const modules = {
-  approval: () => import('./approval.js'),
-  plan: () => import('./plan.js'),
-  queue: () => import('./queue.js'),
-  subagent: () => import('./subagent.js'),
-  todo: () => import('./todo.js'),
-  // The words first: the elements come to life as soon as they are known.
-  unknown: () => withPanelWords().then(() => import('./unknown.js')),
-};
+/** @typedef {'approval' | 'plan' | 'queue' | 'subagent' | 'todo' | 'unknown'} Name */
 
-/** @type {Set<keyof typeof modules>} */
+/** @type {Set<Name>} */
 const asked = new Set();
 
-/** Stands before the element. @param {keyof typeof modules} name */
+/** Stands before the element. @param {Name} name */
 export function later(name) {
   if (!asked.has(name)) {
     asked.add(name);
-    load(name);
+    void load(name);
   }
   return nothing;
 }
 
-/** @param {keyof typeof modules} name */
-function load(name) {
-  modules[name]().catch(() => setTimeout(() => load(name), AGAIN_MS));
+/** @param {Name} name */
+async function load(name) {
+  for (let failures = 0; ; failures += 1) {
+    try {
+      // The words first: the elements come to life as soon as they are known.
+      if (name === 'unknown') await withPanelWords();
+      // A browser that failed to load a module may keep that in mind: another try has another address.
+      await import(`./${name}.js${failures === 0 ? '' : `?again=${failures}`}`);
+      return;
+    } catch {
+      await new Promise((resolve) => { setTimeout(resolve, AGAIN_MS); });
+    }
+  }
 }

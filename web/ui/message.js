@@ -97,7 +97,7 @@ function sideBySide(calls) {
 function notice({ tone, code, message }) {
   const resumed = code === 'run_resumed';
   return html`<p class="notice ${tone}" data-testid="notice" data-code=${code}>${resumed ? icons.resume : icons.warning}<span>${
-    resumed ? t('notice.run_resumed') : withCode(sentence(message))}</span></p>`;
+    resumed || code === 'unreadable_frame' ? t(`notice.${code}`) : withCode(sentence(message))}</span></p>`;
 }
 
 customElements.define('navi-message', NaviMessage);

@@ -1,4 +1,5 @@
 /** @import { Approval } from '../state/approvals.js' */
+/** @import { Shown } from '../state/outcome.js' */
 /** @import { Call } from '../state/types.js' */
 
 import { changeOf } from '../app/changes.js';
@@ -6,6 +7,7 @@ import { approvals, openId } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { approvalOf, isOpen } from '../state/approvals.js';
 import { counts, findDiff } from '../state/diff.js';
+import { howItEnded, shownState } from '../state/outcome.js';
 import { plain } from '../state/terminal.js';
 import { html, nothing } from '../vendor/lit.js';
 import { copyButton } from './copy.js';
@@ -35,19 +37,14 @@ export class NaviToolCard extends NaviElement {
     this._whole = false;
   }
 
-  get #open() {
-    const { state, output } = this.call;
-    return this._chosen ?? ((state === 'running' && output !== '') || state === 'failed' || state === 'outcome_unknown');
-  }
-
   render() {
     const { call } = this;
-    const open = this.#open;
     const body = `call-${call.id}`;
     const approval = approvalOf(approvals.get(), call.id);
-    // What is asked about does not run yet.
-    const shown = approval !== null && isOpen(approval) && call.state === 'running' ? 'asked' : call.state;
-    const state = t(`tool.state.${shown}`);
+    const shown = shownState(call, approval);
+    const open = this._chosen ?? ((call.state === 'running' && call.output !== '') || shown === 'failed' || shown === 'outcome_unknown');
+    const ended = shown === 'exited' ? endedText(call) : '';
+    const state = ended || t(`tool.state.${shown}`);
     const change = changeOf(call.id);
     return html`<section class="tool-card" data-testid="tool-card" data-call-id=${call.id} data-state=${shown}
       data-tool=${call.name} aria-label="${call.name}: ${state}">
@@ -58,7 +55,8 @@ export class NaviToolCard extends NaviElement {
         <span class="tool-brief">${brief(call.args)}</span>
         <span class="tool-end">
           ${call.duration_ms === null ? nothing : html`<span class="tool-time">${formatDuration(call.duration_ms)}</span>`}
-          ${callState(shown)}
+          ${ended === '' ? nothing : html`<span class="tool-time" data-testid="tool-ended" aria-hidden="true">${ended}</span>`}
+          ${callState(shown, state)}
           <span class="turn">${icons.chevron}</span>
         </span>
       </button>
@@ -126,15 +124,20 @@ function diffOf(call) {
   return diff;
 }
 
-/** @param {Call['state'] | 'asked'} state */
-export function callState(state) {
-  const text = t(`tool.state.${state}`);
+/** @param {Call} call */
+function endedText(call) {
+  const { code, signal } = howItEnded(call) ?? {};
+  return code === undefined ? t('tool.ended.signal', { signal: signal ?? '' }) : t('tool.ended.code', { code });
+}
+
+/** @param {Shown} state @param {string} [text] */
+export function callState(state, text = t(`tool.state.${state}`)) {
   return html`<span class="tool-state" title=${text}>${stateIcon(state)}<span class="tool-state-text">${text}</span></span>`;
 }
 
-/** @param {Call['state'] | 'asked'} state */
+/** @param {Shown} state */
 function stateIcon(state) {
-  if (state === 'asked') return icons.shield;
+  if (state === 'asked' || state === 'denied') return icons.shield;
   if (state === 'running') return html`<span class="spinner" aria-hidden="true"></span>`;
   if (state === 'success') return icons.check;
   if (state === 'failed') return icons.cross;

@@ -1,6 +1,6 @@
-import { chosenProfile, createError, creating, NEW, profiles } from '../app/signals.js';
+import { chosenProfile, createError, creating, NEW, profiles, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { defaultProfile } from '../state/service.js';
+import { defaultProfile, expectedModel, hostOf, staysHere } from '../state/service.js';
 import { html, nothing } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
@@ -15,11 +15,13 @@ export class NaviWelcome extends NaviElement {
     const list = profiles.get();
     const chosen = chosenProfile.get() ?? defaultProfile(list)?.id;
     const error = createError.get();
+    const model = expectedModel(status.get(), list.find(({ id }) => id === chosen) ?? null);
+    const host = hostOf(status.get(), model);
     if (creating.get()) return html`<div class="scroll"><div class="column">${pendingMessages(NEW)}</div></div>`;
     return html`<div class="scroll"><div class="column welcome" data-testid="welcome">
       <span class="welcome-mark">${mark}</span>
       <h2>${t('welcome.title')}</h2>
-      <p class="welcome-text">${t('welcome.text')}</p>
+      <p class="welcome-text">${t('welcome.text')} <span data-testid="welcome-where">${host !== null ? t('welcome.hosted', { host }) : staysHere(status.get(), model) ? t('welcome.local') : nothing}</span></p>
       ${list.length < 2 ? nothing : html`<fieldset class="profiles"><legend>${t('welcome.profile')}</legend>
         ${list.map((profile) => html`<label class="profile"><input type="radio" name="profile" class="cover" data-testid="profile-choice" value=${profile.id}
           .checked=${profile.id === chosen} @change=${() => chosenProfile.set(profile.id)}>

@@ -1,4 +1,4 @@
-export { LitElement, html, svg, nothing } from 'lit';
+export { LitElement, html, svg, nothing, render } from 'lit';
 export type { TemplateResult, PropertyValues } from 'lit';
 export { repeat } from 'lit/directives/repeat.js';
 export { live } from 'lit/directives/live.js';

@@ -30,6 +30,8 @@ pub enum ClientFrame {
         call_id: CallId,
         decision: CallDecision,
     },
+    /// Is anybody there? Scripts in a browser can neither send nor see the pings of WebSocket.
+    Ping {},
 }
 
 /// What a person says of a call whose outcome is unknown.

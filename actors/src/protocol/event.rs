@@ -261,6 +261,8 @@ pub enum Event {
         reason: ResyncReason,
         session: Box<SessionSnapshot>,
     },
+    /// The answer to a ping, in its turn.
+    Pong {},
 }
 
 /// Why a cursor could not be served.
@@ -284,7 +286,8 @@ impl Event {
             Self::ThinkingDelta(_)
             | Self::StreamDelta(_)
             | Self::ToolOutput { .. }
-            | Self::Resync { .. } => false,
+            | Self::Resync { .. }
+            | Self::Pong {} => false,
             Self::MessageAccepted { .. }
             | Self::QueueChanged { .. }
             | Self::MessageSteered { .. }
@@ -360,6 +363,7 @@ impl Event {
             Self::Notice { .. } => "notice",
             Self::Error { .. } => "error",
             Self::Resync { .. } => "resync",
+            Self::Pong {} => "pong",
         }
     }
 }

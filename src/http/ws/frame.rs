@@ -4,9 +4,10 @@ use navi_actors::domain::input::MAX_CLIENT_ID_CHARS;
 use navi_actors::protocol::command::ClientFrame;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::{Envelope, Event};
+use navi_actors::protocol::ids::RunId;
 use serde_json::Value;
 
-const TYPES: [&str; 7] = [
+const TYPES: [&str; 8] = [
     "message",
     "stop",
     "continue",
@@ -14,7 +15,20 @@ const TYPES: [&str; 7] = [
     "edit_queued",
     "approve",
     "resolve_call",
+    "ping",
 ];
+
+/// An envelope for one tab alone: no `seq`.
+pub(crate) fn for_one_tab(run_id: Option<RunId>, event: Event) -> String {
+    let envelope = Envelope {
+        seq: None,
+        run_id,
+        parent_run_id: None,
+        at: chrono::Utc::now(),
+        event,
+    };
+    serde_json::to_string(&envelope).unwrap_or_default()
+}
 
 /// Why a frame was refused.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,19 +45,13 @@ impl Refusal {
 
     /// The frame that tells it to this tab alone: no `seq`, no run.
     pub(crate) fn to_json(&self) -> String {
-        let envelope = Envelope {
-            seq: None,
-            run_id: None,
-            parent_run_id: None,
-            at: chrono::Utc::now(),
-            event: Event::Error {
-                message: self.error.message.clone(),
-                recoverable: true,
-                code: self.error.code,
-                client_id: self.client_id.clone(),
-            },
+        let error = Event::Error {
+            message: self.error.message.clone(),
+            recoverable: true,
+            code: self.error.code,
+            client_id: self.client_id.clone(),
         };
-        serde_json::to_string(&envelope).unwrap_or_default()
+        for_one_tab(None, error)
     }
 }
 

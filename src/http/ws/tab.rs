@@ -9,12 +9,11 @@ use actix_http::ws::Item;
 use actix_web::web;
 use actix_web_actors::ws::{self, CloseCode, CloseReason, ProtocolError, WebsocketContext};
 use bytestring::ByteString;
-use chrono::Utc;
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
 use navi_actors::domain::session::transition::Accepted;
 use navi_actors::protocol::command::{ClientFrame, SendMode};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
-use navi_actors::protocol::event::{Envelope, Event};
+use navi_actors::protocol::event::Event;
 use navi_actors::protocol::ids::{SessionId, UserId};
 
 use super::assemble::{Assembled, Assembly};
@@ -303,6 +302,7 @@ async fn handle(
             .resolve_call(user, session, call_id, decision)
             .await
             .map(|()| None),
+        ClientFrame::Ping {} => Ok(Some(frame::for_one_tab(None, Event::Pong {}))),
     };
     done.map_err(|error| Refusal { error, client_id })
 }
@@ -310,24 +310,18 @@ async fn handle(
 /// A message that was accepted before is told again to the tab that sent it again, without a
 /// number: its event went out when it was accepted.
 fn again(accepted: Accepted, client_id: Option<String>, content: String) -> Option<String> {
-    let envelope = Envelope {
-        seq: None,
-        run_id: Some(accepted.run_id),
-        parent_run_id: None,
-        at: Utc::now(),
-        event: Event::MessageAccepted {
-            client_id,
-            message_id: accepted.message_id,
-            queued: accepted.queued,
-            mode: SendMode::Queue,
-            content,
-            images: Vec::new(),
-            files: Vec::new(),
-        },
+    let event = Event::MessageAccepted {
+        client_id,
+        message_id: accepted.message_id,
+        queued: accepted.queued,
+        mode: SendMode::Queue,
+        content,
+        images: Vec::new(),
+        files: Vec::new(),
     };
     accepted
         .duplicate
-        .then(|| serde_json::to_string(&envelope).unwrap_or_default())
+        .then(|| frame::for_one_tab(Some(accepted.run_id), event))
 }
 
 /// The middle of a long message is bounded by its bytes, not by its frames.

@@ -6,9 +6,12 @@ use actix::fut::{ActorFutureExt as _, WrapFuture as _};
 use actix::{Actor, ActorContext as _, AsyncContext as _, StreamHandler};
 use actix_web_actors::ws::{self, CloseCode, CloseReason, ProtocolError, WebsocketContext};
 use bytestring::ByteString;
+use navi_actors::hub::HubFrame;
+use navi_actors::protocol::command::ClientFrame;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::UserId;
 
+use super::frame;
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
 use super::rate::{FrameRate, frame_rate};
 use super::{Admission, feed_ended, in_portions, logged_out};
@@ -83,7 +86,7 @@ impl StreamHandler<ByteString> for WatchActor {
     }
 }
 
-/// The socket: nothing but its being there is expected.
+/// The socket: nothing but its being there is expected, and asked about.
 impl StreamHandler<Result<ws::Message, ProtocolError>> for WatchActor {
     fn handle(&mut self, frame: Result<ws::Message, ProtocolError>, ctx: &mut Self::Context) {
         let now = Instant::now();
@@ -95,6 +98,9 @@ impl StreamHandler<Result<ws::Message, ProtocolError>> for WatchActor {
         }
         match frame {
             Ok(ws::Message::Ping(bytes)) if !self.closing => ctx.pong(&bytes),
+            Ok(ws::Message::Text(text)) if !self.closing && is_ping(&text) => {
+                ctx.text(serde_json::to_string(&HubFrame::Pong {}).unwrap_or_default());
+            }
             Ok(ws::Message::Close(_)) if !self.closing => {
                 ctx.close(Some(CloseCode::Normal.into()));
                 ctx.stop();
@@ -110,4 +116,8 @@ impl StreamHandler<Result<ws::Message, ProtocolError>> for WatchActor {
             ),
         }
     }
+}
+
+fn is_ping(text: &str) -> bool {
+    matches!(frame::parse(text), Ok(parsed) if parsed.frame == ClientFrame::Ping {})
 }
