@@ -77,6 +77,19 @@ async fn a_wrong_address_is_told_by_the_close_code() {
 }
 
 #[tokio::test]
+async fn a_ping_is_answered_on_both_sockets() {
+    let server = House::new(&[]).start();
+    let session = server.new_session().await;
+    let tab = server.tab(&session, None).await;
+    let list = server.socket("/ws/sessions").await;
+    for mut socket in [tab, list] {
+        socket.send(&json!({"type": "ping"})).await;
+        let told = socket.next_of("pong").await;
+        assert!(told.get("seq").is_none(), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn bad_frames_are_answered_to_that_tab_alone() {
     let server = House::new(&[]).start();
     let session = server.new_session().await;

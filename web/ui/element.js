@@ -7,13 +7,22 @@ export class NaviElement extends SignalWatcher(LitElement) {
     return this;
   }
 
-  /** What cannot be drawn says so in its place, and takes nothing else along. @param {Map<PropertyKey, unknown>} changed */
-  update(changed) {
+  /** What cannot be drawn says so in its place, and takes nothing else along. */
+  performUpdate() {
     try {
-      super.update(changed);
+      super.performUpdate();
     } catch (error) {
-      console.error('not drawn:', this.localName, error);
-      render(html`<p class="notice error" data-testid="not-drawn">${t('app.not_drawn')}</p>`, this, this.renderOptions);
+      render(html`${notDrawn(this, error)}`, this, this.renderOptions);
     }
   }
+}
+
+/** What stands in place of something that cannot be drawn. @param {Element} element @param {unknown} error */
+export function notDrawn(element, error) {
+  console.error('not drawn:', element.localName, error);
+  const note = document.createElement('p');
+  note.className = 'notice error';
+  note.dataset.testid = 'not-drawn';
+  note.textContent = t('app.not_drawn');
+  return note;
 }

@@ -1,5 +1,6 @@
 import { showBlocks } from '../markdown/dom.js';
 import { MarkdownStream } from '../markdown/stream.js';
+import { notDrawn } from './element.js';
 
 /** @import { Block } from '../markdown/stream.js' */
 
@@ -57,9 +58,15 @@ export class NaviMarkdown extends HTMLElement {
     this.#planned = false;
     this.#timer = undefined;
     const begun = performance.now();
-    const next = this.#stream.update(this.#text, this.#complete);
-    showBlocks(this, this.#shown, next);
-    this.#shown = next;
+    try {
+      const next = this.#stream.update(this.#text, this.#complete);
+      showBlocks(this, this.#shown, next);
+      this.#shown = next;
+    } catch (error) {
+      this.#stream = new MarkdownStream();
+      this.#shown = [];
+      this.replaceChildren(notDrawn(this, error));
+    }
     this.#cost_ms = performance.now() - begun;
   }
 }

@@ -43,7 +43,7 @@ export class NaviToolCard extends NaviElement {
     const approval = approvalOf(approvals.get(), call.id);
     const shown = shownState(call, approval);
     const open = this._chosen ?? ((call.state === 'running' && call.output !== '') || shown === 'failed' || shown === 'outcome_unknown');
-    const ended = shown === 'exited' ? endedText(call) : '';
+    const ended = shown === 'exited' ? endedText(call) : shown === 'denied' ? t('tool.state.denied') : '';
     const state = ended || t(`tool.state.${shown}`);
     const change = changeOf(call.id);
     return html`<section class="tool-card" data-testid="tool-card" data-call-id=${call.id} data-state=${shown}
@@ -54,7 +54,7 @@ export class NaviToolCard extends NaviElement {
         <span class="tool-name">${call.name}</span>
         <span class="tool-brief">${brief(call.args)}</span>
         <span class="tool-end">
-          ${call.duration_ms === null ? nothing : html`<span class="tool-time">${formatDuration(call.duration_ms)}</span>`}
+          ${call.duration_ms === null || shown === 'denied' ? nothing : html`<span class="tool-time">${formatDuration(call.duration_ms)}</span>`}
           ${ended === '' ? nothing : html`<span class="tool-time" data-testid="tool-ended" aria-hidden="true">${ended}</span>`}
           ${callState(shown, state)}
           <span class="turn">${icons.chevron}</span>

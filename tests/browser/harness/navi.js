@@ -58,6 +58,9 @@ export async function startNavi(settings, { models } = {}) {
     output: () => program.output,
     /** As the machine's power going: nothing is written any more. */
     kill: () => program.stop('SIGKILL'),
+    /** As a process that hangs: its sockets stay, and nothing comes. */
+    freeze: () => program.signal('SIGSTOP'),
+    thaw: () => program.signal('SIGCONT'),
     /** As a person ends it. */
     stop: () => program.stop('SIGTERM'),
     /** On the same port, with the same data. */

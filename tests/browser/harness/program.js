@@ -73,5 +73,5 @@ export function startProgram(path, { args = [], env = {}, cwd } = {}) {
     return child.exitCode;
   }
 
-  return { line, stop, output };
+  return { line, stop, signal: (name) => child.kill(name), output };
 }
