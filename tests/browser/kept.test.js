@@ -142,7 +142,8 @@ describe('what is written and not yet sent', () => {
       const text = cells ? { 'text/plain': new Blob(['a\tb\n1\t2'], { type: 'text/plain' }) } : {};
       await navigator.clipboard.write([new ClipboardItem({ 'image/png': picture, ...text })]);
     }, with_text);
-    await tab.composer.focus();
+    await tab.newSession.click();
+    await tab.composer.fill('');
     await copy(true);
     await tab.page.keyboard.press('ControlOrMeta+v');
     await tab.page.waitForFunction(() => document.querySelector('#composer').value !== '');

@@ -132,12 +132,13 @@ export function openAgain() {
  * @param {SessionState} after
  */
 function settleEdits(before, after) {
-  for (const { message_id } of before.queue) {
+  for (const { message_id, content } of before.queue) {
     const text = edits.get().get(message_id);
-    if (text === undefined) continue;
     const now = after.queue.find((item) => item.message_id === message_id);
-    if (now?.content === text) setEdit(message_id, undefined);
-    else if (now === undefined && !after.entries.some(({ id }) => id === message_id)) {
+    if (text === undefined || now?.content === content) continue;
+    const taken = now === undefined && after.entries.some(({ id }) => id === message_id);
+    if (text === (now?.content ?? content)) setEdit(message_id, undefined);
+    else if (now === undefined && !taken) {
       setEdit(message_id, undefined);
       putBack(after.id, text);
     }

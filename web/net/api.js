@@ -14,6 +14,9 @@ export class ApiError extends Error {
   }
 }
 
+/** A service that hangs answers no request either: what waits for it is given back. */
+const PATIENCE_MS = 60_000;
+
 /**
  * @param {string} method
  * @param {string} path
@@ -30,7 +33,7 @@ async function call(method, path, body, signal) {
       headers: body === undefined ? { 'x-navi-key': key() } : { 'x-navi-key': key(), 'content-type': 'application/json' },
       body: body === undefined ? undefined : JSON.stringify(body),
       credentials: 'same-origin',
-      signal,
+      signal: signal ?? AbortSignal.timeout(PATIENCE_MS),
     });
   } catch {
     throw new ApiError({ code: 'unreachable', message: '' }, 0);

@@ -2,7 +2,7 @@
 
 import 'fake-indexeddb/auto';
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, test } from 'node:test';
+import { afterEach, beforeEach, mock, test } from 'node:test';
 
 import { at, story } from './fake_service.js';
 
@@ -92,9 +92,12 @@ Object.assign(globalThis, {
   WebSocket: FakeSocket, XMLHttpRequest: FakeRequest, FileReader: FakeFileReader,
   requestAnimationFrame: (/** @type {() => void} */ run) => setImmediate(run),
   createImageBitmap: async () => ({ width: 1, height: 1, close: nothing }),
-  fetch: async (/** @type {string} */ path, /** @type {any} */ { method }) => {
+  fetch: async (/** @type {string} */ path, /** @type {any} */ { method, signal }) => {
     if (method === 'POST' && path === '/sessions') {
-      await new Promise((resolve) => { answerCreate = () => resolve(undefined); });
+      await new Promise((resolve, reject) => {
+        answerCreate = () => resolve(undefined);
+        signal.addEventListener('abort', () => reject(signal.reason));
+      });
       if (created === null) throw new TypeError('refused');
       return { ok: created.status < 300, status: created.status, text: async () => JSON.stringify(created?.body) };
     }
@@ -108,7 +111,7 @@ const { draftOf, growEdit, setDraft, setEdit } = await import('../app/drafts.js'
 const { isAtRisk } = await import('../app/kept.js');
 const { restoreKept } = await import('../app/restore.js');
 const { openSession, outboxOf, post, resend } = await import('../app/session.js');
-const { attachments, drafts, edits, NEW, openId, outbox, session, unkept } = await import('../app/signals.js');
+const { attachments, createError, drafts, edits, NEW, openId, outbox, session, unkept } = await import('../app/signals.js');
 
 /** Everything that waits for nothing but its turn. */
 async function settle() {
@@ -226,6 +229,19 @@ test('a conversation that cannot be begun gives the words and pictures back, and
   }
 });
 
+test('a service that hangs while a conversation is begun gives the words back', async () => {
+  const limit = new AbortController();
+  mock.method(AbortSignal, 'timeout', () => limit.signal);
+  setDraft(NEW, 'Anybody there?');
+  const sent = startSession();
+  await settle();
+  assert.equal(draftOf(NEW), '');
+  limit.abort();
+  await sent;
+  mock.restoreAll();
+  assert.deepEqual([draftOf(NEW), createError.get()?.code], ['Anybody there?', 'unreachable']);
+});
+
 test('a page that dies while a conversation is begun gives the next one a draft', async () => {
   setDraft(NEW, 'Begin');
   addFiles(NEW, [picture()]);
@@ -322,6 +338,8 @@ test('an edit of a waiting message ends when the service has it', async () => {
   snapshot = waiting('as it was');
   const socket = await opened();
   setEdit('m', 'as it was');
+  await socket.tell({ run_id: 'r', at: at(0), type: 'stream_delta', part_id: 'a.text', offset: 0, delta: 'more' });
+  assert.equal(edits.get().get('m'), 'as it was', 'the form that was just opened stays');
   growEdit('m', 'as it shall be');
   await socket.tell({ seq: 1, at: at(1), type: 'queue_changed', message_id: 'm', content: 'of another tab' });
   assert.equal(edits.get().get('m'), 'as it shall be');

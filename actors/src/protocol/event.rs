@@ -261,7 +261,7 @@ pub enum Event {
         reason: ResyncReason,
         session: Box<SessionSnapshot>,
     },
-    /// The answer to a ping, in its turn.
+    /// The answer to a ping.
     Pong {},
 }
 

@@ -37,8 +37,9 @@ const PARSED_ASIDE_BYTES: usize = 64 * 1024;
 /// read. It must not know what a run is. When it dies, the client reconnects.
 ///
 /// Frames are handled one after the other, as they came, and only once the tab has joined the
-/// session: it is told all that comes of them. Except for Stop, which is asked at once and
-/// again when its turn comes: it may mean the message that stands before it.
+/// session: it is told all that comes of them. Except for a ping, which asks about nobody but this
+/// actor, and for Stop, which is asked at once and again when its turn comes: it may mean the
+/// message that stands before it.
 #[derive(Debug)]
 pub(crate) struct TabActor {
     app: App,
@@ -185,6 +186,14 @@ impl TabActor {
         let is_looked_at = self.busy && text.len() < PARSED_ASIDE_BYTES;
         let parsed = is_looked_at.then(|| frame::parse(&text));
         if let Some(Ok(Parsed {
+            frame: ClientFrame::Ping {},
+            ..
+        })) = parsed
+        {
+            ctx.text(pong());
+            return;
+        }
+        if let Some(Ok(Parsed {
             frame: ClientFrame::Stop {},
             ..
         })) = parsed
@@ -302,9 +311,13 @@ async fn handle(
             .resolve_call(user, session, call_id, decision)
             .await
             .map(|()| None),
-        ClientFrame::Ping {} => Ok(Some(frame::for_one_tab(None, Event::Pong {}))),
+        ClientFrame::Ping {} => Ok(Some(pong())),
     };
     done.map_err(|error| Refusal { error, client_id })
+}
+
+fn pong() -> String {
+    frame::for_one_tab(None, Event::Pong {})
 }
 
 /// A message that was accepted before is told again to the tab that sent it again, without a
