@@ -187,7 +187,7 @@ describe('a task with its hands', () => {
     await tab.sees('Then I leave it.');
     await tab.idle();
     await outcomes(tab).last().getByText('Denied').waitFor();
-    assert.equal(await card(tab, 'filesystem').last().getAttribute('data-state'), 'failed');
+    assert.equal(await card(tab, 'filesystem').last().getAttribute('data-state'), 'denied');
     assert.equal(await notes(), 'one\ntwo\nthree\nfour\n');
   });
 

@@ -157,6 +157,8 @@ export async function startSession() {
     const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.id ?? null);
     begin(first, session_id);
     location.hash = sessionHref(session_id);
+    // Not by the event, which keys overtake: what is typed next belongs there.
+    followHash();
   } catch (error) {
     if (error instanceof ApiError && error.code === 'unauthorized') signedOut.set(true);
     takeBack(first);

@@ -200,8 +200,8 @@ test('the first message of a conversation keeps its photos on the way there', as
   setDraft(NEW, 'And then');
   answerCreate();
   await sent;
+  assert.deepEqual([location.hash, openId.get()], ['#/s/s9', 's9'], 'the next key goes elsewhere');
   await settle();
-  assert.equal(location.hash, '#/s/s9');
   assert.equal(draftOf('s9'), 'And then', 'what was typed meanwhile goes along');
   const socket = await opened('s9');
   assert.deepEqual(socket.sent.map(({ content, images }) => [content, images]), [['Holiday', ['a.png', 'b.png', 'c.png'].map(base64)]]);
