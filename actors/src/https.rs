@@ -21,8 +21,8 @@ pub fn client() -> ClientBuilder {
         .gzip(false);
     match &*TLS {
         Ok(tls) => client.tls_backend_preconfigured(tls.clone()),
-        // The client's own would fail in the same way, and says so when it is built.
-        Err(_) => client,
+        // None that it knows: it says so when it is built.
+        Err(_) => client.tls_backend_preconfigured(()),
     }
 }
 

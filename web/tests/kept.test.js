@@ -5,11 +5,10 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 
 import { at, story } from './fake_service.js';
+import { FakeSocket, sockets } from './fake_socket.js';
 
 const { moments } = story();
 
-/** @type {FakeSocket[]} */
-let sockets = [];
 /** @type {FakeRequest[]} */
 let uploads = [];
 /** What `POST /sessions` answers, once it is let go. @type {{ status: number, body: unknown } | null} */
@@ -19,40 +18,11 @@ let answerCreate = () => {};
 /** What `GET /sessions/{id}` answers. @type {any} */
 let snapshot = moments[0].snapshot;
 
-class FakeSocket {
-  static OPEN = 1;
-  readyState = 0;
-  /** @type {any[]} */
-  sent = [];
-  /** @type {any} */ onopen;
-  /** @type {any} */ onmessage;
-  /** @type {any} */ onclose;
-
-  /** @param {string} url */
-  constructor(url) {
-    this.url = new URL(url);
-    sockets.push(this);
-  }
-
-  open() {
-    this.readyState = 1;
-    this.onopen();
-  }
-
-  /** @param {unknown} frame */
+class Socket extends FakeSocket {
+  /** @override @param {unknown} frame */
   async tell(frame) {
-    this.onmessage({ data: JSON.stringify(frame) });
+    super.tell(frame);
     await settle();
-  }
-
-  /** @param {string} text */
-  send(text) {
-    const frame = JSON.parse(text);
-    if (frame.type !== 'ping') this.sent.push(frame);
-  }
-
-  close() {
-    this.readyState = 3;
   }
 }
 
@@ -89,7 +59,7 @@ class FakeFileReader {
 const nothing = () => ({});
 Object.assign(globalThis, {
   HTMLElement: class {}, document: { createTreeWalker: nothing, createComment: nothing, addEventListener: nothing, removeEventListener: nothing },
-  WebSocket: FakeSocket, XMLHttpRequest: FakeRequest, FileReader: FakeFileReader,
+  WebSocket: Socket, XMLHttpRequest: FakeRequest, FileReader: FakeFileReader,
   requestAnimationFrame: (/** @type {() => void} */ run) => setImmediate(run),
   createImageBitmap: async () => ({ width: 1, height: 1, close: nothing }),
   fetch: async (/** @type {string} */ path, /** @type {any} */ { method, signal }) => {
@@ -133,7 +103,7 @@ async function reload() {
 
 beforeEach(async () => {
   Object.assign(globalThis, { location: { protocol: 'http:', host: 'navi.test', hash: '' } });
-  sockets = [];
+  sockets.length = 0;
   uploads = [];
   created = null;
   snapshot = moments[0].snapshot;

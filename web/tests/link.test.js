@@ -5,14 +5,13 @@ import { SessionLink } from '../net/session_link.js';
 import { conversationText } from '../state/text.js';
 import { childOf } from '../state/children.js';
 import { at, story } from './fake_service.js';
+import { FakeSocket, sockets } from './fake_socket.js';
 import { logOf, wholeRun } from './whole_run.js';
 
 /** @import { SessionState } from '../state/types.js' */
 
 const { frames, moments, snapshot } = story();
 
-/** @type {FakeSocket[]} */
-let sockets = [];
 /** @type {any} what `GET /sessions/{id}` answers */
 let answer;
 let requests = 0;
@@ -23,47 +22,15 @@ let asked = [];
 /** Whether the service is there and does nothing. */
 let frozen = false;
 
-class FakeSocket {
-  static OPEN = 1;
-  readyState = 0;
-  /** @type {any[]} */
-  sent = [];
-  /** @type {any} */ onopen;
-  /** @type {any} */ onmessage;
-  /** @type {any} */ onclose;
-
-  /** @param {string} url */
-  constructor(url) {
-    this.url = new URL(url);
-    sockets.push(this);
-  }
-
-  open() {
-    this.readyState = 1;
-    this.onopen();
-  }
-
-  /** @param {unknown} frame */
-  tell(frame) {
-    this.onmessage({ data: JSON.stringify(frame) });
-  }
-
-  /** Answers a ping as the service does, unless that is frozen. @param {string} text */
-  send(text) {
-    const frame = JSON.parse(text);
-    if (frame.type !== 'ping') this.sent.push(frame);
-    else if (!frozen) this.tell({ at: at(0), type: 'pong' });
-  }
-
-  /** @param {number} [code] */
-  close(code) {
-    this.readyState = 3;
-    if (code !== undefined) this.onclose?.({ code });
+class Socket extends FakeSocket {
+  /** Answers as the service does, unless that is frozen. @override */
+  pinged() {
+    if (!frozen) this.tell({ at: at(0), type: 'pong' });
   }
 }
 
 beforeEach(() => {
-  sockets = [];
+  sockets.length = 0;
   requests = 0;
   log = [];
   asked = [];
@@ -71,7 +38,7 @@ beforeEach(() => {
   answer = { status: 200, body: moments[0].snapshot };
   mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'], now: 1_000_000 });
   Object.assign(globalThis, {
-    WebSocket: FakeSocket,
+    WebSocket: Socket,
     location: { protocol: 'http:', host: 'navi.test' },
     requestAnimationFrame: () => 0,
     fetch: async (/** @type {string} */ path) => {

@@ -3,33 +3,21 @@
 import { silentSince } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html } from '../vendor/lit.js';
-import { NaviElement } from './element.js';
+import { Clock, NaviElement } from './element.js';
 import { formatDuration } from './format.js';
 
 /** What keeps the page from the service; of one that is silent, for how long. */
 export class NaviConnection extends NaviElement {
-  static properties = { state: { attribute: false }, _now: { state: true } };
+  static properties = { state: { attribute: false } };
 
   constructor() {
     super();
     this.state = /** @type {Connection} */ ('connecting');
-    this._now = Date.now();
-    /** @type {ReturnType<typeof setInterval> | undefined} */
-    this._timer = undefined;
-  }
-
-  connectedCallback() {
-    super.connectedCallback();
-    this._timer = setInterval(() => { this._now = Date.now(); }, 1000);
-  }
-
-  disconnectedCallback() {
-    super.disconnectedCallback();
-    clearInterval(this._timer);
+    this._clock = new Clock(this);
   }
 
   render() {
-    const seconds = Math.max(0, Math.round((this._now - silentSince.get()) / 1000));
+    const seconds = Math.max(0, Math.round((this._clock.now - silentSince.get()) / 1000));
     return html`<span class="connection" role="status" data-testid="connection" data-state=${this.state}><span class="spinner" aria-hidden="true"></span>
       <span class="connection-text">${t(`connection.${this.state}`)}</span>
       ${this.state === 'silent' ? html`<span class="connection-text" aria-hidden="true" data-testid="silent-for">· ${formatDuration(seconds * 1000)}</span>` : ''}</span>`;

@@ -26,3 +26,27 @@ export function notDrawn(element, error) {
   note.textContent = t('app.not_drawn');
   return note;
 }
+
+/** Draws its element anew each second, while that is in the page. */
+export class Clock {
+  now = Date.now();
+
+  /** @param {NaviElement} host */
+  constructor(host) {
+    this.host = host;
+    /** @type {ReturnType<typeof setInterval> | undefined} */
+    this.timer = undefined;
+    host.addController(this);
+  }
+
+  hostConnected() {
+    this.timer = setInterval(() => {
+      this.now = Date.now();
+      this.host.requestUpdate();
+    }, 1000);
+  }
+
+  hostDisconnected() {
+    clearInterval(this.timer);
+  }
+}

@@ -3,7 +3,7 @@
 import { isOpen } from '../state/approvals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../vendor/lit.js';
-import { NaviElement } from './element.js';
+import { Clock, NaviElement } from './element.js';
 import { formatDuration } from './format.js';
 
 /** A wait shorter than this is not worth counting. */
@@ -11,40 +11,28 @@ const COUNT_FROM_MS = 3_000;
 
 /** Why nothing moves just now, in one quiet line. */
 export class NaviStatusLine extends NaviElement {
-  static properties = { session: { attribute: false }, _now: { state: true } };
+  static properties = { session: { attribute: false } };
 
   constructor() {
     super();
     this.session = /** @type {SessionState} */ (/** @type {unknown} */ (null));
-    this._now = Date.now();
+    this._clock = new Clock(this);
     /** When this page first saw the present wait: its clock, not the service's. */
     this._since = Date.now();
     this._waiting_for = '';
-    /** @type {ReturnType<typeof setInterval> | undefined} */
-    this._timer = undefined;
-  }
-
-  connectedCallback() {
-    super.connectedCallback();
-    this._timer = setInterval(() => { this._now = Date.now(); }, 1000);
-  }
-
-  disconnectedCallback() {
-    super.disconnectedCallback();
-    clearInterval(this._timer);
   }
 
   willUpdate() {
     const waiting_for = this.session.waiting?.reason ?? '';
     if (waiting_for === this._waiting_for) return;
     this._waiting_for = waiting_for;
-    this._since = this._now = Date.now();
+    this._since = this._clock.now = Date.now();
   }
 
   render() {
     const { waiting } = this.session;
     const text = t(waiting === null ? 'waiting.thinking_of' : `waiting.${waiting.reason}`);
-    const waited = this._now - this._since;
+    const waited = this._clock.now - this._since;
     return html`<p class="status-line" data-testid="status-line" data-reason=${waiting?.reason ?? 'starting'}>
       <span class="dots" aria-hidden="true"><i></i><i></i><i></i></span>
       <span>${text}${waiting === null || waiting.detail === '' ? nothing : html`<span class="status-detail"> · ${waiting.detail}</span>`}</span>
