@@ -13,7 +13,7 @@ const LIMIT_MS = 20_000;
 const ARTIFACTS = process.env.NAVI_ARTIFACTS ?? join(tmpdir(), 'navi-artifacts');
 
 export async function startBrowser() {
-  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell';
   if (!existsSync(executablePath)) throw new Error(`no Chromium at ${executablePath}: install it, or name it in CHROMIUM`);
   const args = ['--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
   // Chromium's own sandbox refuses root.
