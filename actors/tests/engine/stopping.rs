@@ -162,6 +162,34 @@ fn a_pause_before_a_retry_ends_when_the_runs_time_is_up() {
 }
 
 #[test]
+fn a_runs_time_goes_by_while_it_waits_for_the_model() {
+    let mut setup = Setup::default();
+    setup.runs.time = Duration::from_secs(5);
+    with_setup(setup, |house| async move {
+        let (early, late) = (house.session().await, house.session().await);
+        let mut first = house.tab(early, None).await;
+        let mut second = house.tab(late, None).await;
+        let write = write_call("a.txt", "x");
+        house.script([Say::Text("Well,".into()), Say::Hold, write]);
+        house.say(early, "hi").await;
+        first.until("stream_delta").await;
+        // The later one is next, and keeps the model until its own time is up.
+        house.script([Say::Text("Hm".into()), Say::Silence]);
+        house.say(late, "me too").await;
+        second.until("run_waiting").await;
+        house.release();
+        let waiting = first.until("run_waiting").await.pop().unwrap();
+        assert_eq!(waiting["reason"], "lane", "{waiting}");
+        house.script([Say::Text("a.txt is written".into())]);
+        let end = first.until("stream_end").await.pop().unwrap();
+        assert_eq!(end["content"], "a.txt is written");
+        assert_eq!(end["completed"], false);
+        let asked = house.asked();
+        assert!(asked[2].tools.is_empty(), "asked for more: {asked:#?}");
+    });
+}
+
+#[test]
 fn a_subagents_time_goes_by_while_it_waits_for_the_model() {
     let runs = RunLimits {
         child_time: Duration::from_secs(3),

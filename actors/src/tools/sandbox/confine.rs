@@ -191,6 +191,8 @@ fn limit(limits: &Limits, others: u64) -> Result<(), String> {
         (Resource::Nproc, others + limits.processes),
         (Resource::Memlock, 64 << 10),
         (Resource::Msgqueue, 0),
+        (Resource::Nice, 0),
+        (Resource::Rtprio, 0),
     ];
     all.extend(limits.cpu.map(|cpu| (Resource::Cpu, cpu.as_secs().max(1))));
     for (resource, most) in all {
