@@ -130,7 +130,10 @@ pub async fn ask_as(
                     usage,
                 });
             }
-            ChatDelta::Thinking(_) | ChatDelta::ToolCall(_) | ChatDelta::Prefill { .. } => {}
+            ChatDelta::Thinking(_)
+            | ChatDelta::ToolCall(_)
+            | ChatDelta::Calling
+            | ChatDelta::Prefill { .. } => {}
         }
     }
 }

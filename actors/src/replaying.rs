@@ -84,7 +84,7 @@ pub async fn ask(
             ChatDelta::Text(text) => said.content.push_str(&text),
             ChatDelta::Thinking(text) => said.thinking.push_str(&text),
             ChatDelta::ToolCall(call) => said.tool_calls.push(call),
-            ChatDelta::Prefill { .. } => {}
+            ChatDelta::Prefill { .. } | ChatDelta::Calling => {}
             ChatDelta::Done { usage, .. } => {
                 said.usage = usage;
                 return Ok(Some(Answered {

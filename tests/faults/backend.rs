@@ -306,6 +306,35 @@ async fn a_backend_silent_slow_or_broken_over_openais_protocol() {
     each_fault_comes_to_what_it_should(Protocol::OpenAi).await;
 }
 
+/// As a slow model writes a file: piece by piece, with nothing to show before it is whole.
+#[tokio::test]
+async fn a_call_may_take_longer_to_be_written_than_a_pause() {
+    let (model, server) = Protocol::OpenAi
+        .talking(&[("LLM_STREAM_CHUNK_TIMEOUT", "3")])
+        .await;
+    let fragment = |name: Option<&str>, arguments: &str| {
+        let call = json!({"index": 0, "function": {"name": name, "arguments": arguments}});
+        let chunk = json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]});
+        Step::Raw(format!("data: {chunk}\n\n"))
+    };
+    let begins = r#"{"action": "write", "path": "slow.txt", "content": ""#;
+    let mut steps = vec![
+        Step::text("I write it."),
+        fragment(Some("filesystem"), begins),
+    ];
+    for _ in 0..20 {
+        steps.extend([Step::DelayMs(250), fragment(None, "word ")]);
+    }
+    steps.push(fragment(None, "\"}"));
+    model.script(Reply::new(steps).when("slowly"));
+    let (session, mut tab) = say(&server, "slowly").await;
+    let end = end_of(&mut tab).await;
+    assert_eq!(end["type"], "stream_end", "{end}");
+    let workspace = server.house().data_dir().join("session_files");
+    let written = std::fs::read_to_string(workspace.join(session).join("slow.txt"));
+    assert_eq!(written.unwrap(), "word ".repeat(20));
+}
+
 const PIECES: [&str; 3] = ["one ", "two 🌍 ", "three"];
 
 /// The bytes of a small answer.

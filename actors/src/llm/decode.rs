@@ -15,6 +15,9 @@ use super::{ChatStream, LlmError};
 /// the connection open there.
 const AFTERMATH: Duration = Duration::from_secs(5);
 
+/// How often a stream says that a call is being written.
+pub(super) const CALLING_EVERY: Duration = Duration::from_secs(1);
+
 /// Reads one protocol's frames into a reply.
 pub(super) trait Decoder: Send + 'static {
     fn frame(&mut self, frame: &Payload, reply: &mut DeltaQueue) -> Result<(), LlmError>;
@@ -31,6 +34,8 @@ struct Decoding<D> {
     frames: Option<PayloadStream>,
     decoder: D,
     reply: DeltaQueue,
+    /// When the last delta was handed on.
+    told: Instant,
     failure: Option<LlmError>,
     /// When the wait for the counts is over.
     deadline: Option<Instant>,
@@ -42,6 +47,7 @@ pub(super) fn decoded<D: Decoder>(frames: PayloadStream, decoder: D) -> ChatStre
         frames: Some(frames),
         decoder,
         reply: DeltaQueue::default(),
+        told: Instant::now(),
         failure: None,
         deadline: None,
     };
@@ -55,12 +61,14 @@ impl<D: Decoder> Decoding<D> {
     async fn next(&mut self) -> Option<Result<ChatDelta, LlmError>> {
         loop {
             if let Some(delta) = self.reply.next() {
+                self.told = Instant::now();
                 return Some(Ok(delta));
             }
             if let Some(error) = self.failure.take() {
                 return Some(Err(error));
             }
             let frame = self.next_frame().await?;
+            let said_before = self.reply.bytes();
             let outcome = match frame {
                 Some(Ok(frame)) => self.decoder.frame(&frame, &mut self.reply),
                 // Whatever breaks after a complete answer breaks nothing.
@@ -71,6 +79,9 @@ impl<D: Decoder> Decoding<D> {
                     self.decoder.end(&mut self.reply)
                 }
             };
+            if self.reply.bytes() > said_before && self.told.elapsed() >= CALLING_EVERY {
+                self.reply.calling();
+            }
             self.failure = outcome.err();
             if self.failure.is_some() || self.reply.is_done() {
                 self.frames = None;

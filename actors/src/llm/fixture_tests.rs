@@ -50,6 +50,7 @@ fn stream_of(protocol: Protocol, bytes: ByteStream) -> ChatStream {
 fn collect(stream: ChatStream) -> Outcome {
     tokio::runtime::Builder::new_current_thread()
         .enable_time()
+        .start_paused(true)
         .build()
         .unwrap()
         .block_on(stream.collect())

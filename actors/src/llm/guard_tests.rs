@@ -56,6 +56,19 @@ async fn an_answer_within_the_limits_passes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_is_being_written_is_no_pause() {
+    let calling = || ChatDelta::Calling;
+    let items = vec![
+        (119, calling()),
+        (59, calling()),
+        (59, calling()),
+        (59, DONE),
+    ];
+    let told = outcome(0, items).await;
+    assert_eq!(told.last(), Some(&Ok(DONE)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_wait_for_headers_is_part_of_the_first_wait() {
     let error = Err(LlmError::FirstChunkTimeout { seconds: 120 });
     assert_eq!(

@@ -62,6 +62,13 @@ impl DeltaQueue {
         Ok(())
     }
 
+    /// Says that the model writes, where nothing else says so.
+    pub(super) fn calling(&mut self) {
+        if self.ready.is_empty() {
+            self.ready.push_back(ChatDelta::Calling);
+        }
+    }
+
     pub(super) fn prefill(&mut self, read: u32, total: u32) {
         self.ready.push_back(ChatDelta::Prefill { read, total });
     }
@@ -72,6 +79,11 @@ impl DeltaQueue {
         }
         self.flush_tags();
         self.ready.push_back(ChatDelta::Done { finish, usage });
+    }
+
+    /// Text, reasoning and arguments so far, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(super) fn is_done(&self) -> bool {

@@ -126,6 +126,7 @@ impl Meter<'_> {
                 self.talks();
                 self.said_bytes += text.len();
             }
+            Ok(ChatDelta::Calling) => self.talks(),
             Ok(ChatDelta::ToolCall(_)) => {
                 self.talks();
                 self.watch.calls_tool();

@@ -82,6 +82,8 @@ pub enum ChatDelta {
     Thinking(String),
     Text(String),
     ToolCall(RequestedCall),
+    /// A call is being written, which comes whole: told about once a second meanwhile.
+    Calling,
     /// Reading of the prompt goes on: tokens read of tokens to read.
     Prefill {
         read: u32,

@@ -397,6 +397,10 @@ impl Driver {
                     let pieces = pace.take(PartKind::Text, &text);
                     self.stream(pieces).await?;
                 }
+                Some(Ok(ChatDelta::Calling)) => {
+                    quiet = None;
+                    call.heard();
+                }
                 Some(Ok(ChatDelta::ToolCall(requested))) => {
                     quiet = None;
                     call.heard();

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::decoder::{CHUNK, Decoder};
 use super::detokenizer::Detokenizer;
@@ -15,6 +16,7 @@ use super::sampler::{Sampler, Sampling};
 use super::template::ChatTemplate;
 use super::tokenizer::Tokenizer;
 use super::tool_schema::TAUGHT_CALL_BEGINS;
+use crate::llm::decode::CALLING_EVERY;
 use crate::protocol::chat::{ChatDelta, ChatRequest, FinishReason, Usage};
 
 /// The window is never larger than this, whatever the model was made for: what a processor
@@ -89,11 +91,13 @@ impl ChatModel {
             .min(window - prompt_tokens);
 
         let mut logits = self.read_prompt(&prompt, emit, cancelled)?;
+        let mut told = Instant::now();
         let finish = loop {
-            if let Some(text) = answer.take_text()
-                && !emit(ChatDelta::Text(text))
-            {
-                return Err(ModelError::Cancelled);
+            if let Some(delta) = answer.take(told.elapsed()) {
+                told = Instant::now();
+                if !emit(delta) {
+                    return Err(ModelError::Cancelled);
+                }
             }
             if answer.is_complete() {
                 break FinishReason::Stop;
@@ -287,6 +291,15 @@ impl Generation {
         if is_mark {
             self.text.push_str(&reply.push(TAUGHT_CALL_BEGINS));
         }
+    }
+
+    /// What the user has not been told yet, this long after the last time.
+    fn take(&mut self, quiet: Duration) -> Option<ChatDelta> {
+        let tools = self.tools.as_ref();
+        let is_calling = tools.is_some_and(|(_, reply)| reply.call().is_some());
+        let calling = is_calling && quiet >= CALLING_EVERY;
+        let text = self.take_text().map(ChatDelta::Text);
+        text.or(calling.then_some(ChatDelta::Calling))
     }
 
     fn take_text(&mut self) -> Option<String> {

@@ -223,6 +223,16 @@ fn said(wanted: &str) -> Vec<ChatDelta> {
         let mut logits = vec![0.0; model.decoder.vocabulary()];
         logits[usize::try_from(id).unwrap()] = 1.0;
         let ended = answer.choose(&mut logits, &tokenizer).unwrap().is_none();
+        let is_calling = answer.tools.as_ref().unwrap().1.call().is_some();
+        let text = std::mem::take(&mut answer.text);
+        assert_eq!(answer.take(Duration::from_millis(999)), None);
+        let calling = is_calling.then_some(ChatDelta::Calling);
+        assert_eq!(
+            answer.take(CALLING_EVERY),
+            calling,
+            "a call is told of while it is written"
+        );
+        answer.text = text;
         if ended || answer.is_complete() {
             break;
         }
