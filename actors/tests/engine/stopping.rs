@@ -8,7 +8,7 @@ use navi_actors::services::RunLimits;
 use serde_json::json;
 
 use crate::house::{
-    House, Say, Setup, appears, in_system, kinds, with_house, with_setup, write_call,
+    House, Say, Setup, Tab, appears, in_system, kinds, with_house, with_setup, write_call,
 };
 
 async fn stop_takes_effect(house: &House, session: navi_actors::protocol::ids::SessionId) {
@@ -161,6 +161,15 @@ fn a_pause_before_a_retry_ends_when_the_runs_time_is_up() {
     });
 }
 
+/// A run waits for the model, and when its time is up once more, to say how things stand.
+async fn its_time_goes_by_in_line(tab: &mut Tab, is_subagent: bool) {
+    for _ in 0..2 {
+        let waiting = tab.until("run_waiting").await.pop().unwrap();
+        assert_eq!(waiting["reason"], "lane", "{waiting}");
+        assert_eq!(waiting["is_subagent"] == true, is_subagent, "{waiting}");
+    }
+}
+
 #[test]
 fn a_runs_time_goes_by_while_it_waits_for_the_model() {
     let mut setup = Setup::default();
@@ -180,11 +189,7 @@ fn a_runs_time_goes_by_while_it_waits_for_the_model() {
         second.until("run_waiting").await;
         // The other one is next, and keeps the model.
         house.release();
-        // It waits, and when its time is up it waits once more, to say how things stand.
-        for _ in 0..2 {
-            let waiting = first.until("run_waiting").await.pop().unwrap();
-            assert_eq!(waiting["reason"], "lane", "{waiting}");
-        }
+        its_time_goes_by_in_line(&mut first, false).await;
         for session in [early, late] {
             assert!(house.engine.stop(house.user, session).await.unwrap());
         }
@@ -216,12 +221,7 @@ fn a_subagents_time_goes_by_while_it_waits_for_the_model() {
         second.until("run_waiting").await;
         house.release();
         first.until("subagent_started").await;
-        // It waits, and when its time is up it waits once more, to say how things stand.
-        for _ in 0..2 {
-            let waiting = first.until("run_waiting").await.pop().unwrap();
-            assert_eq!(waiting["reason"], "lane", "{waiting}");
-            assert_eq!(waiting["is_subagent"], true, "{waiting}");
-        }
+        its_time_goes_by_in_line(&mut first, true).await;
         for session in [parent, other] {
             assert!(house.engine.stop(house.user, session).await.unwrap());
         }
