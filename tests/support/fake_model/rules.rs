@@ -132,8 +132,15 @@ fn offers(body: &Value, name: &str) -> bool {
         .any(|tool| tool["function"]["name"] == name)
 }
 
+/// A word a step; of a long text several words, since each step costs whoever reads it.
 fn words(text: &str) -> Vec<Step> {
-    text.split_inclusive(' ').map(Step::text).collect()
+    const STEPS: usize = 200;
+    let words: Vec<&str> = text.split_inclusive(' ').collect();
+    let a_step = words.len().div_ceil(STEPS).max(1);
+    words
+        .chunks(a_step)
+        .map(|words| Step::Text(words.concat()))
+        .collect()
 }
 
 pub(super) fn messages(body: &Value) -> Vec<&Value> {
