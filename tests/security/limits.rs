@@ -360,13 +360,20 @@ async fn children_of_a_call_that_is_dropped() {
 #[tokio::test]
 async fn children_after_the_time_limit() {
     let ward = Ward::inside();
-    let mark = marker();
-    let command = format!("echo said; setsid sleep {mark} & trap '' TERM INT; sleep {mark}");
-    let args = json!({"action": "run", "command": command, "timeout_seconds": 3});
-    let said = ward.call(args).await.unwrap_err();
-    assert!(
-        said.starts_with("said\n[it did not end within 3 s and was ended"),
-        "{said}"
-    );
-    assert!(!runs(&mark), "they are gone before the result is told");
+    // On a machine that is too busy to begin it in time, it gets more.
+    for seconds in [3, 10, 30, 90] {
+        let mark = marker();
+        let command = format!("echo said; setsid sleep {mark} & trap '' TERM INT; sleep {mark}");
+        let args = json!({"action": "run", "command": command, "timeout_seconds": seconds});
+        let said = ward.call(args).await.unwrap_err();
+        assert!(
+            said.contains(&format!("[it did not end within {seconds} s and was ended")),
+            "{said}"
+        );
+        assert!(!runs(&mark), "they are gone before the result is told");
+        if said.starts_with("said\n") {
+            return;
+        }
+    }
+    panic!("it never began");
 }
