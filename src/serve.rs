@@ -19,7 +19,7 @@ use navi_actors::programs::end_groups;
 use navi_actors::store::Store;
 use navi_actors::tools::mcp;
 use navi_actors::tools::registry::Registry;
-use navi_actors::tools::sandbox;
+use navi_actors::tools::sandbox::{self, Sandbox};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, timeout_at};
@@ -64,6 +64,7 @@ pub(crate) fn run(loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Result<Exi
             "commands are held to their limits without control groups"
         ),
     }
+    Sandbox::look_ahead(&settings.terminal.sandbox);
     let listener = match upgrade::inherited() {
         Some(listener) => listener,
         None => listen(settings.bind)?,

@@ -169,6 +169,11 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
+    /// Begins to look up what takes longest, where one will be made a moment later.
+    pub fn look_ahead(config: &SandboxConfig) {
+        probe::begin(&config.program);
+    }
+
     pub fn new(config: SandboxConfig) -> Self {
         let landlock = landlock_version();
         let namespaces = probe::namespaces(&config.program);
