@@ -43,9 +43,10 @@ pub(crate) async fn log_in(
         return HttpResponse::ServiceUnavailable().finish();
     }
     match app.access.redeem(&secret).await {
-        // What follows the `#` is for the page alone: no browser sends it anywhere.
+        // Relative, as behind a proxy the page may have a prefix. What follows the `#` is for the
+        // page alone: no browser sends it anywhere.
         Ok(Ok(login)) => HttpResponse::SeeOther()
-            .insert_header((header::LOCATION, format!("/#key={}", login.key)))
+            .insert_header((header::LOCATION, format!("../#key={}", login.key)))
             .cookie(new_login_cookie(&app, &login.cookie))
             .finish(),
         Ok(Err(redeemed)) => no_way_in(&app, &request, redeemed).await,
@@ -78,7 +79,7 @@ async fn no_way_in(app: &App, request: &HttpRequest, redeemed: Redeemed) -> Http
     };
     if cookie.is_some() && app.access.authenticate(credentials).await.is_ok() {
         return HttpResponse::SeeOther()
-            .insert_header((header::LOCATION, "/"))
+            .insert_header((header::LOCATION, "../"))
             .finish();
     }
     let (status, reason) = match redeemed {
@@ -109,7 +110,7 @@ fn sorry(reason: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>Navi</title>\n\
-         <link rel=\"stylesheet\" href=\"/api/docs.css\">\n<main>\n<h1>Navi</h1>\n\
+         <link rel=\"stylesheet\" href=\"../api/docs.css\">\n<main>\n<h1>Navi</h1>\n\
          <p>Sorry, {reason}.</p>\n\
          <p>Run <code>navi link</code> on the machine where Navi runs, and open the link that it prints.</p>\n\
          </main>\n</html>\n"

@@ -1,9 +1,9 @@
-//! The page: files of `web/`, embedded in the program.
+//! The page: the files of `web/dist`, embedded in the program as `build.rs` lays them out.
 //!
 //! They hold no secrets, so they are public: a browser that is not logged in gets the page,
 //! and the page says how to log in.
 
-use actix_web::http::header::{self, HeaderMap};
+use actix_web::http::header::{self, AcceptEncoding, Encoding, Header as _, HeaderMap};
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 use navi_actors::protocol::error::ErrorCode;
 use rust_embed::{EmbeddedFile, RustEmbed};
@@ -11,24 +11,17 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 use super::error::ApiError;
 use super::resource;
 
+/// By their paths; all but `index.html` have a hash of the whole page in it.
 #[derive(RustEmbed)]
-#[folder = "web"]
-#[include = "*.html"]
-#[include = "*.js"]
-#[include = "*.css"]
-#[include = "*.svg"]
-#[include = "*.png"]
-#[include = "*.json"]
-#[include = "*.woff2"]
-#[include = "*.webmanifest"]
-#[include = "*.txt"]
-#[exclude = "node_modules/*"]
-#[exclude = "tests/*"]
-#[exclude = "*.d.ts"]
-#[exclude = "package.json"]
-#[exclude = "package-lock.json"]
-#[exclude = "tsconfig.json"]
+#[folder = "$OUT_DIR/page"]
+#[exclude = "*.gz"]
 struct Files;
+
+/// The same, with `.gz` behind each path.
+#[derive(RustEmbed)]
+#[folder = "$OUT_DIR/page"]
+#[include = "*.gz"]
+struct Compressed;
 
 /// What a page of ours may load: our own files. Nothing inline, nothing from elsewhere.
 pub(crate) fn content_security_policy() -> &'static str {
@@ -56,35 +49,52 @@ pub(crate) fn favicon() -> Resource {
 }
 
 async fn get_index(request: HttpRequest) -> HttpResponse {
-    serve("index.html", request.headers())
+    // Asked for again each time, and answered with 304: an update of Navi shows at once.
+    serve("index.html", "no-cache", &request)
 }
 
 async fn get_file(request: HttpRequest, path: web::Path<String>) -> HttpResponse {
-    serve(&path, request.headers())
+    let forever = "public, max-age=31536000, immutable";
+    serve(&format!("web/{path}"), forever, &request)
 }
 
 async fn get_favicon(request: HttpRequest) -> HttpResponse {
-    serve("icon.svg", request.headers())
+    let icon = Files::iter().find(|path| path.ends_with("/icon.svg"));
+    serve(&icon.unwrap_or_default(), "max-age=86400", &request)
 }
 
-fn serve(path: &str, headers: &HeaderMap) -> HttpResponse {
+fn serve(path: &str, caching: &'static str, request: &HttpRequest) -> HttpResponse {
     let Some(file) = Files::get(path) else {
         return ApiError::new(ErrorCode::NotFound, "the page has no such file").response();
     };
+    let compressed = takes_gzip(request).then(|| Compressed::get(&format!("{path}.gz")));
+    let compressed = compressed.flatten();
+    let is_compressed = compressed.is_some();
+    let file = compressed.unwrap_or(file);
     let tag = format!("\"{}\"", hex::encode(&file.metadata.sha256_hash()[..16]));
-    let mut response = if is_fresh(headers, &tag) {
+    let fresh = is_fresh(request.headers(), &tag);
+    let mut response = if fresh {
         HttpResponse::NotModified()
     } else {
         HttpResponse::Ok()
     };
-    // Asked for again each time, and answered with 304: an update of Navi shows at once.
     response
-        .insert_header((header::CACHE_CONTROL, "no-cache"))
-        .insert_header((header::ETAG, tag.clone()));
-    if is_fresh(headers, &tag) {
+        .insert_header((header::CACHE_CONTROL, caching))
+        .insert_header((header::VARY, "accept-encoding"))
+        .insert_header((header::ETAG, tag));
+    if fresh {
         return response.finish();
     }
+    if is_compressed {
+        response.insert_header((header::CONTENT_ENCODING, "gzip"));
+    }
     response.content_type(content_type(path)).body(bytes(file))
+}
+
+fn takes_gzip(request: &HttpRequest) -> bool {
+    let accepted = AcceptEncoding::parse(request).ok();
+    let offered = [Encoding::gzip(), Encoding::identity()];
+    accepted.and_then(|accepted| accepted.negotiate(offered.iter())) == Some(Encoding::gzip())
 }
 
 fn bytes(file: EmbeddedFile) -> web::Bytes {
@@ -112,10 +122,7 @@ fn content_type(path: &str) -> &'static str {
         Some("js") => "text/javascript; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
-        Some("png") => "image/png",
-        Some("json") => "application/json",
         Some("webmanifest") => "application/manifest+json",
-        Some("woff2") => "font/woff2",
         Some("txt") => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
     }
@@ -126,11 +133,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_page_needs_is_embedded() {
+    fn each_file_has_its_type_and_is_there_compressed() {
         for path in Files::iter() {
-            assert!(!path.starts_with("node_modules/"), "{path}");
-            assert!(!path.starts_with("tests/"), "{path}");
             assert_ne!(content_type(&path), "application/octet-stream", "{path}");
+            assert!(Compressed::get(&format!("{path}.gz")).is_some(), "{path}");
         }
+        assert_eq!(Files::iter().count(), Compressed::iter().count());
     }
 }

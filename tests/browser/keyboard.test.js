@@ -46,4 +46,46 @@ describe('by keyboard alone', () => {
     await tabTo('session-item');
     await keyboard.press('Enter');
   });
+
+  it('one can change what one said last', async () => {
+    const { model, tab } = it_has;
+    const { keyboard } = tab.page;
+    await tab.newSession.click();
+    await model.script([{ text: 'Four.' }], [{ text: 'Five.' }]);
+    await tab.send('Two and two?');
+    await tab.sees('Four.');
+    await tab.idle();
+    await tab.composer.focus();
+
+    await keyboard.press('ArrowUp');
+
+    await tab.page.waitForFunction(() => document.activeElement?.getAttribute('data-testid') === 'edit-input');
+    await keyboard.press('End');
+    await keyboard.press('Backspace');
+    await keyboard.type(' and one?');
+    await keyboard.press('Enter');
+    await tab.sees('Five.');
+    await tab.idle();
+    assert.deepEqual((await tab.conversation()).map(({ text }) => text), ['Two and two and one?', 'Five.']);
+    await tab.composer.fill('A draft stays where it is');
+    await keyboard.press('ArrowUp');
+    assert.equal(await focused(), 'composer');
+    await tab.composer.fill('');
+  });
+
+  it('one is shown the keys', async () => {
+    const { tab } = it_has;
+    const { keyboard } = tab.page;
+    await tab.composer.focus();
+    await keyboard.type('?');
+    assert.equal(await tab.composer.inputValue(), '?');
+    await tab.composer.fill('');
+    await tab.newSession.focus();
+    await keyboard.press('?');
+    const keys = tab.page.getByTestId('keys');
+    await keys.getByText('Edit your last message').waitFor();
+    await tab.screenshot('keys');
+    await keyboard.press('Escape');
+    await keys.waitFor({ state: 'detached' });
+  });
 });

@@ -129,7 +129,7 @@ describe('trouble on the way to the page', () => {
     const { tab } = it_has;
     let refused = 0;
     const none = await complaining(it_has, async (fresh) => {
-      await fresh.route(/\/i18n\/(en|uk|ru)\.js/, (route) => {
+      await fresh.route(/\/web\/\w+\/(en|uk|ru)\.js/, (route) => {
         refused += 1;
         return refused <= 4 ? route.abort() : route.continue();
       });
@@ -142,7 +142,7 @@ describe('trouble on the way to the page', () => {
 
     let let_go = false;
     const other = await complaining(it_has, async (fresh) => {
-      await fresh.route(/\/i18n\/en\.js/, (route) => (let_go ? route.continue() : route.abort()));
+      await fresh.route(/\/web\/\w+\/en\.js/, (route) => (let_go ? route.continue() : route.abort()));
       await fresh.goto(tab.page.url());
     });
     await other.ready();
@@ -206,13 +206,18 @@ describe('trouble on the way to the page', () => {
     await tab.composer.fill('');
   });
 
-  it('mathematics is shown as it was written', async () => {
+  it('mathematics is drawn, and what cannot be drawn is shown as it was written', async () => {
     const { model, tab } = it_has;
-    await model.script([{ text: 'It is \\(E=mc^2\\), or \\[a_1 * b_1 * c\\] to be whole.' }]);
+    await model.script([{ text: 'It is \\(E=mc^2\\), or \\[a_1 * b_1 * c\\] and not \\(\\href{javascript:alert(1)}{x}\\) or \\(\\frac{a\\) to be whole.' }]);
     await tab.send('What is it?');
     await tab.sees('to be whole.');
     await tab.idle();
-    assert.equal(await tab.answers.last().locator('.prose').innerText(), 'It is \\(E=mc^2\\), or \\[a_1 * b_1 * c\\] to be whole.');
+    const answer = tab.answers.last().locator('.prose');
+    await answer.locator('math').nth(1).waitFor();
+    assert.equal(await answer.locator('math').count(), 2);
+    assert.equal(await answer.locator('math').first().locator('msup').textContent(), 'c2');
+    assert.deepEqual(await answer.locator('navi-math').allInnerTexts().then((texts) => texts.slice(2)), ['\\(\\href{javascript:alert(1)}{x}\\)', '\\(\\frac{a\\)']);
+    assert.equal(await answer.locator('a').count(), 0);
   });
 });
 

@@ -1,5 +1,8 @@
 //! REST from outside: shapes, statuses, refusals.
 
+use std::io::Read as _;
+
+use flate2::read::GzDecoder;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -83,6 +86,51 @@ async fn the_page_is_served_and_asked_for_again_cheaply() {
             .unwrap();
         assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
     }
+}
+
+#[tokio::test]
+async fn the_pages_files_come_compressed_and_are_kept_for_good() {
+    let server = House::new(&[]).start();
+    let get = |path: &str, encodings: &'static str| {
+        client()
+            .get(format!("{}/{path}", server.url))
+            .header("accept-encoding", encodings)
+            .send()
+    };
+    let page = get("", "identity").await.unwrap().text().await.unwrap();
+    let script = page
+        .split('"')
+        .find(|part| part.starts_with("web/") && part.ends_with("/main.js"))
+        .expect("a script");
+
+    let plain = get(script, "gzip;q=0, identity").await.unwrap();
+    assert!(!plain.headers().contains_key("content-encoding"));
+    let plain = plain.bytes().await.unwrap();
+    let compressed = get(script, "br, gzip").await.unwrap();
+    for (name, value) in [
+        ("content-encoding", "gzip"),
+        ("vary", "accept-encoding"),
+        ("cache-control", "public, max-age=31536000, immutable"),
+        ("content-type", "text/javascript; charset=utf-8"),
+    ] {
+        assert_eq!(compressed.headers()[name], value);
+    }
+    let compressed = compressed.bytes().await.unwrap();
+    let mut read = Vec::new();
+    GzDecoder::new(&compressed[..])
+        .read_to_end(&mut read)
+        .unwrap();
+    assert_eq!(read, plain);
+    assert!(compressed.len() * 2 < plain.len());
+
+    // Of another version, compressed by name, or by the icon's old name.
+    let other = script.replace("/main.js", "0/main.js");
+    for path in [other.as_str(), &format!("{script}.gz"), "web/index.html"] {
+        let missing = get(path, "gzip").await.unwrap();
+        assert_eq!(missing.status(), StatusCode::NOT_FOUND, "{path}");
+    }
+    let icon = get("favicon.ico", "gzip").await.unwrap();
+    assert_eq!(icon.headers()["content-type"], "image/svg+xml");
 }
 
 #[tokio::test]

@@ -22,7 +22,10 @@ impl Login {
         }
         Self {
             cookie: cookie.split(';').next().unwrap_or_default().to_owned(),
-            key: place.strip_prefix("/#key=").unwrap_or_default().to_owned(),
+            key: place
+                .strip_prefix("../#key=")
+                .unwrap_or_default()
+                .to_owned(),
         }
     }
 

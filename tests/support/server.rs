@@ -423,6 +423,8 @@ pub(crate) fn client() -> &'static reqwest::Client {
             .redirect(reqwest::redirect::Policy::none())
             .timeout(PATIENCE)
             .pool_max_idle_per_host(0)
+            // Bodies as they come.
+            .no_gzip()
             .build()
             .expect("a client")
     });

@@ -7,17 +7,18 @@ import { t } from '../i18n/index.js';
 import { api, ApiError } from '../net/api.js';
 import { takeKey } from '../net/key.js';
 import { Socket } from '../net/socket.js';
-import { sorted, withoutSession, withSession } from '../state/sessions.js';
 import { errorGroup } from '../state/errors.js';
 import { defaultProfile, fetching } from '../state/service.js';
+import { sorted, withoutSession, withSession } from '../state/sessions.js';
 import { guardClosing } from './kept.js';
 import { loadPrefs } from './prefs.js';
 import { restoreKept } from './restore.js';
 import { begin, onRefused, openSession, post, takeBack } from './session.js';
 import {
-  chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, profiles, sessions, signedOut, silentSince,
-  status, target, toasts,
+  chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, panel, profiles, sessions, shownRun,
+  signedOut, silentSince, status, target, toasts,
 } from './signals.js';
+import { lookForUpdate } from './update.js';
 
 const TOAST_MS = 6_000;
 const UNDO_TOAST_MS = 20_000;
@@ -42,9 +43,14 @@ export function boot() {
 let list_socket = null;
 
 function openList() {
+  let was_open = false;
   list_socket = new Socket({
-    path: () => '/ws/sessions',
-    onopen: () => void loadProfiles(),
+    path: () => 'ws/sessions',
+    onopen: () => {
+      void loadProfiles();
+      if (was_open) void lookForUpdate();
+      was_open = true;
+    },
     onframe: listFrame,
     onstate: (state, silent_since_ms) => {
       listConnection.set(state);
@@ -266,4 +272,16 @@ export function closeToast(id) {
 /** @param {{ code: string, message: string }} error */
 export function showError(error) {
   showToast(`${t(`error.${errorGroup(error.code)}.title`)}${error.message === '' ? '' : `: ${error.message}`}`, null, TOAST_MS, true);
+}
+
+/** What stands over the page. @param {'files' | 'keys' | 'memory' | 'permissions' | 'run'} name */
+export function openPanel(name) {
+  drawerOpen.set(false);
+  panel.set(name);
+}
+
+/** What a run did, and what its model was sent. @param {string} run_id */
+export function showRun(run_id) {
+  shownRun.set(run_id);
+  openPanel('run');
 }

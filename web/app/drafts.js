@@ -1,7 +1,7 @@
 // What is being written: in the field of each conversation, and in place of a message.
 
 import { keep } from './kept.js';
-import { drafts, edits } from './signals.js';
+import { drafts, edits, editWanted } from './signals.js';
 
 /**
  * @param {string} key a session, or `NEW`
@@ -25,6 +25,12 @@ export function putBack(key, text) {
 export function setEdit(message_id, text) {
   edits.set(withText(edits.get(), message_id, text));
   keep('edit', message_id, text);
+}
+
+/** Begins to write a message anew, with the keyboard in it. @param {string} message_id @param {string} text */
+export function beginEdit(message_id, text) {
+  setEdit(message_id, text);
+  editWanted.set(message_id);
 }
 
 /** Every character of it is kept; what shows it is the field itself. @param {string} message_id @param {string} text */

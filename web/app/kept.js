@@ -2,7 +2,7 @@
 // page's memory has it first; IndexedDB keeps a copy for the next page. All that changes at once
 // is written at once: a draft that became a message is never neither.
 
-import { createStore, entries, promisifyRequest } from '../vendor/idb-keyval.js';
+import { createStore, entries, promisifyRequest } from 'idb-keyval';
 import { attachments, drafts, edits, outbox, unkept } from './signals.js';
 
 /** @typedef {'draft' | 'edit' | 'attachment' | 'message'} Kind */

@@ -2,7 +2,7 @@
 // Storage may be full or forbidden: then the page works without a memory.
 
 import { chooseLanguage, hasWords, languageNames, useLanguage } from '../i18n/index.js';
-import { signal } from '../vendor/lit.js';
+import { signal } from '../lit.js';
 
 /** @typedef {'auto' | 'light' | 'dark'} Theme */
 

@@ -7,14 +7,14 @@
 import { t } from '../i18n/index.js';
 import { api, ApiError } from '../net/api.js';
 import { SessionLink } from '../net/session_link.js';
-import { isChild } from '../state/children.js';
 import { images, isReady, refs } from '../state/attachments.js';
+import { isChild } from '../state/children.js';
 import { isUnderWay, toSend, withChange, withoutConfirmed } from '../state/outbox.js';
 import { attachmentsOf, clear, move, onSettled, retry, workOn } from './attachments.js';
 import { changesBy, changesOf, forgetChanges } from './changes.js';
 import { draftOf, putBack, setDraft, setEdit } from './drafts.js';
 import { keep } from './kept.js';
-import { announcement, answering, approvals, connection, edits, NEW, openId, outbox, resolving, session, sessionError, signedOut, silentSince, steered, stopping, unknownCalls } from './signals.js';
+import { announcement, answering, connection, edits, NEW, openId, outbox, resolving, session, sessionError, showSession, signedOut, silentSince, steered, stopping } from './signals.js';
 
 /** @type {SessionLink | null} */
 let link = null;
@@ -29,13 +29,11 @@ export function openSession(id) {
   if (id !== null && id === openId.get() && link !== null) return;
   leave();
   openId.set(id);
-  session.set(null);
+  showSession(null);
   sessionError.set(null);
   stopping.set(false);
   answering.set(new Map());
-  approvals.set([]);
   resolving.set(new Map());
-  unknownCalls.set([]);
   forgetChanges();
   if (id === null) return;
   left.get(id)?.close();
@@ -63,10 +61,8 @@ function connect(id) {
       const before = session.get();
       if (before === null) changesOf(state);
       else settleEdits(before, state);
-      session.set(state);
+      showSession(state);
       if (state.run === null) stopping.set(false);
-      approvals.set(state.approvals);
-      unknownCalls.set(state.unknown);
     },
     onconnection: (state, silent_since_ms) => {
       if (!shown()) return;

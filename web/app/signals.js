@@ -3,11 +3,10 @@
 
 /** @import { SessionState } from '../state/types.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
-/** @import { CallDecision, Change, Decision, ProfileInfo, SessionSummary, SystemStatus, UnknownCall } from '../state/wire.js' */
-/** @import { Approval } from '../state/approvals.js' */
+/** @import { CallDecision, Change, Decision, ProfileInfo, SessionSummary, SystemStatus } from '../state/wire.js' */
 /** @import { Attachments } from '../state/attachments.js' */
 
-import { signal } from '../vendor/lit.js';
+import { signal } from '../lit.js';
 
 /** @typedef {import('../net/socket.js').Connection} Connection */
 /** @typedef {{ code: string, message: string }} PageError */
@@ -19,7 +18,51 @@ export const profiles = signal(/** @type {ProfileInfo[]} */ ([]));
 
 /** The open session's id; null for the page of a new one. */
 export const openId = signal(/** @type {string | null} */ (null));
+/** The open session whole: who reads it is drawn with each delta. `showSession` sets it. */
 export const session = signal(/** @type {SessionState | null} */ (null));
+/** Those that tell a part of it when that changes, and only then. @type {(() => void)[]} */
+const parts = [];
+
+/**
+ * @template T
+ * @param {(state: SessionState | null) => T} pick gives the very same value where nothing changed
+ */
+function part(pick) {
+  const told = signal(pick(null));
+  parts.push(() => told.set(pick(session.get())));
+  return told;
+}
+
+/** @type {never[]} */
+const NONE = [];
+const NO_RUNS = {};
+export const isLoaded = part((state) => state !== null);
+export const isRunning = part((state) => state !== null && state.run !== null);
+/** The model of the run that goes. */
+export const runModel = part((state) => state?.run?.model ?? null);
+export const profileId = part((state) => state?.profile_id ?? null);
+export const ownTitle = part((state) => state?.title ?? '');
+export const contextTokens = part((state) => state?.context_tokens ?? 0);
+export const maxContextTokens = part((state) => state?.max_context_tokens ?? 0);
+export const mode = part((state) => state?.mode ?? null);
+/** Whether text from outside was read. */
+export const outside = part((state) => state?.outside === true);
+export const queue = part((state) => state?.queue ?? NONE);
+export const plan = part((state) => state?.plan ?? null);
+export const todo = part((state) => state?.todo ?? NONE);
+export const children = part((state) => /** @type {SessionState['children']} */ (state?.children ?? NO_RUNS));
+export const histories = part((state) => /** @type {SessionState['histories']} */ (state?.histories ?? NO_RUNS));
+/** What a person is asked, and was. */
+export const approvals = part((state) => state?.approvals ?? NONE);
+/** Calls of which nobody knows whether they took effect. */
+export const unknownCalls = part((state) => state?.unknown ?? NONE);
+
+/** @param {SessionState | null} state */
+export function showSession(state) {
+  session.set(state);
+  for (const tell of parts) tell();
+}
+
 export const sessionError = signal(/** @type {PageError | null} */ (null));
 /** The session's socket, and the one of the list. */
 export const connection = signal(/** @type {Connection} */ ('connecting'));
@@ -36,17 +79,14 @@ export const createError = signal(/** @type {PageError | null} */ (null));
 
 /** The message that a link led to: shown once its session is there. */
 export const target = signal(/** @type {{ session_id: string, message_id: string } | null} */ (null));
-export const memoryOpen = signal(false);
+/** Whether the service has a newer page than this one. */
+export const outdated = signal(false);
 /** The panel that stands over the page. */
-export const panel = signal(/** @type {'files' | 'permissions' | 'run' | null} */ (null));
+export const panel = signal(/** @type {'files' | 'keys' | 'memory' | 'permissions' | 'run' | null} */ (null));
 /** The run that its panel shows. */
 export const shownRun = signal(/** @type {string | null} */ (null));
-/** What a person is asked in the open session, and was: as its state has it, and told only when it changes. */
-export const approvals = signal(/** @type {Approval[]} */ ([]));
 /** What this tab answered, by approval; `sending` until the service tells what came of it. */
 export const answering = signal(/** @type {ReadonlyMap<string, { decision: Decision, sending: boolean }>} */ (new Map()));
-/** The open session's calls of which nobody knows whether they took effect: as its state has them. */
-export const unknownCalls = signal(/** @type {UnknownCall[]} */ ([]));
 /** What this tab said of such calls and the service has not told yet, by call. */
 export const resolving = signal(/** @type {ReadonlyMap<string, CallDecision>} */ (new Map()));
 /** What the open session's tools changed and how that can be undone; null until it is read. */
@@ -55,6 +95,8 @@ export const changes = signal(/** @type {Change[] | null} */ (null));
 export const NEW = '';
 /** What is being written, by session. */
 export const drafts = signal(/** @type {ReadonlyMap<string, string>} */ (new Map()));
+/** The message whose words the keyboard goes to next. */
+export const editWanted = signal(/** @type {string | null} */ (null));
 /** Messages that are being written anew, by their id. */
 export const edits = signal(/** @type {ReadonlyMap<string, string>} */ (new Map()));
 /** What goes with a draft, by its session, or with a message under way, by its `client_id`. */
@@ -77,5 +119,5 @@ export const fetchAsked = signal(/** @type {string | null} */ (null));
 /** The open session's title; the list hears of a new one first. */
 export function openTitle() {
   const id = openId.get();
-  return sessions.get().list.find((item) => item.id === id)?.title || session.get()?.title || '';
+  return sessions.get().list.find((item) => item.id === id)?.title || ownTitle.get();
 }

@@ -1,8 +1,8 @@
 // Three languages, small dictionaries, no library. `t` reads a signal: a component that calls it
-// while it draws is drawn again when the language changes. Only the chosen one is loaded, and the
-// words of the panels when the first of them is.
+// while it draws is drawn again when the language changes. Only the chosen one is loaded.
 
-import { signal } from '../vendor/lit.js';
+import { signal } from '../lit.js';
+import { loadPart } from '../net/part.js';
 
 /** A text, or one per plural category (chosen by `n`). `{name}` stands for a parameter.
  * @typedef {Record<string, string | Partial<Record<Intl.LDMLPluralRule, string>> & { other: string }>} Dictionary */
@@ -10,24 +10,8 @@ import { signal } from '../vendor/lit.js';
 
 /** Those that were loaded. @type {Partial<Record<Language, Dictionary>>} */
 const dictionaries = {};
-
-/** A browser that failed to load a module may keep that in mind: another try has another address. */
-let failures = 0;
-
-/** @param {string} name the file's @param {Language} of @returns {Promise<Dictionary>} */
-async function load(name, of) {
-  try {
-    return (await import(`./${name}.js${failures === 0 ? '' : `?again=${failures}`}`))[of];
-  } catch (error) {
-    failures += 1;
-    throw error;
-  }
-}
-
-/** Those whose panels have their words. @type {Set<Language>} */
-const with_panels = new Set();
-/** Whether a panel was opened: from then on each language comes with their words. */
-let panels_wanted = false;
+/** Costly to make. @type {Partial<Record<Language, Intl.PluralRules>>} */
+const plurals = {};
 
 /** Each language by its own name. */
 export const languageNames = /** @type {const} */ ({ en: 'English', uk: 'Українська', ru: 'Русский' });
@@ -41,24 +25,9 @@ export const hasWords = signal(false);
  * @param {Language} chosen
  */
 export async function useLanguage(chosen) {
-  dictionaries[chosen] ??= await load(chosen, chosen);
-  if (panels_wanted) await addPanelWords(chosen);
+  dictionaries[chosen] ??= /** @type {Dictionary} */ ((await loadPart(new URL(`./${chosen}.js`, import.meta.url)))[chosen]);
   language.set(chosen);
   hasWords.set(true);
-}
-
-/** The words of what is loaded when it is first opened, in the present language. */
-export function withPanelWords() {
-  panels_wanted = true;
-  return addPanelWords(language.get());
-}
-
-/** @param {Language} of */
-async function addPanelWords(of) {
-  if (with_panels.has(of)) return;
-  const words = await load(`${of}.panels`, of);
-  dictionaries[of] = { ...dictionaries[of], ...words };
-  with_panels.add(of);
 }
 
 /**
@@ -92,6 +61,6 @@ export function translate(lang, key, params) {
   const found = dictionaries[lang]?.[key] ?? key;
   const text = typeof found === 'string'
     ? found
-    : found[new Intl.PluralRules(lang).select(Number(params.n))] ?? found.other;
+    : found[(plurals[lang] ??= new Intl.PluralRules(lang)).select(Number(params.n))] ?? found.other;
   return text.replace(/\{(\w+)\}/g, (whole, name) => (name in params ? String(params[name]) : whole));
 }

@@ -26,6 +26,7 @@ export function showBlocks(parent, shown, next) {
  * @param {TreeNode | string} next
  */
 function patchChild(parent, index, old, next) {
+  if (old === next) return;
   const child = parent.childNodes[index];
   if (child === undefined || old === undefined) {
     if (child === undefined) parent.appendChild(create(next));

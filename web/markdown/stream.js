@@ -5,13 +5,22 @@
 // frozen once a whole line of a later block has come. What freezing got wrong all the same
 // (a link reference defined at the very end) is put right when the text is complete.
 
-/** @import { Token, TokensList } from '../vendor/marked.js' */
+/** @import { Token, Tokens, TokensList } from 'marked' */
 /** @import { TreeNode } from './tree.js' */
 
-import { Lexer } from '../vendor/marked.js';
-import { blockOf } from './tree.js';
+import { Lexer } from 'marked';
+import { blockOf, finish } from './tree.js';
 
-/** @typedef {{ raw: string, node: TreeNode }} Block */
+/** @typedef {{ node: TreeNode }} Block */
+
+/**
+ * The beginning of a list or table that goes on: `head` is what its rest is read with.
+ * @typedef {{ type: 'list' | 'table', head: string, node: TreeNode, chars: number }} Begun
+ */
+
+/** So many items of a list, or rows of a table, are read again while it grows. */
+const MIN_KEPT = 4;
+const MAX_KEPT = 12;
 
 /** Text over this is shown as it is: laying out megabytes of Markdown would freeze the page. */
 export const MAX_MARKDOWN_CHARS = 400_000;
@@ -33,6 +42,8 @@ export class MarkdownStream {
   #frozen = [];
   /** @type {Block[]} */
   #blocks = [];
+  /** Stands before the frozen place, and is no frozen block yet. @type {Begun | null} */
+  #begun = null;
   /** @type {TokensList['links']} */
   #links = {};
   #complete = false;
@@ -71,32 +82,66 @@ export class MarkdownStream {
   #reset() {
     this.#frozen = [];
     this.#frozen_chars = 0;
+    this.#begun = null;
     this.#links = {};
   }
 
-  /** @param {string} text */
+  /** @param {string} text @returns {Block[]} */
   #grown(text) {
-    const tail = text.slice(this.#frozen_chars);
+    const head = this.#begun?.head ?? '';
+    const tail = head + text.slice(this.#frozen_chars);
     const tokens = this.#lex(tail);
+    if (this.#begun !== null && tokens[0]?.type !== this.#begun.type) {
+      // It did not go on as it began: its end is read together with it.
+      this.#frozen_chars -= this.#begun.chars;
+      this.#begun = null;
+      return this.#grown(text);
+    }
+    const nodes = tokens.map(blockOf);
+    if (this.#begun !== null) nodes[0] = joined(this.#begun, /** @type {TreeNode} */ (nodes[0]));
     let keep_from = 0;
     let offset = 0;
     for (const [index, token] of tokens.entries()) {
       // Where the lexer does not give the source back to the letter, nothing is frozen.
-      if (!tail.startsWith(token.raw, offset)) return [...this.#frozen, ...blocks(tokens)];
+      if (!tail.startsWith(token.raw, offset)) return [...this.#frozen, ...blocks(nodes)];
       if (token.type !== 'space' && tail.includes('\n', offset)) keep_from = index;
       offset += token.raw.length;
     }
-    const done = tokens.slice(0, keep_from);
-    this.#frozen = [...this.#frozen, ...blocks(done)];
-    this.#frozen_chars += done.reduce((sum, token) => sum + token.raw.length, 0);
-    return [...this.#frozen, ...blocks(tokens.slice(keep_from))];
+    if (keep_from > 0) {
+      this.#frozen = [...this.#frozen, ...blocks(nodes.slice(0, keep_from))];
+      this.#frozen_chars += tokens.slice(0, keep_from).reduce((sum, token) => sum + token.raw.length, -head.length);
+      this.#begun = null;
+    }
+    this.#begin(tokens[keep_from], nodes[keep_from], keep_from === 0);
+    return [...this.#frozen, ...blocks(nodes.slice(keep_from))];
+  }
+
+  /**
+   * Freezes the beginning of a list or table that has become long.
+   * @param {Token | undefined} token
+   * @param {TreeNode | null | undefined} node
+   * @param {boolean} goes_on whether the token is read with what was frozen of it
+   */
+  #begin(token, node, goes_on) {
+    if (token === undefined || node === null || node === undefined) return;
+    const parts = token.type === 'list' || token.type === 'table' ? partsOf(token) : null;
+    if (parts === null || parts.rest.length <= MAX_KEPT) return;
+    const known = goes_on ? this.#begun : null;
+    const raw = parts.rest.slice(0, -MIN_KEPT).join('');
+    const chars = raw.length + (known === null ? parts.head.length : 0);
+    this.#frozen_chars += chars;
+    this.#begun = {
+      type: parts.type, head: parts.head, node: withoutLast(parts.type, node, MIN_KEPT), chars: (known?.chars ?? 0) + chars,
+    };
   }
 
   /** @param {string} text */
   #whole(text) {
     this.#links = {};
     const old = this.#blocks;
-    return blocks(this.#lex(text)).map((block, i) => {
+    const whole = blocks(this.#lex(text).map(blockOf));
+    finish(whole.at(-1)?.node);
+    return whole.map((block, i) => {
       const known = old[i];
       return known !== undefined && JSON.stringify(known.node) === JSON.stringify(block.node) ? known : block;
     });
@@ -113,20 +158,54 @@ export class MarkdownStream {
 }
 
 /**
+ * A list's items or a table's rows as they were written, where that is all of it.
+ * @param {Token} token
+ * @returns {{ type: 'list' | 'table', head: string, rest: string[] } | null}
+ */
+function partsOf(token) {
+  const rest = token.type === 'list'
+    ? /** @type {Tokens.List} */ (token).items.map(({ raw }) => raw)
+    : token.raw.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+  const head = token.type === 'list' ? '' : rest.splice(0, 2).join('');
+  const read = head + rest.join('');
+  // The last item is given back without the lines' end after it.
+  const is_all = token.raw.startsWith(read) && token.raw.slice(read.length).trim() === '';
+  return is_all ? { type: token.type === 'list' ? 'list' : 'table', head, rest } : null;
+}
+
+/** The node that has the items or rows. @param {'list' | 'table'} type @param {TreeNode} node */
+const rowsOf = (type, node) => (type === 'list' ? node : /** @type {TreeNode} */ (/** @type {TreeNode} */ (node.children[0]).children[1]));
+
+/**
+ * The same with other items or rows.
+ * @param {'list' | 'table'} type
+ * @param {TreeNode} node
+ * @param {TreeNode['children']} rows
+ * @returns {TreeNode}
+ */
+function withRows(type, node, rows) {
+  if (type === 'list') return { ...node, children: rows };
+  const table = /** @type {TreeNode} */ (node.children[0]);
+  const body = /** @type {TreeNode} */ (table.children[1]);
+  return { ...node, children: [{ ...table, children: [table.children[0], { ...body, children: rows }] }] };
+}
+
+/** @param {'list' | 'table'} type @param {TreeNode} node @param {number} count */
+const withoutLast = (type, node, count) => withRows(type, node, rowsOf(type, node).children.slice(0, -count));
+
+/** @param {Begun} begun @param {TreeNode} rest */
+const joined = ({ type, node }, rest) => withRows(type, node, [...rowsOf(type, node).children, ...rowsOf(type, rest).children]);
+
+/**
  * @param {string} text
  * @returns {Block[]}
  */
 function plainly(text) {
-  return [{ raw: text, node: { tag: 'pre', attrs: {}, children: [text] } }];
+  return [{ node: { tag: 'pre', attrs: {}, children: [text] } }];
 }
 
 /**
- * @param {Token[]} tokens
+ * @param {(TreeNode | null)[]} nodes
  * @returns {Block[]}
  */
-function blocks(tokens) {
-  return tokens.flatMap((token) => {
-    const node = blockOf(token);
-    return node === null ? [] : [{ raw: token.raw, node }];
-  });
-}
+const blocks = (nodes) => nodes.filter((node) => node !== null).map((node) => ({ node }));

@@ -2,7 +2,7 @@
 // string is ever parsed as HTML, so there is nothing to sanitise. Only the tags and attributes
 // that stand in this file can come out of it.
 
-/** @import { Token, Tokens } from '../vendor/marked.js' */
+/** @import { Token, Tokens } from 'marked' */
 
 /**
  * @typedef {object} TreeNode
@@ -41,7 +41,7 @@ export function blockOf(token) {
     case 'code':
       return codeOf(/** @type {Tokens.Code} */ (token));
     case 'blockquote':
-      return node('blockquote', {}, blocksOf(token.tokens));
+      return quoteOf(/** @type {Tokens.Blockquote} */ (token));
     case 'list':
       return listOf(/** @type {Tokens.List} */ (token));
     case 'table':
@@ -61,11 +61,38 @@ function blocksOf(tokens) {
   return (tokens ?? []).map(blockOf).filter((block) => block !== null);
 }
 
+/** A quote, or what GitHub calls an alert: its first line says of which kind. @param {Tokens.Blockquote} token */
+function quoteOf(token) {
+  const children = blocksOf(token.tokens);
+  const [first, ...rest] = children;
+  const words = first?.tag === 'p' ? first.children[0] : '';
+  const found = typeof words === 'string' ? /^\[!(note|tip|important|warning|caution)\][ \t]*(?:\n|$)/i.exec(words) : null;
+  if (found === null) return node('blockquote', {}, children);
+  const kind = found[1].toLowerCase();
+  const left = [/** @type {string} */ (words).slice(found[0].length), ...first.children.slice(1)].filter((child) => child !== '');
+  return node('blockquote', { class: `alert ${kind}` }, [node('navi-alert', { '.kind': kind }), ...(left.length === 0 ? [] : [node('p', {}, left)]), ...rest]);
+}
+
 /** @param {Tokens.Code} token */
 function codeOf(token) {
   const language = (token.lang ?? '').trim().split(/\s+/)[0].slice(0, 30);
   // The element draws its own head with the language and the copy button.
-  return node('navi-code', { '.lang': language, '.code': token.text });
+  return node('navi-code', { '.lang': language, '.code': token.text, '.growing': isOpen(token.raw) ? 'yes' : '' });
+}
+
+/** Whether a fence is not closed yet: more of the code may come. @param {string} raw */
+function isOpen(raw) {
+  const fence = /^ {0,3}(`{3,}|~{3,})/.exec(raw)?.[1];
+  if (fence === undefined) return false;
+  const last = raw.trimEnd().split('\n').slice(1).at(-1)?.trim() ?? '';
+  return !(last.length >= fence.length && last === fence[0].repeat(last.length));
+}
+
+/** The end of a text that is complete: its last fence is over, closed or not. @param {TreeNode | string | undefined} last */
+export function finish(last) {
+  if (last === undefined || typeof last === 'string') return;
+  if (last.tag === 'navi-code') last.attrs['.growing'] = '';
+  finish(last.children.at(-1));
 }
 
 /** @param {Tokens.List} token */
@@ -134,6 +161,9 @@ function inlineOf(tokens) {
       case 'text':
         if (token.tokens !== undefined) out.push(...inlineOf(token.tokens));
         else out.push(plain(token.text));
+        break;
+      case 'mathematics':
+        out.push(node('navi-math', { '.source': token.raw }));
         break;
       case 'escape':
         out.push(token.text);

@@ -1,5 +1,5 @@
 // REST calls. Every failure is an `ApiError` with the service's code, or one of ours:
-// `unreachable` when nobody answered.
+// `unreachable` when nobody answered. Paths are relative to the page, which may stand behind any prefix.
 
 /** @import { Change, ConsentEntry, ConsentMode, ConsentRule, ExtensionTool, Fact, FormerFact, Frame, McpServer, Memory, NaviError, ProfileInfo, RunDetails, SearchHit, SentCall, SessionFile, SessionSnapshot, SessionSummary, SkillInfo, SystemStatus } from '../state/wire.js' */
 
@@ -55,7 +55,7 @@ async function call(method, path, body, signal) {
 }
 
 /** @param {string} id */
-const session = (id) => `/sessions/${encodeURIComponent(id)}`;
+const session = (id) => `sessions/${encodeURIComponent(id)}`;
 export const sessionPath = session;
 
 /** A list, be it the whole answer or in it by its name. @param {any} answer @param {string} name @returns {any[]} */
@@ -65,7 +65,7 @@ const listOf = (answer, name) => (Array.isArray(answer) ? answer : answer?.[name
 export const filePath = (id, file_id) => `${session(id)}/files/${encodeURIComponent(file_id)}`;
 
 /** @param {Fact} fact */
-const factPath = ({ category, key }) => `/memory/facts/${encodeURIComponent(category)}/${encodeURIComponent(key)}`;
+const factPath = ({ category, key }) => `memory/facts/${encodeURIComponent(category)}/${encodeURIComponent(key)}`;
 
 /** A run's log has an end; a service that never says so is not followed forever. */
 const MAX_LOG_PAGES = 500;
@@ -73,13 +73,13 @@ const MAX_LOG_PAGES = 500;
 export const api = {
   /** @returns {Promise<SessionSummary[]>} */
   async sessions() {
-    const answer = await call('GET', '/sessions');
+    const answer = await call('GET', 'sessions');
     return Array.isArray(answer) ? answer : answer?.sessions ?? [];
   },
   /** @param {string} id @returns {Promise<SessionSnapshot>} */
   session: (id) => call('GET', session(id)),
   /** @param {string | null} profile_id @returns {Promise<{ session_id: string, profile_id: string, created_at: string }>} */
-  create: (profile_id) => call('POST', '/sessions', profile_id === null ? {} : { profile_id }),
+  create: (profile_id) => call('POST', 'sessions', profile_id === null ? {} : { profile_id }),
   /** @param {string} id @param {string} title */
   rename: (id, title) => call('PATCH', session(id), { title }),
   /** @param {string} id @param {boolean} pinned */
@@ -120,9 +120,9 @@ export const api = {
     return { events, next: next == null ? null : String(next) };
   },
   /** A run, and each call of a model in it. @param {string} run_id @returns {Promise<RunDetails>} */
-  run: (run_id) => call('GET', `/runs/${encodeURIComponent(run_id)}`),
+  run: (run_id) => call('GET', `runs/${encodeURIComponent(run_id)}`),
   /** What the model was sent at a call, and what it replied. @param {string} run_id @param {number} n @returns {Promise<SentCall>} */
-  runCall: (run_id, n) => call('GET', `/runs/${encodeURIComponent(run_id)}/calls/${n}`),
+  runCall: (run_id, n) => call('GET', `runs/${encodeURIComponent(run_id)}/calls/${n}`),
   /** @param {string} id @param {string} run_id */
   stopChild: (id, run_id) => call('POST', `${session(id)}/subagents/${encodeURIComponent(run_id)}/stop`),
   /**
@@ -136,12 +136,12 @@ export const api = {
   showBranch: (id, branch_id) => call('PUT', `${session(id)}/branch`, { branch_id }),
   /** @param {string} query @param {number} limit @param {AbortSignal} signal @returns {Promise<SearchHit[]>} */
   async search(query, limit, signal) {
-    const answer = await call('GET', `/search?q=${encodeURIComponent(query)}&limit=${limit}`, undefined, signal);
+    const answer = await call('GET', `search?q=${encodeURIComponent(query)}&limit=${limit}`, undefined, signal);
     return answer?.hits ?? [];
   },
   /** @returns {Promise<Memory>} */
   async memory() {
-    const answer = await call('GET', '/memory');
+    const answer = await call('GET', 'memory');
     return { facts: answer?.facts ?? [], summary: answer?.summary ?? null, updated_at: answer?.updated_at ?? null };
   },
   /** @param {Fact} fact @param {string} value */
@@ -164,37 +164,37 @@ export const api = {
   /** @param {string} id @param {string} file_id */
   removeFile: (id, file_id) => call('DELETE', filePath(id, file_id)),
   /** @returns {Promise<ConsentRule[]>} */
-  rules: async () => listOf(await call('GET', '/consent/rules'), 'rules'),
+  rules: async () => listOf(await call('GET', 'consent/rules'), 'rules'),
   /** @param {string} id */
-  forgetRule: (id) => call('DELETE', `/consent/rules/${encodeURIComponent(id)}`),
+  forgetRule: (id) => call('DELETE', `consent/rules/${encodeURIComponent(id)}`),
   /** @param {string | null} cursor @returns {Promise<{ entries: ConsentEntry[], next: string | null }>} */
   async decisions(cursor) {
-    const answer = await call('GET', cursor === null ? '/consent/log' : `/consent/log?before=${encodeURIComponent(cursor)}`);
+    const answer = await call('GET', cursor === null ? 'consent/log' : `consent/log?before=${encodeURIComponent(cursor)}`);
     const next = answer?.next ?? null;
     return { entries: listOf(answer, 'entries'), next: next === null ? null : String(next) };
   },
   /** @returns {Promise<ExtensionTool[]>} */
-  extensions: async () => listOf(await call('GET', '/tools'), 'tools'),
+  extensions: async () => listOf(await call('GET', 'tools'), 'tools'),
   /** @param {string} name @param {string} sha256 of what is allowed: what it is by now may be something else */
-  allowTool: (name, sha256) => call('POST', `/tools/${encodeURIComponent(name)}/allow`, { sha256 }),
+  allowTool: (name, sha256) => call('POST', `tools/${encodeURIComponent(name)}/allow`, { sha256 }),
   /** @param {string} name */
-  forbidTool: (name) => call('DELETE', `/tools/${encodeURIComponent(name)}/allow`),
+  forbidTool: (name) => call('DELETE', `tools/${encodeURIComponent(name)}/allow`),
   /** @returns {Promise<McpServer[]>} */
-  mcp: async () => listOf(await call('GET', '/mcp'), 'servers'),
+  mcp: async () => listOf(await call('GET', 'mcp'), 'servers'),
   /** @param {string} name */
-  restartServer: (name) => call('POST', `/mcp/${encodeURIComponent(name)}/restart`),
+  restartServer: (name) => call('POST', `mcp/${encodeURIComponent(name)}/restart`),
   /** @returns {Promise<SkillInfo[]>} */
-  skills: async () => listOf(await call('GET', '/skills'), 'skills'),
+  skills: async () => listOf(await call('GET', 'skills'), 'skills'),
   /** All facts, as a file holds them. @returns {Promise<unknown>} */
-  exportMemory: () => call('GET', '/memory/export'),
-  forgetAll: () => call('DELETE', '/memory'),
+  exportMemory: () => call('GET', 'memory/export'),
+  forgetAll: () => call('DELETE', 'memory'),
   /** @returns {Promise<SystemStatus>} */
-  status: () => call('GET', '/api/status'),
+  status: () => call('GET', 'api/status'),
   /** @param {string} name */
-  fetchModel: (name) => call('POST', '/api/models/fetch', { name }),
+  fetchModel: (name) => call('POST', 'api/models/fetch', { name }),
   /** @returns {Promise<ProfileInfo[]>} */
   async profiles() {
-    const answer = await call('GET', '/agents/profiles');
+    const answer = await call('GET', 'agents/profiles');
     return Array.isArray(answer) ? answer : answer?.profiles ?? [];
   },
 };

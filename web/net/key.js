@@ -15,7 +15,7 @@ export function takeKey() {
   } catch {
     // Full or forbidden.
   }
-  history.replaceState(null, '', '/');
+  history.replaceState(null, '', location.pathname);
 }
 
 /** Another tab may have logged in since. */

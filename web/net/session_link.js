@@ -160,7 +160,7 @@ export class SessionLink {
     this.#socket = new Socket({
       path: () => {
         const { last_seq = 0, epoch = 0 } = this.#state ?? {};
-        return `/ws/sessions/${encodeURIComponent(this.id)}?after=${last_seq}&epoch=${epoch}`;
+        return `ws/sessions/${encodeURIComponent(this.id)}?after=${last_seq}&epoch=${epoch}`;
       },
       onopen: () => {
         // What the old connection left unapplied is told again by the new one.

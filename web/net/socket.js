@@ -141,8 +141,9 @@ export class Socket {
     if (this.#closed) return;
     clearTimeout(this.#timer);
     this.#tell('connecting');
-    const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
-    const socket = new WebSocket(`${scheme}://${location.host}${this.#handlers.path()}`, ['navi', `navi-key.${key()}`]);
+    const address = new URL(this.#handlers.path(), document.baseURI);
+    address.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:';
+    const socket = new WebSocket(address, ['navi', `navi-key.${key()}`]);
     this.#socket = socket;
     const began_at = Date.now();
     this.#timer = setTimeout(() => this.#lost(this.#silent_ms || began_at), OPEN_TIMEOUT_MS);

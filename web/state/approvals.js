@@ -93,7 +93,7 @@ export function atTheEnd(state) {
 
 /**
  * The subagent that asks, where one does and this page knows of it.
- * @param {SessionState} state
+ * @param {Pick<SessionState, 'children'>} state
  * @param {Approval} approval
  * @returns {Child | null}
  */

@@ -126,7 +126,7 @@ export function hasChildren(state) {
 
 /**
  * The subagent that a call of `spawn_agent` started.
- * @param {SessionState} state
+ * @param {Pick<SessionState, 'children'>} state
  * @param {string} call_id
  * @returns {Child | null}
  */

@@ -3,10 +3,10 @@
 /** @import { Frame } from './wire.js' */
 /** @import { Thread } from './types.js' */
 
-import { newCall, newNotice, newSwitch } from './model.js';
 import {
   closeThinking, lastAssistant, mapAssistant, mapCall, mapLastAssistant, withDelta, withOutput, withoutWaiting,
 } from './edits.js';
+import { newCall, newNotice, newSwitch } from './model.js';
 
 /**
  * @template {Thread} T

@@ -2,16 +2,12 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 
-import { en as enFirst } from '../i18n/en.js';
-import { en as enPanels } from '../i18n/en.panels.js';
-import { ru as ruFirst } from '../i18n/ru.js';
-import { ru as ruPanels } from '../i18n/ru.panels.js';
-import { uk as ukFirst } from '../i18n/uk.js';
-import { uk as ukPanels } from '../i18n/uk.panels.js';
+import { en } from '../i18n/en.js';
+import { ru } from '../i18n/ru.js';
+import { uk } from '../i18n/uk.js';
 import { ERROR_GROUPS } from '../state/errors.js';
 
-const en = { ...enFirst, ...enPanels };
-const dictionaries = { en, uk: { ...ukFirst, ...ukPanels }, ru: { ...ruFirst, ...ruPanels } };
+const dictionaries = { en, uk, ru };
 const root = new URL('..', import.meta.url);
 
 /** @param {string | Record<string, string>} entry */
@@ -24,7 +20,7 @@ async function sources() {
   const out = [];
   for (const folder of ['ui', 'app', 'i18n']) {
     for (const file of await readdir(new URL(folder, root))) {
-      if (/^(en|uk|ru)(\.panels)?\.js$/.test(file)) continue;
+      if (/^(en|uk|ru)\.js$/.test(file)) continue;
       out.push(await readFile(new URL(`${folder}/${file}`, root), 'utf8'));
     }
   }
@@ -58,20 +54,6 @@ test('every key that the page asks for is there, and every key is asked for', as
   for (const [, key] of source.matchAll(/\bt\('([^']+)'/g)) assert.ok(key in en, `${key} is asked for and missing`);
   for (const key of Object.keys(en)) {
     assert.ok(asked.includes(key) || prefixes.some((prefix) => key.startsWith(prefix)), `${key} is never asked for`);
-  }
-});
-
-test('what is loaded at first has its words without those of the panels', async () => {
-  const html = await readFile(new URL('index.html', root), 'utf8');
-  const modules = [...html.matchAll(/modulepreload" href="\/web\/([^"]+)"/g)].map(([, path]) => path);
-  const source = (await Promise.all(modules.map((path) => readFile(new URL(path, root), 'utf8')))).join('\n');
-  const prefixes = [...source.matchAll(/`((?:[a-z_]+\.)+)\$\{/g)].map(([, prefix]) => prefix);
-  for (const key of Object.keys(enPanels)) {
-    assert.ok(!source.includes(`'${key}'`) && !prefixes.some((prefix) => key.startsWith(prefix)), `${key} is asked for before its words are there`);
-  }
-  for (const [first, panels] of [[enFirst, enPanels], [ukFirst, ukPanels], [ruFirst, ruPanels]]) {
-    assert.deepEqual(Object.keys(panels).filter((key) => key in first), [], 'in both');
-    assert.deepEqual(Object.keys(panels).sort(), Object.keys(enPanels).sort());
   }
 });
 

@@ -58,12 +58,12 @@ class FakeFileReader {
 
 const nothing = () => ({});
 Object.assign(globalThis, {
-  HTMLElement: class {}, document: { createTreeWalker: nothing, createComment: nothing, addEventListener: nothing, removeEventListener: nothing },
+  HTMLElement: class {}, document: { baseURI: 'http://navi.test/', createTreeWalker: nothing, createComment: nothing, addEventListener: nothing, removeEventListener: nothing },
   WebSocket: Socket, XMLHttpRequest: FakeRequest, FileReader: FakeFileReader,
   requestAnimationFrame: (/** @type {() => void} */ run) => setImmediate(run),
   createImageBitmap: async () => ({ width: 1, height: 1, close: nothing }),
   fetch: async (/** @type {string} */ path, /** @type {any} */ { method, signal }) => {
-    if (method === 'POST' && path === '/sessions') {
+    if (method === 'POST' && path === 'sessions') {
       await new Promise((resolve, reject) => {
         answerCreate = () => resolve(undefined);
         signal.addEventListener('abort', () => reject(signal.reason));
@@ -71,7 +71,7 @@ Object.assign(globalThis, {
       if (created === null) throw new TypeError('refused');
       return { ok: created.status < 300, status: created.status, text: async () => JSON.stringify(created?.body) };
     }
-    return { ok: true, status: 200, text: async () => JSON.stringify(path.startsWith('/sessions/') ? { ...snapshot, id: path.split('/')[2] } : []) };
+    return { ok: true, status: 200, text: async () => JSON.stringify(path.startsWith('sessions/') ? { ...snapshot, id: path.split('/')[1] } : []) };
   },
 });
 
@@ -102,7 +102,7 @@ async function reload() {
 }
 
 beforeEach(async () => {
-  Object.assign(globalThis, { location: { protocol: 'http:', host: 'navi.test', hash: '' } });
+  Object.assign(globalThis, { location: { hash: '' } });
   sockets.length = 0;
   uploads = [];
   created = null;
@@ -118,7 +118,7 @@ afterEach(async () => {
 
 /** The connection stays open, as a page's does: its records go. */
 async function emptied() {
-  const { createStore, promisifyRequest } = await import('../vendor/idb-keyval.js');
+  const { createStore, promisifyRequest } = await import('idb-keyval');
   await createStore('navi', 'kept')('readwrite', (kept) => promisifyRequest(kept.clear()));
 }
 

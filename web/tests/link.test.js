@@ -39,7 +39,7 @@ beforeEach(() => {
   mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'], now: 1_000_000 });
   Object.assign(globalThis, {
     WebSocket: Socket,
-    location: { protocol: 'http:', host: 'navi.test' },
+    document: { baseURI: 'http://navi.test/', addEventListener() {}, removeEventListener() {} },
     requestAnimationFrame: () => 0,
     fetch: async (/** @type {string} */ path) => {
       requests += 1;
@@ -251,7 +251,7 @@ test('a page that is loaded in mid-run reads what the subagents did before it at
   log = [{ events: told.slice(0, 4), next: '4' }, { events: told.slice(4), next: null }];
   const { link, seen } = await linked();
   await settle();
-  assert.deepEqual(asked, ['/sessions/s1/runs/r1/events', '/sessions/s1/runs/r1/events?cursor=4']);
+  assert.deepEqual(asked, ['sessions/s1/runs/r1/events', 'sessions/s1/runs/r1/events?cursor=4']);
   assert.equal(socket().url.searchParams.get('after'), String(middle.snapshot.last_seq));
   assert.ok(seen.state !== null && childOf(seen.state, 'ka')?.entries.length === 1);
   socket().open();

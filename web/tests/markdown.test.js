@@ -112,6 +112,69 @@ test('a frozen block stays the same object, and the same DOM node', () => {
   assert.equal(serialise(parent), serialise(fresh));
 });
 
+test('a list or table that becomes long is right at each length, and its beginning is read once', () => {
+  const row = (/** @type {number} */ i) => `| ${i} | **b** |\n`;
+  const long = {
+    tight: Array.from({ length: 30 }, (_, i) => `- item ${i}\n`).join(''),
+    loose: Array.from({ length: 30 }, (_, i) => `${i + 3}. item\n\n   more of it\n\n`).join(''),
+    nested: Array.from({ length: 30 }, (_, i) => `* item ${i}\n  - below\n    \`\`\`\n    code\n    \`\`\`\n`).join(''),
+    tasks: Array.from({ length: 30 }, (_, i) => `- [${i % 2 === 0 ? 'x' : ' '}] item\n`).join(''),
+    table: `| a | b |\n|---|:-:|\n${Array.from({ length: 30 }, (_, i) => row(i)).join('')}`,
+  };
+  for (const [name, text] of Object.entries(long)) {
+    const document = `Before.\n\n${text}\nAfter.\n\n${text}`;
+    const stream = new MarkdownStream();
+    /** @type {unknown} */
+    let first = null;
+    for (const { index } of document.matchAll(/\n/g)) {
+      if (document[index - 1] !== '\n') stream.update(document.slice(0, index), false);
+      const lines = document.slice(0, index + 1);
+      const blocks = stream.update(lines, false);
+      const ended = JSON.stringify(blocks.map((block) => block.node)).replaceAll('".growing":"yes"', '".growing":""');
+      assert.equal(ended, JSON.stringify(whole(lines)), `${name}, ${index}`);
+      const list = blocks[1]?.node;
+      const rows = name === 'table' ? /** @type {any} */ (list)?.children[0]?.children?.[1]?.children : list?.children;
+      if (first !== null) assert.equal(rows?.[0], first, `${name}, ${index}: read again`);
+      if (rows?.length > 15) first = rows?.[0];
+    }
+    assert.deepEqual(stream.update(document, true).map((block) => block.node), whole(document), name);
+  }
+});
+
+test('a thousand nasty documents, cut anywhere, end as they do at once, in the page too', () => {
+  const document = new FakeDocument();
+  Object.assign(globalThis, { document });
+  const pieces = [
+    '# head\n', 'text', ' ', '\n', '\n\n', '**', '*', '_', '`', '```\n', '```js\n', '~~~\n', '> ', '> - ', '- ', '* ', '1. ', '7) ', '  ', '    ', '\t',
+    '- [ ] ', '- [x] ', '| a | b |\n|---|---|\n', '| 1 | `|` |\n', '|', '---\n', '===\n', '[ref]', '[ref]: https://example.org/x\n', '[a](https://example.org)',
+    '![p](x.png)', '<div>', '</div>\n', '<!-- ', '-->', '&amp;', '&#0;', '\\', '\\(x^2\\)', '$$a_b$$', 'https://example.org/a_b', '🙂', '\r\n', '\u0000', '~~', '~',
+    ...Array.from({ length: 3 }, (_, i) => '- long list\n'.repeat(20 * i + 20)), '| 1 | 2 |\n'.repeat(30),
+  ];
+  let seed = 20_261_125;
+  /** @param {number} below */
+  const random = (below) => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return Math.floor((seed / 2_147_483_648) * below);
+  };
+  for (let round = 0; round < 1_000; round += 1) {
+    const text = Array.from({ length: 3 + random(30) }, () => pieces[random(pieces.length)]).join('');
+    const parent = document.createElement('div');
+    const stream = new MarkdownStream();
+    let shown = stream.update('', false);
+    for (let at = 0; at < text.length; at += 1 + random(text.length / 4 + 2)) {
+      const next = stream.update(text.slice(0, at), false);
+      showBlocks(/** @type {any} */ (parent), shown, next);
+      shown = next;
+    }
+    const final = stream.update(text, true);
+    showBlocks(/** @type {any} */ (parent), shown, final);
+    assert.deepEqual(final.map((block) => block.node), whole(text), JSON.stringify(text));
+    const fresh = document.createElement('div');
+    showBlocks(/** @type {any} */ (fresh), [], new MarkdownStream().update(text, true));
+    assert.equal(serialise(parent), serialise(fresh), JSON.stringify(text));
+  }
+});
+
 test('HTML is text, and links lead only to pages and letters', () => {
   const text = JSON.stringify(whole('<img src=x onerror=alert(1)> <script>alert(1)</script>\n\n<iframe src="x"></iframe>'));
   assert.ok(!/"tag":"(img|script|iframe)"/.test(text));
@@ -148,14 +211,21 @@ test('a huge text is shown plainly instead of being laid out', () => {
   assert.equal(blocks[0].node.tag, 'pre');
 });
 
+test('an alert is a quote with its kind', () => {
+  const [alert] = whole('> [!WARNING]\n> Take *care*.\n>\n> - here');
+  assert.deepEqual([alert.tag, alert.attrs], ['blockquote', { class: 'alert warning' }]);
+  assert.deepEqual(alert.children[0], { tag: 'navi-alert', attrs: { '.kind': 'warning' }, children: [] });
+  assert.deepEqual(alert.children[1], { tag: 'p', attrs: {}, children: ['Take ', { tag: 'em', attrs: {}, children: ['care'] }, '.'] });
+  assert.deepEqual(whole('> [!tip]')[0].children.length, 1);
+  assert.deepEqual(whole('> [!other]\n> x')[0].attrs, {});
+});
+
 test('mathematics keeps its backslashes, stars and underscores; code and prices stay as they are', () => {
-  for (const text of [
-    'Einstein wrote \\(E=mc^2\\) once.', 'As \\[\\int_a^b f(x)\\,dx = F(b) - F(a)\\] says.', 'So $$a_1 * b_2 * c_3$$ it is.',
-    '\\(a_1\\) and \\(b_2 \\{x\\}\\)',
-  ]) {
-    assert.deepEqual(whole(text), [{ tag: 'p', attrs: {}, children: [text] }], text);
-  }
-  assert.deepEqual(whole('\\(a*b*c\\) *d*')[0].children, ['\\(a*b*c\\) ', { tag: 'em', attrs: {}, children: ['d'] }]);
+  const math = (/** @type {string} */ source) => ({ tag: 'navi-math', attrs: { '.source': source }, children: [] });
+  assert.deepEqual(whole('Einstein wrote \\(E=mc^2\\) once.')[0].children, ['Einstein wrote ', math('\\(E=mc^2\\)'), ' once.']);
+  assert.deepEqual(whole('As \\[\\int_a^b f(x)\\,dx\n= F(b) - F(a)\\] says.')[0].children, ['As ', math('\\[\\int_a^b f(x)\\,dx\n= F(b) - F(a)\\]'), ' says.']);
+  assert.deepEqual(whole('So $$a_1 * b_2 * c_3$$ it is.')[0].children, ['So ', math('$$a_1 * b_2 * c_3$$'), ' it is.']);
+  assert.deepEqual(whole('\\(a*b*c\\) *d*')[0].children, [math('\\(a*b*c\\)'), ' ', { tag: 'em', attrs: {}, children: ['d'] }]);
   assert.deepEqual(whole('`\\(x\\)`')[0].children, [{ tag: 'code', attrs: {}, children: ['\\(x\\)'] }]);
   assert.deepEqual(whole('It costs $5, or $6 \\*here\\*.')[0].children, ['It costs $5, or $6 *here*.']);
   assert.deepEqual(whole('\\(not closed')[0].children, ['(not closed']);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { en } from '../i18n/en.panels.js';
+import { en } from '../i18n/en.js';
 import { isNamed, runRows } from '../state/run_log.js';
 import { EVENT_TYPES } from '../state/session.js';
 import { at, FakeService } from './fake_service.js';

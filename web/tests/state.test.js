@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { coloured } from '../markdown/colours.js';
 import { delayMs } from '../net/socket.js';
-import { highlight } from '../markdown/highlight.js';
 import { HOLD_AFTER_MS, readItem, toSend, withChange, withoutConfirmed } from '../state/outbox.js';
 import { byCategory, isUnconfirmed, plainName } from '../state/memory.js';
 import { pieces } from '../state/search.js';
@@ -107,13 +107,15 @@ test('the status says which model answers, what is wrong, and what one could fet
 
 test('colouring code loses and adds nothing', () => {
   const code = 'def f(x):  # a "comment"\n    return "it\'s" + 0x1F  # \'\n';
-  const pieces = highlight(code, 'python');
+  const pieces = coloured(code, 'python');
   assert.equal(pieces.map((piece) => piece.text).join(''), code);
   assert.deepEqual(pieces.filter((piece) => piece.kind === 'comment').map((piece) => piece.text), ['# a "comment"', "# '"]);
   assert.deepEqual(pieces.filter((piece) => piece.kind === 'keyword').map((piece) => piece.text), ['def', 'return']);
-  for (const language of ['js', 'sql', 'rust', 'diff', 'bash', 'unknown', '']) {
+  assert.deepEqual(coloured('-old\n+new\n', 'diff').filter(({ kind }) => kind !== '').map(({ kind }) => kind), ['removed', 'added']);
+  assert.deepEqual(coloured('let x = `a ${b} c`;', 'JavaScript').filter(({ kind }) => kind === 'string').map(({ text }) => text).join(''), '`a ${b} c`');
+  for (const language of ['js', 'sql', 'rust', 'diff', 'bash', 'html', 'unknown', '']) {
     for (let i = 0; i <= code.length; i += 1) {
-      assert.equal(highlight(code.slice(0, i), language).map((piece) => piece.text).join(''), code.slice(0, i));
+      assert.equal(coloured(code.slice(0, i), language).map((piece) => piece.text).join(''), code.slice(0, i));
     }
   }
 });

@@ -1,7 +1,6 @@
-// A program's colours as class names, which the page's own colours stand behind. Loaded with the
-// first coloured output.
+// A program's colours as class names, which the page's own colours stand behind.
 
-import Anser from '../vendor/anser.js';
+import Anser from 'anser';
 
 const NAMES = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'];
 /** The levels of the 6 × 6 × 6 cube of 256 colours. */

@@ -1,21 +1,27 @@
-import { boot, closeToast, showNew } from '../app/actions.js';
+import { boot, closeToast, openPanel, showNew } from '../app/actions.js';
 import { openAgain, stop } from '../app/session.js';
-import { announcement, approvals, drawerOpen, memoryOpen, openId, openTitle, panel, sessionError, sessions, signedOut, toasts } from '../app/signals.js';
+import { announcement, approvals, drawerOpen, openId, openTitle, panel, sessionError, sessions, signedOut, toasts } from '../app/signals.js';
 import { hasWords, t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../lit.js';
 import { asked, isOpen } from '../state/approvals.js';
 import { errorGroup } from '../state/errors.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
 import { icons, mark } from './icons.js';
 import { isComposing } from './keys.js';
-import { later } from './later.js';
 import './asks.js';
 import './banner.js';
 import './composer.js';
 import './conversation.js';
+import './files.js';
 import './header.js';
+import './keys_panel.js';
+import './memory.js';
+import './permissions.js';
+import './queue.js';
+import './run_panel.js';
 import './sidebar.js';
+import './todo.js';
 import './welcome.js';
 
 /** The whole page. */
@@ -85,6 +91,9 @@ export class NaviApp extends NaviElement {
       event.preventDefault();
       showNew();
       this.#composer()?.focusInput();
+    } else if (event.key === '?' && !(event.target instanceof Element && event.target.closest('input, textarea, select') !== null)) {
+      event.preventDefault();
+      openPanel('keys');
     }
   }
 
@@ -113,12 +122,11 @@ export class NaviApp extends NaviElement {
             : id === null ? html`<navi-welcome class="body"></navi-welcome>`
               : html`<navi-conversation class="body"></navi-conversation>`}
           <footer class="foot"><div class="column">
-            ${id === null || error !== null ? nothing : html`<navi-asks></navi-asks>${later('todo')}<navi-todo></navi-todo>${later('queue')}<navi-queue></navi-queue>`}
+            ${id === null || error !== null ? nothing : html`<navi-asks></navi-asks><navi-todo></navi-todo><navi-queue></navi-queue>`}
             <navi-composer></navi-composer>
           </div></footer>
         </main>
       </div>
-      ${memoryOpen.get() ? html`<navi-memory></navi-memory>` : nothing}
       ${opened(panel.get())}
       <div class="toasts">${repeat(toasts.get(), (toast) => toast.id, (toast) => html`<div class="toast ${toast.error ? 'error' : ''}" role=${toast.error ? 'alert' : 'status'} data-testid="toast">
         <span>${toast.text}</span>
@@ -133,9 +141,14 @@ export class NaviApp extends NaviElement {
 
 /** What stands over the page. @param {ReturnType<typeof panel.get>} name */
 function opened(name) {
-  if (name === 'files') return html`<navi-files></navi-files>`;
-  if (name === 'permissions') return html`<navi-permissions></navi-permissions>`;
-  return name === 'run' ? html`<navi-run-panel></navi-run-panel>` : nothing;
+  switch (name) {
+    case 'files': return html`<navi-files></navi-files>`;
+    case 'keys': return html`<navi-keys></navi-keys>`;
+    case 'memory': return html`<navi-memory></navi-memory>`;
+    case 'permissions': return html`<navi-permissions></navi-permissions>`;
+    case 'run': return html`<navi-run-panel></navi-run-panel>`;
+    case null: return nothing;
+  }
 }
 
 /** Where the page is installed as an app, its icon tells too. @param {number} asked */

@@ -5,16 +5,16 @@
 /** @import { Decision, Detail } from '../state/wire.js' */
 
 import { approve } from '../app/session.js';
-import { answering, approvals, connection, profiles, session } from '../app/signals.js';
+import { answering, approvals, children, connection, profiles } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
 import { askedBy, isOpen, remainingMs } from '../state/approvals.js';
 import { findDiff } from '../state/diff.js';
-import { html, nothing } from '../vendor/lit.js';
+import { isLong } from './diff.js';
 import { NaviElement } from './element.js';
 import { formatDuration, formatTime, sentence } from './format.js';
 import { icons, toolIcon } from './icons.js';
 import { visible, visibleWords } from './visible.js';
-import { isLong } from './diff.js';
 
 /** A button that has just come to stand under a pointer is not pressed by the press that was meant for something else. */
 const SETTLES_MS = 400;
@@ -95,8 +95,7 @@ export class NaviApproval extends NaviElement {
   /** @param {Approval} approval */
   #question(approval) {
     const { request, approval_id, tool } = approval;
-    const state = session.get();
-    const child = state === null ? null : askedBy(state, approval);
+    const child = askedBy({ children: children.get() }, approval);
     const title = `approval-${approval_id}`;
     return html`<section class="approval" data-testid="approval" data-approval-id=${approval_id} data-call-id=${approval.call_id} data-tool=${tool} data-state="asked"
       data-effect=${request.effect} role="group" aria-labelledby=${title} tabindex="-1">

@@ -3,11 +3,11 @@
 
 import { approvals } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html } from '../lit.js';
 import { isOpen } from '../state/approvals.js';
-import { html } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
-import { unknownPlaces } from './unknown_place.js';
+import { unknownPlaces } from './unknown.js';
 import { visibleWords } from './visible.js';
 
 export class NaviAsks extends NaviElement {

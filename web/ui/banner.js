@@ -2,10 +2,10 @@
 
 import { fetchModel } from '../app/actions.js';
 import { isAtRisk } from '../app/kept.js';
-import { fetchAsked, status, unkept } from '../app/signals.js';
+import { fetchAsked, outdated, status, unkept } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
 import { activeBackend, fetching, modelTrouble, worthFetching } from '../state/service.js';
-import { html, nothing } from '../vendor/lit.js';
 import { withCode } from './cards.js';
 import { NaviElement } from './element.js';
 import { formatBytes, sentence } from './format.js';
@@ -30,7 +30,7 @@ export class NaviBanner extends NaviElement {
 
   render() {
     const system = status.get();
-    return html`${unkeptNote()}${system === null ? nothing : html`${this.#model(system)}${this.#warnings(system)}`}`;
+    return html`${outdatedNote()}${unkeptNote()}${system === null ? nothing : html`${this.#model(system)}${this.#warnings(system)}`}`;
   }
 
   /** @param {SystemStatus} system */
@@ -66,6 +66,14 @@ export class NaviBanner extends NaviElement {
     return html`<button type="button" class="icon-button" aria-label=${t('banner.hide')} title=${t('banner.hide')}
       @click=${() => { this._hidden = [...this._hidden, what]; }}>${icons.close}</button>`;
   }
+}
+
+/** Words under way and what is half written outlive the reload. */
+function outdatedNote() {
+  if (!outdated.get()) return nothing;
+  return html`<section class="banner" role="status" data-testid="banner" data-kind="outdated">
+    ${icons.again}<div class="banner-text"><p>${t('banner.outdated')}</p>
+      <p class="banner-actions"><button type="button" class="button small" data-testid="reload" @click=${() => location.reload()}>${t('banner.reload')}</button></p></div></section>`;
 }
 
 /** What a person wrote is safe nowhere but in this page. */

@@ -1,13 +1,13 @@
 // What stands at the end of a conversation: errors with what to do, and how a run ended.
 
 /** @import { Ending } from '../state/types.js' */
-/** @import { TemplateResult } from '../vendor/lit.js' */
+/** @import { TemplateResult } from '../lit.js' */
 
 import { continueRun } from '../app/session.js';
 import { connection } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
 import { errorGroup } from '../state/errors.js';
-import { html, nothing } from '../vendor/lit.js';
 import { icons } from './icons.js';
 
 /**

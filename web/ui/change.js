@@ -7,8 +7,8 @@ import { showError, pageError } from '../app/actions.js';
 import { undoChange } from '../app/changes.js';
 import { announcement } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
 import { counts } from '../state/diff.js';
-import { html, nothing } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
 

@@ -1,16 +1,16 @@
 import { startSession } from '../app/actions.js';
 import { addFiles, attachmentsOf, MAX_FILES, remove } from '../app/attachments.js';
-import { draftOf, setDraft } from '../app/drafts.js';
+import { beginEdit, draftOf, setDraft } from '../app/drafts.js';
 import { post, stop } from '../app/session.js';
-import { creating, NEW, openId, profiles, session, sessionError, status, stopping } from '../app/signals.js';
+import { creating, isLoaded, isRunning, NEW, openId, profileId, profiles, session, sessionError, status, stopping } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, live, nothing, repeat } from '../lit.js';
 import { expectedModel } from '../state/service.js';
-import { html, live, nothing, repeat } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { formatBytes } from './format.js';
 import { icons } from './icons.js';
 import { imageSource } from './image.js';
-import { isComposing } from './keys.js';
+import { COMMAND, isComposing } from './keys.js';
 import { uploadChips } from './upload_chips.js';
 
 /** @import { Attachment } from '../state/attachments.js' */
@@ -21,7 +21,6 @@ const MAX_BYTES = 256 * 1024;
 
 /** What sending does while a run goes. */
 const ACTIONS = /** @type {const} */ ({ queue: 'composer.queue', steer: 'composer.steer' });
-const COMMAND = /Mac|iP/.test(navigator.platform) ? '⌘' : 'Ctrl';
 
 /** @param {string} text */
 function bytesOver(text) {
@@ -63,7 +62,7 @@ export class NaviComposer extends NaviElement {
 
   willUpdate() {
     const id = openId.get();
-    if (session.get()?.run == null) this._mode = 'queue';
+    if (!isRunning.get()) this._mode = 'queue';
     if (id === this._for) return;
     this._for = id;
     this._problem = '';
@@ -95,8 +94,8 @@ export class NaviComposer extends NaviElement {
   render() {
     // Read here, so that the element is drawn again, and the draft changed, with the session.
     const id = openId.get();
-    const running = session.get()?.run != null;
-    const blocked = id !== null && (sessionError.get() !== null || session.get() === null);
+    const running = isRunning.get();
+    const blocked = id !== null && (sessionError.get() !== null || !isLoaded.get());
     const text = draftOf(this.#key);
     const list = attachmentsOf(this.#key);
     const over = bytesOver(text);
@@ -140,7 +139,7 @@ export class NaviComposer extends NaviElement {
   /** @param {Attachment[]} list */
   #visionProblem(list) {
     if (!list.some(({ picture }) => picture)) return '';
-    const profile = profiles.get().find((item) => item.id === session.get()?.profile_id) ?? null;
+    const profile = profiles.get().find((item) => item.id === profileId.get()) ?? null;
     const model = expectedModel(status.get(), profile);
     return model?.vision === false ? t('composer.no_vision', { model: model.name }) : '';
   }
@@ -153,9 +152,19 @@ export class NaviComposer extends NaviElement {
 
   /** @param {KeyboardEvent} event */
   #pressed(event) {
-    if (event.key !== 'Enter' || event.shiftKey || isComposing(event)) return;
+    if (isComposing(event) || event.shiftKey) return;
+    if (event.key === 'ArrowUp' && draftOf(this.#key) === '') this.#editLast(event);
+    if (event.key !== 'Enter') return;
     event.preventDefault();
     this.#send(event.ctrlKey || event.metaKey ? 'steer' : this._mode);
+  }
+
+  /** One's last message can be said anew. @param {KeyboardEvent} event */
+  #editLast(event) {
+    const last = session.get()?.entries.findLast((entry) => entry.kind === 'user');
+    if (last?.kind !== 'user' || isRunning.get()) return;
+    event.preventDefault();
+    beginEdit(last.id, last.content);
   }
 
   /** @param {SendMode} mode */
@@ -168,7 +177,7 @@ export class NaviComposer extends NaviElement {
       return;
     }
     if (id === null) void startSession();
-    else if (session.get() !== null) post(id, session.get()?.run == null ? 'queue' : mode);
+    else if (isLoaded.get()) post(id, isRunning.get() ? mode : 'queue');
   }
 
   /** @param {DragEvent} event */

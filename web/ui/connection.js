@@ -2,7 +2,7 @@
 
 import { silentSince } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { html } from '../vendor/lit.js';
+import { html } from '../lit.js';
 import { Clock, NaviElement } from './element.js';
 import { formatDuration } from './format.js';
 

@@ -4,18 +4,18 @@ import { showToast } from '../app/actions.js';
 import { outboxOf } from '../app/session.js';
 import { connection, session, target } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../lit.js';
 import { atTheEnd } from '../state/approvals.js';
 import { isUnderWay } from '../state/outbox.js';
 import { answers, begins, compressedAt, forkAt, holds } from '../state/turns.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
 import { endingCard } from './cards.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
-import { later } from './later.js';
 import { pendingMessages } from './pending.js';
 import { ScrollKeeper } from './scroll.js';
 import { isQuiet } from './status_line.js';
-import { unknownPlaces } from './unknown_place.js';
+import { unknownPlaces } from './unknown.js';
+import './approval.js';
 import './dividers.js';
 import './message.js';
 
@@ -100,7 +100,7 @@ export class NaviConversation extends NaviElement {
           ${repeat(entries, (entry) => entry.id, (entry, i) => html`${hidden + i === compressed ? compression(state) : nothing}<navi-message .entry=${entry}
             ?first=${begins(state.entries, hidden + i)} .fork=${forkAt(state.forks, entry)} .asked=${asked.get(entry.id) ?? null}></navi-message>`)}
           ${compressed === state.entries.length ? compression(state) : nothing}
-          ${repeat(atTheEnd(state), (approval) => approval.approval_id, (approval) => html`${later('approval')}<navi-approval class="apart" .approval=${approval}></navi-approval>`)}
+          ${repeat(atTheEnd(state), (approval) => approval.approval_id, (approval) => html`<navi-approval class="apart" .approval=${approval}></navi-approval>`)}
           ${unknownPlaces('rest')}
           ${pendingMessages(state.id)}
           ${ending(state)}

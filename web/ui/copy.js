@@ -1,7 +1,7 @@
-import { t } from '../i18n/index.js';
-import { html } from '../vendor/lit.js';
-import { announcement } from '../app/signals.js';
 import { showToast } from '../app/actions.js';
+import { announcement } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { html } from '../lit.js';
 import { icons } from './icons.js';
 
 const SHOWN_MS = 1_600;

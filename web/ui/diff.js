@@ -3,8 +3,8 @@
 /** @import { Row } from '../state/diff.js' */
 
 import { t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
 import { counts } from '../state/diff.js';
-import { html, nothing } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { visible } from './visible.js';
 

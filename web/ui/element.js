@@ -1,5 +1,5 @@
 import { t } from '../i18n/index.js';
-import { html, LitElement, render, SignalWatcher } from '../vendor/lit.js';
+import { html, LitElement, render, SignalWatcher } from '../lit.js';
 
 /** An element in light DOM that is drawn again when a signal that it read changes. */
 export class NaviElement extends SignalWatcher(LitElement) {

@@ -5,8 +5,8 @@
 
 import { pageError } from '../app/actions.js';
 import { t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
 import { sentence } from './format.js';

@@ -3,10 +3,10 @@
 import { goTo, pageError, sessionHref } from '../app/actions.js';
 import { sessions } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
 import { api } from '../net/api.js';
 import { errorGroup } from '../state/errors.js';
 import { isUnconfirmed, plainName } from '../state/memory.js';
-import { html, nothing } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';

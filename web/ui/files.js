@@ -4,12 +4,12 @@
 /** @import { SessionFile } from '../state/wire.js' */
 
 import { pageError } from '../app/actions.js';
-import { readChanges } from '../app/changes.js';
 import { addFiles, attachmentsOf } from '../app/attachments.js';
+import { readChanges } from '../app/changes.js';
 import { changes, openId, panel } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../lit.js';
 import { api, filePath } from '../net/api.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
 import { formatBytes, formatTime, sentence } from './format.js';

@@ -3,8 +3,8 @@
 /** @import { AttachedFile } from '../state/wire.js' */
 
 import { t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
 import { filePath } from '../net/api.js';
-import { html, nothing } from '../vendor/lit.js';
 import { formatBytes } from './format.js';
 import { icons } from './icons.js';
 

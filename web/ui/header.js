@@ -1,24 +1,23 @@
-import { connection, drawerOpen, listConnection, openId, openTitle, chosenProfile, profiles, session, sessions, status } from '../app/signals.js';
+import { openPanel } from '../app/actions.js';
+import { chosenProfile, connection, contextTokens, drawerOpen, isLoaded, listConnection, maxContextTokens, openId, openTitle, profileId, profiles, runModel, sessions, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing, svg } from '../lit.js';
 import { activeBackend, defaultProfile, expectedModel } from '../state/service.js';
-import { html, nothing, svg } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { formatTokens } from './format.js';
 import { icons } from './icons.js';
-import { openPanel } from './panels.js';
 import './connection.js';
 import './mode.js';
 
 /** The conversation's title, who answers it, and how full its context is. */
 export class NaviHeader extends NaviElement {
   render() {
-    const state = session.get();
     const id = openId.get();
     const listed = sessions.get().list.find((item) => item.id === id);
-    const profile_id = state?.profile_id ?? listed?.profile_id ?? chosenProfile.get();
+    const profile_id = profileId.get() ?? listed?.profile_id ?? chosenProfile.get();
     const profile = profiles.get().find((item) => item.id === profile_id) ?? (id === null ? defaultProfile(profiles.get()) : null);
     const expected = expectedModel(status.get(), profile);
-    const name = state?.run?.model || (expected?.name ?? null);
+    const name = runModel.get() || (expected?.name ?? null);
     const backend = activeBackend(status.get());
     const info = backend?.models.find((item) => item.name === name) ?? expected;
     const link = id === null ? listConnection.get() : connection.get();
@@ -36,9 +35,9 @@ export class NaviHeader extends NaviElement {
       </div>
       ${link === 'open' ? nothing : html`<navi-connection .state=${link}></navi-connection>`}
       <navi-mode></navi-mode>
-      ${state === null ? nothing : html`<button type="button" class="icon-button" data-testid="open-files" aria-haspopup="dialog" title=${t('files.open')} aria-label=${t('files.open')}
-        @click=${() => void openPanel('files')}>${icons.folder}</button>`}
-      ${state === null || state.max_context_tokens === 0 ? nothing : contextMeter(state.context_tokens, state.max_context_tokens)}
+      ${!isLoaded.get() ? nothing : html`<button type="button" class="icon-button" data-testid="open-files" aria-haspopup="dialog" title=${t('files.open')} aria-label=${t('files.open')}
+        @click=${() => openPanel('files')}>${icons.folder}</button>`}
+      ${maxContextTokens.get() === 0 ? nothing : contextMeter(contextTokens.get(), maxContextTokens.get())}
     </header>`;
   }
 }

@@ -1,6 +1,6 @@
 // Line icons, 24 units square, drawn with the text's colour.
 
-import { html, svg } from '../vendor/lit.js';
+import { html, svg } from '../lit.js';
 
 /** @param {unknown} shape */
 const icon = (shape) => html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">${shape}</svg>`;
@@ -34,6 +34,7 @@ export const icons = {
   auto: icon(svg`<rect x="3.5" y="5" width="17" height="11.5" rx="2"/><path d="M9 20h6M12 16.5V20"/>`),
   download: icon(svg`<path d="M12 4.5v10M7.5 10.5l4.5 4.5 4.5-4.5M5 19.5h14"/>`),
   agent: icon(svg`<circle cx="12" cy="5" r="2.2"/><circle cx="6" cy="18.5" r="2.2"/><circle cx="18" cy="18.5" r="2.2"/><path d="M12 7.2v4.3M6 16.3v-2.2c0-1.5 1-2.6 2.6-2.6h6.8c1.6 0 2.6 1.1 2.6 2.6v2.2"/>`),
+  wrap: icon(svg`<path d="M4 6.5h16M4 12h13a3 3 0 0 1 0 6h-4M4 17.5h5M15 15.5l-2.5 2.5 2.5 2.5"/>`),
   again: icon(svg`<path d="M19 12a7 7 0 1 1-2.2-5.1M17.5 3.5v4h-4"/>`),
   memory: icon(svg`<path d="M6.5 4.5h11a1.5 1.5 0 0 1 1.5 1.5v14l-7-4.2L5 20V6a1.5 1.5 0 0 1 1.5-1.5Z"/><path d="M9 9h6"/>`),
   history: icon(svg`<path d="M5 12a7 7 0 1 0 2.2-5.1M6.5 3.5v4h4M12 8.5V12l2.5 2"/>`),

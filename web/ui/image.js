@@ -1,6 +1,6 @@
 // Images as they come over the wire: base64 without a type. The type is in their first bytes.
 
-import { html } from '../vendor/lit.js';
+import { html } from '../lit.js';
 
 /** @param {string} base64 */
 export function imageSource(base64) {

@@ -3,11 +3,11 @@
 /** @import { Fact, Memory } from '../state/wire.js' */
 
 import { pageError } from '../app/actions.js';
-import { memoryOpen } from '../app/signals.js';
+import { panel } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
 import { byCategory, plainName, sameFact } from '../state/memory.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
 import { formatTime } from './format.js';
@@ -47,7 +47,7 @@ export class NaviMemory extends NaviElement {
 
   render() {
     const memory = this._memory;
-    return html`<dialog class="panel" data-testid="memory" aria-labelledby="memory-title" @close=${() => memoryOpen.set(false)}
+    return html`<dialog class="panel" data-testid="memory" aria-labelledby="memory-title" @close=${() => panel.set(null)}
       @click=${(/** @type {MouseEvent} */ event) => { if (event.target === this.#dialog) this.#dialog?.close(); }}>
       <div class="panel-page">
         <header class="panel-head"><h2 id="memory-title">${t('memory.title')}</h2>

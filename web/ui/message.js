@@ -1,10 +1,11 @@
 /** @import { Fork } from '../state/wire.js' */
 /** @import { AssistantEntry, Call, Entry, NoticeEntry } from '../state/types.js' */
 
+import { showRun } from '../app/actions.js';
 import { regenerate } from '../app/session.js';
-import { session } from '../app/signals.js';
+import { isRunning } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
+import { html, nothing, repeat } from '../lit.js';
 import { branchPager } from './branch_pager.js';
 import { withCode } from './cards.js';
 import { copyButton } from './copy.js';
@@ -12,10 +13,12 @@ import { switchDivider } from './dividers.js';
 import { NaviElement } from './element.js';
 import { formatTime, sentence } from './format.js';
 import { icons, mark } from './icons.js';
-import { later } from './later.js';
-import { showRun } from './panels.js';
+import './alert.js';
 import './code.js';
 import './markdown.js';
+import './math.js';
+import './plan.js';
+import './subagent.js';
 import './thinking.js';
 import './tool_card.js';
 import './user_message.js';
@@ -51,10 +54,10 @@ export class NaviMessage extends NaviElement {
       data-message-id=${entry.id} tabindex="-1" data-state=${entry.open ? 'streaming' : entry.state} aria-label=${t('conversation.navi')}>
       ${this.first ? html`<span class="avatar">${mark}</span>` : nothing}
       ${entry.thinking === '' ? nothing : html`<navi-thinking .entry=${entry}></navi-thinking>`}
-      ${entry.is_plan ? html`${later('plan')}<navi-plan .entry=${entry}></navi-plan>` : entry.content === '' ? nothing : html`<navi-markdown class="prose ${streaming ? 'streaming' : ''}" dir="auto"
+      ${entry.is_plan ? html`<navi-plan .entry=${entry}></navi-plan>` : entry.content === '' ? nothing : html`<navi-markdown class="prose ${streaming ? 'streaming' : ''}" dir="auto"
         .text=${entry.content} .complete=${!entry.open}></navi-markdown>`}
       ${repeat(sideBySide(entry.calls), (group) => group[0].id, (group) => (group[0].name === AGENT
-        ? html`${later('subagent')}<div class="agents">${repeat(group, (call) => call.id, (call) => html`<navi-subagent .call=${call} .run=${entry.run_id}></navi-subagent>`)}</div>`
+        ? html`<div class="agents">${repeat(group, (call) => call.id, (call) => html`<navi-subagent .call=${call} .run=${entry.run_id}></navi-subagent>`)}</div>`
         : html`<navi-tool-card .call=${group[0]}></navi-tool-card>`))}
       ${entry.open || !(isLast || this.asked !== null || this.fork !== null) ? nothing : this.#foot(entry, isLast)}
     </article>`;
@@ -67,10 +70,10 @@ export class NaviMessage extends NaviElement {
       ${entry.state === 'complete' ? nothing : html`<span class="tag ${entry.state}">${t(`message.state.${entry.state}`)}</span>`}
       ${this.fork === null ? nothing : branchPager(this.fork)}
       <span class="message-actions">${isLast ? copyButton(() => entry.content, 'message.copy') : nothing}
-        ${asked === null || session.get()?.run != null ? nothing : html`<button type="button" class="icon-button" data-testid="regenerate"
+        ${asked === null || isRunning.get() ? nothing : html`<button type="button" class="icon-button" data-testid="regenerate"
           title=${t('message.regenerate')} aria-label=${t('message.regenerate')} @click=${() => void regenerate(asked)}>${icons.again}</button>`}
         ${entry.run_id === null || !(isLast || asked !== null) ? nothing : html`<button type="button" class="icon-button" data-testid="run-details" data-run-id=${entry.run_id}
-          aria-haspopup="dialog" title=${t('message.details')} aria-label=${t('message.details')} @click=${() => void showRun(/** @type {string} */ (entry.run_id))}>${icons.history}</button>`}
+          aria-haspopup="dialog" title=${t('message.details')} aria-label=${t('message.details')} @click=${() => showRun(/** @type {string} */ (entry.run_id))}>${icons.history}</button>`}
         ${isLast ? html`<time datetime=${entry.created_at}>${formatTime(entry.created_at)}</time>` : nothing}</span></div>`;
   }
 }

@@ -4,8 +4,8 @@
 
 import { pageError } from '../app/actions.js';
 import { t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
 import { api } from '../net/api.js';
-import { html, nothing } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
 import { copyButton } from './copy.js';
 import { NaviElement } from './element.js';

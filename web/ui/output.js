@@ -3,21 +3,19 @@
 
 import { announcement } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
 import { isColoured, plain, settled, tail } from '../state/terminal.js';
-import { html, nothing } from '../vendor/lit.js';
+import { coloured } from './ansi.js';
 import { copyButton } from './copy.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
+import { isAtEnd } from './scroll.js';
 
 /** So much is drawn; the rest can be copied. */
 const LINES = 500;
 const CHARS = 96 * 1024;
-const NEAR_PX = 16;
 /** Output that comes faster is drawn no more often. */
 const DRAWN_EVERY_MS = 80;
-
-/** @type {typeof import('./ansi.js').coloured | null} */
-let coloured = null;
 
 export class NaviOutput extends NaviElement {
   static properties = { text: { attribute: false }, from: { attribute: false }, running: { type: Boolean }, _drawn: { state: true }, _pinned: { state: true } };
@@ -56,13 +54,6 @@ export class NaviOutput extends NaviElement {
     clearTimeout(this._timer);
     this._timer = undefined;
     this._drawn = this.text;
-    if (coloured === null && isColoured(this.text)) {
-      // Until it is here, and where it cannot be had, there are words without colours.
-      import('./ansi.js').then((module) => {
-        coloured = module.coloured;
-        this.requestUpdate();
-      }, () => {});
-    }
   }
 
   updated() {
@@ -86,7 +77,6 @@ export class NaviOutput extends NaviElement {
   /** @param {string} text */
   #words(text) {
     if (!isColoured(text)) return text;
-    if (coloured === null) return plain(text);
     return coloured(text).map((piece) => (piece.classes === '' ? piece.text : html`<span class=${piece.classes}>${piece.text}</span>`));
   }
 
@@ -97,7 +87,7 @@ export class NaviOutput extends NaviElement {
 
   /** @param {HTMLElement} pane */
   #scrolled(pane) {
-    this._pinned = pane.scrollHeight - pane.clientHeight - pane.scrollTop <= NEAR_PX;
+    this._pinned = isAtEnd(pane);
   }
 }
 

@@ -3,8 +3,8 @@
 import { attachmentsOf } from '../app/attachments.js';
 import { discard, outboxOf, resend } from '../app/session.js';
 import { t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../lit.js';
 import { errorGroup } from '../state/errors.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
 import { icons } from './icons.js';
 import { imageRow } from './image.js';
 import { uploadChips } from './upload_chips.js';

@@ -6,8 +6,8 @@
 import { pageError, sessionHref } from '../app/actions.js';
 import { panel, sessions, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
 import { errorCard, withCode } from './cards.js';
 import { NaviElement } from './element.js';
 import { formatTime } from './format.js';

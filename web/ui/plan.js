@@ -1,10 +1,10 @@
 /** @import { LiveStep } from '../state/plan.js' */
 /** @import { AssistantEntry } from '../state/types.js' */
 
-import { profiles, session } from '../app/signals.js';
+import { isRunning, plan, profiles, todo } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../lit.js';
 import { byMilestone, isOver, liveSteps } from '../state/plan.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { icons, toolIcon } from './icons.js';
 import './markdown.js';
@@ -21,14 +21,13 @@ export class NaviPlan extends NaviElement {
   }
 
   render() {
-    const state = session.get();
-    const plan = state?.plan?.message_id === this.entry.id ? state.plan : null;
-    const steps = plan === null ? [] : liveSteps(plan, state?.todo ?? []);
+    const newest = plan.get();
+    const steps = newest?.message_id === this.entry.id ? liveSteps(newest, todo.get()) : [];
     const live = steps.length > 0;
     const open = this._chosen ?? live;
     const done = steps.filter(isOver).length;
     const body = `plan-${this.entry.id}`;
-    return html`<section class="plan ${state?.run == null ? '' : 'running'}" data-testid="plan" data-current=${String(live)} aria-label=${t('message.plan')}>
+    return html`<section class="plan ${isRunning.get() ? 'running' : ''}" data-testid="plan" data-current=${String(live)} aria-label=${t('message.plan')}>
       <button type="button" class="fold plan-head" aria-expanded=${String(open)} aria-controls=${body} data-testid="plan-toggle"
         @click=${() => { this._chosen = !open; }}>
         ${icons.steps}<span class="plan-title">${t(live ? 'message.plan' : 'plan.earlier')}</span>

@@ -2,9 +2,9 @@
 
 import { growEdit, setEdit } from '../app/drafts.js';
 import { editQueued, withdraw } from '../app/session.js';
-import { connection, edits, session, steered } from '../app/signals.js';
+import { connection, edits, queue, steered } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
+import { html, nothing, repeat } from '../lit.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
 import { isComposing } from './keys.js';
@@ -12,9 +12,9 @@ import { isComposing } from './keys.js';
 /** Messages that wait for the present answer's end. They can be changed and taken back. */
 export class NaviQueue extends NaviElement {
   render() {
-    const queue = session.get()?.queue ?? [];
-    if (queue.length === 0) return nothing;
-    return html`<ul class="queue" aria-label=${t('queue.label')}>${repeat(queue, (item) => item.message_id, (item) => this.#item(item))}</ul>`;
+    const waiting = queue.get();
+    if (waiting.length === 0) return nothing;
+    return html`<ul class="queue" aria-label=${t('queue.label')}>${repeat(waiting, (item) => item.message_id, (item) => this.#item(item))}</ul>`;
   }
 
   /** @param {QueuedMessage} item */

@@ -3,20 +3,20 @@
 
 /** @import { Frame, RunDetails, RunSpending, Spending } from '../state/wire.js' */
 /** @import { ChildRow, RunRow, TextRow, ToolRow } from '../state/run_log.js' */
-/** @import { TemplateResult } from '../vendor/lit.js' */
+/** @import { TemplateResult } from '../lit.js' */
 
 import { pageError } from '../app/actions.js';
 import { panel, profiles, shownRun } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
 import { runRows } from '../state/run_log.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
-import { formatDuration, formatMoney, formatTime, formatTokens } from './format.js';
+import { brief, formatDuration, formatMoney, formatTime, formatTokens } from './format.js';
 import { icons, toolIcon } from './icons.js';
 import { callTitle } from './model_call.js';
-import { brief, callState, pretty } from './tool_card.js';
+import { callState, pretty } from './tool_card.js';
 import { visible } from './visible.js';
 
 /** So much of a text stands in its row; the rest is opened. */

@@ -2,6 +2,9 @@
 
 /** This near to the end counts as at the end. */
 const NEAR_PX = 24;
+
+/** Whether a pane's reader is at its end. @param {HTMLElement} pane */
+export const isAtEnd = (pane) => pane.scrollHeight - pane.clientHeight - pane.scrollTop <= NEAR_PX;
 const SMOOTH_SCREENS = 3;
 
 export class ScrollKeeper {

@@ -1,13 +1,13 @@
-// Search in what was said. Loaded with the first letter that is typed.
+// Search in what was said.
 
 /** @import { SearchHit } from '../state/wire.js' */
 
 import { goTo, pageError, sessionHref } from '../app/actions.js';
 import { t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
 import { api } from '../net/api.js';
 import { errorGroup } from '../state/errors.js';
 import { pieces } from '../state/search.js';
-import { html, nothing } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { formatTime } from './format.js';
 

@@ -2,7 +2,7 @@
 
 import { remove, rename, sessionHref, togglePin } from '../app/actions.js';
 import { t } from '../i18n/index.js';
-import { html, nothing } from '../vendor/lit.js';
+import { html, nothing } from '../lit.js';
 import { NaviElement } from './element.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';

@@ -1,8 +1,8 @@
 import { setLanguage, setTheme, theme } from '../app/prefs.js';
 import { listConnection, status } from '../app/signals.js';
 import { language, languageNames, t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
 import { activeBackend } from '../state/service.js';
-import { html, nothing } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
 

@@ -1,13 +1,14 @@
 /** @import { SessionSummary } from '../state/wire.js' */
 
-import { showNew } from '../app/actions.js';
+import { openPanel, showNew } from '../app/actions.js';
 import { drawerOpen, openId, sessions } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../lit.js';
 import { groupOf, matching } from '../state/sessions.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
 import { icons, mark } from './icons.js';
-import { openPanel, withPanelLooks } from './panels.js';
+import { COMMAND } from './keys.js';
+import './search.js';
 import './session_item.js';
 import './settings.js';
 
@@ -16,13 +17,11 @@ const ROWS = 300;
 
 /** The session list with its search, and the settings below it. */
 export class NaviSidebar extends NaviElement {
-  static properties = { _query: { state: true }, _can_search: { state: true } };
+  static properties = { _query: { state: true } };
 
   constructor() {
     super();
     this._query = '';
-    /** Whether the search in conversations is loaded: the first load goes without it. */
-    this._can_search = false;
   }
 
   render() {
@@ -35,29 +34,21 @@ export class NaviSidebar extends NaviElement {
           @click=${() => drawerOpen.set(false)}>${icons.close}</button>
       </div>
       <button type="button" class="new-session" data-testid="new-session" @click=${() => this.#new()}>
-        ${icons.plus}<span>${t('sidebar.new')}</span><kbd>${/Mac|iP/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'}</kbd></button>
+        ${icons.plus}<span>${t('sidebar.new')}</span><kbd>${COMMAND} K</kbd></button>
       <label class="search">${icons.search}<input type="search" data-testid="session-search" placeholder=${t('sidebar.search')} aria-label=${t('sidebar.search')}
-        .value=${this._query} @input=${(/** @type {InputEvent} */ event) => this.#search(/** @type {HTMLInputElement} */ (event.target).value)}
+        .value=${this._query} @input=${(/** @type {InputEvent} */ event) => { this._query = /** @type {HTMLInputElement} */ (event.target).value; }}
         @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}></label>
       <nav class="session-list" aria-label=${t('sidebar.label')} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
         ${!loaded ? html`<div class="skeleton"><div class="bone"></div><div class="bone"></div><div class="bone short"></div></div>` : nothing}
         ${loaded && list.length === 0 ? html`<p class="quiet">${t('sidebar.empty')}</p>` : nothing}
-        ${loaded && list.length > 0 && found.length === 0 && !this._can_search ? html`<p class="quiet">${t('sidebar.no_match')}</p>` : nothing}
         ${groups(found).map(([group, items]) => html`<h2>${t(`sidebar.group.${group}`)}</h2>
           <ul>${repeat(items, (item) => item.id, (item) => html`<li><navi-session-item .session=${item}
             ?current=${item.id === openId.get()}></navi-session-item></li>`)}</ul>`)}
-        ${this._can_search && this._query.trim() !== '' ? html`<navi-search .query=${this._query.trim()}></navi-search>` : nothing}
+        ${this._query.trim() !== '' ? html`<navi-search .query=${this._query.trim()}></navi-search>` : nothing}
       </nav>
-      <button type="button" class="open-memory" data-testid="open-memory" aria-haspopup="dialog" @click=${() => void openPanel('memory')}>${icons.memory}<span>${t('memory.open')}</span></button>
-      <button type="button" class="open-memory" data-testid="open-permissions" aria-haspopup="dialog" @click=${() => void openPanel('permissions')}>${icons.key}<span>${t('permissions.open')}</span></button>
+      <button type="button" class="open-memory" data-testid="open-memory" aria-haspopup="dialog" @click=${() => openPanel('memory')}>${icons.memory}<span>${t('memory.open')}</span></button>
+      <button type="button" class="open-memory" data-testid="open-permissions" aria-haspopup="dialog" @click=${() => openPanel('permissions')}>${icons.key}<span>${t('permissions.open')}</span></button>
       <navi-settings></navi-settings>`;
-  }
-
-  /** @param {string} query */
-  #search(query) {
-    this._query = query;
-    // Where it cannot be loaded, titles are searched all the same.
-    if (!this._can_search && query !== '') Promise.all([import('./search.js'), withPanelLooks()]).then(() => { this._can_search = true; }, () => {});
   }
 
   #new() {

@@ -1,8 +1,8 @@
 /** @import { SessionState } from '../state/types.js' */
 
-import { isOpen } from '../state/approvals.js';
 import { t } from '../i18n/index.js';
-import { html, nothing } from '../vendor/lit.js';
+import { html, nothing } from '../lit.js';
+import { isOpen } from '../state/approvals.js';
 import { Clock, NaviElement } from './element.js';
 import { formatDuration } from './format.js';
 

@@ -1,17 +1,17 @@
 /** @import { Call, Child, Entry, History } from '../state/types.js' */
 
 import { loadRun, stopChild } from '../app/session.js';
-import { profiles, session } from '../app/signals.js';
+import { children, histories, isLoaded, profiles, session } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../lit.js';
 import { childOf, profileAt, saysCompleted } from '../state/children.js';
 import { profileOf } from '../state/model.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
-import { formatDuration } from './format.js';
+import { brief, formatDuration } from './format.js';
 import { icons } from './icons.js';
-import { brief, callState } from './tool_card.js';
-import { unknownPlace } from './unknown_place.js';
+import { callState } from './tool_card.js';
+import { unknownPlace } from './unknown.js';
 
 /** A subagent: who does what, and, opened, all that it said and did, its own subagents too. */
 export class NaviSubagent extends NaviElement {
@@ -28,9 +28,8 @@ export class NaviSubagent extends NaviElement {
 
   render() {
     const { call } = this;
-    const state = session.get();
-    const child = state === null ? null : childOf(state, call.id);
-    const profile_id = child?.profile_id || profileOf(call.args) || (state === null ? '' : profileAt(state, call.id));
+    const child = childOf({ children: children.get() }, call.id);
+    const profile_id = child?.profile_id || profileOf(call.args) || profileThen(call.id);
     const name = profiles.get().find(({ id }) => id === profile_id)?.name ?? (profile_id || t('subagent.name'));
     const task = child?.task || textOf(call.args, 'task');
     const running = call.state === 'running';
@@ -64,7 +63,7 @@ export class NaviSubagent extends NaviElement {
 
   /** @param {Child | null} child */
   #body(child) {
-    const history = this.run === null ? undefined : session.get()?.histories[this.run];
+    const history = this.run === null ? undefined : histories.get()[this.run];
     const entries = child?.entries ?? [];
     const context = textOf(this.call.args, 'context');
     return html`${context === '' ? nothing : html`<p class="subagent-context" dir="auto">${context}</p>`}
@@ -91,8 +90,7 @@ export class NaviSubagent extends NaviElement {
 
   /** What was open stays so when the session is read again, and has to be read again too. */
   updated() {
-    const state = session.get();
-    if (this._open && this.run !== null && state !== null && state.histories[this.run] === undefined && childOf(state, this.call.id) === null) this.#load();
+    if (this._open && this.run !== null && isLoaded.get() && histories.get()[this.run] === undefined && childOf({ children: children.get() }, this.call.id) === null) this.#load();
   }
 
   #load() {
@@ -105,6 +103,12 @@ export class NaviSubagent extends NaviElement {
     // Taken: the button goes with the run's end. Refused: it can be asked again.
     if (!(await stopChild(run_id))) this._stopping = false;
   }
+}
+
+/** Where neither its run nor its call says so: the profile that answered. @param {string} call_id */
+function profileThen(call_id) {
+  const state = session.get();
+  return state === null ? '' : profileAt(state, call_id);
 }
 
 /** @param {unknown} args @param {'task' | 'context'} name */

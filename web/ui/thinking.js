@@ -1,10 +1,11 @@
 /** @import { AssistantEntry } from '../state/types.js' */
 
 import { t } from '../i18n/index.js';
-import { html, nothing } from '../vendor/lit.js';
+import { html, nothing } from '../lit.js';
 import { NaviElement } from './element.js';
 import { formatDuration } from './format.js';
 import { icons } from './icons.js';
+import { isAtEnd } from './scroll.js';
 
 /** The model's reasoning: open while it streams, folded when it is over. */
 export class NaviThinking extends NaviElement {
@@ -15,6 +16,8 @@ export class NaviThinking extends NaviElement {
     this.entry = /** @type {AssistantEntry} */ (/** @type {unknown} */ (null));
     /** What the reader chose, if they did. @type {boolean | null} */
     this._chosen = null;
+    /** Whether the newest line is held in view. */
+    this._pinned = true;
   }
 
   get #open() {
@@ -22,9 +25,9 @@ export class NaviThinking extends NaviElement {
   }
 
   updated() {
-    // While it streams the newest line is what one reads.
+    // While it streams the newest line is what one reads, unless one went back in it.
     const body = this.querySelector('.thinking-body');
-    if (body !== null && this.entry.thinking_open) body.scrollTop = body.scrollHeight;
+    if (body !== null && this.entry.thinking_open && this._pinned) body.scrollTop = body.scrollHeight;
   }
 
   render() {
@@ -39,7 +42,8 @@ export class NaviThinking extends NaviElement {
         @click=${() => { this._chosen = !open; }}>
         ${icons.thought}<span class="fold-label">${label}</span><span class="turn">${icons.chevron}</span>
       </button>
-      <div id=${body} class="thinking-body" ?hidden=${!open} tabindex="0">${open ? thinking : nothing}</div>
+      <div id=${body} class="thinking-body" ?hidden=${!open} tabindex="0"
+        @scroll=${(/** @type {Event} */ event) => { this._pinned = isAtEnd(/** @type {HTMLElement} */ (event.target)); }}>${open ? thinking : nothing}</div>
     </div>`;
   }
 }

@@ -1,9 +1,9 @@
 /** @import { TodoItem } from '../state/wire.js' */
 
-import { session } from '../app/signals.js';
-import { besidePlan, isOver } from '../state/plan.js';
+import { isRunning, plan, todo } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { html, nothing } from '../vendor/lit.js';
+import { html, nothing } from '../lit.js';
+import { besidePlan, isOver } from '../state/plan.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
 
@@ -17,13 +17,12 @@ export class NaviTodo extends NaviElement {
   }
 
   render() {
-    const state = session.get();
     // The plan's steps stand in the conversation, where the plan was made.
-    const items = besidePlan(state?.plan ?? null, state?.todo ?? []);
+    const items = besidePlan(plan.get(), todo.get());
     if (items.length === 0) return nothing;
     const done = items.filter(isOver).length;
     const current = items.find((item) => item.status === 'in_progress') ?? items.find((item) => item.status === 'pending');
-    return html`<section class="todo ${state?.run == null ? '' : 'running'}" data-testid="todo" aria-label=${t('todo.label')}>
+    return html`<section class="todo ${isRunning.get() ? 'running' : ''}" data-testid="todo" aria-label=${t('todo.label')}>
       <button type="button" class="fold todo-head" aria-expanded=${String(this._open)} aria-controls="todo-list"
         @click=${() => { this._open = !this._open; }}>
         ${icons.steps}

@@ -5,18 +5,18 @@
 import { changeOf } from '../app/changes.js';
 import { approvals, openId } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
 import { approvalOf, isOpen } from '../state/approvals.js';
 import { counts, findDiff } from '../state/diff.js';
 import { howItEnded, shownState } from '../state/outcome.js';
 import { plain } from '../state/terminal.js';
-import { html, nothing } from '../vendor/lit.js';
 import { copyButton } from './copy.js';
 import { NaviElement } from './element.js';
 import { fileImages } from './files_row.js';
-import { formatDuration } from './format.js';
+import { brief, formatDuration } from './format.js';
 import { icons, toolIcon } from './icons.js';
-import { later } from './later.js';
-import { unknownPlace } from './unknown_place.js';
+import { unknownPlace } from './unknown.js';
+import './approval.js';
 import './change.js';
 import './diff.js';
 import './output.js';
@@ -71,7 +71,7 @@ export class NaviToolCard extends NaviElement {
   /** A subagent's question stands at the end of the conversation, its answer here. @param {Approval} approval */
   #approval(approval) {
     if (approval.is_subagent === true && isOpen(approval)) return html`<p class="approval-outcome">${icons.shield}<span>${t('approval.below')}</span></p>`;
-    return html`${later('approval')}<navi-approval .approval=${approval}></navi-approval>`;
+    return html`<navi-approval .approval=${approval}></navi-approval>`;
   }
 
   /** @param {Call} call */
@@ -142,21 +142,6 @@ function stateIcon(state) {
   if (state === 'success') return icons.check;
   if (state === 'failed') return icons.cross;
   return state === 'stopped' ? icons.stop : icons.warning;
-}
-
-/**
- * The arguments in a few words, for the folded card.
- * @param {unknown} args
- */
-export function brief(args) {
-  if (args === null || typeof args !== 'object') return String(args ?? '').slice(0, 120);
-  return Object.values(args)
-    .filter((value) => typeof value === 'string' || typeof value === 'number')
-    .map((value) => String(value).trim().slice(0, 80))
-    // Whole texts are the call's freight, not its address.
-    .filter((value) => value !== '' && !value.includes('\n'))
-    .slice(0, 3)
-    .join(' · ');
 }
 
 /** Texts of several lines stand last, where they hide nothing. @param {unknown} value */

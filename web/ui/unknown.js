@@ -1,5 +1,5 @@
 // A call that had begun when the service went down: did it take effect? The first word from any
-// tab counts, and every tab shows it. Loaded when there is one.
+// tab counts, and every tab shows it.
 
 /** @import { CallDecision, UnknownCall } from '../state/wire.js' */
 /** @import { Call } from '../state/types.js' */
@@ -7,14 +7,26 @@
 import { resolveCall, settled } from '../app/settle.js';
 import { announcement, connection, resolving, session, unknownCalls } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../lit.js';
 import { unshown } from '../state/settling.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
 import { NaviElement } from './element.js';
+import { brief } from './format.js';
 import { icons, toolIcon } from './icons.js';
-import { brief } from './tool_card.js';
 
 const DECISIONS = /** @type {const} */ (['done', 'retry', 'skip']);
 const ICONS = { done: icons.check, retry: icons.again, skip: icons.cross };
+
+/** The place in a call's card. @param {Call} call */
+export function unknownPlace(call) {
+  if (call.state !== 'outcome_unknown') return nothing;
+  return html`<navi-unknown .call=${call}></navi-unknown>`;
+}
+
+/** A place for all of them: at the conversation's end, or above the field where one writes. @param {'rest' | 'line'} which */
+export function unknownPlaces(which) {
+  if (unknownCalls.get().length === 0) return nothing;
+  return which === 'rest' ? html`<navi-unknown-rest></navi-unknown-rest>` : html`<navi-unknown-line></navi-unknown-line>`;
+}
 
 /** At a call's card: the question, and what was said to it. */
 export class NaviUnknown extends NaviElement {

@@ -2,8 +2,8 @@
 
 import { remove, retry } from '../app/attachments.js';
 import { t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../lit.js';
 import { errorGroup } from '../state/errors.js';
-import { html, nothing, repeat } from '../vendor/lit.js';
 import { formatBytes, sentence } from './format.js';
 import { icons } from './icons.js';
 

@@ -1,11 +1,11 @@
 /** @import { Fork } from '../state/wire.js' */
 /** @import { UserEntry } from '../state/types.js' */
 
-import { growEdit, setEdit } from '../app/drafts.js';
+import { beginEdit, growEdit, setEdit } from '../app/drafts.js';
 import { editMessage } from '../app/session.js';
-import { edits, openId, session } from '../app/signals.js';
+import { edits, editWanted, isRunning, openId } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { html, nothing } from '../vendor/lit.js';
+import { html, nothing } from '../lit.js';
 import { branchPager } from './branch_pager.js';
 import { copyButton } from './copy.js';
 import { NaviElement } from './element.js';
@@ -31,9 +31,15 @@ export class NaviUserMessage extends NaviElement {
     if (edits.get().has(this.entry.id) && document.activeElement === document.body) this.#focusForm();
   }
 
+  updated() {
+    if (editWanted.get() !== this.entry.id) return;
+    editWanted.set(null);
+    this.#focusForm();
+  }
+
   render() {
     const { entry } = this;
-    const running = session.get()?.run != null;
+    const running = isRunning.get();
     const words = edits.get().get(entry.id);
     return html`<article class="message user" data-testid="message" data-role="user" data-message-id=${entry.id} data-steered=${String(entry.steered)}
       tabindex="-1" aria-label=${t('conversation.you')}>
@@ -42,7 +48,7 @@ export class NaviUserMessage extends NaviElement {
       ${words !== undefined ? this.#form(running, words) : html`<div class="bubble" dir="auto">${entry.content}</div>`}
       ${words !== undefined ? nothing : html`<div class="message-foot"><span class="message-actions"><time datetime=${entry.created_at}>${formatTime(entry.created_at)}</time>${
           running ? nothing : html`<button type="button" class="icon-button" data-testid="edit-message" title=${t('message.edit')} aria-label=${t('message.edit')}
-            @click=${() => void this.#edit()}>${icons.pencil}</button>`}${
+            @click=${() => beginEdit(entry.id, entry.content)}>${icons.pencil}</button>`}${
           copyButton(() => entry.content, 'message.copy')}</span>
         ${entry.steered ? html`<span class="tag" data-testid="steered-tag">${t('message.steered')}</span>` : nothing}
         ${this.fork === null ? nothing : branchPager(this.fork)}</div>`}
@@ -62,12 +68,6 @@ export class NaviUserMessage extends NaviElement {
         <button type="button" class="button small plain" data-testid="edit-cancel" @click=${() => void this.#close()}>${t('queue.cancel')}</button>
         <button type="submit" class="button small" data-testid="edit-send" ?disabled=${running || this._sending}>${t('composer.send')}</button></div>
     </form>`;
-  }
-
-  async #edit() {
-    setEdit(this.entry.id, this.entry.content);
-    await this.updateComplete;
-    this.#focusForm();
   }
 
   #focusForm() {
@@ -96,7 +96,7 @@ export class NaviUserMessage extends NaviElement {
 
   async #send() {
     const content = this.querySelector('textarea')?.value.trim() ?? '';
-    if (content === '' || this._sending || session.get()?.run != null) return;
+    if (content === '' || this._sending || isRunning.get()) return;
     if (content === this.entry.content.trim()) {
       await this.#close();
       return;

@@ -1,8 +1,8 @@
 // Texts of which nothing stays unseen.
 
 import { t } from '../i18n/index.js';
+import { html } from '../lit.js';
 import { seen } from '../state/invisible.js';
-import { html } from '../vendor/lit.js';
 
 /** @param {string} text */
 export function visible(text) {

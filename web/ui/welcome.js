@@ -1,7 +1,7 @@
 import { chosenProfile, createError, creating, NEW, profiles, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
 import { defaultProfile, expectedModel, hostOf, staysHere } from '../state/service.js';
-import { html, nothing } from '../vendor/lit.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
 import { mark } from './icons.js';

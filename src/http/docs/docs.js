@@ -80,7 +80,7 @@ function openTarget() {
 
 const place = document.getElementById('operations');
 try {
-  const response = await fetch('/api/openapi.json');
+  const response = await fetch(new URL('openapi.json', import.meta.url));
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
   const document_ = await response.json();
   place.replaceChildren(...operations(document_));

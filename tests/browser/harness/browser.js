@@ -131,8 +131,6 @@ export class Tab {
 
   /** Opens what is folded: every subagent, the summary, the steps beside the plan. */
   async unfold() {
-    // Some of it is loaded with the first that is drawn.
-    await this.page.waitForFunction(() => document.querySelector(':not(:defined)') === null);
     for (const testId of ['subagent-toggle', 'compression-toggle']) {
       for (const toggle of await this.page.getByTestId(testId).all()) {
         if ((await toggle.getAttribute('aria-expanded')) === 'false') await toggle.click();

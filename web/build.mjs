@@ -1,0 +1,89 @@
+// Makes `dist/`, the few files that a browser loads, from the modules, styles and packages here.
+// They are committed, so that building Navi needs no Node.
+//
+//   node build.mjs           writes them
+//   node build.mjs --check   fails when any differs from what would be written, or the first
+//                            load is over its limit
+
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+
+/** On the wire, with one language. */
+const FIRST_LOAD_BYTES = 150 * 1024;
+const LANGUAGES = ['en', 'ru', 'uk'];
+/** Served as they lie here. */
+const PLAIN = ['icon.svg', 'index.html', 'manifest.webmanifest'];
+const here = fileURLToPath(new URL('.', import.meta.url));
+const dist = join(here, 'dist');
+
+/**
+ * The folder's files by name, as they should be.
+ * @returns {Promise<Map<string, string>>}
+ */
+async function wanted() {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: here,
+    entryPoints: {
+      main: 'main.js', theme: 'theme.js', page: 'styles/page.css', math: 'markdown/math.js', colours: 'markdown/colours.js',
+      ...Object.fromEntries(LANGUAGES.map((name) => [name, `i18n/${name}.js`])),
+    },
+    outdir: dist,
+    bundle: true,
+    minify: true,
+    charset: 'utf8',
+    format: 'esm',
+    target: 'es2022',
+    legalComments: 'none',
+    metafile: true,
+    write: false,
+  });
+  const files = new Map(outputFiles.map(({ path, text }) => [path.slice(dist.length + 1), text]));
+  for (const name of PLAIN) files.set(name, await readFile(join(here, name), 'utf8'));
+  files.set('licenses.txt', await licenses(Object.keys(metafile.inputs)));
+  return files;
+}
+
+/** What came from others, and under which terms. @param {string[]} inputs */
+async function licenses(inputs) {
+  const names = new Set(inputs.map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]).filter((name) => name !== undefined));
+  const lock = JSON.parse(await readFile(join(here, 'package-lock.json'), 'utf8'));
+  const parts = await Promise.all([...names].sort().map(async (name) => {
+    const { version, license, integrity } = lock.packages[`node_modules/${name}`];
+    const folder = join(here, 'node_modules', name);
+    const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry));
+    if (file === undefined) throw new Error(`${name} carries no licence file`);
+    return `${name} ${version} (${license})\nnpm ${integrity}\n\n${(await readFile(join(folder, file), 'utf8')).trim()}\n`;
+  }));
+  return `The page holds these packages, bundled by esbuild ${lock.packages['node_modules/esbuild'].version}.\n\n${parts.join('\n\n')}`;
+}
+
+/** @param {Map<string, string>} files */
+function measure(files) {
+  /** @param {string} name */
+  const onTheWire = (name) => gzipSync(files.get(name) ?? '', { level: 9 }).length;
+  // Of the languages one is loaded: the largest counts.
+  const language = LANGUAGES.map((name) => `${name}.js`).reduce((a, b) => (onTheWire(a) > onTheWire(b) ? a : b));
+  const first = ['index.html', 'theme.js', 'page.css', 'main.js', language, 'icon.svg', 'manifest.webmanifest'];
+  for (const name of first) console.log(`${String(onTheWire(name)).padStart(7)}  ${name}`);
+  const total = first.reduce((sum, name) => sum + onTheWire(name), 0);
+  console.log(`${String(total).padStart(7)}  in all, of ${FIRST_LOAD_BYTES}`);
+  if (total > FIRST_LOAD_BYTES) throw new Error('the first load is over its limit');
+}
+
+const files = await wanted();
+measure(files);
+if (process.argv.includes('--check')) {
+  const found = await readdir(dist);
+  const wrong = found.filter((name) => !files.has(name));
+  for (const [name, content] of files) {
+    if (!found.includes(name) || await readFile(join(dist, name), 'utf8') !== content) wrong.push(name);
+  }
+  if (wrong.length > 0) throw new Error(`dist/ is not what the page's sources make: ${wrong.join(', ')}; run \`npm ci && npm run build\``);
+} else {
+  await rm(dist, { recursive: true, force: true });
+  await mkdir(dist);
+  for (const [name, content] of files) await writeFile(join(dist, name), content);
+}

@@ -1,1 +1,0 @@
-export { createStore, entries, promisifyRequest } from 'idb-keyval';

@@ -1,2 +1,0 @@
-export { Lexer } from 'marked';
-export type { Token, Tokens, TokensList } from 'marked';
