@@ -341,7 +341,7 @@ async fn tabs_that_join_between_read_and_subscribe_miss_and_repeat_nothing() {
     model.release("joined");
     read_on(&mut stays, &mut seen).await;
     for (mut tab, mut view, whole) in joined {
-        read_on(&mut tab, &mut view).await;
+        read_or_come_back(&server, &session, &mut tab, &mut view).await;
         assert_eq!(view.text(".text"), seen.text(".text"));
         assert!(!whole || view == seen, "{view:?} and {seen:?}");
     }
