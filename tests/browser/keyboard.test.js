@@ -63,6 +63,11 @@ describe('by keyboard alone', () => {
     await keyboard.press('End');
     await keyboard.press('Backspace');
     await keyboard.type(' and one?');
+    // What is half written is gone on with.
+    await tab.composer.focus();
+    await keyboard.press('ArrowUp');
+    assert.equal(await focused(), 'edit-input');
+    assert.equal(await tab.page.getByTestId('edit-input').inputValue(), 'Two and two and one?');
     await keyboard.press('Enter');
     await tab.sees('Five.');
     await tab.idle();
