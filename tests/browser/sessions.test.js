@@ -50,6 +50,7 @@ describe('the session list', () => {
   it('renames a session', async () => {
     const { tab } = it_has;
     await act('Question two', /rename/i);
+    await tab.page.locator('[data-testid="rename-input"]:focus').waitFor();
     await tab.page.keyboard.press('ControlOrMeta+a');
     await tab.page.keyboard.type('Second of its name');
     await tab.page.keyboard.press('Enter');
