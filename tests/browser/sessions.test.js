@@ -55,19 +55,40 @@ describe('the session list', () => {
     await tab.page.keyboard.type('Second of its name');
     await tab.page.keyboard.press('Enter');
     await item('Second of its name').waitFor();
-    await tab.page.reload();
-    await item('Second of its name').waitFor();
+  });
+
+  it('keeps a name that is typed while a title comes', async () => {
+    const { page } = it_has.tab;
+    const id = await item('Second of its name').getAttribute('data-session-id');
+    await act('Second of its name', /rename/i);
+    const field = page.locator('[data-testid="rename-input"]:focus');
+    await field.fill('Third');
+    await page.evaluate((id) => {
+      const headers = { 'content-type': 'application/json', 'x-navi-key': localStorage.getItem('navi.key') };
+      return fetch(`sessions/${id}`, { method: 'PATCH', headers, body: JSON.stringify({ title: 'Not asked for' }) });
+    }, id);
+    await page.waitForFunction(() => document.title.startsWith('Not asked for'));
+    assert.equal(await field.inputValue(), 'Third');
+  });
+
+  it('keeps a name whose page goes in the moment that it is given', async () => {
+    const { tab } = it_has;
+    await tab.page.evaluate(() => {
+      document.querySelector('[data-testid="rename-input"]').form.requestSubmit();
+      location.reload();
+    });
+    await item('Third').waitFor();
   });
 
   it('deletes a session, and takes that back', async () => {
     const { tab } = it_has;
     const before = await texts();
-    await act('Second of its name', /delete/i);
-    await item('Second of its name').waitFor({ state: 'detached' });
+    await act('Third', /delete/i);
+    await item('Third').waitFor({ state: 'detached' });
     await tab.undo.click();
-    await item('Second of its name').waitFor();
+    await item('Third').waitFor();
     assert.equal((await texts()).length, before.length);
-    await item('Second of its name').click();
+    await item('Third').click();
     await tab.sees('Answer to Question two');
   });
 

@@ -17,6 +17,9 @@ export class ApiError extends Error {
 /** A service that hangs answers no request either: what waits for it is given back. */
 const PATIENCE_MS = 60_000;
 
+/** A change as short as this outlives the page that asked for it: a browser keeps 64 KiB of them in all. */
+const OUTLIVES_CHARS = 2_048;
+
 /**
  * @param {string} method
  * @param {string} path
@@ -25,14 +28,16 @@ const PATIENCE_MS = 60_000;
  * @returns {Promise<any>}
  */
 async function call(method, path, body, signal) {
+  const sent = body === undefined ? undefined : JSON.stringify(body);
   /** @type {Response} */
   let response;
   try {
     response = await fetch(path, {
       method,
       headers: body === undefined ? { 'x-navi-key': key() } : { 'x-navi-key': key(), 'content-type': 'application/json' },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: sent,
       credentials: 'same-origin',
+      keepalive: method !== 'GET' && (sent?.length ?? 0) <= OUTLIVES_CHARS,
       signal: signal ?? AbortSignal.timeout(PATIENCE_MS),
     });
   } catch {

@@ -10,19 +10,20 @@ import { isComposing } from './keys.js';
 
 /** A row of the session list. */
 export class NaviSessionItem extends NaviElement {
-  static properties = { session: { attribute: false }, current: { type: Boolean }, _renaming: { state: true } };
+  static properties = { session: { attribute: false }, current: { type: Boolean }, _named: { state: true } };
 
   constructor() {
     super();
     this.session = /** @type {SessionSummary} */ (/** @type {unknown} */ (null));
     this.current = false;
-    this._renaming = false;
+    /** What it was called when its renaming began: a title that comes meanwhile does not touch what is typed. @type {string | null} */
+    this._named = null;
   }
 
   render() {
     const { session } = this;
     const title = session.title || t('sidebar.untitled');
-    if (this._renaming) return this.#form(title);
+    if (this._named !== null) return this.#form(this._named);
     const phase = (session.asks ?? 0) > 0 ? 'asking' : session.state;
     const state = phase === 'idle' ? '' : t(`session.state.${phase}`);
     return html`<div class="session-item ${this.current ? 'current' : ''}" data-testid="session-item" data-session-id=${session.id}
@@ -65,18 +66,18 @@ export class NaviSessionItem extends NaviElement {
   }
 
   async #rename() {
-    this._renaming = true;
+    this._named = this.session.title || t('sidebar.untitled');
     await this.updateComplete;
     this.querySelector('input')?.select();
   }
 
   /** @param {boolean} keep */
   async #finish(keep) {
-    if (!this._renaming) return;
+    if (this._named === null) return;
     const input = this.querySelector('input');
     const focused = document.activeElement === input;
-    if (keep && input !== null) rename(this.session, input.value);
-    this._renaming = false;
+    if (keep && input !== null && input.value !== this._named) rename(this.session, input.value);
+    this._named = null;
     await this.updateComplete;
     if (focused) this.querySelector('a')?.focus();
   }
