@@ -97,6 +97,7 @@ fn protected() -> impl HttpServiceFactory {
         .service(resume::continue_routes())
         .service(resume::call_routes())
         .service(messages::routes())
+        .service(messages::image_routes())
         .service(consent::mode_routes())
         .service(consent::approvals_routes())
         .service(consent::approval_routes())

@@ -27,7 +27,8 @@ use crate::protocol::event::{Envelope, Event};
 use crate::protocol::ids::{Origin, PartId, SessionId, UserId};
 use crate::protocol::session::SessionSnapshot;
 use crate::services::now;
-use crate::session::messages::{Attach, Attached, Outline, Start};
+use crate::session::messages::{Attach, Attached, Start};
+use crate::session::outline::Outline;
 use crate::session::sequencer::{At, Frame, Piece, encode};
 use crate::store::{LogCursor, LogItem, LogPage, LogRange, PageLimits};
 
@@ -82,6 +83,8 @@ pub(crate) struct Watched {
     pub(crate) engine: Engine,
     pub(crate) user: UserId,
     pub(crate) session: SessionId,
+    /// How many messages a snapshot has at the most; all where it is not said.
+    pub(crate) newest: Option<u32>,
 }
 
 impl Upstream for Watched {
@@ -90,8 +93,9 @@ impl Upstream for Watched {
     }
 
     async fn fill(&self, outline: Box<Outline>) -> Result<SessionSnapshot, NaviError> {
+        let newest = self.newest;
         self.engine
-            .stored(async move |store| outline.fill(&store).await)
+            .stored(async move |store| outline.fill(&store, newest).await)
             .await
     }
 

@@ -136,7 +136,7 @@ impl Driver<'_> {
                 .await
                 .with_context(|| format!("the task's file {path} cannot be written"))?;
         }
-        let feed = engine.attach(self.user, session, None, None).await?;
+        let feed = engine.attach(self.user, session, None, None, None).await?;
         Ok(Tab {
             session,
             feed,

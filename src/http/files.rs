@@ -37,7 +37,7 @@ const MAX_FIELD_BYTES: usize = 64 * 1024;
 /// A download is read in pieces of this size.
 const PIECE_BYTES: usize = 64 * 1024;
 /// Whatever is in it, nothing of it runs.
-const LIFELESS: HeaderValue = HeaderValue::from_static("default-src 'none'; sandbox");
+pub(super) const LIFELESS: HeaderValue = HeaderValue::from_static("default-src 'none'; sandbox");
 
 pub(crate) fn routes() -> Resource {
     resource("/sessions/{session_id}/files", "GET, POST")

@@ -16,6 +16,7 @@ use tracing::debug;
 
 use super::App;
 use super::error::ApiError;
+use super::messages;
 use super::origin::{Trust, check_fetch_site, check_host, check_origin};
 use super::pace;
 use super::page::content_security_policy;
@@ -26,9 +27,10 @@ const PAGE_KEY: &str = "x-navi-key";
 const KEY_PROTOCOL: &str = "navi-key.";
 /// What a page loads without a script: images and downloads. Their ids are random, and are told
 /// to those who have the key.
-const PLAIN_LOADS: [&str; 2] = [
+const PLAIN_LOADS: [&str; 3] = [
     "/sessions/{session_id}/files/{file_id}",
     "/sessions/{session_id}/files/{file_id}/image",
+    messages::IMAGE,
 ];
 
 /// The first gate: answers only under our own name, waits for no trickle, and tells browsers to

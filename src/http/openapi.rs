@@ -20,7 +20,7 @@ use navi_actors::protocol::file::FileList;
 use navi_actors::protocol::inspect::{CallDetails, RunDetails, RunList};
 use navi_actors::protocol::memory::{Fact, FormerFact, MemoryExport, MemoryOverview};
 use navi_actors::protocol::profile::Profile;
-use navi_actors::protocol::session::{SessionSnapshot, SessionSummary};
+use navi_actors::protocol::session::{MessagePage, SessionSnapshot, SessionSummary};
 use navi_actors::protocol::status::SystemStatus;
 use navi_actors::protocol::tool::ListedTool;
 use schemars::generate::SchemaSettings;
@@ -78,6 +78,8 @@ fn json_text(text: &'static str) -> HttpResponse {
         resume::go_on,
         resume::resolve,
         messages::send,
+        messages::before,
+        messages::image,
         consent::set_mode,
         consent::approvals,
         consent::approve,
@@ -183,6 +185,7 @@ fn openapi() -> Value {
     schemas.add::<sessions::CreatedSession>("CreatedSession");
     schemas.add::<Vec<SessionSummary>>("SessionList");
     schemas.add::<SessionSnapshot>("SessionSnapshot");
+    schemas.add::<MessagePage>("MessagePage");
     schemas.add::<session::SessionChange>("SessionChange");
     schemas.add::<session::PinRequest>("PinRequest");
     schemas.add::<session::Stopped>("Stopped");

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::body::{JsonBody, OptionalJsonBody};
 use super::error::ApiError;
+use super::messages::page_size;
 use super::openapi::Failures;
 use super::path::SessionPath;
 use super::{App, resource};
@@ -17,6 +18,12 @@ use crate::access::Principal;
 pub(crate) struct SessionChange {
     /// 1 to 200 characters.
     title: String,
+}
+
+/// How much of a session to read.
+#[derive(Debug, Deserialize)]
+pub(crate) struct NewestQuery {
+    messages: Option<u32>,
 }
 
 /// Whether to pin.
@@ -59,14 +66,19 @@ pub(crate) fn stop_routes() -> Resource {
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}", tag = "sessions",
-    params(("session_id" = Uuid, Path,)),
+    params(("session_id" = Uuid, Path,), ("messages" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "How many of the newest messages to give, a few more where a turn begins there; their images by address. All of them, whole, where it is left out.")),
     responses((status = 200, description = "The session with its conversation.", body = ref("#/components/schemas/SessionSnapshot")), Failures))]
 pub(crate) async fn read(
     app: web::Data<App>,
     who: Principal,
     SessionPath(session): SessionPath,
+    query: web::Query<NewestQuery>,
 ) -> Result<HttpResponse, ApiError> {
-    Ok(HttpResponse::Ok().json(app.engine.snapshot(who.user, session).await?))
+    let newest = query
+        .messages
+        .map(|n| page_size("messages", n))
+        .transpose()?;
+    Ok(HttpResponse::Ok().json(app.engine.with_newest(who.user, session, newest).await?))
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/context", tag = "sessions",

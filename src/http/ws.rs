@@ -23,6 +23,7 @@ use self::tab::TabActor;
 use self::tabs::Seat;
 use self::watch::WatchActor;
 use super::error::{ApiError, close_reason};
+use super::messages::page_size;
 use super::path::session_id;
 use super::{App, resource};
 use crate::access::{Hold, Principal};
@@ -45,6 +46,8 @@ pub(crate) fn list_routes() -> Resource {
 struct Cursor {
     after: Option<String>,
     epoch: Option<String>,
+    /// How many messages a `resync` has at the most.
+    messages: Option<String>,
 }
 
 /// How much of a feed is taken before what was taken is written to the socket.
@@ -56,6 +59,7 @@ struct Subscription {
     session: navi_actors::protocol::ids::SessionId,
     after: Option<u64>,
     epoch: Option<i64>,
+    newest: Option<u32>,
 }
 
 /// What a socket has while it is open.
@@ -115,13 +119,21 @@ fn subscription(path: &str, query: &str) -> Result<Subscription, NaviError> {
         )
     };
     let session = session_id(path)?;
-    let Cursor { after, epoch } = web::Query::<Cursor>::from_query(query)
+    let Cursor {
+        after,
+        epoch,
+        messages,
+    } = web::Query::<Cursor>::from_query(query)
         .map_err(|_| wrong("after"))?
         .into_inner();
     Ok(Subscription {
         session,
         after: number(after).map_err(|()| wrong("after"))?,
         epoch: number(epoch).map_err(|()| wrong("epoch"))?,
+        newest: number(messages)
+            .map_err(|()| wrong("messages"))?
+            .map(|newest| page_size("messages", newest))
+            .transpose()?,
     })
 }
 

@@ -68,4 +68,39 @@ describe('files of a conversation', () => {
     assert.equal(await files.count(), 1);
     await tab.page.getByTestId('files-close').click();
   });
+
+  it('make known that text from outside was read, where and since when', async () => {
+    const { model, tab, window } = it_has;
+    const read = tab.page.getByTestId('outside');
+    await tab.newSession.click();
+    await model.script([{ text: 'Nothing was read yet.' }]);
+    await tab.send('Hello');
+    await tab.sees('Nothing was read yet.');
+    await tab.idle();
+    await tab.page.getByTestId('mode').waitFor();
+    assert.equal(await read.count(), 0);
+
+    await tab.page.getByTestId('file-input').setInputFiles(join(folder, 'minutes.txt'));
+    await upload(tab, 'done').waitFor();
+    const path = await tab.page.evaluate(async () => {
+      const answer = await fetch(`sessions/${location.hash.slice(4)}/files`, { headers: { 'x-navi-key': localStorage.getItem('navi.key') } });
+      return (await answer.json()).files.at(-1).path;
+    });
+    await model.script(
+      [{ tool_call: { name: 'filesystem', arguments: { action: 'read', path } } }],
+      [{ text: 'It was read.' }],
+    );
+    const beside = await window.tabBeside(tab);
+    await tab.send('Read it.');
+    await tab.sees('It was read.');
+    for (const { page } of [tab, beside]) await page.getByTestId('outside').waitFor();
+    await tab.toolCards.last().locator('.tool-head').click();
+    await tab.toolCards.last().getByText('Result, from outside').waitFor();
+    await tab.screenshot('from-outside');
+
+    await tab.page.reload();
+    await read.waitFor();
+    await tab.page.getByTestId('mode-button').click();
+    await tab.page.getByTestId('outside-text').getByText('what leaves this machine').waitFor();
+  });
 });

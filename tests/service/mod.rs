@@ -10,6 +10,7 @@ mod login;
 mod memory;
 mod metrics;
 mod mind;
+mod pages;
 mod profiles;
 mod reloads;
 mod runs;

@@ -305,6 +305,18 @@ export const withdraw = (message_id) => link?.send({ type: 'withdraw', message_i
 /** The form closes when the service has it. @param {string} message_id @param {string} content @returns {boolean} whether it is on its way */
 export const editQueued = (message_id, content) => link?.send({ type: 'edit_queued', message_id, content }) === true;
 
+/**
+ * Reads more of what was said before; with a message's id, until that is there. Says why it cannot.
+ * @param {string | null} [message_id]
+ */
+export async function loadEarlier(message_id = null) {
+  try {
+    await link?.loadEarlier(message_id);
+  } catch (error) {
+    refusedHandler(error instanceof ApiError ? error : { code: 'internal', message: String(error) });
+  }
+}
+
 /** Shows the subagents of a run that this page did not watch. @param {string} run_id */
 export const loadRun = (run_id) => link?.loadRun(run_id);
 

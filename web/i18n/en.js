@@ -62,6 +62,7 @@ export const en = {
   'welcome.example.draft': 'Draft a polite letter that moves a meeting to next week',
 
   'conversation.label': 'Conversation',
+  'conversation.later': 'Show later messages',
   'conversation.earlier': { one: 'Show {n} earlier message', other: 'Show {n} earlier messages' },
   'conversation.latest': 'Jump to the latest',
   'conversation.you': 'You',

@@ -1,7 +1,7 @@
 // REST calls. Every failure is an `ApiError` with the service's code, or one of ours:
 // `unreachable` when nobody answered. Paths are relative to the page, which may stand behind any prefix.
 
-/** @import { Change, ConsentEntry, ConsentMode, ConsentRule, ExtensionTool, Fact, FormerFact, Frame, McpServer, Memory, NaviError, ProfileInfo, RunDetails, SearchHit, SentCall, SessionFile, SessionSnapshot, SessionSummary, SkillInfo, SystemStatus } from '../state/wire.js' */
+/** @import { Change, ConsentEntry, ConsentMode, ConsentRule, ExtensionTool, Fact, FormerFact, Frame, McpServer, Memory, MessagePage, NaviError, ProfileInfo, RunDetails, SearchHit, SentCall, SessionFile, SessionSnapshot, SessionSummary, SkillInfo, SystemStatus } from '../state/wire.js' */
 
 import { key } from './key.js';
 
@@ -81,8 +81,10 @@ export const api = {
     const answer = await call('GET', 'sessions');
     return Array.isArray(answer) ? answer : answer?.sessions ?? [];
   },
-  /** @param {string} id @returns {Promise<SessionSnapshot>} */
-  session: (id) => call('GET', session(id)),
+  /** The session with its newest messages. @param {string} id @param {number} newest @returns {Promise<SessionSnapshot>} */
+  session: (id, newest) => call('GET', `${session(id)}?messages=${newest}`),
+  /** Those before a message. @param {string} id @param {string} message_id @param {number} limit @returns {Promise<MessagePage>} */
+  messagesBefore: (id, message_id, limit) => call('GET', `${session(id)}/messages?before=${encodeURIComponent(message_id)}&limit=${limit}`),
   /** @param {string | null} profile_id @returns {Promise<{ session_id: string, profile_id: string, created_at: string }>} */
   create: (profile_id) => call('POST', 'sessions', profile_id === null ? {} : { profile_id }),
   /** @param {string} id @param {string} title */

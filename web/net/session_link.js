@@ -1,12 +1,12 @@
 // One open session: loads its snapshot, attaches, applies what comes, and heals itself.
 // Frames are applied once per animation frame, however many come.
 
-/** @import { History, SessionState } from '../state/types.js' */
+/** @import { SessionState } from '../state/types.js' */
 /** @import { Frame, SessionSnapshot } from '../state/wire.js' */
 /** @import { Connection } from './socket.js' */
 
-import { hasChildren, withHistory } from '../state/children.js';
-import { fromSnapshot } from '../state/model.js';
+import { hasChildren, reading, unread, withHistory } from '../state/children.js';
+import { firstMessage, fromSnapshot, messageCount, withEarlier } from '../state/model.js';
 import { applyFrame, withoutFrame } from '../state/session.js';
 import { api, ApiError } from './api.js';
 import { delayMs, NOT_LOGGED_IN, Socket, UNKNOWN_SESSION } from './socket.js';
@@ -17,6 +17,9 @@ const RELOAD_DELAY_MS = 2_000;
 /** Answers that another try may change: too slow, too many requests. */
 const PASSING = [408, 429];
 const HIDDEN_FLUSH_MS = 200;
+/** How many messages are read at first and how many before them at a time; the service gives no more than the most. */
+const PAGE = 100;
+const MAX_PAGE = 1_000;
 
 /** Stands where a frame was that is no JSON: nothing can be made of it. */
 const UNREADABLE = /** @type {Frame} */ (/** @type {unknown} */ (null));
@@ -47,6 +50,9 @@ export class SessionLink {
   #closed = false;
   /** Whether the run that goes answers a message anew, or goes on with it: where its branch begins is known at its end. */
   #anew = false;
+  /** Counts the snapshots: what was asked about one says nothing of the next. */
+  #snapshots = 0;
+  #reads_earlier = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
@@ -74,7 +80,7 @@ export class SessionLink {
   async #load() {
     this.handlers.onconnection('connecting', 0);
     try {
-      const snapshot = await api.session(this.id);
+      const snapshot = await api.session(this.id, this.#newest());
       if (this.#closed) return;
       this.#anew = answersAnew(snapshot);
       this.#attempt = 0;
@@ -95,8 +101,35 @@ export class SessionLink {
       this.#attempt += 1;
       return;
     }
-    await this.#loadChildren();
-    if (!this.#closed) this.#attach();
+    this.#attach();
+    void this.#loadChildren();
+  }
+
+  /** How many messages a snapshot is to have: as many as are there. */
+  #newest() {
+    return this.#state === null ? PAGE : Math.min(MAX_PAGE, Math.max(PAGE, messageCount(this.#state)));
+  }
+
+  /**
+   * Reads more of what was said before; with a message's id, until that is there.
+   * @param {string | null} message_id
+   */
+  async loadEarlier(message_id = null) {
+    if (this.#reads_earlier) return;
+    this.#reads_earlier = true;
+    try {
+      for (;;) {
+        const first = this.#state === null ? null : firstMessage(this.#state);
+        if (first === null || this.#state?.earlier === 0) return;
+        const snapshot = this.#snapshots;
+        const page = await api.messagesBefore(this.id, first, message_id === null ? PAGE : MAX_PAGE);
+        if (this.#closed || snapshot !== this.#snapshots) return;
+        this.#change((state) => withEarlier(state, page));
+        if (message_id === null || page.messages.some(({ id }) => id === message_id)) return;
+      }
+    } finally {
+      this.#reads_earlier = false;
+    }
   }
 
   /** Reads the session again and goes on from there: what was shown stays until it is here. */
@@ -121,23 +154,23 @@ export class SessionLink {
     const state = this.#state;
     const known = state?.histories[run_id]?.state;
     if (state === null || known === 'loading' || known === 'ready') return;
-    // The log of a run that goes on has to be joined with what the socket tells.
-    if (state.run?.run_id === run_id) this.#reload();
-    else await this.#readLog(run_id);
+    await this.#readLog(run_id);
   }
 
   /** @param {string} run_id */
   async #readLog(run_id) {
-    /** @param {History} history */
-    const note = (history) => this.#change((state) => ({ ...state, histories: { ...state.histories, [run_id]: history } }));
-    note({ state: 'loading' });
+    this.#change((state) => reading(state, run_id));
+    const snapshot = this.#snapshots;
+    /** @type {(state: SessionState) => SessionState} */
+    let read;
     try {
       const frames = await api.runEvents(this.id, run_id);
-      this.#change((state) => withHistory(state, run_id, frames));
+      read = (state) => withHistory(state, run_id, frames);
     } catch (error) {
-      const { code, message } = error instanceof ApiError ? error : { code: 'internal', message: String(error) };
-      note({ state: 'failed', code, message });
+      const why = error instanceof ApiError ? error : { code: 'internal', message: String(error) };
+      read = (state) => unread(state, run_id, why);
     }
+    if (snapshot === this.#snapshots) this.#change(read);
   }
 
   /** @param {(state: SessionState) => SessionState} change */
@@ -149,6 +182,7 @@ export class SessionLink {
 
   /** @param {SessionState} state */
   #show(state) {
+    this.#snapshots += 1;
     this.#state = state;
     this.handlers.onconfirmed(clientIds(state));
     this.handlers.onstate(state);
@@ -160,7 +194,7 @@ export class SessionLink {
     this.#socket = new Socket({
       path: () => {
         const { last_seq = 0, epoch = 0 } = this.#state ?? {};
-        return `ws/sessions/${encodeURIComponent(this.id)}?after=${last_seq}&epoch=${epoch}`;
+        return `ws/sessions/${encodeURIComponent(this.id)}?after=${last_seq}&epoch=${epoch}&messages=${this.#newest()}`;
       },
       onopen: () => {
         // What the old connection left unapplied is told again by the new one.
@@ -225,7 +259,10 @@ export class SessionLink {
       }
       if (step.state !== state) this.#holes = 0;
       state = step.state;
-      if (frame.type === 'resync') confirmed.push(...clientIds(state));
+      if (frame.type === 'resync') {
+        this.#snapshots += 1;
+        confirmed.push(...clientIds(state));
+      }
       if (step.confirmed !== null) confirmed.push(step.confirmed);
       if (step.refused !== null) this.handlers.onrefused(step.refused);
       this.#tell(frame);

@@ -75,8 +75,44 @@ function newChild(run_id, frame) {
 }
 
 /**
- * The subagents of a run as its log tells of them, in place of what was known of them. The log
- * may be ahead of the session: what the socket tells again is known by its number then.
+ * The past of a run's subagents is being read.
+ * @param {SessionState} state
+ * @param {string} run_id
+ * @returns {SessionState}
+ */
+export function reading(state, run_id) {
+  const held = state.run?.run_id === run_id ? { run_id, frames: [] } : state.held;
+  return { ...state, held, histories: { ...state.histories, [run_id]: { state: 'loading' } } };
+}
+
+/**
+ * It could not be read: what they do from here on is shown as far as it can be.
+ * @param {SessionState} state
+ * @param {string} run_id
+ * @param {{ code: string, message: string }} error
+ * @returns {SessionState}
+ */
+export function unread(state, run_id, { code, message }) {
+  return { ...withHeld(state, run_id), histories: { ...state.histories, [run_id]: { state: 'failed', code, message } } };
+}
+
+/**
+ * What subagents of the run that goes did while their past was read. The log may be ahead of it:
+ * what it told is known by its number and place.
+ * @param {SessionState} state
+ * @param {string} run_id
+ * @returns {SessionState}
+ */
+function withHeld(state, run_id) {
+  if (state.held?.run_id !== run_id) return state;
+  /** @type {SessionState} */
+  const whole = { ...state, held: null };
+  return state.held.frames.reduce((known, frame) => applyToChild(known, frame) ?? known, whole);
+}
+
+/**
+ * The subagents of a run as its log tells of them, in place of what was known of them, and what
+ * they did since.
  * @param {SessionState} state
  * @param {string} run_id
  * @param {Frame[]} frames the run's events, in order
@@ -88,10 +124,11 @@ export function withHistory(state, run_id, frames) {
   for (const frame of frames) {
     if (isChild(frame)) fresh = applyToChild(fresh, frame) ?? fresh;
   }
-  const going = state.run?.run_id === run_id;
-  const told = Object.values(fresh.children).map((child) => (going ? child : ended(child)));
-  const children = { ...state.children, ...Object.fromEntries(told.map((child) => [child.run_id, child])) };
-  return { ...state, entries: withResumed(state.entries, frames), children, histories: { ...state.histories, [run_id]: { state: 'ready' } } };
+  const whole = withHeld({ ...state, children: { ...state.children, ...fresh.children } }, run_id);
+  const over = state.run?.run_id !== run_id;
+  const own = Object.keys(fresh.children).map((id) => [id, over ? ended(whole.children[id]) : whole.children[id]]);
+  const children = { ...whole.children, ...Object.fromEntries(own) };
+  return { ...whole, entries: withResumed(state.entries, frames), children, histories: { ...state.histories, [run_id]: { state: 'ready' } } };
 }
 
 /**

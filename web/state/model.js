@@ -1,7 +1,7 @@
 // What the page knows of one session, and how it comes from a snapshot.
 
 /** @import { AssistantEntry, Call, CompressionMark, Ending, Entry, NoticeEntry, SessionState, SwitchEntry } from './types.js' */
-/** @import { ActiveRun, SessionSnapshot, WireMessage } from './wire.js' */
+/** @import { ActiveRun, MessagePage, SessionSnapshot, WireMessage } from './wire.js' */
 
 import { newApproval } from './approvals.js';
 
@@ -22,6 +22,7 @@ export function fromSnapshot(snapshot) {
     todo: snapshot.todo,
     plan: snapshot.plan ?? null,
     compression: compressionOf(snapshot, entries),
+    earlier: snapshot.earlier ?? 0,
     forks: snapshot.forks ?? [],
     mode: snapshot.mode ?? 'edits',
     outside: snapshot.tainted_at != null,
@@ -29,6 +30,7 @@ export function fromSnapshot(snapshot) {
     unknown: snapshot.unknown_calls ?? [],
     children: {},
     histories: {},
+    held: null,
     run: snapshot.run ?? null,
     model: snapshot.run?.model || null,
     waiting: snapshot.run?.waiting ? { ...snapshot.run.waiting, since: snapshot.run.started_at } : null,
@@ -41,6 +43,26 @@ export function fromSnapshot(snapshot) {
     epoch: snapshot.epoch,
   };
 }
+
+/**
+ * With a page of what was said before.
+ * @param {SessionState} state
+ * @param {MessagePage} page
+ * @returns {SessionState}
+ */
+export function withEarlier(state, page) {
+  const known = new Set(state.entries.map(({ id }) => id));
+  const older = entriesOf(page.messages, state.run).filter(({ id }) => !known.has(id));
+  const told = page.notices.map((notice) => newNotice({ ...notice, type: 'notice' }));
+  const entries = told.reduce(withNoticeInPlace, [...older, ...state.entries]);
+  return { ...state, entries, forks: [...page.forks, ...state.forks], earlier: page.earlier };
+}
+
+/** The first message that is there: what is earlier stands before it. @param {SessionState} state */
+export const firstMessage = (state) => state.entries.find(({ kind }) => kind === 'user' || kind === 'assistant')?.id ?? null;
+
+/** How many messages are there, calls and results counted. @param {SessionState} state */
+export const messageCount = (state) => state.entries.reduce((n, entry) => n + 1 + (entry.kind === 'assistant' ? entry.calls.length : 0), 0);
 
 /**
  * @param {SessionSnapshot} snapshot
@@ -83,7 +105,7 @@ function entriesOf(messages, run) {
         kind: 'user',
         id: message.id,
         content: message.content ?? '',
-        images: message.images ?? [],
+        images: message.image_urls ?? message.images ?? [],
         files: message.files ?? [],
         client_id: message.client_id ?? null,
         // What a run is told after it has begun to speak was said into it.

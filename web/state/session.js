@@ -44,12 +44,21 @@ export function applyFrame(state, frame) {
     if (frame.seq > state.last_seq + 1) return { ...step, hole: true };
   }
   const foreign = isChild(frame) && !SHARED.has(frame.type);
-  const next = foreign ? applyToChild(state, frame) : applyEvent(state, frame, step);
+  const next = foreign ? ofChild(state, frame) : applyEvent(state, frame, step);
   if (next === null) return { ...step, hole: true };
   const read = readOutside(next, frame);
   step.state = frame.seq === undefined ? read : { ...read, last_seq: frame.seq };
   return step;
 }
+
+/**
+ * While the past of a run's subagents is read, what they do waits for it.
+ * @param {SessionState} state
+ * @param {Frame} frame
+ */
+const ofChild = (state, frame) => (state.held === null
+  ? applyToChild(state, frame)
+  : { ...state, held: { ...state.held, frames: [...state.held.frames, frame] } });
 
 /**
  * A file that was sent in need not be its sender's own words; a result says so itself.

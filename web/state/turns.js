@@ -32,15 +32,16 @@ export function answers(entries) {
 
 /**
  * The index of the entry before which the conversation was compressed; as many as there are
- * entries where that is the end, -1 where it was not.
+ * entries where that is the end, -1 where it was not, or among messages that are not there.
  * @param {CompressionMark | null} mark
  * @param {Entry[]} entries
+ * @param {number} [earlier] how many messages stand before the entries
  */
-export function compressedAt(mark, entries) {
+export function compressedAt(mark, entries, earlier = 0) {
   if (mark === null) return -1;
   if (mark.before !== null) {
     const kept = entries.findIndex((entry) => holds(entry, /** @type {string} */ (mark.before)));
-    if (kept >= 0) return kept;
+    if (kept >= 0 || earlier > 0) return kept;
   }
   return entries.findIndex((entry) => entry.id === mark.after) + 1;
 }

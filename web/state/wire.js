@@ -89,6 +89,7 @@
  * @property {'system' | 'user' | 'assistant' | 'tool'} role
  * @property {string | null} content
  * @property {string[]} [images]
+ * @property {string[]} [image_urls] where they are, in place of them
  * @property {WireToolCall[]} [tool_calls]
  * @property {string} [tool_call_id]
  * @property {string} [name]
@@ -184,11 +185,13 @@
 /**
  * @typedef {SessionSummary & {
  *   messages: WireMessage[], todo: TodoItem[], plan: Plan | null, compression: Compression | null,
- *   forks: Fork[], queue: QueuedMessage[], run: ActiveRun | null,
+ *   earlier?: number, forks: Fork[], queue: QueuedMessage[], run: ActiveRun | null,
  *   mode: ConsentMode, tainted_at?: string | null, approvals: PendingApproval[], unknown_calls: UnknownCall[],
  *   can_continue: boolean, reason?: string | null, notices?: RunNotice[], max_context_tokens: number, last_seq: number, epoch: number,
  * }} SessionSnapshot
  */
+
+/** @typedef {{ messages: WireMessage[], earlier: number, forks: Fork[], notices: RunNotice[] }} MessagePage */
 
 /**
  * @typedef {object} EnvelopeHead

@@ -71,7 +71,7 @@ Object.assign(globalThis, {
       if (created === null) throw new TypeError('refused');
       return { ok: created.status < 300, status: created.status, text: async () => JSON.stringify(created?.body) };
     }
-    return { ok: true, status: 200, text: async () => JSON.stringify(path.startsWith('sessions/') ? { ...snapshot, id: path.split('/')[1] } : []) };
+    return { ok: true, status: 200, text: async () => JSON.stringify(path.startsWith('sessions/') ? { ...snapshot, id: path.split(/[/?]/)[1] } : []) };
   },
 });
 

@@ -19,6 +19,10 @@ let requests = 0;
 let log = [];
 /** @type {string[]} */
 let asked = [];
+/** The same, where it takes its time. @type {Promise<any> | null} */
+let late_log = null;
+/** What was asked for beside it. @type {string[]} */
+let paths = [];
 /** Whether the service is there and does nothing. */
 let frozen = false;
 
@@ -34,6 +38,8 @@ beforeEach(() => {
   requests = 0;
   log = [];
   asked = [];
+  late_log = null;
+  paths = [];
   frozen = false;
   answer = { status: 200, body: moments[0].snapshot };
   mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'], now: 1_000_000 });
@@ -45,9 +51,12 @@ beforeEach(() => {
       requests += 1;
       if (path.includes('/runs/')) {
         asked.push(path);
+        const late = await late_log;
+        if (late !== null) return { ok: true, status: 200, text: async () => JSON.stringify(late) };
         if (log === null) throw new TypeError('refused');
         return { ok: true, status: 200, text: async () => JSON.stringify(log?.shift()) };
       }
+      paths.push(path);
       if (answer === null) throw new TypeError('refused');
       return { ok: answer.status < 300, status: answer.status, text: async () => JSON.stringify(answer.body) };
     },
@@ -91,7 +100,7 @@ function pass(ms) {
 
 test('it loads the snapshot, attaches where that ends, and shows what comes', async () => {
   const { link, seen } = await linked();
-  assert.equal(socket().url.pathname + socket().url.search, '/ws/sessions/s1?after=0&epoch=1');
+  assert.equal(socket().url.pathname + socket().url.search, '/ws/sessions/s1?after=0&epoch=1&messages=100');
   socket().open();
   for (const frame of frames) socket().tell(frame);
   flush();
@@ -472,5 +481,70 @@ test('too many requests are asked again; what nobody can read is said, not asked
   const { link, seen } = await linked();
   assert.equal(seen.fatal.code, 'internal');
   mock.timers.tick(60_000);
+  link.close();
+});
+
+test('a page shows the end of a conversation first, and reads what was before', async () => {
+  const turn = (/** @type {number} */ n) => [
+    { id: `u${n}`, run_id: `r${n}`, role: 'user', content: `${n}?`, created_at: at(n) },
+    { id: `a${n}`, run_id: `r${n}`, role: 'assistant', content: `${n}.`, tool_calls: [{ id: `k${n}`, name: 'todo', arguments: {} }], created_at: at(n) },
+    { id: `t${n}`, run_id: `r${n}`, role: 'tool', tool_call_id: `k${n}`, content: 'ok', created_at: at(n) },
+  ];
+  const end = { ...snapshot, state: 'idle', run: null, messages: turn(9), earlier: 24, compression: { summary: 'so far', first_kept: 'u5' }, forks: [] };
+  answer = { status: 200, body: end };
+  const { link, seen } = await linked();
+  assert.deepEqual(paths, ['sessions/s1?messages=100']);
+  const shown = () => seen.state?.entries.map(({ id }) => id);
+  assert.deepEqual([shown(), seen.state?.earlier], [['u9', 'a9'], 24]);
+
+  const fork = { message_id: 'u8', branch_ids: [0, 1], shown: 1 };
+  answer = { status: 200, body: { messages: [...turn(7), ...turn(8)], earlier: 18, forks: [fork], notices: [] } };
+  await link.loadEarlier();
+  assert.equal(paths[1], 'sessions/s1/messages?before=u9&limit=100');
+  assert.deepEqual([shown(), seen.state?.earlier], [['u7', 'a7', 'u8', 'a8', 'u9', 'a9'], 18]);
+  assert.deepEqual(seen.state?.forks, [fork]);
+  const [, answered] = /** @type {any} */ (seen.state).entries;
+  assert.equal(answered.calls[0].state, 'success');
+
+  // Looked for, it is read as far as that.
+  answer = { status: 200, body: { messages: [...turn(5), ...turn(6)], earlier: 12, forks: [], notices: [] } };
+  await link.loadEarlier('t5');
+  assert.deepEqual(paths.slice(2), ['sessions/s1/messages?before=u7&limit=1000']);
+  assert.equal(shown()?.[0], 'u5');
+
+  // What was asked about one branch says nothing of another.
+  answer = { status: 200, body: { messages: turn(1), earlier: 0, forks: [], notices: [] } };
+  const late = link.loadEarlier();
+  socket().open();
+  socket().tell({ at: at(0), type: 'resync', reason: 'log_expired', session: end });
+  flush();
+  await late;
+  assert.deepEqual([shown(), seen.state?.earlier], [['u9', 'a9'], 24]);
+  answer = { status: 200, body: { messages: [], earlier: 0, forks: [], notices: [] } };
+  await link.loadEarlier('gone');
+  assert.equal(seen.state?.earlier, 0);
+  await link.loadEarlier();
+  assert.equal(paths.length, 5, 'nothing is before the beginning');
+  link.close();
+});
+
+test('the session is attached before the past of its subagents is read', async () => {
+  assert.ok(middle !== undefined);
+  answer = { status: 200, body: middle.snapshot };
+  let come = () => {};
+  log = null;
+  const read = new Promise((resolve) => { come = () => resolve(undefined); });
+  late_log = read.then(() => ({ events: logOf(whole.frames.slice(0, middle.told)), next: null }));
+  const { link, seen } = await linked();
+  socket().open();
+  for (const frame of [...middle.open, ...whole.frames.slice(middle.told)]) socket().tell(frame);
+  flush();
+  assert.equal(seen.state?.last_seq, whole.snapshot.last_seq, 'the conversation goes on meanwhile');
+  come();
+  await settle();
+  await settle();
+  assert.ok(seen.state !== null);
+  assert.equal(childOf(seen.state, 'kb')?.state, 'completed');
+  assert.equal(childOf(seen.state, 'kd')?.entries.length, 1);
   link.close();
 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { childOf, hasChildren, withHistory } from '../state/children.js';
+import { childOf, hasChildren, reading, unread, withHistory } from '../state/children.js';
 import { fromSnapshot } from '../state/model.js';
 import { besidePlan, byMilestone, liveSteps } from '../state/plan.js';
 import { applyFrame } from '../state/session.js';
@@ -88,6 +88,24 @@ test('a tab that loads the page at any moment of the run sees the same tree', ()
     }
     const whole = play(joined, [...open, ...frames.slice(told)]);
     assert.deepEqual(seen(whole), seen(live), `at ${told}`);
+  }
+});
+
+test('what subagents do while their past is read is neither lost nor told twice', () => {
+  for (const { told, snapshot: then, open } of moments) {
+    const joined = fromSnapshot(then);
+    if (joined.run === null || !hasChildren(joined)) continue;
+    for (const meanwhile of [0, 3, 12, frames.length]) {
+      for (const ahead of [0, 7, frames.length]) {
+        const waits = play(reading(joined, 'r1'), [...open, ...frames.slice(told, told + meanwhile)]);
+        const read = withHistory(waits, 'r1', logOf(frames.slice(0, told + ahead)));
+        const whole = play(read, frames.slice(told + meanwhile));
+        assert.deepEqual(tree(whole), tree(live), `at ${told}, ${meanwhile} meanwhile, ${ahead} ahead`);
+        assert.equal(whole.held, null);
+      }
+    }
+    const failed = unread(reading(joined, 'r1'), 'r1', { code: 'unreachable', message: '' });
+    assert.deepEqual([failed.held, failed.histories.r1.state], [null, 'failed']);
   }
 });
 

@@ -1,7 +1,7 @@
-/** @import { SessionState } from '../state/types.js' */
+/** @import { Entry, SessionState } from '../state/types.js' */
 
 import { showToast } from '../app/actions.js';
-import { outboxOf } from '../app/session.js';
+import { loadEarlier, outboxOf } from '../app/session.js';
 import { connection, session, target } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
@@ -19,23 +19,28 @@ import './approval.js';
 import './dividers.js';
 import './message.js';
 
-/** How many entries are drawn at first, and how many more on demand. */
-const PAGE = 200;
+/** How many entries are drawn at first and how many more at a time, and how many at once at the most. */
+const PAGE = 100;
+const DRAWN = 300;
 const LAID_OUT_MS = 60;
 /** How long a message that was looked for stands out. */
 const FOUND_MS = 2_500;
 
 /** The open conversation, newest at the bottom. */
 export class NaviConversation extends NaviElement {
-  static properties = { _shown: { state: true }, _away: { state: true } };
+  static properties = { _shown: { state: true }, _last: { state: true }, _away: { state: true }, _reads: { state: true } };
 
   constructor() {
     super();
+    /** How many entries are drawn, and the id of the last one; '' while it is the newest. */
     this._shown = PAGE;
+    this._last = '';
+    /** Whether more of what was said before is on its way. */
+    this._reads = false;
     /** Whether the reader is away from the end. */
     this._away = false;
     this._session_id = '';
-    this._keeper = new ScrollKeeper((away) => { this._away = away; });
+    this._keeper = new ScrollKeeper((away) => { this._away = away; }, (edge) => (edge === 'start' ? void this.#earlier() : this.#later()));
     this._outbox_length = 0;
   }
 
@@ -51,8 +56,7 @@ export class NaviConversation extends NaviElement {
     const id = session.get()?.id ?? '';
     const waiting = outboxOf(id).length;
     // A conversation opens at its end, and who has just written wants to see it.
-    if (id !== this._session_id || waiting > this._outbox_length) this._keeper.toEnd(false);
-    if (id !== this._session_id) this._shown = PAGE;
+    if (id !== this._session_id || waiting > this._outbox_length) void this.#toEnd(false);
     this._session_id = id;
     this._outbox_length = waiting;
     void this.#follow();
@@ -64,19 +68,22 @@ export class NaviConversation extends NaviElement {
     const state = session.get();
     if (wanted === null || state === null || wanted.session_id !== state.id) return;
     target.set(null);
-    const index = state.entries.findIndex((entry) => holds(entry, wanted.message_id));
+    const place = (/** @type {SessionState | null} */ now) => (now?.id !== wanted.session_id ? -1 : now.entries.findIndex((entry) => holds(entry, wanted.message_id)));
+    if (place(state) < 0) await this.#read(wanted.message_id);
+    const index = place(session.get());
+    const entries = session.get()?.entries ?? [];
     if (index < 0) {
       showToast(t('search.elsewhere'));
       return;
     }
     this._keeper.leave();
-    this._shown = Math.max(this._shown, state.entries.length - index);
+    this.#draw(entries, index - PAGE / 2, index + PAGE / 2);
     await this.updateComplete;
     const messages = /** @type {NaviElement[]} */ ([...this.querySelectorAll('navi-message')]);
     await Promise.all(messages.map((message) => message.updateComplete));
     // Texts are laid out a moment after their messages.
     await new Promise((resolve) => { setTimeout(resolve, LAID_OUT_MS); });
-    const found = this.querySelector(`article[data-message-id="${CSS.escape(state.entries[index].id)}"]`);
+    const found = this.querySelector(`article[data-message-id="${CSS.escape(entries[index].id)}"]`);
     if (!(found instanceof HTMLElement)) return;
     found.scrollIntoView({ block: 'start' });
     found.focus({ preventScroll: true });
@@ -87,32 +94,98 @@ export class NaviConversation extends NaviElement {
   render() {
     const state = session.get();
     if (state === null) return skeleton();
-    const hidden = Math.max(0, state.entries.length - this._shown);
-    const entries = hidden === 0 ? state.entries : state.entries.slice(hidden);
+    const { from, to } = this.#range(state.entries);
+    const hidden = from + state.earlier;
+    const whole = to === state.entries.length;
     const asked = answers(state.entries);
-    const compressed = compressedAt(state.compression, state.entries);
+    const compressed = compressedAt(state.compression, state.entries, state.earlier);
     return html`
       <div class="scroll" role="log" aria-live="off" aria-label=${t('conversation.label')} tabindex="0" data-testid="conversation"
         data-last-seq=${state.last_seq} data-running=${String(state.run !== null)}>
         <div class="column">
-          ${hidden === 0 ? nothing : html`<button type="button" class="link-button earlier" data-testid="show-earlier"
+          ${hidden === 0 ? nothing : html`<button type="button" class="link-button earlier" data-testid="show-earlier" aria-busy=${String(this._reads)}
             @click=${() => this.#earlier()}>${t('conversation.earlier', { n: Math.min(hidden, PAGE) })}</button>`}
-          ${repeat(entries, (entry) => entry.id, (entry, i) => html`${hidden + i === compressed ? compression(state) : nothing}<navi-message .entry=${entry}
-            ?first=${begins(state.entries, hidden + i)} .fork=${forkAt(state.forks, entry)} .asked=${asked.get(entry.id) ?? null}></navi-message>`)}
-          ${compressed === state.entries.length ? compression(state) : nothing}
-          ${repeat(atTheEnd(state), (approval) => approval.approval_id, (approval) => html`<navi-approval class="apart" .approval=${approval}></navi-approval>`)}
-          ${unknownPlaces('rest')}
-          ${pendingMessages(state.id)}
-          ${ending(state)}
+          ${repeat(state.entries.slice(from, to), (entry) => entry.id, (entry, i) => html`${from + i === compressed ? compression(state) : nothing}<navi-message .entry=${entry}
+            ?first=${begins(state.entries, from + i)} .fork=${forkAt(state.forks, entry)} .asked=${asked.get(entry.id) ?? null}></navi-message>`)}
+          ${whole ? this.#end(state, compressed) : html`<button type="button" class="link-button later" data-testid="show-later"
+            @click=${() => this.#later()}>${t('conversation.later')}</button>`}
         </div>
       </div>
-      ${this._away ? html`<button type="button" class="to-end" data-testid="jump-latest" @click=${() => this._keeper.toEnd(true)}
+      ${this._away || !whole ? html`<button type="button" class="to-end" data-testid="jump-latest" @click=${() => void this.#toEnd(true)}
         aria-label=${t('conversation.latest')} title=${t('conversation.latest')}>${icons.down}</button>` : nothing}`;
   }
 
-  #earlier() {
-    this._keeper.hold();
-    this._shown += PAGE;
+  /**
+   * What stands after the newest message.
+   * @param {SessionState} state
+   * @param {number} compressed
+   */
+  #end(state, compressed) {
+    return html`${compressed === state.entries.length ? compression(state) : nothing}
+      ${repeat(atTheEnd(state), (approval) => approval.approval_id, (approval) => html`<navi-approval class="apart" .approval=${approval}></navi-approval>`)}
+      ${unknownPlaces('rest')}
+      ${pendingMessages(state.id)}
+      ${ending(state)}`;
+  }
+
+  /**
+   * Which entries are drawn.
+   * @param {Entry[]} entries
+   */
+  #range(entries) {
+    const last = this._last === '' ? -1 : entries.findIndex(({ id }) => id === this._last);
+    const to = last < 0 ? entries.length : last + 1;
+    return { from: Math.max(0, to - this._shown), to };
+  }
+
+  /**
+   * Draws these entries.
+   * @param {Entry[]} entries
+   * @param {number} from
+   * @param {number} to
+   */
+  #draw(entries, from, to) {
+    const [first, end] = [Math.max(0, from), Math.min(entries.length, to)];
+    this._shown = end - first;
+    this._last = end === entries.length ? '' : entries[end - 1].id;
+  }
+
+  /** @param {boolean} smooth */
+  async #toEnd(smooth) {
+    this._shown = PAGE;
+    this._last = '';
+    this._keeper.toEnd(false);
+    await this.updateComplete;
+    this._keeper.toEnd(smooth);
+  }
+
+  async #earlier() {
+    const state = session.get();
+    if (state === null || this._reads) return;
+    if (this.#range(state.entries).from < PAGE && state.earlier > 0) await this.#read(null);
+    const entries = session.get()?.entries ?? [];
+    const { from, to } = this.#range(entries);
+    if (from === 0) return;
+    this._keeper.hold(this.querySelectorAll('navi-message'));
+    const first = Math.max(0, from - PAGE);
+    this.#draw(entries, first, Math.min(to, first + DRAWN));
+  }
+
+  #later() {
+    const entries = session.get()?.entries ?? [];
+    const { from, to } = this.#range(entries);
+    if (to === entries.length) return;
+    this._keeper.leave();
+    this._keeper.hold(this.querySelectorAll('navi-message'));
+    const end = Math.min(entries.length, to + PAGE);
+    this.#draw(entries, Math.max(from, end - DRAWN), end);
+  }
+
+  /** Reads what was said before; with a message's id, until that is there. @param {string | null} message_id */
+  async #read(message_id) {
+    this._reads = true;
+    await loadEarlier(message_id);
+    this._reads = false;
   }
 }
 

@@ -57,7 +57,7 @@ export class NaviCompression extends NaviElement {
     if (id === null) return;
     this._read = null;
     try {
-      const { compression } = await api.session(id);
+      const { compression } = await api.session(id, 1);
       this._read = { mark, summary: compression?.summary ?? '', error: null };
     } catch (error) {
       this._read = { mark, summary: null, error: pageError(error) };

@@ -1,15 +1,16 @@
-// Images as they come over the wire: base64 without a type. The type is in their first bytes.
+// Images as they come over the wire: where they are, or base64 without a type. The type is in its
+// first bytes.
 
 import { html } from '../lit.js';
 
-/** @param {string} base64 */
-export function imageSource(base64) {
-  if (base64.startsWith('data:image/')) return base64;
+/** @param {string} image */
+export function imageSource(image) {
+  if (image.startsWith('sessions/') || image.startsWith('data:image/')) return image;
   let type = 'png';
-  if (base64.startsWith('/9j/')) type = 'jpeg';
-  else if (base64.startsWith('R0lG')) type = 'gif';
-  else if (base64.startsWith('UklG')) type = 'webp';
-  return `data:image/${type};base64,${base64}`;
+  if (image.startsWith('/9j/')) type = 'jpeg';
+  else if (image.startsWith('R0lG')) type = 'gif';
+  else if (image.startsWith('UklG')) type = 'webp';
+  return `data:image/${type};base64,${image}`;
 }
 
 /**
@@ -17,5 +18,5 @@ export function imageSource(base64) {
  * @param {(n: number) => string} alt
  */
 export function imageRow(images, alt) {
-  return html`<div class="images">${images.map((image, i) => html`<img src=${imageSource(image)} alt=${alt(i + 1)}>`)}</div>`;
+  return html`<div class="images">${images.map((image, i) => html`<img src=${imageSource(image)} loading="lazy" alt=${alt(i + 1)}>`)}</div>`;
 }

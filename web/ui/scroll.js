@@ -6,23 +6,31 @@ const NEAR_PX = 24;
 /** Whether a pane's reader is at its end. @param {HTMLElement} pane */
 export const isAtEnd = (pane) => pane.scrollHeight - pane.clientHeight - pane.scrollTop <= NEAR_PX;
 const SMOOTH_SCREENS = 3;
+/** This near to an edge more is wanted there. */
+const EDGE_SCREENS = 1;
 
 export class ScrollKeeper {
   #at_end = true;
   #last_top = 0;
   /** @type {HTMLElement | null} */
   #scroller = null;
-  /** Distance from the end to keep once, while earlier text is put in above. @type {number | null} */
+  /** What keeps its place once, while what stands around it changes. @type {{ element: Element, top: number } | null} */
   #held = null;
   #away = false;
   #observer = new ResizeObserver(() => this.#grown());
   #onscroll = () => this.#scrolled();
   /** @type {(away: boolean) => void} */
   #onaway;
+  /** @type {(edge: 'start' | 'end') => void} */
+  #onedge;
 
-  /** @param {(away: boolean) => void} onaway told when the reader leaves the end or comes back */
-  constructor(onaway) {
+  /**
+   * @param {(away: boolean) => void} onaway told when the reader leaves the end or comes back
+   * @param {(edge: 'start' | 'end') => void} onedge told when the reader comes near an edge
+   */
+  constructor(onaway, onedge) {
     this.#onaway = onaway;
+    this.#onedge = onedge;
   }
 
   /**
@@ -62,18 +70,27 @@ export class ScrollKeeper {
     this.#at_end = false;
   }
 
-  /** The reader's place stays while earlier text is put in above it. */
-  hold() {
-    const scroller = this.#scroller;
-    if (scroller !== null) this.#held = scroller.scrollHeight - scroller.scrollTop;
+  /**
+   * The reader's place stays while text is put in or taken out around it.
+   * @param {Iterable<Element>} elements those of which one keeps its place, in order
+   */
+  hold(elements) {
+    const start = this.#scroller?.getBoundingClientRect().top ?? 0;
+    for (const element of elements) {
+      const { top, bottom } = element.getBoundingClientRect();
+      if (bottom <= start) continue;
+      this.#held = { element, top };
+      return;
+    }
   }
 
   #grown() {
     const scroller = this.#scroller;
     if (scroller === null) return;
     if (this.#held !== null) {
-      scroller.scrollTop = scroller.scrollHeight - this.#held;
+      const { element, top } = this.#held;
       this.#held = null;
+      if (element.isConnected) scroller.scrollTop += element.getBoundingClientRect().top - top;
     } else if (this.#at_end) {
       scroller.scrollTop = scroller.scrollHeight;
     }
@@ -88,8 +105,12 @@ export class ScrollKeeper {
     // Only a move upwards is a wish to leave: text that grows moves nobody.
     if (distance <= NEAR_PX) this.#at_end = true;
     else if (scroller.scrollTop < this.#last_top) this.#at_end = false;
+    const upwards = scroller.scrollTop < this.#last_top;
     this.#last_top = scroller.scrollTop;
     this.#tell(!this.#at_end && distance > NEAR_PX);
+    const edge = scroller.clientHeight * EDGE_SCREENS;
+    if (upwards && scroller.scrollTop < edge) this.#onedge('start');
+    else if (!upwards && distance < edge) this.#onedge('end');
   }
 
   /** @param {HTMLElement} scroller */

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::command::CallDecision;
-use crate::protocol::ids::{CallId, MessageId};
-use crate::protocol::message::{Message, ToolOutcome};
+use crate::protocol::ids::{CallId, MessageId, RunId};
+use crate::protocol::message::{Message, Role, ToolOutcome};
 use crate::protocol::plan::Plan;
 use crate::protocol::session::Fork;
 
@@ -130,6 +130,39 @@ pub fn path(branches: &[Branch], shown: u32) -> Vec<Segment> {
     }
     path.reverse();
     path
+}
+
+/// A message as it counts for where a page begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub ordinal: u64,
+    pub role: Role,
+    pub run_id: RunId,
+}
+
+/// From which ordinal on a page goes that is to hold `most` of these messages, which stand newest
+/// first, one more than twice as many where there are so many.
+///
+/// It begins with a turn, where one begins within as many messages again, and never between a
+/// call and its result.
+#[must_use]
+pub fn page_start(newest: &[Place], most: usize) -> u64 {
+    if newest.len() <= most {
+        return 0;
+    }
+    let begins_turn = |&at: &usize| {
+        newest[at].role == Role::User
+            && newest
+                .get(at + 1)
+                .is_none_or(|before| before.run_id != newest[at].run_id)
+    };
+    let places = most.saturating_sub(1)..newest.len().min(most.saturating_mul(2));
+    let first = places
+        .clone()
+        .find(begins_turn)
+        .or_else(|| places.clone().find(|at| newest[*at].role != Role::Tool))
+        .unwrap_or(places.end - 1);
+    newest.get(first + 1).map_or(0, |before| before.ordinal + 1)
 }
 
 /// The branch that says the message at `ordinal` of the path of `shown` anew, and what came

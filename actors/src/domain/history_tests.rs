@@ -125,3 +125,52 @@ fn forks_stand_on_the_path_that_is_shown() {
     assert_eq!(told(4, &[]), []);
     assert_eq!(told(4, &[14]), [fork(14, &[0, 4], 4)]);
 }
+
+/// Newest first, as a page's start is found: `u` is what a person said, `a` an answer, `t` a
+/// result, each of the run that its number names, with gaps between the ordinals.
+fn places(written: &str) -> Vec<Place> {
+    let runs: Vec<RunId> = (0..10).map(|_| RunId::new()).collect();
+    let mut places: Vec<Place> = Vec::new();
+    for (ordinal, word) in (0..).step_by(10).zip(written.split(' ')) {
+        let run: usize = word[1..].parse().unwrap();
+        let role = match &word[..1] {
+            "u" => Role::User,
+            "a" => Role::Assistant,
+            _ => Role::Tool,
+        };
+        places.insert(
+            0,
+            Place {
+                ordinal,
+                role,
+                run_id: runs[run],
+            },
+        );
+    }
+    places
+}
+
+#[test]
+fn a_page_begins_with_a_turn_where_it_can() {
+    let whole = places("u1 a1 u2 a2 t2 a2");
+    for most in 6..9 {
+        assert_eq!(page_start(&whole, most), 0, "{most}");
+    }
+    // A turn begins two messages before the fourth, the third and so on.
+    for most in 3..5 {
+        assert_eq!(page_start(&whole, most), 11, "{most}");
+    }
+    // Within twice as many none begins: the answer is cut, and no result off its call.
+    let long = places("u1 a1 t1 a1 t1 a1 t1");
+    assert_eq!(page_start(&long[..5], 2), 41);
+    let results = places("u1 a1 t1 t1 t1 t1 t1");
+    assert_eq!(page_start(&results[..5], 2), 21, "of results alone");
+    assert_eq!(page_start(&results, 3), 1);
+}
+
+#[test]
+fn what_was_said_into_a_run_begins_no_turn() {
+    let steered = places("u1 a1 t1 u1 a1 u2 a2");
+    assert_eq!(page_start(&steered, 4), 0);
+    assert_eq!(page_start(&steered, 2), 41);
+}

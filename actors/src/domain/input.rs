@@ -117,6 +117,15 @@ fn validate_files(files: &[FileRef]) -> Result<(), NaviError> {
     Ok(())
 }
 
+/// There is no such message in the session.
+#[must_use]
+pub fn no_such_message() -> NaviError {
+    NaviError::new(
+        ErrorCode::MessageNotFound,
+        "there is no such message in this session",
+    )
+}
+
 /// The error for a file that is not one of this session.
 #[must_use]
 pub fn no_such_file(path: &str) -> NaviError {

@@ -129,7 +129,7 @@ impl Engine {
         Ok(input)
     }
 
-    async fn find(&self, user: UserId, session: SessionId) -> Result<(), NaviError> {
+    pub(super) async fn find(&self, user: UserId, session: SessionId) -> Result<(), NaviError> {
         self.stored(async move |store| store.find_session(user, session).await.map(drop))
             .await
     }

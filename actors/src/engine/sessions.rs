@@ -1,16 +1,18 @@
 //! What a door asks of sessions: the conversation, its runs, its branches, its row.
 
 use super::{Engine, move_dir};
-use crate::domain::input;
+use crate::domain::input::{self, no_such_message};
 use crate::domain::session::command::Command;
 use crate::domain::session::transition::{Accepted, Branched, PlainAnswer};
 use crate::feed::{self, Feed};
+use crate::files::InlineImage;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::command::{CallDecision, PlainInput, UserInput};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{CallId, MessageId, RunId, SessionId, UserId};
+use crate::protocol::message::Message;
 use crate::protocol::search::SearchHit;
-use crate::protocol::session::{SessionSnapshot, SessionSummary};
+use crate::protocol::session::{MessagePage, SessionSnapshot, SessionSummary};
 use crate::services::now;
 use crate::session::messages::{
     Ask, Attach, GetContext, GetSnapshot, RunPlain, Send as SendMessage, StartBranch,
@@ -60,7 +62,7 @@ impl Engine {
             .await
     }
 
-    /// The session with its conversation.
+    /// The session with its whole conversation.
     ///
     /// # Errors
     /// `session_not_found`; as for every call about a session, another user's is not found.
@@ -69,9 +71,68 @@ impl Engine {
         user: UserId,
         session: SessionId,
     ) -> Result<SessionSnapshot, NaviError> {
+        self.with_newest(user, session, None).await
+    }
+
+    /// The session with its newest messages; with all of them where it is not said how many.
+    ///
+    /// # Errors
+    /// As [`Engine::snapshot`].
+    pub async fn with_newest(
+        &self,
+        user: UserId,
+        session: SessionId,
+        newest: Option<u32>,
+    ) -> Result<SessionSnapshot, NaviError> {
         let outline = self.ask(user, session, || GetSnapshot).await?;
-        self.stored(async move |store| outline.fill(&store).await)
+        self.stored(async move |store| outline.fill(&store, newest).await)
             .await
+    }
+
+    /// The newest `most` messages of those before this one.
+    ///
+    /// # Errors
+    /// `session_not_found`, `message_not_found`.
+    pub async fn messages_before(
+        &self,
+        user: UserId,
+        session: SessionId,
+        before: MessageId,
+        most: u32,
+    ) -> Result<MessagePage, NaviError> {
+        let outline = self.ask(user, session, || GetSnapshot).await?;
+        let (below, ..) = self.message(session, before).await?;
+        self.stored(async move |store| outline.page(&store, below, Some(most)).await)
+            .await
+    }
+
+    /// An image that a message was sent with.
+    ///
+    /// # Errors
+    /// `session_not_found`; `message_not_found`, also where it has no such image.
+    pub async fn message_image(
+        &self,
+        user: UserId,
+        session: SessionId,
+        message: MessageId,
+        at: usize,
+    ) -> Result<InlineImage, NaviError> {
+        self.find(user, session).await?;
+        let (.., message) = self.message(session, message).await?;
+        let image = message.images.get(at);
+        image
+            .and_then(|base64| InlineImage::from_base64(base64))
+            .ok_or_else(no_such_message)
+    }
+
+    async fn message(
+        &self,
+        session: SessionId,
+        message: MessageId,
+    ) -> Result<(u64, u32, Message), NaviError> {
+        self.stored(async move |store| store.message_ordinal(session, message).await)
+            .await?
+            .ok_or_else(no_such_message)
     }
 
     /// What the model would be sent now.
@@ -329,11 +390,13 @@ impl Engine {
         session: SessionId,
         after: Option<u64>,
         epoch: Option<i64>,
+        newest: Option<u32>,
     ) -> Result<Feed, NaviError> {
         let watched = feed::Watched {
             engine: self.clone(),
             user,
             session,
+            newest,
         };
         let attach = Attach {
             after,

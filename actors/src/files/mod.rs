@@ -19,7 +19,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
+use infer::MatcherType;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::Semaphore;
 
@@ -90,6 +93,18 @@ pub struct Download {
 pub struct InlineImage {
     pub media_type: &'static str,
     pub bytes: Vec<u8>,
+}
+
+impl InlineImage {
+    /// None where it is none that a browser shows.
+    pub(crate) fn from_base64(base64: &str) -> Option<Self> {
+        let bytes = STANDARD.decode(base64).ok()?;
+        let kind = infer::get(&bytes).filter(|it| it.matcher_type() == MatcherType::Image)?;
+        Some(Self {
+            media_type: kind.mime_type(),
+            bytes,
+        })
+    }
 }
 
 impl SessionFiles {

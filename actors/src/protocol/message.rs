@@ -69,6 +69,10 @@ pub struct Message {
     /// Base64, without a `data:` prefix. User and assistant only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<String>,
+    /// Where the images are, relative to the service's own address, in place of `images` where
+    /// only the newest messages were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub image_urls: Vec<String>,
     /// What the user attached, or images that a tool gave back. User and tool only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<AttachedFile>,
@@ -116,6 +120,7 @@ impl Message {
             role,
             content: None,
             images: Vec::new(),
+            image_urls: Vec::new(),
             files: Vec::new(),
             tool_calls: Vec::new(),
             tool_call_id: None,

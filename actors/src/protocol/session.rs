@@ -134,6 +134,9 @@ pub struct SessionSnapshot {
     pub plan: Option<Plan>,
     /// What the model sees instead of the messages before `first_kept`.
     pub compression: Option<Compression>,
+    /// How many messages stand before `messages`, where only the newest were asked for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub earlier: u64,
     /// Where the conversation has other branches.
     pub forks: Vec<Fork>,
     pub queue: Vec<QueuedMessage>,
@@ -157,6 +160,24 @@ pub struct SessionSnapshot {
     pub max_context_tokens: u32,
     pub last_seq: u64,
     pub epoch: i64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A page of a conversation, and what stands beside its messages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MessagePage {
+    /// In order. It begins with a turn where it can.
+    pub messages: Vec<Message>,
+    /// How many messages stand before these.
+    pub earlier: u64,
+    /// Where the conversation has other branches, in this page.
+    pub forks: Vec<Fork>,
+    /// The newest notices of the runs in this page, oldest first.
+    pub notices: Vec<RunNotice>,
 }
 
 /// What stands in `context` for the old part of `messages`.

@@ -7,11 +7,11 @@ use super::SessionActor;
 use super::messages::{RunPlain, Send, StartBranch};
 use super::replies::{NoReply, reply};
 use crate::domain::history::Segment;
+use crate::domain::input::no_such_message;
 use crate::domain::model_choice::RunConfig;
 use crate::domain::session::command::{BranchStart, Command, Incoming};
 use crate::domain::session::transition::{Accepted, Branched, PlainAnswer, Refused, Reply};
 use crate::protocol::command::{PlainConsent, UserInput};
-use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::SessionId;
 use crate::root::store_error;
 use crate::run::known_config;
@@ -122,12 +122,7 @@ async fn find(
     } = start;
     let failed = |error: StoreError| Refused::from(store_error(&error));
     let found = store.message_ordinal(id, message_id).await;
-    let (ordinal, branch_id, message) = found.map_err(failed)?.ok_or_else(|| {
-        NaviError::new(
-            ErrorCode::MessageNotFound,
-            "there is no such message in this session",
-        )
-    })?;
+    let (ordinal, branch_id, message) = found.map_err(failed)?.ok_or_else(no_such_message)?;
     let at = BranchStart::forks_at(ordinal, content.is_some());
     let before = store.message_before(id, &path, at).await.map_err(failed)?;
     Ok(BranchStart {

@@ -1,6 +1,5 @@
 //! What a session can be asked and told.
 
-use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -8,9 +7,9 @@ use actix::Message as ActixMessage;
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::outline::Outline;
 use super::replies::NoReply;
 use super::sequencer::{Frame, Piece};
-use crate::domain::history::{self, Branch};
 use crate::domain::session::ConsentState;
 use crate::domain::session::command::{ChildStart, Command};
 use crate::domain::session::stored::Span;
@@ -21,9 +20,7 @@ use crate::protocol::error::NaviError;
 use crate::protocol::event::ResyncReason;
 use crate::protocol::ids::{MessageId, RunId};
 use crate::protocol::plan::Plan;
-use crate::protocol::session::{Compression, SessionSnapshot};
 use crate::protocol::todo::{Scratchpad, TodoItem};
-use crate::store::{Store, StoreError};
 use crate::supervision::Ending;
 
 /// Has the session do something. Answered with a reply of this type.
@@ -69,64 +66,6 @@ pub struct RunPlain(pub PlainInput);
 #[derive(Debug, ActixMessage)]
 #[rtype(result = "Outline")]
 pub struct GetSnapshot;
-
-/// A snapshot whose messages are still in the store: those of the branch that is shown with
-/// an ordinal below `message_count`.
-#[derive(Debug)]
-pub struct Outline {
-    pub session: SessionSnapshot,
-    pub message_count: u64,
-    pub branches: Vec<Branch>,
-    /// The branch that is shown.
-    pub branch_id: u32,
-    /// The newest foreground run, where that branch has it.
-    pub last_run: Option<RunId>,
-}
-
-impl Outline {
-    /// Reads the messages in, and tells what only they can tell: where the conversation
-    /// forks, and where the part begins that the model sees word for word.
-    ///
-    /// # Errors
-    /// As [`Store::conversation`].
-    pub async fn fill(mut self, store: &Store) -> Result<SessionSnapshot, StoreError> {
-        let id = self.session.summary.id;
-        let mut messages = store.conversation(id, self.branch_id).await?;
-        // What was committed since and not told yet is for the events to tell.
-        messages.retain(|(ordinal, _)| *ordinal < self.message_count);
-        let first_from = |from: u64| {
-            let index = messages.partition_point(|(ordinal, _)| *ordinal < from);
-            messages.get(index).map(|(_, message)| message.id)
-        };
-        self.session.forks = history::forks(&self.branches, self.branch_id, first_from);
-        self.session.compression = self
-            .branches
-            .iter()
-            .find(|branch| branch.id == self.branch_id)
-            .and_then(|branch| {
-                let summary = branch.context.summary.as_ref()?;
-                Some(Compression {
-                    summary: summary.content.clone().unwrap_or_default(),
-                    first_kept: first_from(branch.context.start),
-                })
-            });
-        let shown = self.branches.iter().find(|it| it.id == self.branch_id);
-        for (_, message) in &mut messages {
-            let call = message.tool_call_id.as_ref();
-            message.decision = shown
-                .zip(call)
-                .and_then(|(branch, call)| branch.context.decisions.get(call).copied());
-        }
-        let (id, upto) = (self.session.summary.id, self.session.last_seq);
-        let shown: HashSet<RunId> = messages.iter().map(|(_, message)| message.run_id).collect();
-        let told = store.notices(id, upto).await?.into_iter();
-        let of_shown =
-            told.filter(|(run_id, _)| shown.contains(run_id) || self.last_run == Some(*run_id));
-        self.session.notices = of_shown.map(|(_, notice)| notice).collect();
-        self.session.messages = messages.into_iter().map(|(_, message)| message).collect();
-        Ok(self.session)
-    }
-}
 
 /// What the model would be sent now.
 #[derive(Debug, ActixMessage)]

@@ -8,6 +8,7 @@
 //! becomes `interrupted`.
 
 pub mod messages;
+pub mod outline;
 pub mod sequencer;
 pub mod telling;
 

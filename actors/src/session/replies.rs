@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use tokio::sync::oneshot;
 
-use super::messages::{Attach, Attached, Outline, RunGone};
+use super::messages::{Attach, Attached, RunGone};
+use super::outline::Outline;
 use crate::domain::session::transition::{Refused, Reply, ReplyTo};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::tools::ToolError;

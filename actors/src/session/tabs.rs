@@ -7,7 +7,8 @@ use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 use super::SessionActor;
-use super::messages::{Attach, Attached, GetContext, GetNotes, GetSnapshot, Notes, Outline, Start};
+use super::messages::{Attach, Attached, GetContext, GetNotes, GetSnapshot, Notes, Start};
+use super::outline::Outline;
 use super::replies::Waiting;
 use crate::domain::context::{self, Conversation};
 use crate::domain::model_choice;
@@ -25,6 +26,7 @@ impl SessionActor {
         let session = SessionSnapshot {
             summary: told.summary.clone(),
             messages: Vec::new(),
+            earlier: 0,
             todo: told.todo.clone(),
             plan: told.plan.clone(),
             compression: None,

@@ -11,7 +11,8 @@ use chrono::{DateTime, Utc};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::messages::{Attach, Attached, Outline, Start};
+use super::messages::{Attach, Attached, Start};
+use super::outline::Outline;
 use super::sequencer::{Delivery, Frame, Piece, Sequencer};
 use crate::domain::session::change::Change;
 use crate::domain::session::stored::Span;

@@ -9,10 +9,11 @@ use super::{Store, StoreError};
 use crate::domain::history::{Branch, ContextState, MessagePosition, fork, path};
 use crate::domain::session::write::Write;
 use crate::protocol::command::CallDecision;
-use crate::protocol::ids::{CallId, MessageId, SessionId};
+use crate::protocol::ids::{CallId, MessageId};
 
 on_both!(
     messages_stand_on_the_branch_that_is_shown,
+    a_page_holds_the_newest_of_what_is_shown,
     a_context_reads_its_own_stretch,
     a_context_belongs_to_its_branch,
     commits_of_one_group_follow_each_other,
@@ -33,10 +34,24 @@ fn says(text: &str) -> Write {
     Write::Message(Arc::new(user_message(text)))
 }
 
-async fn texts(store: &Store, id: SessionId, branch_id: u32) -> Vec<(u64, String)> {
-    let messages = store.conversation(id, branch_id).await.unwrap();
-    let texts = messages.into_iter();
-    texts.map(|(n, m)| (n, m.content.unwrap())).collect()
+async fn texts(store: &Store, writer: &Writer, branch_id: u32) -> Vec<(u64, String)> {
+    page(store, writer, branch_id, 100, None).await.0
+}
+
+/// The texts of a page, from where it goes, and how many messages stand before it.
+async fn page(
+    store: &Store,
+    writer: &Writer,
+    branch_id: u32,
+    below: u64,
+    most: Option<u32>,
+) -> (Vec<(u64, String)>, u64, u64) {
+    let path = path(&writer.load().await.branches, branch_id);
+    let read = store.conversation(writer.id, &path, below, most);
+    let read = read.await.unwrap();
+    let texts = read.messages.into_iter();
+    let texts = texts.map(|(n, m)| (n, m.content.unwrap())).collect();
+    (texts, read.from, read.earlier)
 }
 
 fn told(expected: &[(u64, &str)]) -> Vec<(u64, String)> {
@@ -72,7 +87,7 @@ async fn messages_stand_on_the_branch_that_is_shown(db: TestDb) {
     let first = told(&[(0, "a"), (1, "b"), (4, "e"), (5, "f")]);
     let second = told(&[(0, "a"), (1, "b"), (4, "e"), (6, "g")]);
     for (branch_id, expected) in [(0, root), (1, first), (2, second.clone()), (3, Vec::new())] {
-        assert_eq!(texts(&store, writer.id, branch_id).await, expected);
+        assert_eq!(texts(&store, &writer, branch_id).await, expected);
     }
     let shown = store.messages(writer.id).await.unwrap();
     let shown: Vec<_> = shown.into_iter().filter_map(|m| m.content).collect();
@@ -90,11 +105,11 @@ async fn messages_stand_on_the_branch_that_is_shown(db: TestDb) {
     ];
     writer.write(back).await.unwrap();
     let first = told(&[(0, "a"), (1, "b"), (4, "e"), (5, "f"), (7, "h")]);
-    assert_eq!(texts(&store, writer.id, 1).await, first);
+    assert_eq!(texts(&store, &writer, 1).await, first);
     let root = told(&[(0, "a"), (1, "b"), (2, "c"), (3, "d"), (8, "i")]);
-    assert_eq!(texts(&store, writer.id, 0).await, root);
+    assert_eq!(texts(&store, &writer, 0).await, root);
     assert_eq!(
-        texts(&store, writer.id, 2).await,
+        texts(&store, &writer, 2).await,
         second,
         "it ends where it ended"
     );
@@ -102,8 +117,35 @@ async fn messages_stand_on_the_branch_that_is_shown(db: TestDb) {
 
     let gone = vec![Write::Deleted(Some(at(1)))];
     writer.write(gone).await.unwrap();
-    let missing = store.conversation(writer.id, 0).await;
+    let path = path(&[Branch::root()], 0);
+    let missing = store.conversation(writer.id, &path, 100, None).await;
     assert_eq!(missing, Err(StoreError::SessionNotFound));
+}
+
+async fn a_page_holds_the_newest_of_what_is_shown(db: TestDb) {
+    let store = db.open().await;
+    let writer = Writer::new(&store).await;
+    fill(&writer).await;
+    let newest = page(&store, &writer, 2, 100, Some(2)).await;
+    assert_eq!(newest, (told(&[(4, "e"), (6, "g")]), 2, 2));
+    let before = page(&store, &writer, 2, 4, Some(2)).await;
+    assert_eq!(before, (told(&[(0, "a"), (1, "b")]), 0, 0));
+    let one = page(&store, &writer, 2, 4, Some(1)).await;
+    assert_eq!(one, (told(&[(1, "b")]), 1, 1));
+    let all = page(&store, &writer, 2, 100, Some(4)).await;
+    assert_eq!((all.0.len(), all.1, all.2), (4, 0, 0));
+    let path = path(&writer.load().await.branches, 2);
+    let all: Vec<_> = store
+        .conversation(writer.id, &path, 100, None)
+        .await
+        .unwrap()
+        .messages;
+    for (range, place) in [(0..100, 0), (2..100, 2), (5..100, 3)] {
+        let first = store.first_message(writer.id, &path, range).await.unwrap();
+        assert_eq!(first, Some(all[place].1.id));
+    }
+    let none = store.first_message(writer.id, &path, 2..4).await.unwrap();
+    assert_eq!(none, None);
 }
 
 async fn a_context_reads_its_own_stretch(db: TestDb) {
@@ -145,7 +187,7 @@ async fn a_context_reads_its_own_stretch(db: TestDb) {
         .await
         .unwrap();
     let expected = told(&[(0, "a"), (1, "b"), (7, "j")]);
-    assert_eq!(texts(&store, writer.id, 3).await, expected);
+    assert_eq!(texts(&store, &writer, 3).await, expected);
 }
 
 async fn a_context_belongs_to_its_branch(db: TestDb) {
@@ -204,9 +246,9 @@ async fn commits_of_one_group_follow_each_other(db: TestDb) {
     let fates = store.commit_group(group).await;
     assert!(fates.iter().all(Result::is_ok), "{fates:?}");
     let root = told(&[(0, "a"), (3, "d")]);
-    assert_eq!(texts(&store, a.id, 0).await, root);
-    assert_eq!(texts(&store, a.id, 1).await, told(&[(1, "b"), (2, "c")]));
-    assert_eq!(texts(&store, b.id, 0).await, told(&[(0, "other")]));
+    assert_eq!(texts(&store, &a, 0).await, root);
+    assert_eq!(texts(&store, &a, 1).await, told(&[(1, "b"), (2, "c")]));
+    assert_eq!(texts(&store, &b, 0).await, told(&[(0, "other")]));
 }
 
 async fn a_branch_that_makes_no_sense_is_refused(db: TestDb) {

@@ -1,18 +1,21 @@
 //! The conversation: as it is shown, as the model sees it, and single messages of it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use sea_orm::{
-    ColumnTrait, Condition, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, Condition, DatabaseTransaction, EntityTrait, PaginatorTrait, QueryFilter,
+    QueryOrder, QuerySelect, Select,
 };
+use uuid::Uuid;
 
 use super::entities::{message, queued_message, run, session};
 use super::load::branches;
 use super::recent::Numbered;
 use super::rows::{message_from_row, numbered_message, queued_from_row, run_from_row};
-use super::values::{DbText, from_db, name_of, to_db};
+use super::values::{DbText, from_db, name_of, named, to_db};
 use super::{Store, StoreError};
-use crate::domain::history::{MessagePosition, Segment, path};
+use crate::domain::history::{MessagePosition, Place, Segment, page_start, path};
 use crate::protocol::ids::{MessageId, RunId, SessionId};
 use crate::protocol::message::{Message, Role};
 use crate::protocol::session::{QueuedMessage, RunState};
@@ -33,6 +36,20 @@ pub struct RunOutcome {
     pub message: Option<Message>,
 }
 
+/// Messages of a conversation as it is shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stretch {
+    /// In order, with their ordinals.
+    pub messages: Vec<(u64, Message)>,
+    /// No message of the path stands between this ordinal and the first of them.
+    pub from: u64,
+    /// How many stand before them.
+    pub earlier: u64,
+}
+
+/// Above the ordinal of any message.
+const MAX_ORDINAL: u64 = i64::MAX.cast_unsigned();
+
 impl Store {
     /// The whole conversation as it is shown, in order.
     ///
@@ -41,26 +58,68 @@ impl Store {
     pub async fn messages(&self, id: SessionId) -> Result<Vec<Message>, StoreError> {
         let moment = self.begin_read().await?;
         let shown = shown_branch(&moment, id).await?;
-        let messages = of_branch(&moment, id, shown).await?;
+        let path = path(&branches(&moment, id).await?, shown);
+        let messages = match on_path(id, &path, 0..MAX_ORDINAL)? {
+            Some(on_path) => numbered(on_path.all(&moment).await?)?,
+            None => Vec::new(),
+        };
         moment.commit().await?;
         Ok(messages.into_iter().map(|(_, message)| message).collect())
     }
 
-    /// The whole conversation as it goes on this branch, in order, with the messages'
-    /// ordinals. A branch that is not there has none.
+    /// The messages of a path below this ordinal: the newest `most`, from where a turn begins
+    /// (see [`page_start`]), or all of them. A path that is not there has none.
     ///
     /// # Errors
     /// [`StoreError::SessionNotFound`], and as the store's other reads.
     pub async fn conversation(
         &self,
         id: SessionId,
-        branch_id: u32,
-    ) -> Result<Vec<(u64, Message)>, StoreError> {
+        path: &[Segment],
+        below: u64,
+        most: Option<u32>,
+    ) -> Result<Stretch, StoreError> {
         let moment = self.begin_read().await?;
         shown_branch(&moment, id).await?;
-        let messages = of_branch(&moment, id, branch_id).await?;
+        let mut stretch = Stretch::default();
+        if let Some(most) = most {
+            let most = usize::try_from(most).unwrap_or(usize::MAX);
+            let newest = newest_places(&moment, id, path, below, most).await?;
+            stretch.from = page_start(&newest, most);
+            if let Some(before) = on_path(id, path, 0..stretch.from)? {
+                stretch.earlier = before.count(&moment).await?;
+            }
+        }
+        if let Some(wanted) = on_path(id, path, stretch.from..below)? {
+            stretch.messages = numbered(wanted.all(&moment).await?)?;
+        }
         moment.commit().await?;
-        Ok(messages)
+        Ok(stretch)
+    }
+
+    /// The first message of a path with one of these ordinals.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn first_message(
+        &self,
+        id: SessionId,
+        path: &[Segment],
+        ordinals: Range<u64>,
+    ) -> Result<Option<MessageId>, StoreError> {
+        for segment in path {
+            let first: Option<Uuid> = of_segment(id, *segment, ordinals.clone())?
+                .select_only()
+                .column(message::Column::Id)
+                .order_by_asc(message::Column::Ordinal)
+                .into_tuple()
+                .one(&self.read)
+                .await?;
+            if let Some(first) = first {
+                return Ok(Some(MessageId(first)));
+            }
+        }
+        Ok(None)
     }
 
     /// The messages of a path from this ordinal on, in order, with their ordinals. One query
@@ -93,7 +152,7 @@ impl Store {
         path: &[Segment],
         from: u64,
     ) -> Result<Vec<(u64, Message)>, StoreError> {
-        match on_path(id, path, from)? {
+        match on_path(id, path, from..MAX_ORDINAL)? {
             Some(on_path) => numbered(on_path.all(&self.read).await?),
             None => Ok(Vec::new()),
         }
@@ -135,13 +194,9 @@ impl Store {
         ordinal: u64,
     ) -> Result<Option<MessagePosition>, StoreError> {
         for segment in path.iter().rev() {
-            let below = segment.below.unwrap_or(ordinal).min(ordinal);
-            let last: Option<i64> = message::Entity::find()
+            let last: Option<i64> = of_segment(id, *segment, 0..ordinal)?
                 .select_only()
                 .column(message::Column::Ordinal)
-                .filter(message::Column::SessionId.eq(id.0))
-                .filter(message::Column::BranchId.eq(segment.branch))
-                .filter(message::Column::Ordinal.lt(to_db(below)?))
                 .order_by_desc(message::Column::Ordinal)
                 .into_tuple()
                 .one(&self.read)
@@ -233,38 +288,77 @@ async fn shown_branch(moment: &DatabaseTransaction, id: SessionId) -> Result<u32
     )
 }
 
-async fn of_branch(
+/// The newest messages of a path below an ordinal, newest first: one more than twice as many as
+/// a page is to hold.
+async fn newest_places(
     moment: &DatabaseTransaction,
     id: SessionId,
-    branch_id: u32,
-) -> Result<Vec<(u64, Message)>, StoreError> {
-    let path = path(&branches(moment, id).await?, branch_id);
-    match on_path(id, &path, 0)? {
-        Some(on_path) => numbered(on_path.all(moment).await?),
-        None => Ok(Vec::new()),
+    path: &[Segment],
+    below: u64,
+    most: usize,
+) -> Result<Vec<Place>, StoreError> {
+    let wanted = most.saturating_mul(2).saturating_add(1);
+    let mut newest = Vec::new();
+    for segment in path.iter().rev() {
+        let rows: Vec<(i64, String, Uuid)> = of_segment(id, *segment, 0..below)?
+            .select_only()
+            .column(message::Column::Ordinal)
+            .column(message::Column::Role)
+            .column(message::Column::RunId)
+            .order_by_desc(message::Column::Ordinal)
+            .limit(u64::try_from(wanted - newest.len()).unwrap_or(u64::MAX))
+            .into_tuple()
+            .all(moment)
+            .await?;
+        for (ordinal, role, run_id) in rows {
+            newest.push(Place {
+                ordinal: from_db("messages.ordinal", ordinal)?,
+                role: named("messages.role", role)?,
+                run_id: RunId(run_id),
+            });
+        }
+        if newest.len() == wanted {
+            break;
+        }
     }
+    Ok(newest)
 }
 
-/// The messages of a path from an ordinal on. None where the path has none there.
+/// The messages of one stretch of a path with these ordinals: a range of the index.
+fn of_segment(
+    id: SessionId,
+    segment: Segment,
+    ordinals: Range<u64>,
+) -> Result<Select<message::Entity>, StoreError> {
+    Ok(message::Entity::find().filter(in_segment(id, segment, ordinals)?))
+}
+
+fn in_segment(
+    id: SessionId,
+    segment: Segment,
+    ordinals: Range<u64>,
+) -> Result<Condition, StoreError> {
+    let below = segment.below.unwrap_or(ordinals.end).min(ordinals.end);
+    Ok(Condition::all()
+        .add(message::Column::SessionId.eq(id.0))
+        .add(message::Column::BranchId.eq(segment.branch))
+        .add(message::Column::Ordinal.gte(to_db(ordinals.start)?))
+        .add(message::Column::Ordinal.lt(to_db(below)?)))
+}
+
+/// The messages of a path with these ordinals, in order. None where the path has none there.
 fn on_path(
     id: SessionId,
     path: &[Segment],
-    from: u64,
-) -> Result<Option<sea_orm::Select<message::Entity>>, StoreError> {
-    let stretches = path
-        .iter()
-        .filter(|segment| segment.below.is_none_or(|below| below > from));
+    ordinals: Range<u64>,
+) -> Result<Option<Select<message::Entity>>, StoreError> {
     let mut any = Condition::any();
-    for segment in stretches {
-        // Each stretch is a range of the index by itself.
-        let mut stretch = Condition::all()
-            .add(message::Column::SessionId.eq(id.0))
-            .add(message::Column::BranchId.eq(segment.branch))
-            .add(message::Column::Ordinal.gte(to_db(from)?));
-        if let Some(below) = segment.below {
-            stretch = stretch.add(message::Column::Ordinal.lt(to_db(below)?));
+    for segment in path {
+        let goes_so_far = segment.below.is_none_or(|below| below > ordinals.start);
+        if goes_so_far && !ordinals.is_empty() {
+            // Each stretch is a range of the index by itself.
+            any = any.add(in_segment(id, *segment, ordinals.clone())?);
         }
-        any = any.add(stretch);
     }
     Ok((!any.is_empty()).then(|| {
         message::Entity::find()

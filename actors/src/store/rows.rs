@@ -63,6 +63,7 @@ pub(super) fn message_from_row(row: message::Model) -> Result<Message, StoreErro
         role: named("messages.role", row.role)?,
         content: row.content.map(|text| text.0),
         images: list_from_json("messages.images", row.images.as_deref())?,
+        image_urls: Vec::new(),
         files: list_from_json("messages.files", row.files.as_deref())?,
         tool_calls: list_from_json("messages.tool_calls", row.tool_calls.as_deref())?,
         tool_call_id: row.tool_call_id.map(|text| CallId(text.0)),

@@ -574,7 +574,7 @@ impl House {
     pub(crate) async fn tab(&self, session: SessionId, after: Option<u64>) -> Tab {
         let feed = self
             .engine
-            .attach(self.user, session, after, None)
+            .attach(self.user, session, after, None, None)
             .await
             .unwrap();
         Tab { feed }

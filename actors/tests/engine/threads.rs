@@ -44,7 +44,7 @@ fn the_store_is_asked_on_the_services_own_runtime() {
                 let listed = engine.sessions(user).await.unwrap();
                 let snapshot = engine.snapshot(user, session).await.unwrap();
                 // A cursor ahead makes the feed read a snapshot too.
-                let tab = engine.attach(user, session, Some(9), None).await;
+                let tab = engine.attach(user, session, Some(9), None, None).await;
                 let frame = tab.unwrap().next().await.unwrap();
                 assert!(frame.contains("cursor_ahead"), "{frame}");
                 (session, listed.len(), snapshot.summary.id)

@@ -9,7 +9,8 @@ use navi_actors::protocol::approval::ConsentMode;
 use navi_actors::protocol::event::{Event, PartKind};
 use navi_actors::protocol::ids::{MessageId, Origin, PartId, RunId, SessionId, UserId};
 use navi_actors::protocol::session::{SessionSnapshot, SessionState, SessionSummary};
-use navi_actors::session::messages::{Attach, Attached, Outline, Start};
+use navi_actors::session::messages::{Attach, Attached, Start};
+use navi_actors::session::outline::Outline;
 use navi_actors::session::sequencer::{At, Piece};
 use navi_actors::session::telling::{Committed, StoredPosition, Telling};
 use shuttle::future::yield_now;
@@ -232,6 +233,7 @@ impl Session {
                 unknown_calls: Vec::new(),
                 summary,
                 messages: Vec::new(),
+                earlier: 0,
                 todo: Vec::new(),
                 plan: None,
                 compression: None,

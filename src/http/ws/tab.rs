@@ -161,9 +161,10 @@ impl TabActor {
             session,
             after,
             epoch,
+            newest,
         } = subscription;
         let (engine, user) = (self.app.engine.clone(), self.user);
-        let attached = async move { engine.attach(user, session, after, epoch).await };
+        let attached = async move { engine.attach(user, session, after, epoch, newest).await };
         ctx.spawn(
             attached
                 .into_actor(self)
