@@ -17,9 +17,39 @@ const { values: { minutes } } = parseArgs({ options: { minutes: { type: 'string'
 /** 1.6 Mbit down, 750 kbit up, 150 ms there and back. */
 const SLOW_LINE = { offline: false, downloadThroughput: 200_000, uploadThroughput: 93_750, latency: 150 };
 const FAST_LINE = { offline: false, downloadThroughput: -1, uploadThroughput: -1, latency: 0 };
-/** 200 pieces a second: Markdown, so that blocks end. */
-const PIECES = { endless_text: { piece: 'word **bold** and `code`, then\n\n- an item\n', every_ms: 5 } };
+/** An answer as models give them, said over and over. */
+const ANSWER = `## What the harbour needs
+
+The old wall holds, but its **eastern end** has moved by \`12 mm\` since spring; see [the survey](https://example.org/survey). Nothing
+of that is urgent, and all of it gets dearer with each winter.
+
+1. Measure once more, before the storms.
+2. Ask two companies what they would do:
+   - the one that built it,
+   - and one that did not.
+3. Decide in *January*.
+
+| part | state | cost |
+| --- | --- | --: |
+| wall | holds | 12,000 |
+| gate | rusty | 3,400 |
+
+\`\`\`python
+def cost(parts):
+    return sum(part.price for part in parts if part.state != "holds")
+\`\`\`
+
+> The sea always wins; the question is when.
+
+`;
+const PIECE_MS = 5;
+/** 200 pieces a second, each a word of it. */
+function pieces(ms) {
+  const words = ANSWER.match(/\S+\s*/g);
+  return Array.from({ length: ms / PIECE_MS }, (_, i) => [{ text: words[i % words.length] }, { delay_ms: PIECE_MS }]).flat();
+}
 const STREAMED_MS = 10_000;
+const MINUTE_MS = 60_000;
 const KIB = 1024;
 
 /** Loads the page, and tells what took the wire until it could be used. */
@@ -111,7 +141,7 @@ try {
     await tab.ready();
     console.log(`${messages} messages: opened in ${ms.toFixed(0)} ms, ${await heap(tab.page)} MiB`);
     if (messages > 2_000) continue;
-    await model.script([PIECES]);
+    await model.script(pieces(2 * STREAMED_MS));
     await tab.send('Tell me all of it.');
     await tab.stopButton.waitFor();
     console.log(`${messages} messages, 200 pieces a second: ${told(await frames(tab.page, STREAMED_MS))}`);
@@ -120,10 +150,10 @@ try {
   }
   await tab.newSession.click();
   for (let minute = 1; minute <= Number(minutes); minute += 1) {
-    await model.script([PIECES]);
+    await model.script(pieces(2 * MINUTE_MS));
     await tab.send(`Minute ${minute}.`);
     await tab.stopButton.waitFor();
-    const times = await frames(tab.page, 60_000);
+    const times = await frames(tab.page, MINUTE_MS);
     await tab.stopButton.click();
     await tab.idle();
     console.log(`streamed for ${minute} min: ${await heap(tab.page)} MiB, ${told(times)}`);

@@ -32,7 +32,6 @@ export function boot() {
   followHash();
   void restoreKept();
   openList();
-  void lookAround();
   addEventListener('beforeunload', guardClosing);
   addEventListener('focus', () => {
     if (signedOut.get()) void lookAround();
@@ -47,7 +46,6 @@ function openList() {
   list_socket = new Socket({
     path: () => 'ws/sessions',
     onopen: () => {
-      void loadProfiles();
       if (was_open) void lookForUpdate();
       was_open = true;
     },
@@ -97,21 +95,22 @@ function listFrame(frame) {
   if (frame.type === 'sessions') {
     sessions.set({ loaded: true, list: sorted(frame.sessions) });
     setStatus(frame.status);
+    void loadProfiles();
   } else if (frame.type === 'session_changed') {
     sessions.set({ loaded: true, list: withSession(sessions.get().list, frame.session) });
   } else if (frame.type === 'session_removed') {
     forget(frame.session_id);
   } else if (frame.type === 'status') {
+    // A profile's file that was refused, or is good again, says so here first.
+    const before = status.get()?.warnings.join('\n');
     setStatus(frame.status);
+    if (frame.status.warnings.join('\n') !== before) void loadProfiles();
   }
 }
 
 /** @param {SystemStatus} next */
 function setStatus(next) {
-  const before = status.get()?.warnings.join('\n') ?? '';
   status.set(next);
-  // A profile's file that was refused, or is good again, says so here first.
-  if (next.warnings.join('\n') !== before) void loadProfiles();
   const asked = fetchAsked.get();
   const here = next.fetchable.some((model) => model.name === asked && model.present);
   if (here || fetching(next) !== null) fetchAsked.set(null);

@@ -1,7 +1,8 @@
 // What this browser remembers of its user: language, appearance. What they wrote is in `kept.js`.
 // Storage may be full or forbidden: then the page works without a memory.
 
-import { chooseLanguage, hasWords, languageNames, useLanguage } from '../i18n/index.js';
+import { chooseLanguage } from '../i18n/choose.js';
+import { hasWords, languageNames, useLanguage } from '../i18n/index.js';
 import { signal } from '../lit.js';
 
 /** @typedef {'auto' | 'light' | 'dark'} Theme */

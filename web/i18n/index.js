@@ -6,7 +6,7 @@ import { loadPart } from '../net/part.js';
 
 /** A text, or one per plural category (chosen by `n`). `{name}` stands for a parameter.
  * @typedef {Record<string, string | Partial<Record<Intl.LDMLPluralRule, string>> & { other: string }>} Dictionary */
-/** @typedef {'en' | 'uk' | 'ru'} Language */
+/** @typedef {import('./choose.js').Language} Language */
 
 /** Those that were loaded. @type {Partial<Record<Language, Dictionary>>} */
 const dictionaries = {};
@@ -28,19 +28,6 @@ export async function useLanguage(chosen) {
   dictionaries[chosen] ??= /** @type {Dictionary} */ ((await loadPart(new URL(`./${chosen}.js`, import.meta.url)))[chosen]);
   language.set(chosen);
   hasWords.set(true);
-}
-
-/**
- * The first of the wanted languages that there is.
- * @param {readonly (string | null | undefined)[]} wanted
- * @returns {Language}
- */
-export function chooseLanguage(wanted) {
-  for (const tag of wanted) {
-    const base = (tag ?? '').toLowerCase().split('-')[0];
-    if (base === 'en' || base === 'uk' || base === 'ru') return base;
-  }
-  return 'en';
 }
 
 /**

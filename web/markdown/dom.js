@@ -4,6 +4,9 @@
 /** @import { TreeNode } from './tree.js' */
 /** @import { Block } from './stream.js' */
 
+/** Blocks from this one on stand in elements of so many: what of a long text is out of sight is not laid out. */
+export const CHUNK = 40;
+
 /**
  * Brings `parent` from the blocks it shows to `next`.
  * @param {Element} parent
@@ -14,9 +17,24 @@ export function showBlocks(parent, shown, next) {
   for (const [i, block] of next.entries()) {
     const old = shown[i];
     if (old === block) continue;
-    patchChild(parent, i, old?.node, block.node);
+    patchChild(chunkOf(parent, i), i < CHUNK ? i : i % CHUNK, old?.node, block.node);
   }
-  trim(parent, next.length);
+  if (shown.length <= next.length) return;
+  const rest = Math.max(0, Math.ceil(next.length / CHUNK) - 1);
+  trim(parent, Math.min(next.length, CHUNK) + rest);
+  if (rest > 0) trim(/** @type {Element} */ (parent.lastChild), next.length - rest * CHUNK);
+}
+
+/** @param {Element} parent @param {number} index of a block; those before it are there @returns {Element} */
+function chunkOf(parent, index) {
+  if (index < CHUNK) return parent;
+  const at = CHUNK + Math.floor(index / CHUNK) - 1;
+  if (parent.childNodes[at] === undefined) {
+    const chunk = document.createElement('div');
+    chunk.className = 'chunk';
+    parent.appendChild(chunk);
+  }
+  return /** @type {Element} */ (parent.childNodes[at]);
 }
 
 /**

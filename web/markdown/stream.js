@@ -34,6 +34,24 @@ const MATHEMATICS = /** @type {any} */ ({
   startInline: [(/** @type {string} */ source) => source.indexOf('$$')],
 });
 
+/** Nodes whose texts are their own. @type {WeakSet<TreeNode>} */
+const owned = new WeakSet();
+
+/**
+ * The same in texts of its own: a piece that the lexer cut out of a text keeps the whole of it, as
+ * it stood then, in memory.
+ * @param {TreeNode} node
+ * @returns {TreeNode}
+ */
+function own(node) {
+  if (owned.has(node)) return node;
+  const attrs = JSON.parse(JSON.stringify(node.attrs));
+  const children = node.children.map((child) => (typeof child === 'string' ? JSON.parse(JSON.stringify(child)) : own(child)));
+  const copy = { ...node, attrs, children };
+  owned.add(copy);
+  return copy;
+}
+
 export class MarkdownStream {
   #text = '';
   /** Length of the text that the frozen blocks cover. */
@@ -108,7 +126,7 @@ export class MarkdownStream {
       offset += token.raw.length;
     }
     if (keep_from > 0) {
-      this.#frozen = [...this.#frozen, ...blocks(nodes.slice(0, keep_from))];
+      this.#frozen = [...this.#frozen, ...blocks(nodes.slice(0, keep_from)).map(({ node }) => ({ node: own(node) }))];
       this.#frozen_chars += tokens.slice(0, keep_from).reduce((sum, token) => sum + token.raw.length, -head.length);
       this.#begun = null;
     }
@@ -131,7 +149,7 @@ export class MarkdownStream {
     const chars = raw.length + (known === null ? parts.head.length : 0);
     this.#frozen_chars += chars;
     this.#begun = {
-      type: parts.type, head: parts.head, node: withoutLast(parts.type, node, MIN_KEPT), chars: (known?.chars ?? 0) + chars,
+      type: parts.type, head: parts.head, node: own(withoutLast(parts.type, node, MIN_KEPT)), chars: (known?.chars ?? 0) + chars,
     };
   }
 

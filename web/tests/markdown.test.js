@@ -3,7 +3,7 @@ import { test } from 'node:test';
 
 import { MarkdownStream } from '../markdown/stream.js';
 import { safeHref } from '../markdown/tree.js';
-import { showBlocks } from '../markdown/dom.js';
+import { CHUNK, showBlocks } from '../markdown/dom.js';
 import { FakeDocument, serialise } from './fake_dom.js';
 
 const SAMPLE = `# Title
@@ -110,6 +110,32 @@ test('a frozen block stays the same object, and the same DOM node', () => {
   const fresh = document.createElement('div');
   showBlocks(/** @type {any} */ (fresh), [], new MarkdownStream().update(SAMPLE, true));
   assert.equal(serialise(parent), serialise(fresh));
+});
+
+test('what follows the first blocks of a long text stands in elements of its own', () => {
+  const document = new FakeDocument();
+  Object.assign(globalThis, { document });
+  const parent = /** @type {any} */ (document.createElement('div'));
+  const stream = new MarkdownStream();
+  const text = (/** @type {number} */ blocks) => Array.from({ length: blocks }, (_, i) => `Paragraph ${i}.\n\n`).join('');
+  /** @type {ReturnType<MarkdownStream['update']>} */
+  let shown = [];
+  const show = (/** @type {string} */ source, /** @type {boolean} */ complete) => {
+    const next = stream.update(source, complete);
+    showBlocks(parent, shown, next);
+    shown = next;
+  };
+  const words = () => parent.childNodes.flatMap((/** @type {any} */ child) => (child.className === 'chunk' ? child.childNodes : [child])).map(serialise).join('');
+  const whole = text(3 * CHUNK + 1);
+  for (let i = 1; i < whole.length; i += 7) show(whole.slice(0, i), false);
+  show(whole, true);
+  assert.equal(parent.childNodes.length, CHUNK + 3);
+  assert.equal(parent.childNodes[CHUNK + 2].childNodes.length, 1);
+  assert.equal(words(), Array.from({ length: 3 * CHUNK + 1 }, (_, i) => `<p>Paragraph ${i}.</p>`).join(''));
+  for (const fewer of [2 * CHUNK + 3, 2 * CHUNK, CHUNK, 5, 0]) {
+    show(text(fewer), true);
+    assert.equal(words(), Array.from({ length: fewer }, (_, i) => `<p>Paragraph ${i}.</p>`).join(''), `${fewer}`);
+  }
 });
 
 test('a list or table that becomes long is right at each length, and its beginning is read once', () => {
