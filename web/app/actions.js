@@ -11,6 +11,7 @@ import { errorGroup } from '../state/errors.js';
 import { defaultProfile, fetching } from '../state/service.js';
 import { sorted, withoutSession, withSession } from '../state/sessions.js';
 import { guardClosing } from './kept.js';
+import { loadNotify, tell } from './notify.js';
 import { loadPrefs } from './prefs.js';
 import { restoreKept } from './restore.js';
 import { begin, onRefused, openSession, post, takeBack } from './session.js';
@@ -27,6 +28,7 @@ const FETCH_SHOWS_UP_MS = 15_000;
 export function boot() {
   takeKey();
   loadPrefs();
+  loadNotify();
   onRefused((refused) => showError(refused));
   addEventListener('hashchange', followHash);
   followHash();
@@ -97,6 +99,7 @@ function listFrame(frame) {
     setStatus(frame.status);
     void loadProfiles();
   } else if (frame.type === 'session_changed') {
+    tell(sessions.get().list.find(({ id }) => id === frame.session.id), frame.session);
     sessions.set({ loaded: true, list: withSession(sessions.get().list, frame.session) });
   } else if (frame.type === 'session_removed') {
     forget(frame.session_id);
@@ -273,7 +276,7 @@ export function showError(error) {
   showToast(`${t(`error.${errorGroup(error.code)}.title`)}${error.message === '' ? '' : `: ${error.message}`}`, null, TOAST_MS, true);
 }
 
-/** What stands over the page. @param {'files' | 'keys' | 'memory' | 'permissions' | 'run'} name */
+/** What stands over the page. @param {'files' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run'} name */
 export function openPanel(name) {
   drawerOpen.set(false);
   panel.set(name);

@@ -8,6 +8,8 @@ import { signal } from '../lit.js';
 /** @typedef {'auto' | 'light' | 'dark'} Theme */
 
 export const theme = signal(/** @type {Theme} */ ('auto'));
+/** Whether the list of conversations is folded away beside the page. */
+export const folded = signal(false);
 
 export const storage = {
   /** @param {string} key */
@@ -31,6 +33,7 @@ export const storage = {
 
 export function loadPrefs() {
   void setLanguage(chooseLanguage([storage.get('navi.language'), ...navigator.languages]), false);
+  folded.set(storage.get('navi.sidebar') === 'folded');
   const kept = storage.get('navi.theme');
   setTheme(kept === 'light' || kept === 'dark' ? kept : 'auto');
 }
@@ -75,4 +78,9 @@ export function setTheme(chosen) {
   if (chosen === 'auto') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = chosen;
   storage.set('navi.theme', chosen === 'auto' ? null : chosen);
+}
+
+export function toggleFolded() {
+  folded.set(!folded.get());
+  storage.set('navi.sidebar', folded.get() ? 'folded' : null);
 }

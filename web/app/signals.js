@@ -82,7 +82,7 @@ export const target = signal(/** @type {{ session_id: string, message_id: string
 /** Whether the service has a newer page than this one. */
 export const outdated = signal(false);
 /** The panel that stands over the page. */
-export const panel = signal(/** @type {'files' | 'keys' | 'memory' | 'permissions' | 'run' | null} */ (null));
+export const panel = signal(/** @type {'files' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run' | null} */ (null));
 /** The run that its panel shows. */
 export const shownRun = signal(/** @type {string | null} */ (null));
 /** What this tab answered, by approval; `sending` until the service tells what came of it. */

@@ -9,6 +9,8 @@ export const ru = {
   'sidebar.search': 'Поиск в разговорах',
   'sidebar.open': 'Показать разговоры',
   'sidebar.close': 'Скрыть разговоры',
+  'sidebar.fold': 'Свернуть список разговоров',
+  'sidebar.unfold': 'Развернуть список разговоров',
   'sidebar.empty': 'Здесь будут ваши разговоры.',
   'sidebar.group.pinned': 'Закреплённые',
   'sidebar.group.today': 'Сегодня',
@@ -62,6 +64,7 @@ export const ru = {
   'welcome.example.draft': 'Напиши вежливое письмо, которое переносит встречу на следующую неделю',
 
   'conversation.label': 'Разговор',
+  'conversation.new': { one: '{n} новое сообщение', few: '{n} новых сообщения', many: '{n} новых сообщений', other: '{n} нового сообщения' },
   'conversation.later': 'Показать более поздние сообщения',
   'conversation.earlier': {
     one: 'Показать ещё {n} прежнее сообщение', few: 'Показать ещё {n} прежних сообщения',
@@ -338,6 +341,28 @@ export const ru = {
   'search.looking': 'Ищу…',
   'search.nothing': 'Такого никто не говорил.',
   'search.count': { one: 'Найдено {n} место', few: 'Найдено {n} места', many: 'Найдено {n} мест', other: 'Найдено {n} места' },
+
+  'palette.open': 'Найти или сделать',
+  'palette.label': 'Найти или сделать что угодно',
+  'palette.placeholder': 'Найдите разговор или скажите, что сделать',
+  'palette.actions': 'Действия',
+  'palette.nothing': 'Ничего такого.',
+  'palette.print': 'Напечатать разговор',
+
+  'export.markdown': 'Экспортировать разговор как Markdown',
+  'export.json': 'Экспортировать разговор как JSON',
+  'export.all': 'Экспортировать все разговоры',
+  'export.begun': { one: 'Читаю {n} разговор…', few: 'Читаю {n} разговора…', many: 'Читаю {n} разговоров…', other: 'Читаю {n} разговора…' },
+  'export.done': 'Сохранено как {name}',
+
+  'notify.on': 'Сообщать, когда Navi закончит или ждёт меня',
+  'notify.off': 'Больше не сообщать',
+  'notify.is_on': 'Вы узнаете, даже когда смотрите в другое место.',
+  'notify.is_off': 'Уведомлений больше не будет.',
+  'notify.refused': 'Браузер этого не разрешает: решают его настройки для этого сайта.',
+  'notify.asks': 'Navi о чём-то спрашивает.',
+  'notify.done': 'Navi закончила.',
+  'notify.failed': 'Не получилось.',
 
   'keys.title': 'Клавиши',
   'keys.send': 'Отправить',

@@ -9,6 +9,8 @@ export const uk = {
   'sidebar.search': 'Пошук у розмовах',
   'sidebar.open': 'Показати розмови',
   'sidebar.close': 'Сховати розмови',
+  'sidebar.fold': 'Згорнути список розмов',
+  'sidebar.unfold': 'Розгорнути список розмов',
   'sidebar.empty': 'Тут будуть ваші розмови.',
   'sidebar.group.pinned': 'Закріплені',
   'sidebar.group.today': 'Сьогодні',
@@ -62,6 +64,7 @@ export const uk = {
   'welcome.example.draft': 'Напиши ввічливого листа, що переносить зустріч на наступний тиждень',
 
   'conversation.label': 'Розмова',
+  'conversation.new': { one: '{n} нове повідомлення', few: '{n} нові повідомлення', many: '{n} нових повідомлень', other: '{n} нового повідомлення' },
   'conversation.later': 'Показати пізніші повідомлення',
   'conversation.earlier': {
     one: 'Показати ще {n} попереднє повідомлення', few: 'Показати ще {n} попередні повідомлення',
@@ -338,6 +341,28 @@ export const uk = {
   'search.looking': 'Шукаю…',
   'search.nothing': 'Такого ніхто не казав.',
   'search.count': { one: 'Знайдено {n} місце', few: 'Знайдено {n} місця', many: 'Знайдено {n} місць', other: 'Знайдено {n} місця' },
+
+  'palette.open': 'Знайти чи зробити',
+  'palette.label': 'Знайти чи зробити будь-що',
+  'palette.placeholder': 'Знайдіть розмову або скажіть, що зробити',
+  'palette.actions': 'Дії',
+  'palette.nothing': 'Нічого такого.',
+  'palette.print': 'Надрукувати розмову',
+
+  'export.markdown': 'Експортувати розмову як Markdown',
+  'export.json': 'Експортувати розмову як JSON',
+  'export.all': 'Експортувати всі розмови',
+  'export.begun': { one: 'Читаю {n} розмову…', few: 'Читаю {n} розмови…', many: 'Читаю {n} розмов…', other: 'Читаю {n} розмови…' },
+  'export.done': 'Збережено як {name}',
+
+  'notify.on': 'Сповіщати, коли Navi закінчить або чекає на мене',
+  'notify.off': 'Більше не сповіщати',
+  'notify.is_on': 'Ви дізнаєтеся, навіть коли дивитеся деінде.',
+  'notify.is_off': 'Сповіщень більше не буде.',
+  'notify.refused': 'Браузер цього не дозволяє: вирішують його налаштування для цього сайту.',
+  'notify.asks': 'Navi про щось питає.',
+  'notify.done': 'Navi закінчила.',
+  'notify.failed': 'Не вийшло.',
 
   'keys.title': 'Клавіші',
   'keys.send': 'Надіслати',

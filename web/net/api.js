@@ -83,6 +83,8 @@ export const api = {
   },
   /** The session with its newest messages. @param {string} id @param {number} newest @returns {Promise<SessionSnapshot>} */
   session: (id, newest) => call('GET', `${session(id)}?messages=${newest}`),
+  /** The session with its whole conversation. @param {string} id @returns {Promise<SessionSnapshot>} */
+  wholeSession: (id) => call('GET', session(id)),
   /** Those before a message. @param {string} id @param {string} message_id @param {number} limit @returns {Promise<MessagePage>} */
   messagesBefore: (id, message_id, limit) => call('GET', `${session(id)}/messages?before=${encodeURIComponent(message_id)}&limit=${limit}`),
   /** @param {string | null} profile_id @returns {Promise<{ session_id: string, profile_id: string, created_at: string }>} */

@@ -58,3 +58,16 @@ export function groupOf(session, now) {
   if (at >= midnight - day) return 'yesterday';
   return at >= midnight - 6 * day ? 'week' : 'older';
 }
+
+/**
+ * What a person who looks elsewhere would want to know.
+ * @param {SessionSummary | undefined} before
+ * @param {SessionSummary} after
+ * @returns {'asks' | 'failed' | 'done' | null}
+ */
+export function newsOf(before, after) {
+  if (before === undefined) return null;
+  if ((after.asks ?? 0) > (before.asks ?? 0)) return 'asks';
+  if (before.state !== 'running' || after.state === 'running') return null;
+  return after.state === 'failed' || after.state === 'interrupted' ? 'failed' : 'done';
+}

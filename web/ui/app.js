@@ -1,4 +1,5 @@
 import { boot, closeToast, openPanel, showNew } from '../app/actions.js';
+import { folded } from '../app/prefs.js';
 import { openAgain, stop } from '../app/session.js';
 import { announcement, approvals, drawerOpen, openId, openTitle, panel, sessionError, sessions, signedOut, toasts } from '../app/signals.js';
 import { hasWords, t } from '../i18n/index.js';
@@ -17,6 +18,7 @@ import './files.js';
 import './header.js';
 import './keys_panel.js';
 import './memory.js';
+import './palette.js';
 import './permissions.js';
 import './queue.js';
 import './run_panel.js';
@@ -89,6 +91,9 @@ export class NaviApp extends NaviElement {
       else stop();
     } else if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.code === 'KeyK') {
       event.preventDefault();
+      openPanel('palette');
+    } else if ((event.ctrlKey || event.metaKey) && event.shiftKey && !event.altKey && event.code === 'KeyO') {
+      event.preventDefault();
       showNew();
       this.#composer()?.focusInput();
     } else if (event.key === '?' && !(event.target instanceof Element && event.target.closest('input, textarea, select') !== null)) {
@@ -110,7 +115,7 @@ export class NaviApp extends NaviElement {
         event.preventDefault();
         this.#composer()?.focusInput();
       }}>${t('app.skip')}</a>
-      <div class="layout ${drawer ? 'drawer' : ''}">
+      <div class="layout ${drawer ? 'drawer' : ''} ${folded.get() ? 'folded' : ''}">
         <navi-sidebar class="sidebar" role="complementary" aria-label=${t('sidebar.label')} @click=${(/** @type {Event} */ event) => {
           if (event.target instanceof Element && event.target.closest('.session-link') !== null) drawerOpen.set(false);
         }}></navi-sidebar>
@@ -145,6 +150,7 @@ function opened(name) {
     case 'files': return html`<navi-files></navi-files>`;
     case 'keys': return html`<navi-keys></navi-keys>`;
     case 'memory': return html`<navi-memory></navi-memory>`;
+    case 'palette': return html`<navi-palette></navi-palette>`;
     case 'permissions': return html`<navi-permissions></navi-permissions>`;
     case 'run': return html`<navi-run-panel></navi-run-panel>`;
     case null: return nothing;

@@ -109,7 +109,7 @@ export class NaviComposer extends NaviElement {
       ${previews(list)}
       ${uploadChips(list)}
       <textarea id="composer" data-testid="composer" rows="1" dir="auto" aria-label=${t('composer.label')} aria-describedby="composer-hint"
-        placeholder=${t(!running ? 'composer.placeholder' : `composer.placeholder.${this._mode}`)} enterkeyhint="send"
+        placeholder=${t(!running ? 'composer.placeholder' : `composer.placeholder.${this._mode}`)} enterkeyhint=${isPhone() ? 'enter' : 'send'}
         .value=${live(text)} @input=${(/** @type {InputEvent} */ event) => this.#input(event)}
         @keydown=${(/** @type {KeyboardEvent} */ event) => this.#pressed(event)}
         @paste=${(/** @type {ClipboardEvent} */ event) => this.#paste(event)}></textarea>
@@ -154,7 +154,7 @@ export class NaviComposer extends NaviElement {
   #pressed(event) {
     if (isComposing(event) || event.shiftKey) return;
     if (event.key === 'ArrowUp' && draftOf(this.#key) === '') this.#editLast(event);
-    if (event.key !== 'Enter') return;
+    if (event.key !== 'Enter' || (isPhone() && !event.ctrlKey && !event.metaKey)) return;
     event.preventDefault();
     this.#send(event.ctrlKey || event.metaKey ? 'steer' : this._mode);
   }
@@ -219,6 +219,9 @@ export class NaviComposer extends NaviElement {
     this._problem = addFiles(this.#key, files) ? '' : t('composer.file_count', { n: MAX_FILES });
   }
 }
+
+/** Where one types on the screen, Enter is a new line: there is no Shift to hold. */
+const isPhone = () => matchMedia('(hover: none) and (pointer: coarse)').matches;
 
 /** Pictures, as soon as they are read. @param {Attachment[]} list */
 function previews(list) {

@@ -37,10 +37,11 @@ export class NaviConversation extends NaviElement {
     this._last = '';
     /** Whether more of what was said before is on its way. */
     this._reads = false;
-    /** Whether the reader is away from the end. */
+    /** Whether the reader is away from the end, and what was the newest entry when that began. */
     this._away = false;
+    this._newest_read = '';
     this._session_id = '';
-    this._keeper = new ScrollKeeper((away) => { this._away = away; }, (edge) => (edge === 'start' ? void this.#earlier() : this.#later()));
+    this._keeper = new ScrollKeeper((away) => this.#left(away), (edge) => (edge === 'start' ? void this.#earlier() : this.#later()));
     this._outbox_length = 0;
   }
 
@@ -97,6 +98,8 @@ export class NaviConversation extends NaviElement {
     const { from, to } = this.#range(state.entries);
     const hidden = from + state.earlier;
     const whole = to === state.entries.length;
+    const unread = this.#unread(state.entries);
+    const news = unread === 0 ? [] : [t('conversation.new', { n: unread })];
     const asked = answers(state.entries);
     const compressed = compressedAt(state.compression, state.entries, state.earlier);
     return html`
@@ -112,7 +115,7 @@ export class NaviConversation extends NaviElement {
         </div>
       </div>
       ${this._away || !whole ? html`<button type="button" class="to-end" data-testid="jump-latest" @click=${() => void this.#toEnd(true)}
-        aria-label=${t('conversation.latest')} title=${t('conversation.latest')}>${icons.down}</button>` : nothing}`;
+        aria-label=${[t('conversation.latest'), ...news].join(', ')} title=${t('conversation.latest')}>${icons.down}${news.map((text) => html`<span data-testid="unread">${text}</span>`)}</button>` : nothing}`;
   }
 
   /**
@@ -148,6 +151,18 @@ export class NaviConversation extends NaviElement {
     const [first, end] = [Math.max(0, from), Math.min(entries.length, to)];
     this._shown = end - first;
     this._last = end === entries.length ? '' : entries[end - 1].id;
+  }
+
+  /** @param {boolean} away */
+  #left(away) {
+    this._away = away;
+    this._newest_read = session.get()?.entries.at(-1)?.id ?? '';
+  }
+
+  /** How many messages came since the reader left the end. @param {Entry[]} entries */
+  #unread(entries) {
+    const read = entries.findLastIndex(({ id }) => id === this._newest_read);
+    return !this._away || read < 0 ? 0 : entries.slice(read + 1).filter(({ kind }) => kind === 'user' || kind === 'assistant').length;
   }
 
   /** @param {boolean} smooth */

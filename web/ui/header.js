@@ -1,10 +1,12 @@
 import { openPanel } from '../app/actions.js';
+import { folded } from '../app/prefs.js';
 import { chosenProfile, connection, contextTokens, drawerOpen, isLoaded, listConnection, maxContextTokens, openId, openTitle, profileId, profiles, runModel, sessions, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, svg } from '../lit.js';
 import { activeBackend, defaultProfile, expectedModel } from '../state/service.js';
 import { NaviElement } from './element.js';
 import { formatTokens } from './format.js';
+import { fold } from './fold.js';
 import { icons } from './icons.js';
 import './connection.js';
 import './mode.js';
@@ -24,6 +26,8 @@ export class NaviHeader extends NaviElement {
     return html`<header class="page-head">
       <button type="button" class="icon-button drawer-open" aria-label=${t('sidebar.open')} title=${t('sidebar.open')} data-testid="drawer-open"
         aria-expanded=${String(drawerOpen.get())} @click=${() => drawerOpen.set(true)}>${icons.menu}</button>
+      ${!folded.get() ? nothing : html`<button type="button" class="icon-button sidebar-unfold" aria-label=${t('sidebar.unfold')} title=${t('sidebar.unfold')} data-testid="sidebar-unfold"
+        @click=${() => fold('.sidebar-fold')}>${icons.sidebar}</button>`}
       <div class="head-text">
         <h1 data-testid="session-title" dir="auto">${id === null ? t('sidebar.new') : openTitle() || t('sidebar.untitled')}</h1>
         <p class="head-meta">

@@ -8,6 +8,8 @@ const icon = (shape) => html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="
 export const icons = {
   plus: icon(svg`<path d="M12 5v14M5 12h14"/>`),
   search: icon(svg`<circle cx="11" cy="11" r="6.5"/><path d="m16 16 4.5 4.5"/>`),
+  sidebar: icon(svg`<rect x="3.5" y="5" width="17" height="14" rx="2.5"/><path d="M9.5 5v14"/>`),
+  command: icon(svg`<path d="M9 9h6v6H9ZM9 9V6.8A2.3 2.3 0 1 0 6.8 9H9ZM15 9h2.2A2.3 2.3 0 1 0 15 6.8V9ZM15 15v2.2a2.3 2.3 0 1 0 2.2-2.2H15ZM9 15H6.8A2.3 2.3 0 1 0 9 17.2V15Z"/>`),
   menu: icon(svg`<path d="M4 7h16M4 12h11M4 17h16"/>`),
   close: icon(svg`<path d="m6 6 12 12M18 6 6 18"/>`),
   pin: icon(svg`<path d="M9 4h6l-.8 6.2L17 13v2H7v-2l2.8-2.8L9 4ZM12 15v5.5"/>`),

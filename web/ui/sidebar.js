@@ -6,6 +6,7 @@ import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { groupOf, matching } from '../state/sessions.js';
 import { NaviElement } from './element.js';
+import { fold } from './fold.js';
 import { icons, mark } from './icons.js';
 import { COMMAND } from './keys.js';
 import './search.js';
@@ -32,9 +33,11 @@ export class NaviSidebar extends NaviElement {
         <a class="brand" href="#/">${mark}<span>Navi</span></a>
         <button type="button" class="icon-button drawer-close" aria-label=${t('sidebar.close')} title=${t('sidebar.close')}
           @click=${() => drawerOpen.set(false)}>${icons.close}</button>
+        <button type="button" class="icon-button sidebar-fold" aria-label=${t('sidebar.fold')} title=${t('sidebar.fold')} data-testid="sidebar-fold"
+          @click=${() => fold('.sidebar-unfold')}>${icons.sidebar}</button>
       </div>
-      <button type="button" class="new-session" data-testid="new-session" @click=${() => this.#new()}>
-        ${icons.plus}<span>${t('sidebar.new')}</span><kbd>${COMMAND} K</kbd></button>
+      <button type="button" class="new-session" data-testid="new-session" title=${`${COMMAND}+Shift+O`} @click=${() => this.#new()}>
+        ${icons.plus}<span>${t('sidebar.new')}</span></button>
       <label class="search">${icons.search}<input type="search" data-testid="session-search" placeholder=${t('sidebar.search')} aria-label=${t('sidebar.search')}
         .value=${this._query} @input=${(/** @type {InputEvent} */ event) => { this._query = /** @type {HTMLInputElement} */ (event.target).value; }}
         @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}></label>
@@ -46,6 +49,7 @@ export class NaviSidebar extends NaviElement {
             ?current=${item.id === openId.get()}></navi-session-item></li>`)}</ul>`)}
         ${this._query.trim() !== '' ? html`<navi-search .query=${this._query.trim()}></navi-search>` : nothing}
       </nav>
+      <button type="button" class="open-memory" data-testid="open-palette" aria-haspopup="dialog" @click=${() => openPanel('palette')}>${icons.command}<span>${t('palette.open')}</span><kbd>${COMMAND} K</kbd></button>
       <button type="button" class="open-memory" data-testid="open-memory" aria-haspopup="dialog" @click=${() => openPanel('memory')}>${icons.memory}<span>${t('memory.open')}</span></button>
       <button type="button" class="open-memory" data-testid="open-permissions" aria-haspopup="dialog" @click=${() => openPanel('permissions')}>${icons.key}<span>${t('permissions.open')}</span></button>
       <navi-settings></navi-settings>`;

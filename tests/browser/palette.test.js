@@ -1,0 +1,149 @@
+// From one field everything is found and done; what is written down elsewhere goes with it.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { describe, it } from 'node:test';
+
+import { world } from './harness/world.js';
+
+describe('the palette', () => {
+  const it_has = world();
+  const input = () => it_has.tab.page.getByTestId('palette-input');
+  const option = (text) => it_has.tab.page.getByTestId('palette-option').filter({ hasText: text });
+  const open = async () => {
+    await it_has.tab.page.keyboard.press('ControlOrMeta+k');
+    await input().waitFor();
+  };
+
+  /** Takes what is found by these words, by the keyboard. */
+  async function take(words, text = words) {
+    await open();
+    await it_has.tab.page.keyboard.type(words);
+    await option(text).first().waitFor();
+    await it_has.tab.page.locator('[data-testid="palette-option"][aria-selected="true"]').filter({ hasText: text }).waitFor();
+    await it_has.tab.page.keyboard.press('Enter');
+    await input().waitFor({ state: 'detached' });
+  }
+
+  it('finds conversations, words in them, and what can be done', async () => {
+    const { model, tab } = it_has;
+    await model.script([{ text: 'Rivers run to the sea. `a`\n\n```js\nlet b = "```";\n```' }]);
+    await tab.send('Where do rivers run?');
+    await tab.sees('Rivers run to the sea.');
+    await tab.idle();
+    await tab.page.keyboard.press('ControlOrMeta+Shift+o');
+    await tab.page.getByTestId('welcome').or(tab.page.locator('navi-welcome')).first().waitFor();
+    await take('where do', 'Where do rivers run?');
+    await tab.sees('Rivers run to the sea.');
+
+    await open();
+    await tab.page.keyboard.type('to the sea');
+    await option('Rivers run').waitFor();
+    await tab.screenshot('palette');
+    await tab.page.keyboard.press('Enter');
+    await tab.page.locator('article.found').waitFor();
+
+    await open();
+    await tab.page.keyboard.type('no such thing anywhere');
+    await tab.page.getByTestId('palette-empty').waitFor();
+    await tab.page.keyboard.press('Escape');
+    await input().waitFor({ state: 'detached' });
+  });
+
+  it('goes through its choices by the arrows, and says where one is', async () => {
+    const { tab } = it_has;
+    await open();
+    const at = () => input().getAttribute('aria-activedescendant');
+    const selected = () => tab.page.locator('[data-testid="palette-option"][aria-selected="true"]').getAttribute('id');
+    assert.equal(await at(), 'palette-0');
+    await tab.page.keyboard.press('ArrowDown');
+    await tab.page.waitForFunction(() => document.querySelector('#palette-1').ariaSelected === 'true');
+    assert.equal(await at(), await selected());
+    await tab.page.keyboard.press('ArrowUp');
+    await tab.page.keyboard.press('ArrowUp');
+    await tab.page.waitForFunction(() => document.querySelector('.palette-option:last-of-type[aria-selected=true], [role=group]:last-child > :last-child[aria-selected=true]') !== null);
+    await tab.page.keyboard.press('Escape');
+    await input().waitFor({ state: 'detached' });
+  });
+
+  it('folds the list of conversations, and a reload keeps it so', async () => {
+    const { tab } = it_has;
+    await tab.composer.focus();
+    await take('fold the list');
+    await tab.newSession.waitFor({ state: 'hidden' });
+    const focused = (id) => tab.page.waitForFunction((wanted) => document.activeElement?.getAttribute('data-testid') === wanted, id);
+    await focused('composer');
+    await tab.screenshot('folded-sidebar');
+    await tab.page.reload();
+    await tab.ready();
+    assert.equal(await tab.newSession.isVisible(), false);
+    await tab.page.getByTestId('sidebar-unfold').click();
+    await tab.newSession.waitFor();
+    await focused('sidebar-fold');
+    await tab.page.keyboard.press('Enter');
+    await focused('sidebar-unfold');
+    await tab.page.keyboard.press('Enter');
+    await focused('sidebar-fold');
+  });
+
+  it('exports the conversation, and all of them', async () => {
+    const { tab } = it_has;
+    const saved = async (words) => {
+      const [download] = await Promise.all([tab.page.waitForEvent('download'), take(words)]);
+      return [download.suggestedFilename(), await readFile(await download.path(), 'utf8')];
+    };
+    const [name, text] = await saved('export the conversation as markdown');
+    assert.match(name, /\.md$/);
+    assert.match(text, /## You\n\nWhere do rivers run\?/);
+    assert.match(text, /## Navi\n\nRivers run to the sea\./);
+    const [, json] = await saved('export the conversation as json');
+    assert.deepEqual(JSON.parse(json).messages.map(({ role }) => role), ['user', 'assistant']);
+    const [all_name, all] = await saved('export all');
+    assert.match(all_name, /\.jsonl$/);
+    assert.equal(all.trimEnd().split('\n').length, 1);
+    assert.equal(JSON.parse(all).messages.length, 2);
+  });
+
+  it('has the system tell what happens while nobody looks', async () => {
+    const { model, tab, window } = it_has;
+    await window.context.grantPermissions(['notifications']);
+    // Headless Chromium shows none: what would be shown is kept.
+    await tab.page.evaluate(() => {
+      window.told = [];
+      window.Notification = class {
+        static permission = 'granted';
+        static requestPermission = async () => 'granted';
+        constructor(title, { body }) { window.told.push([title, body]); }
+      };
+    });
+    await take('notify me');
+    await model.script([{ hold: 'elsewhere' }, { text: 'Ready.' }]);
+    await tab.send('Take your time.');
+    await tab.stopButton.waitFor();
+    await tab.page.evaluate(() => Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => 'hidden' }));
+    await model.release('elsewhere');
+    await tab.page.waitForFunction(() => window.told.length > 0);
+    const told = await tab.page.evaluate(() => window.told);
+    assert.equal(told.length, 1);
+    assert.equal(told[0][1], 'Navi is done.');
+  });
+
+  it('says how much came while one reads further up', async () => {
+    const { model, tab } = it_has;
+    await tab.page.evaluate(() => Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => 'visible' }));
+    await model.script([{ text: Array.from({ length: 60 }, (_, i) => `Line ${i}.`).join('\n\n') }]);
+    await tab.send('Tell me a lot.');
+    await tab.sees('Line 59.');
+    await tab.idle();
+    await model.script([{ hold: 'further' }, { text: 'And more.' }]);
+    await tab.send('More?');
+    await tab.stopButton.waitFor();
+    await tab.page.getByTestId('conversation').evaluate((element) => { element.scrollTop = 0; });
+    await tab.page.getByTestId('jump-latest').waitFor();
+    await model.release('further');
+    await tab.page.getByTestId('unread').getByText('1 new message').waitFor();
+    await tab.page.getByTestId('jump-latest').click();
+    await tab.sees('And more.');
+    await tab.page.getByTestId('unread').waitFor({ state: 'detached' });
+  });
+});

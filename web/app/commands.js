@@ -1,0 +1,50 @@
+// What can be done from the palette, by name.
+
+import { languageNames, t } from '../i18n/index.js';
+import { openPanel, showNew, showToast, togglePin } from './actions.js';
+import { exportAll, exportOpen } from './export.js';
+import { canNotify, notifies, toggleNotify } from './notify.js';
+import { folded, setLanguage, setTheme, theme, toggleFolded } from './prefs.js';
+import { continueRun, stop } from './session.js';
+import { isLoaded, isRunning, openId, session, sessions } from './signals.js';
+
+/** @typedef {import('../i18n/index.js').Language} Language */
+/** @typedef {{ id: string, name: string, run: () => void }} Command */
+
+/** Those that would do something now. @returns {Command[]} */
+export function commands() {
+  const open = sessions.get().list.find(({ id }) => id === openId.get());
+  /** @type {(Command | false)[]} */
+  const all = [
+    { id: 'new', name: t('sidebar.new'), run: showNew },
+    isRunning.get() && { id: 'stop', name: t('composer.stop'), run: stop },
+    session.get()?.can_continue === true && { id: 'continue', name: t('ending.continue'), run: continueRun },
+    isLoaded.get() && { id: 'files', name: t('files.open'), run: () => openPanel('files') },
+    { id: 'memory', name: t('memory.open'), run: () => openPanel('memory') },
+    { id: 'permissions', name: t('permissions.open'), run: () => openPanel('permissions') },
+    open !== undefined && { id: 'pin', name: t(open.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(open) },
+    open !== undefined && { id: 'export-md', name: t('export.markdown'), run: () => void exportOpen('md') },
+    open !== undefined && { id: 'export-json', name: t('export.json'), run: () => void exportOpen('json') },
+    sessions.get().list.length > 0 && { id: 'export-all', name: t('export.all'), run: () => void exportAll() },
+    { id: 'print', name: t('palette.print'), run: () => print() },
+    { id: 'sidebar', name: t(folded.get() ? 'sidebar.unfold' : 'sidebar.fold'), run: toggleFolded },
+    canNotify() && { id: 'notify', name: t(notifies.get() ? 'notify.off' : 'notify.on'), run: () => void changeNotify() },
+    { id: 'keys', name: t('keys.open'), run: () => openPanel('keys') },
+    ...(/** @type {const} */ (['auto', 'light', 'dark'])).filter((name) => name !== theme.get()).map((name) => (
+      { id: `theme-${name}`, name: `${t('settings.theme')}: ${t(`settings.theme.${name}`)}`, run: () => setTheme(name) })),
+    ...Object.entries(languageNames).map(([code, name]) => (
+      { id: `language-${code}`, name: `${t('settings.language')}: ${name}`, run: () => void setLanguage(/** @type {Language} */ (code)) })),
+  ];
+  return all.filter((command) => command !== false);
+}
+
+async function changeNotify() {
+  if (await toggleNotify()) showToast(t(notifies.get() ? 'notify.is_on' : 'notify.is_off'));
+  else showToast(t('notify.refused'), null, undefined, true);
+}
+
+/** Those whose name holds every word. @param {string} query */
+export function matchingCommands(query) {
+  const words = query.toLocaleLowerCase().split(/\s+/).filter((word) => word !== '');
+  return commands().filter(({ name }) => words.every((word) => name.toLocaleLowerCase().includes(word)));
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { fileName, toMarkdown } from '../state/export.js';
+import { newsOf } from '../state/sessions.js';
+import { at, FakeService } from './fake_service.js';
+
+/** @import { WireMessage } from '../state/wire.js' */
+
+test('a conversation as Markdown has every word, and no fence that something in it closes', () => {
+  const { snapshot } = new FakeService();
+  /** @type {WireMessage[]} */
+  const messages = [
+    { id: 'u', run_id: 'r', role: 'user', content: 'Look.', files: [{ file_id: 'f', name: 'a.txt', path: 'uploads/a.txt', bytes: 3 }], created_at: at(0) },
+    { id: 'a', run_id: 'r', role: 'assistant', content: 'I look.', tool_calls: [{ id: 'k', name: 'filesystem', arguments: { path: 'a.md' } }], created_at: at(1) },
+    { id: 't', run_id: 'r', role: 'tool', name: 'filesystem', tool_call_id: 'k', content: '```\ncode\n````', created_at: at(2) },
+    { id: 'n', run_id: 'r', role: 'assistant', content: '', created_at: at(3) },
+    { id: 'e', run_id: 'r', role: 'assistant', content: 'Done.', created_at: at(4) },
+  ];
+  assert.equal(toMarkdown({ ...snapshot, title: 'A look', messages }, { you: 'You', result: 'Result' }), `# A look
+
+${at(0)}
+
+## You
+
+Look.
+
+- a.txt
+
+## Navi
+
+I look.
+
+\`filesystem\`:
+
+\`\`\`json
+{
+  "path": "a.md"
+}
+\`\`\`
+
+Result \`filesystem\`:
+
+\`\`\`\`\`
+\`\`\`
+code
+\`\`\`\`
+\`\`\`\`\`
+
+## Navi
+
+Done.
+`);
+});
+
+test('a file gets a name that every system takes', () => {
+  assert.equal(fileName('What: is/this? <a> "b"', 'md'), 'What is this a b.md');
+  assert.equal(fileName('..', 'json'), 'navi.json');
+  assert.equal(fileName('', 'json'), 'navi.json');
+  assert.equal([...fileName('🌊'.repeat(200), 'md')].length, 83);
+});
+
+test('what a person who looks elsewhere would want to know', () => {
+  const { snapshot } = new FakeService();
+  const was = (/** @type {string} */ state, asks = 0) => /** @type {any} */ ({ ...snapshot, state, asks });
+  assert.equal(newsOf(undefined, was('idle')), null);
+  assert.equal(newsOf(was('running'), was('idle')), 'done');
+  assert.equal(newsOf(was('running'), was('failed')), 'failed');
+  assert.equal(newsOf(was('running'), was('interrupted')), 'failed');
+  assert.equal(newsOf(was('running'), was('running', 1)), 'asks');
+  assert.equal(newsOf(was('running', 1), was('running', 1)), null);
+  assert.equal(newsOf(was('idle'), was('running')), null);
+  assert.equal(newsOf(was('idle'), was('idle')), null);
+});
