@@ -2,13 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
+import { assertLooks } from './harness/looks.js';
 import { world } from './harness/world.js';
 
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const call = (name, args) => ({ tool_call: { name, arguments: args } });
 const file = (action, args) => call('filesystem', { action, ...args });
@@ -100,19 +99,7 @@ describe('a task with its hands', () => {
     await asked.waitFor();
     assert.equal(await asked.getByTestId('approval-code').first().innerText(), 'sh check.sh');
     assert.equal(await card(tab, 'terminal').getAttribute('data-state'), 'asked');
-    await tab.page.evaluate(axe);
-    const { violations } = await tab.page.evaluate(() => globalThis.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }));
-    assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), []);
-    for (const colorScheme of ['light', 'dark']) {
-      for (const [name, viewport] of [['wide', { width: 1280, height: 800 }], ['narrow', { width: 360, height: 740 }]]) {
-        await tab.page.emulateMedia({ colorScheme });
-        await tab.page.setViewportSize(viewport);
-        await tab.screenshot(`${name}-${colorScheme}-consent`);
-        const overflow = await tab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        assert.ok(overflow <= 0, `${name} is ${overflow} px too wide`);
-      }
-    }
-    await tab.page.setViewportSize({ width: 1280, height: 800 });
+    await assertLooks(tab, (name) => tab.screenshot(`${name}-consent`));
 
     await tab.page.getByTestId('asks-show').focus();
     await tab.page.keyboard.press('Enter');

@@ -1,14 +1,11 @@
 // How it looks: wide and narrow, dark and light; nothing cut off, nothing that a screen
 // reader trips over. The pictures are kept, to be looked at.
 
-import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { describe, it } from 'node:test';
 
+import { assertAccessible, assertFits } from './harness/looks.js';
 import { world } from './harness/world.js';
 
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const ANSWER = [
   '## Three ways\n\nA table, a list and some code:\n\n',
   '| way | time |\n| --- | --- |\n| on foot | 2 h |\n| by train | 20 min |\n\n',
@@ -23,20 +20,10 @@ const looks = [
   { name: 'narrow-dark', viewport: { width: 360, height: 740 }, colorScheme: 'dark', hasTouch: true },
 ];
 
-/** What breaks WCAG 2.2 AA according to axe, each with the elements that it means. */
-async function accessibilityFaults(page) {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() =>
-    globalThis.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }),
-  );
-  return violations.flatMap(({ id, nodes }) => nodes.map(({ html, any }) => `${id}: ${html}: ${any.map(({ message }) => message)}`));
-}
-
 async function assertSound(tab, name) {
   await tab.screenshot(name);
-  assert.deepEqual(await accessibilityFaults(tab.page), [], name);
-  const overflow = await tab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  assert.ok(overflow <= 0, `${name} is ${overflow} px too wide`);
+  await assertAccessible(tab.page, name);
+  await assertFits(tab.page, name);
 }
 
 for (const { name, ...options } of looks) {

@@ -3,13 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
+import { assertLooks } from './harness/looks.js';
 import { world } from './harness/world.js';
 
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** It takes effect, says so, and then waits for a file: there the service can be killed. */
 const COMMAND = 'echo begun >> effects.txt; echo begun; while [ ! -e go ]; do sleep 0.1; done';
@@ -71,20 +70,10 @@ describe('kill -9 while a tool runs', () => {
 
   it('asks so that it can be read, wide and narrow, dark and light', async () => {
     const { tab } = it_has;
-    for (const colorScheme of ['light', 'dark']) {
-      for (const [name, viewport] of [['wide', { width: 1280, height: 800 }], ['narrow', { width: 360, height: 740 }]]) {
-        await tab.page.emulateMedia({ colorScheme });
-        await tab.page.setViewportSize(viewport);
-        await question(tab).scrollIntoViewIfNeeded();
-        await tab.screenshot(`${name}-${colorScheme}-unknown`);
-        const overflow = await tab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        assert.ok(overflow <= 0, `${name} is ${overflow} px too wide`);
-      }
-      await tab.page.evaluate(axe);
-      const { violations } = await tab.page.evaluate(() => globalThis.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }));
-      assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), []);
-    }
-    await tab.page.setViewportSize({ width: 1280, height: 800 });
+    await assertLooks(tab, async (name) => {
+      await question(tab).scrollIntoViewIfNeeded();
+      await tab.screenshot(`${name}-unknown`);
+    });
   });
 
   it('is told by keyboard to leave it, which both tabs show, and goes on when asked to', async () => {

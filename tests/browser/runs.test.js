@@ -1,14 +1,13 @@
 // What a run did, and what its model was sent: the panel behind “Details”.
 
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
+import { assertLooks } from './harness/looks.js';
 import { world } from './harness/world.js';
 
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const REQUEST = 'Count the notes and have somebody read them.';
 const TASK = 'Read the notes and say what stands in them.';
@@ -124,22 +123,12 @@ describe('the details of a run', () => {
 
   it('can be read, wide and narrow, dark and light', async () => {
     const { tab } = it_has;
-    for (const colorScheme of ['light', 'dark']) {
-      for (const [name, viewport] of [['wide', { width: 1280, height: 1000 }], ['narrow', { width: 360, height: 740 }]]) {
-        await tab.page.emulateMedia({ colorScheme });
-        await tab.page.setViewportSize(viewport);
-        await panel().getByTestId('run-facts').scrollIntoViewIfNeeded();
-        await tab.screenshot(`${name}-${colorScheme}-run-details`);
-        await panel().getByTestId('call-options').scrollIntoViewIfNeeded();
-        await tab.screenshot(`${name}-${colorScheme}-run-call`);
-        const overflow = await panel().locator('.panel-page').evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth);
-        assert.ok(overflow <= 0, `${name} is ${overflow} px too wide`);
-      }
-      await tab.page.evaluate(axe);
-      const { violations } = await tab.page.evaluate(() => globalThis.axe.run('dialog', { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }));
-      assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]), []);
-    }
-    await tab.page.setViewportSize({ width: 1280, height: 800 });
+    await assertLooks(tab, async (name) => {
+      await panel().getByTestId('run-facts').scrollIntoViewIfNeeded();
+      await tab.screenshot(`${name}-run-details`);
+      await panel().getByTestId('call-options').scrollIntoViewIfNeeded();
+      await tab.screenshot(`${name}-run-call`);
+    }, 'dialog .panel-page');
   });
 
   it('lead to the subagent and back', async () => {

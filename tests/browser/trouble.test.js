@@ -6,6 +6,7 @@ import { after, before, describe, it } from 'node:test';
 
 import { logIn, startBrowser, Tab } from './harness/browser.js';
 import { backendSettings, startNavi } from './harness/navi.js';
+import { assertFits } from './harness/looks.js';
 import { world } from './harness/world.js';
 
 const call = (name, args) => ({ tool_call: { name, arguments: args } });
@@ -41,8 +42,7 @@ describe('a service that hangs', () => {
       await tab.page.setViewportSize({ width, height: 800 });
       assert.ok((await tab.page.getByTestId('silent-for').boundingBox()).width > 20, `${name} does not say for how long`);
       await tab.screenshot(`${name}-not-answering`);
-      const overflow = await tab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      assert.ok(overflow <= 0, `${name} is ${overflow} px too wide`);
+      await assertFits(tab.page, name);
     }
     await tab.page.setViewportSize({ width: 1280, height: 800 });
     await tab.page.getByTestId('pending-message').waitFor();

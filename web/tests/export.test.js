@@ -11,7 +11,7 @@ test('a conversation as Markdown has every word, and no fence that something in 
   const { snapshot } = new FakeService();
   /** @type {WireMessage[]} */
   const messages = [
-    { id: 'u', run_id: 'r', role: 'user', content: 'Look.', files: [{ file_id: 'f', name: 'a.txt', path: 'uploads/a.txt', bytes: 3 }], created_at: at(0) },
+    { id: 'u', run_id: 'r', role: 'user', content: 'Look.', files: [{ file_id: 'f', name: 'a.txt', path: 'uploads/a.txt', media_type: 'text/plain', bytes: 3 }], created_at: at(0) },
     { id: 'a', run_id: 'r', role: 'assistant', content: 'I look.', tool_calls: [{ id: 'k', name: 'filesystem', arguments: { path: 'a.md' } }], created_at: at(1) },
     { id: 't', run_id: 'r', role: 'tool', name: 'filesystem', tool_call_id: 'k', content: '```\ncode\n````', created_at: at(2) },
     { id: 'n', run_id: 'r', role: 'assistant', content: '', created_at: at(3) },

@@ -1,0 +1,38 @@
+// How a page looks, and what a screen reader trips over in it.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const SIZES = [['wide', { width: 1280, height: 800 }], ['narrow', { width: 360, height: 740 }]];
+
+/** Nothing breaks WCAG 2.2 AA according to axe, in the whole page or in a part of it. */
+export async function assertAccessible(page, name, part = null) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate((within) =>
+    globalThis.axe.run(within ?? document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }), part);
+  assert.deepEqual(violations.flatMap(({ id, nodes }) => nodes.map(({ html, any }) => `${id}: ${html}: ${any.map(({ message }) => message)}`)), [], name);
+}
+
+/** Nothing goes over the edge, of the page or of a part of it. */
+export async function assertFits(page, name, part = 'html') {
+  const overflow = await page.locator(part).first().evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth);
+  assert.ok(overflow <= 0, `${name} is ${overflow} px too wide`);
+}
+
+/** Wide and narrow, dark and light: the picture that `take` takes fits, and can be read by everyone. */
+export async function assertLooks(tab, take, part = null) {
+  for (const colorScheme of ['light', 'dark']) {
+    for (const [size, viewport] of SIZES) {
+      const name = `${size}-${colorScheme}`;
+      await tab.page.emulateMedia({ colorScheme });
+      await tab.page.setViewportSize(viewport);
+      await take(name);
+      await assertFits(tab.page, name, part ?? 'html');
+      await assertAccessible(tab.page, name, part);
+    }
+  }
+  await tab.page.emulateMedia({ colorScheme: 'light' });
+  await tab.page.setViewportSize(SIZES[0][1]);
+}
