@@ -19,6 +19,11 @@ export async function assertAccessible(page, name, part = null) {
 export async function assertFits(page, name, part = 'html') {
   const overflow = await page.locator(part).first().evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth);
   assert.ok(overflow <= 0, `${name} is ${overflow} px too wide`);
+  // What is cut off at the left makes no page wider.
+  const cut = await page.evaluate(() => [...document.querySelectorAll('.message *, dialog[open] *')]
+    .filter((element) => element.getBoundingClientRect().left < -1 && element.getBoundingClientRect().width > 1 && element.closest('.off-screen') === null)
+    .map(({ outerHTML }) => outerHTML.slice(0, 80)));
+  assert.deepEqual(cut, [], name);
 }
 
 /** Wide and narrow, dark and light: the picture that `take` takes fits, and can be read by everyone. */
