@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use navi_actors::tools::workspace::{Allowed, FileAccess, WorkspaceLimits};
+use navi_actors::tools::workspace::{FileAccess, WorkspaceLimits};
 
 use super::read::{self, Reader};
 use super::{keys, platform_data_dir, ssh};
@@ -23,12 +23,13 @@ pub(super) fn access(r: &mut Reader<'_>, base: &Path) -> Option<FileAccess> {
     let home = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
     let sessions_dir = r.optional(&keys::FILES_DIR, read::path_in(base))?;
     let closed = closed(r, base);
+    // Where it is `*`, the whole machine is one directory.
     let allowed = match r.text(&keys::FS_ALLOWED) {
-        None => Allowed::Workspace,
-        Some(text) if text == "*" => Allowed::Everything,
-        Some(_) => Allowed::Directories(r.optional(&keys::FS_ALLOWED, |text| {
+        None => Vec::new(),
+        Some(text) if text == "*" => vec![PathBuf::from("/")],
+        Some(_) => r.optional(&keys::FS_ALLOWED, |text| {
             directories(text, home.as_deref(), base, &closed)
-        })?),
+        })?,
     };
     Some(FileAccess {
         allowed,
@@ -132,21 +133,19 @@ fn directories(
 
 /// What a person should know of it, one sentence each; the page shows them.
 pub(super) fn warnings(access: &FileAccess) -> Vec<String> {
-    match &access.allowed {
-        Allowed::Workspace => Vec::new(),
-        Allowed::Everything => vec![
+    if access.is_everything() {
+        return vec![
             "FS_ALLOWED_PATHS is *: the filesystem tool may read every file that Navi's account can read, and change them once you allow it; only Navi's own files stay closed"
                 .to_owned(),
-        ],
-        Allowed::Directories(directories) => directories
-            .iter()
-            .filter(|directory| !directory.is_dir())
-            .map(|directory| {
-                format!(
-                    "FS_ALLOWED_PATHS names {}, which is no directory at the moment",
-                    directory.display()
-                )
-            })
-            .collect(),
+        ];
     }
+    let missing = access.allowed.iter().filter(|path| !path.is_dir());
+    missing
+        .map(|directory| {
+            format!(
+                "FS_ALLOWED_PATHS names {}, which is no directory at the moment",
+                directory.display()
+            )
+        })
+        .collect()
 }

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use navi_actors::store::LogLimits;
-use navi_actors::tools::workspace::Allowed;
 
 use super::*;
 
@@ -363,21 +362,15 @@ fn doubtful_settings_are_warned_of() {
 #[test]
 fn allowed_paths_are_directories_beyond_navis_own() {
     let allowed = |text: &str| load_with(&[("FS_ALLOWED_PATHS", text)]).unwrap();
-    assert_eq!(
-        load_with(&[]).unwrap().settings.file_access.allowed,
-        Allowed::Workspace
-    );
-    assert_eq!(
-        allowed("*").settings.file_access.allowed,
-        Allowed::Everything
-    );
+    let none = load_with(&[]).unwrap().settings.file_access;
+    assert!(none.allowed.is_empty() && !none.is_everything());
+    let everything = allowed("*").settings.file_access;
+    assert_eq!(everything.allowed, [PathBuf::from("/")]);
+    assert!(everything.is_everything());
     assert!(allowed("*").warnings[0].contains("FS_ALLOWED_PATHS is *"));
     let loaded = allowed("/usr/share, /usr/lib,/usr/share");
     let expected = ["/usr/share", "/usr/lib"].map(PathBuf::from).to_vec();
-    assert_eq!(
-        loaded.settings.file_access.allowed,
-        Allowed::Directories(expected)
-    );
+    assert_eq!(loaded.settings.file_access.allowed, expected);
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
     assert!(allowed("/nowhere/at/all").warnings[0].contains("/nowhere/at/all"));
     for (text, expected) in [

@@ -14,10 +14,9 @@ use serde_json::{Value, json};
 
 use super::tests::Fixture;
 use super::*;
-use crate::tools::workspace::Allowed;
 
 /// A home as people have it, with Navi's data somewhere in it.
-fn home(allowed: impl FnOnce(&Path) -> Allowed) -> Fixture {
+fn home(allowed: impl FnOnce(&Path) -> Vec<PathBuf>) -> Fixture {
     Fixture::allowing(|outside| {
         let outside = outside.canonicalize().unwrap();
         for (path, content) in [
@@ -50,8 +49,12 @@ fn at(place: &Fixture, path: &str) -> String {
     path.display().to_string()
 }
 
-fn only_home(outside: &Path) -> Allowed {
-    Allowed::Directories(vec![outside.join("home")])
+fn only_home(outside: &Path) -> Vec<PathBuf> {
+    vec![outside.join("home")]
+}
+
+fn everything(_: &Path) -> Vec<PathBuf> {
+    vec![PathBuf::from("/")]
 }
 
 fn read(path: &str) -> Value {
@@ -119,7 +122,7 @@ async fn the_workspace_may_be_named_by_its_own_place() {
 
 #[tokio::test]
 async fn what_navi_keeps_stays_closed() {
-    for allowed in [only_home as fn(&Path) -> Allowed, |_| Allowed::Everything] {
+    for allowed in [only_home as fn(&Path) -> Vec<PathBuf>, everything] {
         let place = home(allowed);
         let outside = place.outside().canonicalize().unwrap();
         symlink("navi", outside.join("home/link")).unwrap();
@@ -178,7 +181,7 @@ async fn what_navi_keeps_stays_closed() {
 
 #[tokio::test]
 async fn a_lifted_fence_leaves_the_kernels_own_directories_closed() {
-    let place = home(|_| Allowed::Everything);
+    let place = home(everything);
     assert!(place.ok(read("/etc/passwd")).await.contains("root"));
     for path in [
         "/proc/self/environ",
@@ -211,13 +214,13 @@ fn changes_beyond_the_workspace_are_the_hosts() {
         }))
     };
     let write = |path: &str| json!({"action": "write", "path": path, "content": "x"});
-    let fenced = tool(Allowed::Workspace);
+    let fenced = tool(Vec::new());
     assert_eq!(fenced.spec().effect, Effect::Write);
     for path in ["a.md", "/etc/passwd", "~/a.md"] {
         // What is refused is not asked about.
         assert_eq!(fenced.effect(&write(path)), Effect::Write);
     }
-    let open = tool(Allowed::Everything);
+    let open = tool(everything(Path::new("")));
     assert_eq!(open.spec().effect, Effect::Host);
     for path in ["/etc/passwd", "~/a.md", "/data/sessions/../navi.db", "//a"] {
         assert_eq!(open.effect(&write(path)), Effect::Host, "{path}");
@@ -239,7 +242,7 @@ fn a_folder_in_navis_own_place_is_open_where_it_is_named() {
         fs::write(shared.join("plan.md"), "shared").unwrap();
         let link = outside.join("home/navi/link");
         symlink("session_files/other", &link).unwrap();
-        Allowed::Directories(vec![shared, link])
+        vec![shared, link]
     });
     let reach = place.reach();
     let is_open = |path: &str| {

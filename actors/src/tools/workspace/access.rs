@@ -10,7 +10,9 @@ use super::WorkspaceLimits;
 /// The tool's settings. The default is the workspace and nothing else.
 #[derive(Clone, Debug, Default)]
 pub struct FileAccess {
-    pub allowed: Allowed,
+    /// `FS_ALLOWED_PATHS`: directories that may be reached beside the workspace, absolute. `/`
+    /// alone is every file that the service's account may use.
+    pub allowed: Vec<PathBuf>,
     /// Files and directories that stay closed even where `*` lifts the fence: Navi's data, its
     /// settings, the tools' folder. Absolute; they need not exist.
     pub closed: Vec<PathBuf>,
@@ -21,19 +23,12 @@ pub struct FileAccess {
     pub workspace: WorkspaceLimits,
 }
 
-/// `FS_ALLOWED_PATHS`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Allowed {
-    /// The workspace alone.
-    #[default]
-    Workspace,
-    /// These directories too. Absolute.
-    Directories(Vec<PathBuf>),
-    /// `*`: every file that the service's account may use.
-    Everything,
-}
-
 impl FileAccess {
+    /// Whether every file of the machine is allowed.
+    pub fn is_everything(&self) -> bool {
+        self.allowed.iter().any(|it| it == Path::new("/"))
+    }
+
     /// An absolute path as the model gives it, with `~` as the home directory; none where the
     /// path is relative, or where `~` means nothing here.
     pub(super) fn absolute(&self, text: &str) -> Option<String> {
@@ -41,7 +36,7 @@ impl FileAccess {
             return Some(text.to_owned());
         }
         let rest = text.strip_prefix('~')?;
-        if self.allowed == Allowed::Workspace || !(rest.is_empty() || rest.starts_with('/')) {
+        if self.allowed.is_empty() || !(rest.is_empty() || rest.starts_with('/')) {
             return None;
         }
         Some(format!("{}{rest}", self.home.as_ref()?.display()))
@@ -50,7 +45,7 @@ impl FileAccess {
     /// Whether a path that a call names may lie beyond its workspace. A path into another
     /// session's is refused before anything is done, so it counts as inside.
     pub(crate) fn leads_outside(&self, text: &str) -> bool {
-        self.allowed != Allowed::Workspace
+        !self.allowed.is_empty()
             && self.absolute(text).is_some_and(|path| {
                 self.sessions_dir.as_os_str().is_empty()
                     || !Path::new(&path).starts_with(&self.sessions_dir)
@@ -62,12 +57,10 @@ impl FileAccess {
 
     /// What may be used beside the workspace, in words; none where nothing may.
     pub(crate) fn words(&self) -> Option<String> {
-        match &self.allowed {
-            Allowed::Workspace => None,
-            Allowed::Directories(directories) => {
-                Some(directories.iter().map(|it| it.display()).join(", "))
-            }
-            Allowed::Everything => Some("any file of this machine".to_owned()),
+        if self.is_everything() {
+            return Some("any file of this machine".to_owned());
         }
+        let directories = self.allowed.iter().map(|it| it.display()).join(", ");
+        (!self.allowed.is_empty()).then_some(directories)
     }
 }

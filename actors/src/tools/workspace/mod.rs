@@ -15,7 +15,7 @@ mod reach;
 mod root;
 mod walk;
 
-pub use self::access::{Allowed, FileAccess};
+pub use self::access::FileAccess;
 pub(crate) use self::fault::{OrFault, fault, if_there};
 pub(crate) use self::path::InnerPath;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use cap_std::fs::File;
 use tokio_util::sync::CancellationToken;
 
 use super::WorkspaceLimits;
-use super::access::{Allowed, FileAccess};
+use super::access::FileAccess;
 use super::path::{InnerPath, RootId, check_text};
 use super::root::Root;
 use crate::tools::ToolError;
@@ -84,14 +84,11 @@ impl Reach {
     }
 
     pub(crate) fn open(&self, path: InnerPath) -> Result<Spot, ToolError> {
-        let is_allowed = |directory: &Path| match &self.access.allowed {
-            Allowed::Workspace => false,
-            Allowed::Directories(directories) => directories.iter().any(|it| it == directory),
-            Allowed::Everything => directory == Path::new("/"),
-        };
         let root = match path.root() {
             RootId::Workspace => Root::workspace(self)?,
-            RootId::Outside(directory) if is_allowed(directory) => Root::outside(self, directory)?,
+            RootId::Outside(directory) if self.access.allowed.contains(directory) => {
+                Root::outside(self, directory)?
+            }
             RootId::Outside(directory) => {
                 refuse!(
                     "`{}` is not among FS_ALLOWED_PATHS any more",
@@ -108,37 +105,19 @@ impl Reach {
         };
         check_text(&absolute)?;
         // What other tools print is the workspace's own place on the disk.
-        for workspace in [
-            Some(self.workspace.clone()),
-            self.workspace.canonicalize().ok(),
-        ] {
-            let workspace = workspace.as_deref().and_then(Path::to_str);
-            if let Some(rest) = workspace.and_then(|it| rest_of(&absolute, it)) {
-                return InnerPath::parse(rest);
-            }
+        if let Some(rest) = rest_of(&absolute, &self.workspace) {
+            return InnerPath::parse(rest);
         }
-        let directories: &[PathBuf] = match &self.access.allowed {
+        if self.access.allowed.is_empty() {
             // Refused, with the hint that all absolute paths get.
-            Allowed::Workspace => return InnerPath::parse(&absolute),
-            Allowed::Everything => &[PathBuf::from("/")],
-            Allowed::Directories(directories) => directories,
-        };
+            return InnerPath::parse(&absolute);
+        }
+        let directories = self.access.allowed.iter();
         let found = directories
-            .iter()
-            .flat_map(|directory| {
-                [
-                    (directory, Ok(directory.clone())),
-                    (directory, directory.canonicalize()),
-                ]
-            })
-            .filter_map(|(directory, spelt)| {
-                let spelt = spelt.ok()?;
-                let rest = rest_of(&absolute, spelt.to_str()?)?;
-                Some((spelt.as_os_str().len(), directory, rest))
-            })
+            .filter_map(|directory| Some((directory, rest_of(&absolute, directory)?)))
             // The nearest one: it was named for what lies in it.
-            .max_by_key(|(length, ..)| *length);
-        let Some((_, directory, rest)) = found else {
+            .min_by_key(|(_, rest)| rest.len());
+        let Some((directory, rest)) = found else {
             refuse!(
                 "the path `{}` is outside of what may be used: the workspace, and {}",
                 shown(text),
@@ -156,13 +135,13 @@ pub(crate) fn open_in_workspace(workspace: &Path, path: &str) -> Result<File, To
     root.open_file(&path)
 }
 
-/// What follows a directory in an absolute path: a relative path, maybe empty.
-fn rest_of<'a>(absolute: &'a str, directory: &str) -> Option<&'a str> {
-    let directory = directory.trim_end_matches('/');
-    let rest = absolute.strip_prefix(directory)?;
-    if directory.is_empty() && absolute.is_empty() {
-        return None;
-    }
-    let inside = rest.is_empty() || rest.starts_with('/');
-    inside.then(|| rest.trim_start_matches('/'))
+/// What follows a directory in an absolute path: a relative path, maybe empty. The directory's
+/// own path counts, and the one with its links followed.
+fn rest_of<'a>(absolute: &'a str, directory: &Path) -> Option<&'a str> {
+    let rest = |spelt: PathBuf| {
+        let rest = absolute.strip_prefix(spelt.to_str()?.trim_end_matches('/'))?;
+        let is_inside = rest.is_empty() || rest.starts_with('/');
+        is_inside.then(|| rest.trim_start_matches('/'))
+    };
+    rest(directory.to_owned()).or_else(|| rest(directory.canonicalize().ok()?))
 }
