@@ -4,7 +4,8 @@
 //! Landlock holds what is read and written; modes, times, watches and the mere existence of a
 //! file it does not hold. What is not mounted has none of these.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -42,6 +43,7 @@ const STREAMS: [(&str, &str); 4] = [
 #[derive(Debug, Default)]
 struct View {
     mounts: BTreeMap<PathBuf, Mounted>,
+    /// On the way to them.
     links: BTreeMap<PathBuf, PathBuf>,
 }
 
@@ -67,9 +69,12 @@ fn build(policy: &Policy) -> io::Result<()> {
     let flags = MountFlags::NODEV | MountFlags::NOSUID;
     mount("tmpfs", root, "tmpfs", flags, c"size=1m,mode=755")?;
     for (path, mounted) in &view.mounts {
-        mounted.put(&below(root, path))?;
+        let is_seen = path.parent().is_some_and(|above| view.shows(above));
+        if mounted.is_writable || !is_seen {
+            mounted.put(&below(root, path))?;
+        }
     }
-    for (path, target) in &view.links {
+    for (path, target) in view.links.iter().filter(|(path, _)| !view.shows(path)) {
         let path = below(root, path);
         make_folders(path.parent())?;
         symlink(target, path)?;
@@ -107,42 +112,33 @@ impl View {
         let devices = DEVICES.iter().map(Path::new);
         let read = policy.read.iter().map(PathBuf::as_path);
         // Of these, a machine has some and not others.
-        for path in read.chain(devices).filter(|path| !path.starts_with(PROC)) {
-            let Ok(metadata) = path.symlink_metadata() else {
-                continue;
-            };
-            if !metadata.is_symlink() {
-                view.add(path, false)?;
-            } else if let (Ok(target), Ok(real)) = (path.read_link(), path.canonicalize()) {
-                view.links.insert(path.to_owned(), target);
-                view.add(&real, false)?;
-            }
+        let there = |path: &&Path| !path.starts_with(PROC) && path.exists();
+        for path in read.chain(devices).filter(there) {
+            view.add(path, false)?;
         }
-        let all = &view.mounts;
-        let is_seen = |path: &Path| {
-            let mut above = path.ancestors().skip(1);
-            above.any(|above| all.get(above).is_some_and(|mounted| mounted.is_dir))
-        };
-        let twice = all
-            .iter()
-            .filter(|(path, mounted)| !mounted.is_writable && is_seen(path));
-        let twice: BTreeSet<PathBuf> = twice.map(|(path, _)| path.clone()).collect();
-        view.mounts.retain(|path, _| !twice.contains(path));
-        let mounts = &view.mounts;
-        view.links
-            .retain(|path, _| !path.ancestors().any(|above| mounts.contains_key(above)));
         Ok(view)
     }
 
-    /// Under the path that was asked for, and under its real one.
+    /// Under its real path, with the links on the way there from the one that was asked for.
     fn add(&mut self, path: &Path, is_writable: bool) -> io::Result<()> {
-        let real = path.canonicalize()?;
-        for at in [path, &real] {
-            if self.mounts.contains_key(at) {
-                continue;
-            }
-            let mounted = Mounted::open(&real, is_writable)?;
-            self.mounts.insert(at.to_owned(), mounted);
+        if let Entry::Vacant(place) = self.mounts.entry(path.canonicalize()?) {
+            let mounted = Mounted::open(place.key(), is_writable)?;
+            place.insert(mounted);
+        }
+        let mut way = path.to_owned();
+        // The first link of the way, below which the rest of it is elsewhere.
+        let links = |way: &Path| {
+            let links = way.ancestors();
+            let links = links.filter_map(|at| Some((at.to_owned(), at.read_link().ok()?)));
+            links.last()
+        };
+        while let Some((link, target)) = links(&way) {
+            let folder = link.parent().unwrap_or(Path::new("/")).canonicalize()?;
+            let rest = way.strip_prefix(&link).unwrap_or(Path::new(""));
+            // Without a slash at its end, by which a link there would be followed.
+            way = folder.join(&target).join(rest).components().collect();
+            let name = link.file_name().unwrap_or_default();
+            self.links.insert(folder.join(name), target);
         }
         Ok(())
     }
@@ -150,11 +146,17 @@ impl View {
     /// A folder to mount the new root on, where nobody else sees it: none that is shown itself,
     /// which would show what is mounted there, too.
     fn place(&self) -> io::Result<&'static Path> {
-        let folders = PLACES.iter().map(Path::new).filter(|path| path.is_dir());
-        let is_shown = |path: &Path| path.ancestors().any(|at| self.mounts.contains_key(at));
-        let mut free = folders.filter(|path| !is_shown(path));
-        free.next()
+        let mut places = PLACES.iter().map(Path::new);
+        // By its real path, since the table of mounts has that.
+        let is_free = |path: &&Path| path.is_dir() && !path.is_symlink() && !self.shows(path);
+        places
+            .find(is_free)
             .ok_or_else(|| io::Error::other(format!("commands may read all of {PLACES:?}")))
+    }
+
+    /// Whether a path is there with what is mounted.
+    fn shows(&self, path: &Path) -> bool {
+        path.ancestors().any(|at| self.mounts.contains_key(at))
     }
 
     fn is_writable(&self, path: &Path) -> bool {
