@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Sum;
 use super::sums::together;
+use crate::tools::workspace::if_there;
 
 const SERVICE: &str = "service";
 const COMMANDS: &str = "commands";
@@ -79,10 +80,10 @@ impl Groups {
             }
         }
         let taken = || {
-            make(&groups.service)?;
+            fs::create_dir_all(&groups.service)?;
             enter(&groups.service)?;
             hand_down(top)?;
-            make(&groups.commands)?;
+            fs::create_dir_all(&groups.commands)?;
             limit(&groups.commands, all)?;
             hand_down(&groups.commands)
         };
@@ -109,7 +110,7 @@ impl Groups {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = session.join(format!("{}-{number}", std::process::id()));
         let made = || {
-            make(&session)?;
+            fs::create_dir_all(&session)?;
             limit(&session, sum)?;
             hand_down(&session)?;
             fs::create_dir(&path)
@@ -196,13 +197,6 @@ fn own_group(mounts: &str, own: &str) -> Option<PathBuf> {
     Some(Path::new(mount).join(path))
 }
 
-fn make(group: &Path) -> io::Result<()> {
-    match fs::create_dir(group) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made,
-    }
-}
-
 /// Moves this process, all of its threads.
 fn enter(group: &Path) -> io::Result<()> {
     put(group, "cgroup.procs", "0")
@@ -229,16 +223,10 @@ fn put(group: &Path, file: &str, value: &str) -> io::Result<()> {
 fn limit(group: &Path, most: Sum) -> io::Result<()> {
     put(group, "memory.max", &most.memory_bytes.to_string())?;
     // One more than there may be: who measures sees it, and says why the command ends.
-    put(
-        group,
-        "pids.max",
-        &most.processes.saturating_add(1).to_string(),
-    )?;
-    match put(group, "memory.swap.max", "0") {
-        // A kernel that does not swap.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        written => written,
-    }
+    let processes = most.processes.saturating_add(1);
+    put(group, "pids.max", &processes.to_string())?;
+    // A kernel that does not swap has no such file.
+    if_there(put(group, "memory.swap.max", "0")).map(|_| ())
 }
 
 fn folders(of: &Path) -> impl Iterator<Item = PathBuf> {
