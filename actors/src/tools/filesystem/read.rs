@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Cursor, Read as _};
 
-use cap_std::fs::File;
+use encoding_rs_io::DecodeReaderBytesBuilder;
 
 use super::text::{Encoding, SNIFFED_BYTES, refuse_binary};
 use super::{FileResult, FilesystemArgs};
 use crate::tools::ToolError;
 use crate::tools::output::{RESULT_LIMIT_BYTES, counted, cut_middle, human_size};
-use crate::tools::workspace::{InnerPath, OrFault as _, Root, Spot, read_whole};
+use crate::tools::workspace::{InnerPath, OrFault as _, Root, Spot};
 
 /// What is kept free for the lines before and after the file's own.
 const FRAME_BYTES: usize = 512;
@@ -31,31 +31,14 @@ pub(super) fn read(Spot { root, path }: &Spot, args: &FilesystemArgs) -> FileRes
     let encoding = Encoding::of(&start);
     refuse_binary(path, encoding, &start, size)?;
     let mut lines = Lines::of(args);
-    if encoding.is_utf16() {
-        let text = utf16(root, path, encoding, start, file)?;
-        lines.read(root, path, Cursor::new(text.into_bytes()))?;
-    } else {
-        let start = start.split_off(encoding.mark_bytes);
-        lines.read(root, path, BufReader::new(Cursor::new(start).chain(file)))?;
-    }
-    lines.told(path, size)
-}
-
-/// A text of this encoding cannot be read from the middle on: it is taken in whole.
-fn utf16(
-    root: &Root,
-    path: &InnerPath,
-    encoding: Encoding,
-    mut bytes: Vec<u8>,
-    rest: File,
-) -> Result<String, ToolError> {
-    let limit = root.limits.read_bytes.saturating_sub(bytes.len() as u64);
-    bytes.extend(read_whole(rest, path, limit)?);
-    encoding.decode(&bytes).ok_or_else(|| {
-        ToolError(format!(
-            "`{path}` says that it is UTF-16, and is no valid UTF-16; ask the user for a copy in UTF-8"
-        ))
-    })
+    // As UTF-8, whatever it is. UTF-8 itself passes as it stands, valid or not.
+    let source = DecodeReaderBytesBuilder::new()
+        .utf8_passthru(true)
+        .strip_bom(true)
+        .build(Cursor::new(start).chain(file));
+    lines.read(root, path, BufReader::new(source))?;
+    lines.damaged |= encoding.is_utf16() && lines.body.contains(char::REPLACEMENT_CHARACTER);
+    lines.told(path, size, encoding)
 }
 
 /// The lines of a file, as far as they are wanted and fit.
@@ -74,7 +57,7 @@ struct Lines {
     full: bool,
     /// There may be lines that were not counted.
     uncounted: bool,
-    /// Some of what is shown is no valid UTF-8.
+    /// Some of what is shown is not valid in the file's encoding.
     damaged: bool,
 }
 
@@ -148,7 +131,7 @@ impl Lines {
         self.damaged |= damaged;
     }
 
-    fn told(&self, path: &InnerPath, size: u64) -> FileResult {
+    fn told(&self, path: &InnerPath, size: u64, encoding: Encoding) -> FileResult {
         let total = usize::try_from(self.total).unwrap_or(usize::MAX);
         refuse_if!(
             self.taken == 0,
@@ -176,9 +159,10 @@ impl Lines {
             ));
         }
         if self.damaged {
-            text.push_str(
-                "\n[the file is no valid UTF-8; what could not be read is shown as \u{fffd}]",
-            );
+            text.push_str(&format!(
+                "\n[the file is no valid {}; what could not be read is shown as \u{fffd}]",
+                encoding.name()
+            ));
         }
         Ok(text)
     }

@@ -15,7 +15,7 @@ pub(super) const SNIFFED_BYTES: usize = 8 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Encoding {
     kind: &'static encoding_rs::Encoding,
-    pub(super) mark_bytes: usize,
+    mark_bytes: usize,
 }
 
 impl Encoding {
@@ -30,6 +30,10 @@ impl Encoding {
 
     pub(super) fn is_utf16(self) -> bool {
         self.kind != UTF_8
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        if self.is_utf16() { "UTF-16" } else { "UTF-8" }
     }
 
     /// The bytes of a text, with the mark.
@@ -62,13 +66,9 @@ pub(super) fn whole_text(
     let encoding = Encoding::of(bytes);
     refuse_binary(&path, encoding, bytes, bytes.len() as u64)?;
     let Some(text) = encoding.decode(bytes) else {
-        let name = if encoding.is_utf16() {
-            "UTF-16"
-        } else {
-            "UTF-8"
-        };
         refuse!(
-            "`{path}` is no valid {name}, and an edit would damage it; write the whole file instead"
+            "`{path}` is no valid {}, and an edit would damage it; write the whole file instead",
+            encoding.name()
         );
     };
     Ok((text, encoding))
