@@ -2,10 +2,7 @@
 //! file's content comes down to.
 
 use std::io::{self, Write as _};
-use std::path::Path;
 
-use cap_fs_ext::FollowSymlinks;
-use cap_std::fs::{Metadata, Permissions};
 use cap_tempfile::TempFile;
 
 use super::FileResult;
@@ -14,7 +11,7 @@ use super::diff::difference;
 use crate::protocol::change::ChangeAction;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, human_size};
-use crate::tools::workspace::{Location, OrFault as _, Spot, Target, open_nonblocking, read_whole};
+use crate::tools::workspace::{Location, OrFault as _, Spot, read_whole};
 
 /// What stands at a path before it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +44,6 @@ impl Before {
 pub(super) struct Rewrite {
     pub(super) before: Before,
     pub(super) after: Vec<u8>,
-    /// Those that the file is to have. None: those that it has.
-    pub(super) permissions: Option<Permissions>,
 }
 
 impl Rewrite {
@@ -67,11 +62,7 @@ impl Rewrite {
         );
         let growth = size.saturating_sub(before.size());
         root.check_room(growth, usize::from(before == Before::Absent))?;
-        Ok(Self {
-            before,
-            after,
-            permissions: None,
-        })
+        Ok(Self { before, after })
     }
 
     /// Whether nothing would change.
@@ -115,53 +106,44 @@ pub(super) fn write(log: &ChangeLog, spot: &Spot, content: &str) -> FileResult {
 
 /// What stands at a path that is to be written. Nothing is made by looking.
 pub(super) fn look(spot: &Spot) -> Result<Before, ToolError> {
-    match spot.root.find_target(&spot.path)? {
+    match spot.root.target(&spot.path)? {
+        Some(at) => content_of(spot, &at),
         None => Ok(Before::Absent),
-        Some(Target { at, existing }) => content_of(spot, &at, existing.as_ref()),
     }
 }
 
 /// The content of what stands at a place.
-fn content_of(
-    Spot { root, path }: &Spot,
-    at: &Location,
-    existing: Option<&Metadata>,
-) -> Result<Before, ToolError> {
-    let Some(existing) = existing else {
+fn content_of(Spot { root, path }: &Spot, at: &Location) -> Result<Before, ToolError> {
+    let Some(existing) = at.metadata().or_fault(path)? else {
         return Ok(Before::Absent);
     };
     if existing.len() > root.limits.read_bytes {
         return Ok(Before::Large(existing.len()));
     }
-    let name = Path::new(&at.name);
-    let file = open_nonblocking(&at.directory, name, FollowSymlinks::No).or_fault(path)?;
+    let file = at.open().or_fault(path)?;
     root.check_readable(path, &file.metadata().or_fault(path)?)?;
     read_whole(file, path, root.limits.read_bytes).map(Before::Content)
 }
 
-/// Puts the content in the target's place, where `before` is still what stands there. A reader
-/// sees the old file or the new one, never a part, and a file that was swapped for a link
-/// meanwhile is replaced, not followed.
-pub(super) fn put(spot: &Spot, target: &Target, rewrite: &Rewrite) -> Result<(), ToolError> {
-    let Spot { root, path } = spot;
-    let Target { at, existing } = target;
+/// Puts the content in its place, where `before` is still what stands there, with the permissions
+/// that the file has. A reader sees the old file or the new one, never a part, and a file that was
+/// swapped for a link meanwhile is replaced, not followed.
+pub(super) fn put(spot: &Spot, at: &Location, rewrite: &Rewrite) -> Result<(), ToolError> {
     let prepare = || -> io::Result<TempFile<'_>> {
         let mut file = TempFile::new(&at.directory)?;
         file.write_all(&rewrite.after)?;
-        let permissions = rewrite.permissions.clone();
-        let as_before = || existing.as_ref().map(Metadata::permissions);
-        if let Some(permissions) = permissions.or_else(as_before) {
-            file.as_file().set_permissions(permissions)?;
+        if let Some(existing) = at.metadata()? {
+            file.as_file().set_permissions(existing.permissions())?;
         }
         file.as_file().sync_all()?;
         Ok(file)
     };
+    let path = &spot.path;
     let file = prepare().or_fault(path)?;
-    root.check_stop()?;
+    spot.root.check_stop()?;
     // Someone else may have written since: an editor, a program that runs.
-    let now = at.metadata().or_fault(path)?;
     refuse_if!(
-        content_of(spot, at, now.as_ref())? != rewrite.before,
+        content_of(spot, at)? != rewrite.before,
         "`{path}` was changed by someone else meanwhile, and stays as they left it; read it again"
     );
     file.replace(&at.name).or_fault(path)

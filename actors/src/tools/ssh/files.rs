@@ -68,7 +68,8 @@ pub(super) struct Sink {
 pub(super) fn create(workspace: &Path, path: &InnerPath) -> Result<Sink, ToolError> {
     let Spot { root, path } = Reach::inside(workspace).open(path.clone())?;
     root.create_parents(&path)?;
-    let Location { directory, name } = root.target(&path)?.at;
+    let at = root.target(&path)?.ok_or_else(|| root.missing(&path))?;
+    let Location { directory, name } = at;
     let (sender, mut receiver) = mpsc::channel::<Option<Bytes>>(PIECES);
     let writer = tokio::task::spawn_blocking(move || {
         let mut file = TempFile::new(&directory)?;

@@ -4,13 +4,11 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt as _};
-use rustix::fs::{Mode, OFlags};
 use walkdir::WalkDir;
 
 /// As many directories as lie between a file and the root of the machine.
@@ -32,12 +30,7 @@ pub(super) fn identity(metadata: &Metadata) -> Identity {
 
 fn identity_at(path: &Path) -> Option<Identity> {
     let metadata = std::fs::metadata(path).ok()?;
-    Some((metadata.dev(), metadata.ino()))
-}
-
-fn identity_of(directory: &File) -> io::Result<Identity> {
-    let metadata = directory.metadata()?;
-    Ok((metadata.dev(), metadata.ino()))
+    Some(identity(&Metadata::from_just_metadata(metadata)))
 }
 
 /// The closed places, as they are at the time of a call.
@@ -115,8 +108,8 @@ impl Closed {
     }
 
     fn lies_open(&self, directory: &Dir) -> io::Result<bool> {
-        let mut handle = directory.try_clone()?.into_std_file();
-        let mut at = identity_of(&handle)?;
+        let mut directory = directory.try_clone()?;
+        let mut at = identity(&directory.dir_metadata()?);
         for _ in 0..MAX_LEVELS {
             if self.places.contains(&at) {
                 return Ok(false);
@@ -124,8 +117,8 @@ impl Closed {
             if self.opened == Some(at) {
                 return Ok(true);
             }
-            handle = parent_of(&handle)?;
-            let above = identity_of(&handle)?;
+            directory = directory.open_parent_dir(ambient_authority())?;
+            let above = identity(&directory.dir_metadata()?);
             if above == at {
                 return Ok(true);
             }
@@ -189,22 +182,14 @@ impl Closed {
             if number > MAX_ENTRIES {
                 return None;
             }
-            if let Ok(metadata) = entry.metadata()
+            let metadata = entry.metadata().map(Metadata::from_just_metadata);
+            if let Ok(metadata) = metadata
                 && !metadata.is_dir()
                 && metadata.nlink() > 1
             {
-                linked.insert((metadata.dev(), metadata.ino()));
+                linked.insert(identity(&metadata));
             }
         }
         Some(linked)
     }
-}
-
-fn parent_of(directory: &File) -> io::Result<File> {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    let access = OFlags::PATH;
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    let access = OFlags::RDONLY;
-    let flags = access | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(rustix::fs::openat(directory, "..", flags, Mode::empty())?.into())
 }

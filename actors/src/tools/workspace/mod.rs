@@ -21,7 +21,7 @@ pub(crate) use self::path::InnerPath;
 #[cfg(test)]
 pub(crate) use self::reach::Limits;
 pub(crate) use self::reach::{Reach, Spot, open_in_workspace};
-pub(crate) use self::root::{Location, Root, Target, open, open_nonblocking, read_whole};
+pub(crate) use self::root::{Location, Root, open, open_nonblocking, read_whole};
 pub(crate) use self::walk::{Entry, MAX_DEPTH, Rules};
 
 use serde::{Deserialize, Serialize};

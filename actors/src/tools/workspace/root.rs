@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions};
+use itertools::Itertools as _;
 use tokio_util::sync::CancellationToken;
 
 use super::WorkspaceLimits;
@@ -45,18 +46,15 @@ pub(crate) struct Location {
     pub(crate) name: OsString,
 }
 
-/// Where a file is to be written, and what stands there now.
-#[derive(Debug)]
-pub(crate) struct Target {
-    pub(crate) at: Location,
-    /// A regular file, always.
-    pub(crate) existing: Option<Metadata>,
-}
-
 impl Location {
     /// What stands there, where something does. A link is itself.
     pub(crate) fn metadata(&self) -> io::Result<Option<Metadata>> {
         if_there(self.directory.symlink_metadata(&self.name))
+    }
+
+    /// The file that stands there, open for reading. A link is not followed.
+    pub(crate) fn open(&self) -> io::Result<File> {
+        open_nonblocking(&self.directory, Path::new(&self.name))
     }
 }
 
@@ -141,32 +139,42 @@ impl Root {
     /// The names in a directory, as many as are asked for; none where that cannot be told.
     pub(super) fn names_in(&self, path: &InnerPath, most: usize) -> Vec<String> {
         let directory = self.directory(path.prefix(), path).ok().flatten();
-        let mut names: Vec<String> = directory
-            .and_then(|directory| directory.entries().ok())
-            .into_iter()
-            .flatten()
-            .take(most)
-            .filter_map(Result::ok)
+        let entries = directory.and_then(|directory| directory.entries().ok());
+        let entries = entries.into_iter().flatten().take(most).flatten();
+        entries
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
+            .sorted()
+            .collect()
     }
 
     /// The directory that holds what the path names, and the name there; none where the
     /// directory is not there, and for the root itself.
     pub(crate) fn location(&self, path: &InnerPath) -> Result<Option<Location>, ToolError> {
-        let (Some(parent), Some(name)) = (path.prefix().parent(), path.prefix().file_name()) else {
+        self.location_of(path.prefix(), path)
+    }
+
+    /// The same for another path, with the errors of the one that it is looked at for.
+    fn location_of(
+        &self,
+        path: &Path,
+        on_behalf_of: &InnerPath,
+    ) -> Result<Option<Location>, ToolError> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(None);
         };
-        let Some(directory) = self.directory(parent, path)? else {
+        let Some(directory) = self.directory(parent, on_behalf_of)? else {
             return Ok(None);
         };
-        check_open(path, self.closed.allows_name(&directory, name))?;
+        check_open(on_behalf_of, self.closed.allows_name(&directory, name))?;
         Ok(Some(Location {
             directory,
             name: name.to_owned(),
         }))
+    }
+
+    /// The same where the directory has to be there.
+    pub(crate) fn place(&self, path: &InnerPath) -> Result<Location, ToolError> {
+        self.location(path)?.ok_or_else(|| self.missing(path))
     }
 
     /// Whether the path is a directory, links inside of the root followed.
@@ -177,35 +185,16 @@ impl Root {
         }
     }
 
-    /// A regular file, open for reading; links inside of the root are followed.
+    /// A regular file, open for reading; links inside of the root are followed. They are resolved
+    /// first, so that the last step follows none: what was checked is what is opened.
     pub(crate) fn open_file(&self, path: &InnerPath) -> Result<File, ToolError> {
         self.check_names_file(path)?;
-        let file = match &self.outside {
-            None => open_nonblocking(&self.dir, path.as_path(), FollowSymlinks::Yes)
-                .map_err(|error| self.told(path, &error))?,
-            Some(_) => self.open_guarded(path)?,
-        };
-        self.check_readable(path, &file.metadata().or_fault(path)?)?;
-        Ok(file)
-    }
-
-    /// Where some files are closed, links are resolved first, so that the last step follows
-    /// none: what was checked is what is opened.
-    fn open_guarded(&self, path: &InnerPath) -> Result<File, ToolError> {
         let told = |error: io::Error| self.told(path, &error);
         let real = self.dir.canonicalize(self.real(path.as_path()));
-        let real = real.map_err(told)?;
-        let Some(name) = real.file_name() else {
-            return Err(is_directory(path));
-        };
-        let directory = match real.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => self.dir.open_dir(parent),
-            _ => self.dir.try_clone(),
-        };
-        let directory = directory.map_err(told)?;
-        check_open(path, self.closed.allows_directory(&directory))?;
-        check_open(path, self.closed.allows_name(&directory, name))?;
-        open_nonblocking(&directory, Path::new(name), FollowSymlinks::No).map_err(told)
+        let at = self.location_of(&real.map_err(told)?, path)?;
+        let file = at.ok_or_else(|| is_directory(path))?.open().map_err(told)?;
+        self.check_readable(path, &file.metadata().or_fault(path)?)?;
+        Ok(file)
     }
 
     /// Refuses what is no regular file, what is closed, and a name in the workspace of a file
@@ -249,26 +238,19 @@ impl Root {
 
     /// Where the path would be written; none where its directory is not there. A link is no
     /// target: what is written goes where the path says, or nowhere.
-    pub(crate) fn find_target(&self, path: &InnerPath) -> Result<Option<Target>, ToolError> {
+    pub(crate) fn target(&self, path: &InnerPath) -> Result<Option<Location>, ToolError> {
         self.check_names_file(path)?;
         let Some(at) = self.location(path)? else {
             return Ok(None);
         };
-        let existing = at.metadata().or_fault(path)?;
-        if let Some(existing) = &existing {
-            if existing.is_symlink() {
-                refuse!(
-                    "`{path}` is a link; write to the file that it points to, or choose another path"
-                );
-            }
-            self.check_readable(path, existing)?;
+        if let Some(existing) = at.metadata().or_fault(path)? {
+            refuse_if!(
+                existing.is_symlink(),
+                "`{path}` is a link; write to the file that it points to, or choose another path"
+            );
+            self.check_readable(path, &existing)?;
         }
-        Ok(Some(Target { at, existing }))
-    }
-
-    /// As [`Root::find_target`], where the directory has to be there.
-    pub(crate) fn target(&self, path: &InnerPath) -> Result<Target, ToolError> {
-        self.find_target(path)?.ok_or_else(|| self.missing(path))
+        Ok(Some(at))
     }
 
     /// What stands at a path, whatever it is, so that it can be taken away. A link is itself.
@@ -279,7 +261,7 @@ impl Root {
             "{} itself is not moved or deleted; name something in it",
             path.place()
         );
-        let at = self.location(path)?.ok_or_else(|| self.missing(path))?;
+        let at = self.place(path)?;
         let metadata = at.metadata().or_fault(path)?;
         let metadata = metadata.ok_or_else(|| self.missing(path))?;
         if path.names_directory() && !metadata.is_dir() {
@@ -298,14 +280,10 @@ impl Root {
             return Ok(made);
         }
         self.check_room(0, parent.components().count())?;
-        let parents: Vec<&Path> = parent.ancestors().collect();
-        for directory in parents.into_iter().rev() {
-            if directory.as_os_str().is_empty() {
-                continue;
-            }
+        let above = parent.ancestors().filter(|it| !it.as_os_str().is_empty());
+        for directory in above.collect::<Vec<_>>().into_iter().rev() {
             let inner = path.at(directory);
-            let at = self.location(&inner)?;
-            let at = at.ok_or_else(|| self.missing(&inner))?;
+            let at = self.place(&inner)?;
             match at.directory.create_dir(&at.name) {
                 Ok(()) => made.push(directory.to_owned()),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -372,14 +350,11 @@ pub(crate) fn open(workspace: &Path) -> io::Result<Dir> {
 }
 
 /// Opens for reading without waiting for anything: a named pipe would keep the thread for ever.
-pub(crate) fn open_nonblocking(
-    directory: &Dir,
-    path: &Path,
-    follow: FollowSymlinks,
-) -> io::Result<File> {
+/// No link is followed at the name itself.
+pub(crate) fn open_nonblocking(directory: &Dir, name: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).follow(follow).nonblock(true);
-    directory.open_with(path, &options)
+    options.read(true).follow(FollowSymlinks::No).nonblock(true);
+    directory.open_with(name, &options)
 }
 
 /// The bytes of an open file: of a regular one, and of no more than `limit` bytes, however it

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use cap_fs_ext::{DirExt as _, FollowSymlinks};
+use cap_fs_ext::DirExt as _;
 use cap_std::fs::{Dir, File, FileType, Metadata, ReadDir};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -89,7 +89,7 @@ impl Entry<'_> {
     }
 
     pub(crate) fn open(&self) -> std::io::Result<File> {
-        open_nonblocking(self.directory, self.name, FollowSymlinks::No)
+        open_nonblocking(self.directory, self.name)
     }
 }
 
@@ -231,13 +231,9 @@ impl Walk<'_> {
 fn rules_of(directory: &Dir, path: &Path) -> Gitignore {
     let mut builder = GitignoreBuilder::new(path);
     for name in [".gitignore", ".ignore"] {
-        let Ok(file) = open_nonblocking(directory, Path::new(name), FollowSymlinks::No) else {
-            continue;
-        };
-        let Ok(bytes) = read_whole(file, name, MAX_RULES_BYTES) else {
-            continue;
-        };
-        for line in String::from_utf8_lossy(&bytes).lines() {
+        let file = open_nonblocking(directory, Path::new(name)).or_fault(name);
+        let bytes = file.and_then(|file| read_whole(file, name, MAX_RULES_BYTES));
+        for line in String::from_utf8_lossy(&bytes.unwrap_or_default()).lines() {
             // A line that is no glob is passed over, as git does.
             let _ = builder.add_line(None, line);
         }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use cap_fs_ext::{DirExt as _, FollowSymlinks};
+use cap_fs_ext::DirExt as _;
 use cap_std::fs::{Dir, MetadataExt as _};
 use sha2::{Digest as _, Sha256};
 
@@ -80,13 +80,10 @@ impl Look {
         } else if metadata.is_dir() {
             self.hash.update(b"directory");
             let inner = directory.open_dir_nofollow(name)?;
-            let mut names = Vec::new();
-            for entry in inner.entries()? {
-                if names.len() > MAX_ENTRIES {
-                    return Err(io::Error::other("there is too much in it"));
-                }
-                names.push(entry?.file_name());
-            }
+            // One too many is refused when it is looked at.
+            let entries = inner.entries()?.take(MAX_ENTRIES + 1);
+            let names = entries.map(|entry| Ok(entry?.file_name()));
+            let mut names = names.collect::<io::Result<Vec<_>>>()?;
             names.sort();
             for name in names {
                 self.hash.update(name.as_encoded_bytes());
@@ -107,7 +104,7 @@ impl Look {
                 return Ok(());
             }
             self.room -= metadata.len();
-            let file = open_nonblocking(directory, Path::new(name), FollowSymlinks::No)?;
+            let file = open_nonblocking(directory, Path::new(name))?;
             hash_all(&mut self.hash, file.take(metadata.len()))?;
         } else {
             self.hash.update(b"special");

@@ -6,7 +6,6 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cap_std::fs::PermissionsExt as _;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::super::write::{Before, Rewrite, put};
@@ -14,9 +13,9 @@ use super::changes_dir;
 use super::fingerprint::{Measure, fingerprint, fingerprint_of_content, measure};
 use super::kept::Kept;
 use super::moving::move_entry;
-use super::record::{Inverse, Record};
+use super::record::{Inverse, Origin, Record};
 use crate::protocol::change::ChangeAction;
-use crate::protocol::ids::{CallId, ChangeId, RunId};
+use crate::protocol::ids::ChangeId;
 use crate::tools::ToolError;
 use crate::tools::output::human_size;
 use crate::tools::workspace::{InnerPath, Location, OrFault as _, Reach, Spot, fault};
@@ -29,19 +28,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// One for all sessions whose ids come to the same number: a list that never grows.
 static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 
-/// Who makes a change.
-#[derive(Clone, Debug, Default)]
-pub(in super::super) struct Origin {
-    pub(in super::super) run_id: Option<RunId>,
-    pub(in super::super) call_id: Option<CallId>,
-    /// The change that is taken back.
-    pub(in super::super) undoes: Option<ChangeId>,
-}
-
 /// A session's changes, held by one call until it is done.
 #[derive(Debug)]
 pub(in super::super) struct ChangeLog {
-    directory: PathBuf,
+    pub(super) kept: Kept,
     origin: Origin,
     max_bytes: u64,
     _held: MutexGuard<'static, ()>,
@@ -64,7 +54,7 @@ impl ChangeLog {
             );
         };
         Ok(Self {
-            directory,
+            kept: Kept::open(&directory).map_err(not_kept)?,
             origin,
             max_bytes: MAX_KEPT_BYTES,
             _held: held,
@@ -86,17 +76,12 @@ impl ChangeLog {
         rewrite: &Rewrite,
     ) -> Result<(), ToolError> {
         making_parents(spot, |made| {
-            let target = spot.root.target(&spot.path)?;
+            let Spot { root, path } = spot;
+            let at = root.target(path)?.ok_or_else(|| root.missing(path))?;
             let expects = fingerprint_of_content(&rewrite.after);
             let inverse = match &rewrite.before {
                 Before::Absent => Inverse::Remove { expects, made },
-                Before::Content(_) => Inverse::Restore {
-                    expects,
-                    mode: target
-                        .existing
-                        .as_ref()
-                        .map_or(0o644, |existing| existing.permissions().mode() & 0o7777),
-                },
+                Before::Content(_) => Inverse::Restore { expects },
                 Before::Large(size) => Inverse::Nothing {
                     why: format!(
                         "what stood there before had {}, too much to keep a copy of",
@@ -104,13 +89,13 @@ impl ChangeLog {
                     ),
                 },
             };
-            let mut record = Record::new(action, &spot.path, inverse, &self.origin);
+            let mut record = Record::new(action, path, inverse, &self.origin);
             record.kept_bytes = rewrite.before.bytes().len() as u64;
-            self.make(record, |kept, id| {
+            self.make(record, |id| {
                 if let Before::Content(bytes) = &rewrite.before {
-                    kept.put(id, bytes).map_err(not_kept)?;
+                    self.kept.put(id, bytes).map_err(not_kept)?;
                 }
-                put(spot, &target, rewrite)
+                put(spot, &at, rewrite)
             })
         })
     }
@@ -132,8 +117,8 @@ impl ChangeLog {
         );
         let mut record = Record::new(action, path, Inverse::PutBack, &self.origin);
         record.kept_bytes = size.bytes.max(1);
-        self.make(record, |kept, id| {
-            let to = kept.place(id).map_err(not_kept)?;
+        self.make(record, |id| {
+            let to = self.kept.place(id).map_err(not_kept)?;
             root.check_stop()?;
             move_entry(&from, &to).or_fault(path)
         })?;
@@ -144,15 +129,14 @@ impl ChangeLog {
     pub(super) fn put_back(&self, spot: &Spot, from: ChangeId) -> Result<(), ToolError> {
         let Spot { root, path } = spot;
         making_parents(spot, |made| {
-            let to = free(spot)?;
-            let kept = Kept::open(&self.directory).map_err(not_kept)?;
-            let from = kept.place(from).map_err(not_kept)?;
+            let to = root.place(path)?;
+            let from = self.kept.place(from).map_err(not_kept)?;
             let expects = fingerprint(&from).or_fault(path)?;
             let size = measure(&from).or_fault(path)?;
             root.check_room(size.bytes, size.entries)?;
             let inverse = Inverse::Remove { expects, made };
             let record = Record::new(ChangeAction::Undo, path, inverse, &self.origin);
-            self.make(record, |_, _| moved(&from, &to, path))
+            self.make(record, |_| moved(&from, &to, path))
         })
     }
 
@@ -170,11 +154,11 @@ impl ChangeLog {
         }
         let expects = fingerprint(&at).or_fault(&from.path)?;
         making_parents(to, |made| {
-            let target = free(to)?;
+            let target = to.root.place(&to.path)?;
             let inverse = Inverse::MoveBack { expects, made };
             let mut record = Record::new(action, &from.path, inverse, &self.origin);
             record.to = Some(to.path.clone());
-            self.make(record, |_, _| {
+            self.make(record, |_| {
                 from.root.check_stop()?;
                 moved(&at, &target, &to.path)
             })
@@ -185,22 +169,22 @@ impl ChangeLog {
     fn make(
         &self,
         record: Record,
-        change: impl FnOnce(&Kept, ChangeId) -> Result<(), ToolError>,
+        change: impl FnOnce(ChangeId) -> Result<(), ToolError>,
     ) -> Result<(), ToolError> {
-        let (id, undoes) = (record.id, record.undoes);
-        let kept = Kept::open(&self.directory).map_err(not_kept)?;
+        let (id, kept) = (record.id, &self.kept);
         let mut records = kept.load().map_err(not_kept)?;
         records.all.push(record);
         kept.store(&records).map_err(not_kept)?;
-        if let Err(error) = change(&kept, id) {
+        if let Err(error) = change(id) {
             records.all.retain(|record| record.id != id);
             kept.store(&records).map_err(not_kept)?;
             kept.drop_copy(id);
             return Err(error);
         }
-        let undone = records.all.iter_mut();
-        for record in undone.filter(|record| Some(record.id) == undoes) {
-            record.undone_by = Some(id);
+        for record in &mut records.all {
+            if Some(record.id) == self.origin.undoes {
+                record.undone_by = Some(id);
+            }
         }
         let gone = records.bound(self.max_bytes);
         // The change is made: what cannot be written down now is only the order kept here.
@@ -224,29 +208,12 @@ fn making_parents(
     work(made.clone()).inspect_err(|_| remove_made(spot, &made))
 }
 
-/// The place of a path at which nothing stands.
-fn free(spot: &Spot) -> Result<Location, ToolError> {
-    let Spot { root, path } = spot;
-    if path.is_root() {
-        return Err(in_the_way(path));
-    }
-    let at = root.location(path)?.ok_or_else(|| root.missing(path))?;
-    match at.metadata().or_fault(path)? {
-        Some(_) => Err(in_the_way(path)),
-        None => Ok(at),
-    }
-}
-
-fn in_the_way(path: &InnerPath) -> ToolError {
-    ToolError(format!(
-        "`{path}` exists already; delete or move it first, or choose another path"
-    ))
-}
-
-/// Moves what stands at one place to another, the place of a path.
+/// Moves what stands at one place to another, the place of a path, at which nothing may stand.
 fn moved(from: &Location, to: &Location, path: &InnerPath) -> Result<(), ToolError> {
     move_entry(from, to).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => in_the_way(path),
+        io::ErrorKind::AlreadyExists => ToolError(format!(
+            "`{path}` exists already; delete or move it first, or choose another path"
+        )),
         _ => fault(path, &error),
     })
 }

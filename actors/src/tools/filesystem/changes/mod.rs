@@ -14,7 +14,8 @@ mod undo;
 pub use self::undo::{ChangeError, changes, undo};
 
 pub(super) use self::fingerprint::{Measure, fingerprint, fingerprint_of_content, measure};
-pub(super) use self::log::{ChangeLog, Origin};
+pub(super) use self::log::ChangeLog;
+pub(super) use self::record::Origin;
 
 use std::path::{Path, PathBuf};
 

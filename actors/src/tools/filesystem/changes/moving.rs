@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-use cap_fs_ext::{DirExt as _, FollowSymlinks};
+use cap_fs_ext::DirExt as _;
 use cap_std::fs::{Dir, OpenOptions};
 use rustix::fs::RenameFlags;
 use rustix::io::Errno;
@@ -76,7 +76,7 @@ fn copy(
             "it is no regular file (a pipe, a socket or a device), and cannot go to another disk",
         ));
     }
-    let mut source = open_nonblocking(from, Path::new(name), FollowSymlinks::No)?;
+    let mut source = open_nonblocking(from, Path::new(name))?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     let mut target = to.open_with(new_name, &options)?;

@@ -5,13 +5,21 @@ use std::path::PathBuf;
 use chrono::{DateTime, SubsecRound as _, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::log::Origin;
 use crate::protocol::change::{Change, ChangeAction};
 use crate::protocol::ids::{CallId, ChangeId, RunId};
 use crate::tools::workspace::InnerPath;
 
 /// As many changes of a session as are listed.
 const MAX_RECORDS: usize = 200;
+
+/// Who makes a change.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(in super::super) struct Origin {
+    pub(in super::super) run_id: Option<RunId>,
+    pub(in super::super) call_id: Option<CallId>,
+    /// The change that is taken back.
+    pub(in super::super) undoes: Option<ChangeId>,
+}
 
 /// A change, and how to take it back.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -22,9 +30,8 @@ pub(super) struct Record {
     /// Where a move went.
     pub(super) to: Option<InnerPath>,
     pub(super) at: DateTime<Utc>,
-    pub(super) run_id: Option<RunId>,
-    pub(super) call_id: Option<CallId>,
-    pub(super) undoes: Option<ChangeId>,
+    #[serde(flatten)]
+    pub(super) origin: Origin,
     pub(super) undone_by: Option<ChangeId>,
     pub(super) inverse: Inverse,
     /// How large the copy is that is kept for it.
@@ -36,7 +43,7 @@ pub(super) struct Record {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum Inverse {
     /// Put the kept content in place of what stands there now.
-    Restore { expects: String, mode: u32 },
+    Restore { expects: String },
     /// Take away what was made, and the directories that were made for it.
     Remove { expects: String, made: Vec<PathBuf> },
     /// Move it back to where it was.
@@ -61,13 +68,16 @@ impl Record {
             place: place.clone(),
             to: None,
             at: Utc::now().trunc_subsecs(6),
-            run_id: origin.run_id,
-            call_id: origin.call_id.clone(),
-            undoes: origin.undoes,
+            origin: origin.clone(),
             undone_by: None,
             inverse,
             kept_bytes: 0,
         }
+    }
+
+    /// Where what it changed is now: a move's end.
+    pub(super) fn end(&self) -> &InnerPath {
+        self.to.as_ref().unwrap_or(&self.place)
     }
 
     /// The change as its owner sees it.
@@ -78,9 +88,9 @@ impl Record {
             path: self.place.to_string(),
             to: self.to.as_ref().map(InnerPath::to_string),
             at: self.at,
-            run_id: self.run_id,
-            call_id: self.call_id.clone(),
-            undoes: self.undoes,
+            run_id: self.origin.run_id,
+            call_id: self.origin.call_id.clone(),
+            undoes: self.origin.undoes,
             undoable: why_not.is_none(),
             why_not,
         }

@@ -5,19 +5,18 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use cap_std::fs::{Permissions, PermissionsExt as _};
 use tokio_util::sync::CancellationToken;
 
-use super::super::write::{Before, Rewrite, look};
+use super::super::write::{Rewrite, look};
 use super::changes_dir;
-use super::fingerprint::{fingerprint, fingerprint_of_content};
+use super::fingerprint::fingerprint;
 use super::kept::Kept;
-use super::log::{ChangeLog, Origin, remove_made};
-use super::record::{Inverse, Record};
+use super::log::{ChangeLog, remove_made};
+use super::record::{Inverse, Origin, Record};
 use crate::protocol::change::{Change, ChangeAction};
 use crate::protocol::ids::ChangeId;
 use crate::tools::ToolError;
-use crate::tools::workspace::{FileAccess, InnerPath, Reach, Spot};
+use crate::tools::workspace::{FileAccess, Reach, Spot};
 
 /// Why a change was not taken back.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,8 +55,8 @@ pub fn changes(access: &Arc<FileAccess>, workspace: &Path) -> Result<Vec<Change>
     let reach = Reach::new(access, workspace, CancellationToken::new());
     let records = kept.load()?;
     let told = records.all.iter().rev().map(|record| {
-        let why_not = refusal(record, &kept).or_else(|| check(&reach, record).err());
-        record.told(why_not)
+        let checked = check(&reach, &kept, record);
+        record.told(checked.err().map(|error| error.0))
     });
     Ok(told.collect())
 }
@@ -78,96 +77,75 @@ pub fn undo(
         ..Origin::default()
     };
     let log = ChangeLog::open(&reach, origin)?;
-    let kept = Kept::find(&changes_dir(workspace))?.ok_or(ChangeError::NotFound)?;
-    let records = kept.load()?;
+    let records = log.kept.load()?;
     let record = records.all.iter().find(|record| record.id == id);
     let record = record.ok_or(ChangeError::NotFound)?;
-    if let Some(why) = refusal(record, &kept).or_else(|| check(&reach, record).err()) {
-        return Err(ChangeError::Conflict(format!(
-            "this cannot be undone: {why}"
-        )));
-    }
-    take_back(&reach, &log, &kept, record)?;
-    let records = kept.load()?;
+    check(&reach, &log.kept, record)
+        .map_err(|why| ChangeError::Conflict(format!("this cannot be undone: {why}")))?;
+    take_back(&reach, &log, record)?;
+    let records = log.kept.load()?;
     let mut undoing = records.all.iter().rev();
-    let undoing = undoing.find(|record| record.undoes == Some(id));
+    let undoing = undoing.find(|record| record.origin.undoes == Some(id));
     let undoing = undoing.ok_or(ChangeError::NotFound)?;
-    Ok(undoing.told(refusal(undoing, &kept)))
+    let checked = check(&reach, &log.kept, undoing);
+    Ok(undoing.told(checked.err().map(|error| error.0)))
 }
 
-/// Why a change cannot be taken back, whatever the files are like.
-fn refusal(record: &Record, kept: &Kept) -> Option<String> {
-    if record.undone_by.is_some() {
-        return Some("it was undone already".to_owned());
-    }
+/// Whether a change can be taken back: it was not, what it takes is there, and the files are as the
+/// change left them. Otherwise what is in the way.
+fn check(reach: &Reach, kept: &Kept, record: &Record) -> Result<(), ToolError> {
+    refuse_if!(record.undone_by.is_some(), "it was undone already");
+    let at = || reach.stored(&record.place);
     match &record.inverse {
-        Inverse::Nothing { why } => Some(why.clone()),
+        Inverse::Nothing { why } => refuse!("{why}"),
         Inverse::Restore { .. } | Inverse::PutBack if !kept.has(record.id) => {
-            Some("the copy that was kept of it is gone".to_owned())
+            refuse!("the copy that was kept of it is gone")
         }
-        _ => None,
-    }
-}
-
-/// Whether the files are as the change left them; otherwise what is in the way.
-fn check(reach: &Reach, record: &Record) -> Result<(), String> {
-    let spot = |path: &InnerPath| reach.stored(path).map_err(|error| error.0);
-    let at = spot(&record.place)?;
-    match &record.inverse {
-        Inverse::Restore { expects, .. } => match look(&at) {
-            Ok(Before::Content(bytes)) if fingerprint_of_content(&bytes) == *expects => Ok(()),
-            Ok(Before::Absent) => Err(gone(&at)),
-            Ok(_) => Err(changed_since(&at)),
-            Err(error) => Err(error.0),
-        },
-        Inverse::Remove { expects, .. } => is_as_left(&at, expects),
+        Inverse::Restore { expects, .. } => {
+            let at = at()?;
+            // What may not be read is not written either.
+            look(&at)?;
+            is_as_left(&at, expects)
+        }
+        Inverse::Remove { expects, .. } => is_as_left(&at()?, expects),
         Inverse::MoveBack { expects, .. } => {
-            let to = record.to.as_ref().ok_or(NOWHERE)?;
-            is_as_left(&spot(to)?, expects)?;
-            is_free(&at)
+            is_as_left(&reach.stored(record.end())?, expects)?;
+            is_free(&at()?)
         }
-        Inverse::PutBack => is_free(&at),
-        Inverse::Nothing { why } => Err(why.clone()),
+        Inverse::PutBack => is_free(&at()?),
     }
 }
 
-fn is_as_left(spot: &Spot, expects: &str) -> Result<(), String> {
-    let (at, _) = spot.root.standing(&spot.path).map_err(|_| gone(spot))?;
-    match fingerprint(&at) {
-        Ok(now) if now == expects => Ok(()),
-        _ => Err(changed_since(spot)),
-    }
+fn is_as_left(Spot { root, path }: &Spot, expects: &str) -> Result<(), ToolError> {
+    let Ok((at, _)) = root.standing(path) else {
+        refuse!("`{path}` is not there any more");
+    };
+    refuse_if!(
+        fingerprint(&at).ok().as_deref() != Some(expects),
+        "`{path}` has changed since"
+    );
+    Ok(())
 }
 
-fn is_free(spot: &Spot) -> Result<(), String> {
-    let at = spot.root.location(&spot.path).map_err(|error| error.0)?;
-    match at.map(|at| at.metadata()) {
+fn is_free(Spot { root, path }: &Spot) -> Result<(), ToolError> {
+    match root.location(path)?.map(|at| at.metadata()) {
         // Its directory is made again.
         None | Some(Ok(None)) => Ok(()),
-        _ => Err(format!("there is something else at `{}` now", spot.path)),
+        _ => refuse!("there is something else at `{path}` now"),
     }
 }
 
 /// Does what [`check`] found possible. The checks are made again by what is done, so that a
 /// change by someone else in between is an error and no loss.
-fn take_back(
-    reach: &Reach,
-    log: &ChangeLog,
-    kept: &Kept,
-    record: &Record,
-) -> Result<(), ToolError> {
+fn take_back(reach: &Reach, log: &ChangeLog, record: &Record) -> Result<(), ToolError> {
     let at = reach.stored(&record.place)?;
     match &record.inverse {
-        Inverse::Restore { mode, .. } => {
+        Inverse::Restore { .. } => {
             let before = look(&at)?;
-            let content = kept
-                .content(record.id, reach.limits.read_bytes)
+            let after = log.kept.content(record.id, reach.limits.read_bytes);
+            let after = after
                 .map_err(|_| ToolError("the copy that was kept of it cannot be read".to_owned()))?;
-            let rewrite = Rewrite {
-                before,
-                after: content,
-                permissions: Some(Permissions::from_mode(*mode)),
-            };
+            let rewrite = Rewrite { before, after };
             log.write(ChangeAction::Undo, &at, &rewrite)
         }
         Inverse::Remove { made, .. } => {
@@ -176,8 +154,7 @@ fn take_back(
             Ok(())
         }
         Inverse::MoveBack { made, .. } => {
-            let to = record.to.as_ref();
-            let to = reach.stored(to.ok_or_else(|| ToolError(NOWHERE.to_owned()))?)?;
+            let to = reach.stored(record.end())?;
             log.relocate(ChangeAction::Undo, &to, &at)?;
             remove_made(&to, made);
             Ok(())
@@ -185,14 +162,4 @@ fn take_back(
         Inverse::PutBack => log.put_back(&at, record.id),
         Inverse::Nothing { why } => Err(ToolError(why.clone())),
     }
-}
-
-const NOWHERE: &str = "it does not say where it went";
-
-fn changed_since(spot: &Spot) -> String {
-    format!("`{}` has changed since", spot.path)
-}
-
-fn gone(spot: &Spot) -> String {
-    format!("`{}` is not there any more", spot.path)
 }
