@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use navi_actors::tools::sandbox;
-#[cfg(target_os = "linux")]
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tokio::runtime::Runtime;
 use tracing::Level;
@@ -79,7 +78,6 @@ pub fn with_settings(
 /// programs of the same user. What it starts is not closed by this, and what it becomes by an
 /// upgrade comes here again.
 fn keep_to_itself() {
-    #[cfg(target_os = "linux")]
     if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
         console::complain(&format!(
             "! other programs of this user can read navi's environment: {error}"

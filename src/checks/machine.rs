@@ -127,8 +127,9 @@ pub(crate) fn sandbox(terminal: &TerminalConfig) -> Check {
             "set TERMINAL_ALLOWED_COMMANDS to nothing, or to a list of commands",
         );
     }
-    match Sandbox::new(terminal.sandbox.clone()).available() {
-        Ok(held) => Check::fine(NAME, format!("commands are held by {held}")),
+    let sandbox = Sandbox::new(terminal.sandbox.clone());
+    match sandbox.available() {
+        Ok(()) => Check::fine(NAME, format!("commands are held by {sandbox}")),
         Err(reason) => {
             let reason = reason.to_string();
             let (what, remedy) = reason.split_once("; ").unwrap_or((&reason, ""));

@@ -5,8 +5,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use navi_actors::tools::sandbox::running::Report;
-use navi_actors::tools::sandbox::{Fence, Job, Order, Sandbox, Streams};
+use navi_actors::tools::sandbox::{Fence, Order, Sandbox, Streams, supervise};
 
 use crate::cli::SandboxArgs;
 use crate::console::complain;
@@ -48,7 +47,7 @@ pub(crate) fn run(settings: &Settings, args: &SandboxArgs) -> anyhow::Result<Exi
         fence: Fence::Inside,
         limits: sandbox.config.limits,
     };
-    let report = carry_out(sandbox.job(order, false))?;
+    let report = supervise::carry_out(sandbox.job(order, false));
     if let Some(why) = &report.cut {
         complain(&format!("navi: the command was ended because {why}"));
     }
@@ -58,16 +57,6 @@ pub(crate) fn run(settings: &Settings, args: &SandboxArgs) -> anyhow::Result<Exi
         (None, None) => return Ok(ExitCode::FAILURE),
     };
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
-}
-
-#[cfg(target_os = "linux")]
-fn carry_out(job: Job) -> anyhow::Result<Report> {
-    Ok(navi_actors::tools::sandbox::supervise::in_foreground(job))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn carry_out(_: Job) -> anyhow::Result<Report> {
-    bail!("the sandbox needs Linux")
 }
 
 /// A directory for temporary files, gone with the command.
@@ -89,9 +78,7 @@ impl Scratch {
 
 /// The user that the command runs as has to be able to write there.
 fn give(path: &std::path::Path, sandbox: &Sandbox) -> anyhow::Result<()> {
-    if let Ok(held) = sandbox.available()
-        && let Some(user) = &held.user
-    {
+    if let Some(user) = &sandbox.user {
         std::os::unix::fs::chown(path, Some(user.uid), Some(user.gid))
             .with_context(|| format!("{} cannot be given away", path.display()))?;
     }

@@ -94,9 +94,8 @@ fn tune(connection: &dyn Any, _: &mut Extensions) {
     let socket = SockRef::from(stream);
     let tuned = socket
         .set_tcp_nodelay(true)
-        .and_then(|()| socket.set_send_buffer_size(SEND_BUFFER_BYTES));
-    #[cfg(target_os = "linux")]
-    let tuned = tuned.and_then(|()| socket.set_tcp_user_timeout(Some(UNREAD_LIMIT)));
+        .and_then(|()| socket.set_send_buffer_size(SEND_BUFFER_BYTES))
+        .and_then(|()| socket.set_tcp_user_timeout(Some(UNREAD_LIMIT)));
     if let Err(error) = tuned {
         debug!(%error, "a connection could not be tuned");
     }

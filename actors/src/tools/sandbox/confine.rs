@@ -209,20 +209,17 @@ fn limit(limits: &Limits, others: u64) -> Result<(), String> {
 
 /// The newest version of Landlock that both this kernel and this program know.
 pub(super) fn landlock_version() -> Option<u32> {
-    let supports = |abi: ABI| {
+    let is_known = |abi: &ABI| {
         let rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-        let rules = rules.handle_access(AccessFs::from_all(abi));
-        let rules = match abi {
-            ABI::V4 | ABI::V5 => rules.and_then(|r| r.handle_access(AccessNet::from_all(abi))),
-            ABI::V6 => rules
-                .and_then(|r| r.handle_access(AccessNet::from_all(abi)))
-                .and_then(|r| r.scope(Scope::from_all(abi))),
-            _ => rules,
-        };
+        let mut rules = rules.handle_access(AccessFs::from_all(*abi));
+        if *abi >= ABI::V4 {
+            rules = rules.and_then(|rules| rules.handle_access(AccessNet::from_all(*abi)));
+        }
+        if *abi >= ABI::V6 {
+            rules = rules.and_then(|rules| rules.scope(Scope::from_all(*abi)));
+        }
         rules.and_then(Ruleset::create).is_ok()
     };
-    [ABI::V6, ABI::V5, ABI::V4, ABI::V3, ABI::V2, ABI::V1]
-        .into_iter()
-        .find(|abi| supports(*abi))
-        .map(|abi| abi as u32)
+    let newest = (1..=RULES as i32).rev().map(ABI::from).find(is_known);
+    newest.map(|abi| abi as u32)
 }

@@ -4,10 +4,10 @@
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use rustix::process::{WaitOptions, wait};
+use rustix::process::{Pid, WaitOptions, wait};
 
 use super::policy::{POLICY, Policy};
 use super::running::Report;
@@ -44,7 +44,6 @@ pub(super) fn run(policy: &Policy, sent: Option<Sent>) -> Result<u8, String> {
             None => Stdio::inherit(),
         });
     let mut child = command.spawn().map_err(|error| why_not(policy, &error))?;
-    let own = i32::try_from(child.id()).unwrap_or_default();
     let (bytes, socket) = sent.unzip();
     if let (Some(mut stdin), Some(bytes)) = (child.stdin.take(), bytes) {
         thread::spawn(move || {
@@ -52,7 +51,7 @@ pub(super) fn run(policy: &Policy, sent: Option<Sent>) -> Result<u8, String> {
             let _ = stdin.write_all(&bytes);
         });
     }
-    let report = wait_for(own);
+    let report = wait_for(&child);
     if let (Some(mut socket), Ok(line)) = (socket, serde_json::to_vec(&report)) {
         // The supervisor may be gone.
         let _ = socket.write_all(&line);
@@ -61,10 +60,11 @@ pub(super) fn run(policy: &Policy, sent: Option<Sent>) -> Result<u8, String> {
 }
 
 /// Waits for the end of a child among those of everyone else.
-pub(super) fn wait_for(own: i32) -> Report {
+pub(super) fn wait_for(child: &Child) -> Report {
+    let own = Pid::from_child(child);
     loop {
         match wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == own => {
+            Ok(Some((pid, status))) if pid == own => {
                 return Report {
                     code: status.exit_status(),
                     signal: status.terminating_signal(),

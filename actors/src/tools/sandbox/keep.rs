@@ -31,15 +31,9 @@ pub(super) fn keep(words: &[String]) -> u8 {
         // Who is not root has none, and an older kernel has fewer.
         let _ = remove_capability_from_bounding_set(right);
     }
-    let me = rustix::process::getpid();
-    let started = rustix::process::set_child_subreaper(Some(me))
-        .map_err(io::Error::from)
-        .and_then(|()| {
-            Command::new(program)
-                .args(args)
-                .stdin(Stdio::piped())
-                .spawn()
-        });
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::piped());
+    let started = processes::adopt_orphans().and_then(|()| command.spawn());
     let mut child = match started {
         Ok(child) => child,
         Err(error) => {
@@ -48,7 +42,6 @@ pub(super) fn keep(words: &[String]) -> u8 {
             return FAILED;
         }
     };
-    let own = i32::try_from(child.id()).unwrap_or_default();
     if let Some(mut input) = child.stdin.take() {
         thread::spawn(move || {
             let mut sent = io::stdin().lock();
@@ -60,7 +53,7 @@ pub(super) fn keep(words: &[String]) -> u8 {
             processes::end_all(|| true);
         });
     }
-    let report = init::wait_for(own);
+    let report = init::wait_for(&child);
     // Whoever it left behind.
     processes::end_all(processes::reap);
     report.exit_code()

@@ -8,32 +8,22 @@
 //! closes it, and with it the tree.
 
 pub mod running;
+pub mod supervise;
 pub mod user;
 
+mod confine;
+mod disk;
 mod groups;
+mod init;
+mod keep;
 mod limits;
+mod ownership;
 mod policy;
 mod probe;
 mod processes;
-mod sums;
-
-#[cfg(target_os = "linux")]
-mod confine;
-#[cfg(target_os = "linux")]
-mod disk;
-#[cfg(target_os = "linux")]
-mod init;
-#[cfg(target_os = "linux")]
-mod keep;
-#[cfg(target_os = "linux")]
-mod ownership;
-#[cfg(target_os = "linux")]
 mod root;
-#[cfg(target_os = "linux")]
 mod separate;
-#[cfg(target_os = "linux")]
-pub mod supervise;
-#[cfg(target_os = "linux")]
+mod sums;
 mod syscalls;
 
 #[cfg(test)]
@@ -44,9 +34,10 @@ use std::fmt;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-#[cfg(target_os = "linux")]
 pub use self::confine::seal;
 pub use self::groups::take_over as take_over_groups;
 pub use self::limits::{Limits, Sum, SumLimits, machine_memory};
@@ -89,30 +80,6 @@ impl Default for SandboxConfig {
             limits: Limits::default(),
             sum_limits: SumLimits::default(),
             sums: Sums::default(),
-        }
-    }
-}
-
-/// A sandbox that holds, and by what.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Confinement {
-    /// The kernel's version of Landlock.
-    pub landlock: u32,
-    /// Whether commands have processes, mounts and a network of their own.
-    pub namespaces: bool,
-    /// Whom commands run as; none where the service is no root and they run as itself.
-    pub user: Option<SandboxUser>,
-}
-
-impl fmt::Display for Confinement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.namespaces {
-            f.write_str("namespaces, ")?;
-        }
-        write!(f, "Landlock {}, seccomp", self.landlock)?;
-        match &self.user {
-            Some(user) => write!(f, ", as the user {}", user.name),
-            None => Ok(()),
         }
     }
 }
@@ -161,11 +128,27 @@ pub struct Order {
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     pub config: SandboxConfig,
+    /// The kernel's version of Landlock.
     landlock: Option<u32>,
-    /// Why there are none, where there are none.
+    /// Whether commands have processes, mounts and a network of their own, or why not.
     namespaces: Result<(), String>,
-    user: Option<SandboxUser>,
-    available: Result<Confinement, String>,
+    /// Whom commands run as; none where the service is no root and they run as itself.
+    pub user: Option<SandboxUser>,
+    available: Result<(), String>,
+}
+
+/// What holds commands.
+impl fmt::Display for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespaces.is_ok() {
+            f.write_str("namespaces, ")?;
+        }
+        write!(f, "Landlock {}, seccomp", self.landlock.unwrap_or_default())?;
+        match &self.user {
+            Some(user) => write!(f, ", as the user {}", user.name),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Sandbox {
@@ -175,28 +158,51 @@ impl Sandbox {
     }
 
     pub fn new(config: SandboxConfig) -> Self {
-        let landlock = landlock_version();
-        let namespaces = probe::namespaces(&config.program);
         let user = user::wanted(config.user.as_deref());
-        let available = user
-            .clone()
-            .and_then(|user| held_by(landlock, &namespaces, user, &config));
-        Self {
+        let mut sandbox = Self {
+            landlock: confine::landlock_version().filter(|_| !is_absent("FAILPOINT_NO_LANDLOCK")),
+            namespaces: probe::namespaces(&config.program),
+            user: user.clone().ok().flatten(),
+            available: Ok(()),
             config,
-            landlock,
-            namespaces,
-            user: user.ok().flatten(),
-            available,
-        }
+        };
+        sandbox.available = user.and_then(|_| sandbox.check());
+        sandbox
     }
 
-    /// What holds commands here, or why they are not held as they should be: then whoever runs
-    /// one has to ask first.
+    /// Whether commands are held here as they should be: otherwise whoever runs one has to ask
+    /// first.
     ///
     /// # Errors
     /// What is missing, and what would help.
-    pub fn available(&self) -> Result<&Confinement, &str> {
-        self.available.as_ref().map_err(String::as_str)
+    pub fn available(&self) -> Result<(), &str> {
+        self.available.as_ref().copied().map_err(String::as_str)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        refuse_if!(
+            self.landlock.is_none(),
+            "the kernel has no Landlock, which keeps commands inside the workspace; use Linux 5.13 or newer with `landlock` in its lsm= list"
+        );
+        refuse_if!(
+            self.user.is_none() && user::is_root(),
+            "Navi runs as root and has no user to run commands as; set NAVI_SANDBOX_USER to one, such as nobody, or start Navi as another user"
+        );
+        // What Landlock does not hold, an account of their own keeps from the service's files.
+        if let (Err(why), None) = (&self.namespaces, &self.user) {
+            refuse!(
+                "{why}, so that a command could change the modes of Navi's own files and stand in the way of its processes; allow user namespaces (docs/terminal.md), or run Navi as root with NAVI_SANDBOX_USER"
+            );
+        }
+        let readable = policy::readable(&self.config.read_paths);
+        if let Some((private, open)) = overlap(&self.config.private, &readable) {
+            refuse!(
+                "{} lies in {}, which commands may read; move it, such as with NAVI_DATA_DIR, or take the folder out of NAVI_SANDBOX_READ_PATHS",
+                private.display(),
+                open.display()
+            );
+        }
+        Ok(())
     }
 
     /// The directory for temporary files of `name`, which is a session's id as a rule.
@@ -273,42 +279,6 @@ fn make_scratch(path: &Path) -> io::Result<()> {
     })
 }
 
-fn held_by(
-    landlock: Option<u32>,
-    namespaces: &Result<(), String>,
-    user: Option<SandboxUser>,
-    config: &SandboxConfig,
-) -> Result<Confinement, String> {
-    let landlock = landlock.ok_or(
-        "the kernel has no Landlock, which keeps commands inside the workspace; use Linux 5.13 or newer with `landlock` in its lsm= list",
-    )?;
-    if user.is_none() && user::is_root() {
-        return Err(
-            "Navi runs as root and has no user to run commands as; set NAVI_SANDBOX_USER to one, such as nobody, or start Navi as another user"
-                .to_owned(),
-        );
-    }
-    // What Landlock does not hold, an account of their own keeps from the service's files.
-    if let (Err(why), None) = (namespaces, &user) {
-        refuse!(
-            "{why}, so that a command could change the modes of Navi's own files and stand in the way of its processes; allow user namespaces (docs/terminal.md), or run Navi as root with NAVI_SANDBOX_USER"
-        );
-    }
-    let readable = policy::readable(&config.read_paths);
-    if let Some((private, open)) = overlap(&config.private, &readable) {
-        refuse!(
-            "{} lies in {}, which commands may read; move it, such as with NAVI_DATA_DIR, or take the folder out of NAVI_SANDBOX_READ_PATHS",
-            private.display(),
-            open.display()
-        );
-    }
-    Ok(Confinement {
-        landlock,
-        namespaces: namespaces.is_ok(),
-        user,
-    })
-}
-
 /// What must not be read and lies in, or is, what may be, links followed.
 fn overlap(private: &[PathBuf], readable: &[PathBuf]) -> Option<(PathBuf, PathBuf)> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -319,21 +289,15 @@ fn overlap(private: &[PathBuf], readable: &[PathBuf]) -> Option<(PathBuf, PathBu
     })
 }
 
-fn landlock_version() -> Option<u32> {
-    // A kernel without Landlock, for the tests of what is done then. Not in a release build.
-    if cfg!(feature = "failpoints") && std::env::var_os("FAILPOINT_NO_LANDLOCK").is_some() {
-        return None;
-    }
-    #[cfg(target_os = "linux")]
-    return confine::landlock_version();
-    #[cfg(not(target_os = "linux"))]
-    return None;
+/// Whether the kernel is to be taken for one that lacks something, for the tests of what is done
+/// then. Not in a release build.
+fn is_absent(what: &str) -> bool {
+    cfg!(feature = "failpoints") && std::env::var_os(what).is_some()
 }
 
 /// Carries out the hidden subcommand, in a process of its own. Gives back the exit code where
 /// it does not become the command.
 pub fn carry_out(args: &[String]) -> u8 {
-    #[cfg(target_os = "linux")]
     match args {
         [role] if role == "supervise" => supervise::for_service(),
         [role] if role == "enter-namespaces" => or_told(separate::separate_and_confine()),
@@ -341,15 +305,16 @@ pub fn carry_out(args: &[String]) -> u8 {
         [role, command @ ..] if role == "keep" => keep::keep(command),
         _ => FAILED,
     }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = args;
-        FAILED
-    }
+}
+
+/// This very program, even where its file was replaced meanwhile, in another role.
+fn ourselves(role: &str) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("navi-sandbox").args([SUBCOMMAND, role]);
+    command
 }
 
 /// The exit code, or one that says that the command was not run.
-#[cfg(target_os = "linux")]
 fn or_told(done: Result<u8, String>) -> u8 {
     use std::io::Write as _;
     done.unwrap_or_else(|problem| {

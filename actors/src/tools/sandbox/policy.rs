@@ -81,7 +81,6 @@ const SYSTEM: &str = "
 const OF_PROC: &str = "/proc/cpuinfo /proc/loadavg /proc/meminfo /proc/stat /proc/version";
 
 /// Devices that may be read and written.
-#[cfg(target_os = "linux")]
 pub(super) const DEVICES: [&str; 6] = [
     "/dev/null",
     "/dev/zero",

@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::policy::{POLICY, Policy};
-use super::{SUBCOMMAND, policy};
+use super::{SUBCOMMAND, is_absent, policy};
+
+const NONE: &str = "the kernel gives no namespaces";
 
 /// How long a look may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -32,16 +34,9 @@ pub(super) fn begin(program: &Path) {
 }
 
 fn try_namespaces(program: &Path) -> Result<(), String> {
-    refuse_if!(!cfg!(target_os = "linux"), "namespaces need Linux");
-    // A kernel without them, for the tests of what is done then. Not in a release build.
-    refuse_if!(
-        cfg!(feature = "failpoints") && std::env::var_os("FAILPOINT_NO_NAMESPACES").is_some(),
-        "the kernel gives no namespaces"
-    );
-    if cfg!(test) {
-        // The program of a test is no Navi.
-        refuse!("not in a test");
-    }
+    refuse_if!(is_absent("FAILPOINT_NO_NAMESPACES"), "{NONE}");
+    // The program of a test is no Navi.
+    refuse_if!(cfg!(test), "not in a test");
     // It starts nothing.
     let policy = Policy {
         namespaces: true,
@@ -59,10 +54,7 @@ fn try_namespaces(program: &Path) -> Result<(), String> {
     }
     let why = String::from_utf8_lossy(&tried.stderr);
     let why = why.trim().trim_start_matches(super::FAILED_WORDS);
-    Err(match why {
-        "" => "the kernel gives no namespaces".to_owned(),
-        why => why.to_owned(),
-    })
+    refuse!("{}", if why.is_empty() { NONE } else { why })
 }
 
 fn output_of(program: &Path, policy: &str) -> io::Result<Output> {

@@ -4,6 +4,7 @@
 //! leaves the tree by a double fork or a session of their own.
 
 use std::fs;
+use std::io;
 use std::time::{Duration, Instant};
 
 use itertools::Itertools as _;
@@ -127,6 +128,11 @@ fn signal_each(processes: &[Process], signal: Signal) {
         // One that is gone by now is as good.
         let _ = kill_process(pid, signal);
     }
+}
+
+/// From here on who loses their parent is a child of this process.
+pub(super) fn adopt_orphans() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(Some(getpid()))?)
 }
 
 /// Takes the ends of children that nobody asked for. Tells whether there is no child any more:

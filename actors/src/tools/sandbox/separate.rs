@@ -5,18 +5,17 @@
 //! next process ([`super::confine`]) is the first of the new process namespace: the kernel ends
 //! everyone in there with it.
 
-use std::fs;
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
+use std::{fs, io};
 
+use nix::sched::{CloneFlags, unshare};
 use rustix::process::{getgid, getuid};
-use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::SUBCOMMAND;
 use super::confine::die_with_parent;
 use super::running::Report;
-use super::supervise::OURSELVES;
+use super::{init, ourselves};
 
 /// What it takes to mount, and to give everything up afterwards.
 const NEEDED: CapabilitySet = CapabilitySet::SYS_ADMIN.union(CapabilitySet::SETPCAP);
@@ -26,25 +25,20 @@ const NEEDED: CapabilitySet = CapabilitySet::SYS_ADMIN.union(CapabilitySet::SETP
 pub(super) fn separate_and_confine() -> Result<u8, String> {
     die_with_parent()?;
     leave()?;
-    let ended = go_on()?;
-    let report = Report {
-        code: ended.code(),
-        signal: ended.signal(),
-        cut: None,
-    };
+    let report = go_on().map_err(|error| format!("cannot go on in the namespaces: {error}"))?;
     Ok(report.exit_code())
 }
 
 fn leave() -> Result<(), String> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
-    let mut namespaces = UnshareFlags::NEWNS
-        | UnshareFlags::NEWPID
-        | UnshareFlags::NEWIPC
-        | UnshareFlags::NEWNET
-        | UnshareFlags::NEWUTS
-        | UnshareFlags::NEWCGROUP;
+    let mut namespaces = CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWPID
+        | CloneFlags::CLONE_NEWIPC
+        | CloneFlags::CLONE_NEWNET
+        | CloneFlags::CLONE_NEWUTS
+        | CloneFlags::CLONE_NEWCGROUP;
     if user != 0 {
-        namespaces |= UnshareFlags::NEWUSER;
+        namespaces |= CloneFlags::CLONE_NEWUSER;
     }
     unshare(namespaces).map_err(|error| format!("the kernel gives no namespaces: {error}"))?;
     if user != 0 {
@@ -55,14 +49,6 @@ fn leave() -> Result<(), String> {
         hand_down().map_err(|error| format!("the user namespace is worth nothing: {error}"))?;
     }
     Ok(())
-}
-
-#[expect(
-    deprecated,
-    reason = "unsafe only where file descriptors are unshared, which they are not"
-)]
-fn unshare(namespaces: UnshareFlags) -> rustix::io::Result<()> {
-    rustix::thread::unshare(namespaces)
 }
 
 /// A user that is no root loses its capabilities with the next program, unless they are ambient.
@@ -80,21 +66,12 @@ fn hand_down() -> rustix::io::Result<()> {
 
 /// One thread: the kernel makes no second one for a process whose children live in another
 /// namespace.
-fn go_on() -> Result<ExitStatus, String> {
-    let failed = |error: std::io::Error| format!("cannot go on in the namespaces: {error}");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(failed)?;
-    runtime.block_on(async {
-        // The keys for these reach the command by themselves, where there is a terminal.
-        let _interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-        let _quit = signal(SignalKind::quit()).map_err(failed)?;
-        tokio::process::Command::new(OURSELVES)
-            .arg0("navi-sandbox")
-            .args([SUBCOMMAND, "confine"])
-            .status()
-            .await
-            .map_err(failed)
-    })
+fn go_on() -> io::Result<Report> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let _entered = runtime.enter();
+    // The keys for these reach the command by themselves, where there is a terminal.
+    let _interrupt = signal(SignalKind::interrupt())?;
+    let _quit = signal(SignalKind::quit())?;
+    let next = ourselves("confine").spawn()?;
+    Ok(init::wait_for(&next))
 }

@@ -6,8 +6,7 @@ use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -18,20 +17,17 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::disk::Disk;
 use super::policy::POLICY;
 use super::running::Report;
-use super::{FAILED, Job, Limits, SUBCOMMAND, init, processes};
+use super::{FAILED, Job, Limits, init, ourselves, processes};
 use crate::programs::SPARING_ALLOCATOR;
 
 /// How often the tree is measured.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// This very program, even where its file was replaced meanwhile.
-pub(super) const OURSELVES: &str = "/proc/self/exe";
-
 /// As much as is said of a command's end.
 const REPORT_BYTES: usize = 256;
 
-/// Why the tree is ended before its time; the first reason stays.
-type Cut = Arc<OnceLock<String>>;
+/// Why this process's tree is ended before its time; the first reason stays.
+static CUT: OnceLock<String> = OnceLock::new();
 
 /// Carries out the job that comes as one line of JSON over the socket on standard input, writes
 /// a report there, and ends with the exit code of the command. The socket's end ends the tree.
@@ -41,8 +37,6 @@ pub(super) fn for_service() -> u8 {
     let Ok((job, mut asked, mut reports)) = asked_for() else {
         return FAILED;
     };
-    let cut = Cut::default();
-    let asked_to_end = Arc::clone(&cut);
     thread::spawn(move || {
         // Why it has to end; nothing where the other side goes.
         let mut why = String::new();
@@ -52,9 +46,9 @@ pub(super) fn for_service() -> u8 {
         } else {
             why.trim_end()
         };
-        end_early(&asked_to_end, why);
+        end_early(why);
     });
-    let report = carry_out(job, &cut);
+    let report = carry_out(job);
     if let Ok(mut line) = serde_json::to_vec(&report) {
         line.push(b'\n');
         // The service may be gone.
@@ -73,13 +67,9 @@ fn asked_for() -> io::Result<(Job, impl BufRead, impl Write)> {
     Ok((serde_json::from_str(&line)?, asked, reports))
 }
 
-/// Carries out a job in this process, with its own standard input and output, for
-/// `navi sandbox`.
-pub fn in_foreground(job: Job) -> Report {
-    carry_out(job, &Cut::default())
-}
-
-fn carry_out(mut job: Job, cut: &Cut) -> Report {
+/// Carries out a job in this process, with its own standard output, and with its standard input
+/// where that is no socket: for `navi sandbox`, too. One in the life of a process.
+pub fn carry_out(mut job: Job) -> Report {
     let limits = job.policy.inside.then_some(job.policy.limits);
     let disk = limits.map(|limits| {
         let disk = Disk::new(job.policy.write.clone(), limits.workspace);
@@ -87,48 +77,40 @@ fn carry_out(mut job: Job, cut: &Cut) -> Report {
         Arc::new(Mutex::new(disk))
     });
     let group = job.group.clone();
-    let me = rustix::process::getpid();
-    if let Err(error) = rustix::process::set_child_subreaper(Some(me)) {
+    if let Err(error) = processes::adopt_orphans() {
         return Report::failed(format!("orphans cannot be kept: {error}"));
     }
-    let (own, said) = match start(job) {
+    let (first, said) = match start(job) {
         Ok(started) => started,
         Err(error) => return Report::failed(format!("the sandbox cannot be started: {error}")),
     };
-    if cut.get().is_some() {
+    if CUT.get().is_some() {
         // It was asked to end before there was anything to end.
         processes::end_all(|| true);
     }
-    let heeds = Arc::clone(cut);
-    thread::spawn(move || heed_signals(&heeds));
+    thread::spawn(heed_signals);
     if let Some((limits, disk)) = limits.zip(disk.clone()) {
-        let cut = Arc::clone(cut);
-        thread::spawn(move || keep_within(limits, &disk, &cut));
+        thread::spawn(move || keep_within(limits, &disk));
     }
-    let ended = init::wait_for(own);
+    let ended = init::wait_for(&first);
     // Whoever it left behind.
     processes::end_all(processes::reap);
     let mut report = said.and_then(report_of).unwrap_or(ended);
     let by_kernel = group.and_then(|group| group.close());
     // What was quicker than the next look.
     let at_last = || disk.and_then(|disk| disk.lock().too_much_at_once());
-    report.cut = cut.get().cloned().or(by_kernel).or_else(at_last);
+    report.cut = CUT.get().cloned().or(by_kernel).or_else(at_last);
     report
 }
 
-/// Starts the first process inside, and gives back its number and where it says how the command
-/// ended.
-fn start(job: Job) -> io::Result<(i32, Option<UnixStream>)> {
+/// Starts the first process inside, and gives back where it says how the command ended, too.
+fn start(job: Job) -> io::Result<(Child, Option<UnixStream>)> {
     let policy = serde_json::to_string(&job.policy)?;
-    let role = if job.policy.namespaces {
-        "enter-namespaces"
-    } else {
-        "confine"
-    };
-    let mut command = Command::new(OURSELVES);
+    let mut command = ourselves(match job.policy.namespaces {
+        true => "enter-namespaces",
+        false => "confine",
+    });
     command
-        .arg0("navi-sandbox")
-        .args([SUBCOMMAND, role])
         .env_clear()
         .envs(&job.environment)
         .envs([SPARING_ALLOCATOR])
@@ -151,8 +133,7 @@ fn start(job: Job) -> io::Result<(i32, Option<UnixStream>)> {
         Some(group) => group.start(|| command.spawn())?,
         None => command.spawn()?,
     };
-    // Its end is awaited among everyone's.
-    Ok((i32::try_from(child.id()).unwrap_or_default(), said))
+    Ok((child, said))
 }
 
 /// What was said of the command's end; none where it could not be started, or was ended.
@@ -164,14 +145,14 @@ fn report_of(mut socket: UnixStream) -> Option<Report> {
     serde_json::from_slice(&said[..length]).ok()
 }
 
-fn end_early(cut: &Cut, why: &str) {
-    let _ = cut.set(why.to_owned());
+fn end_early(why: &str) {
+    let _ = CUT.set(why.to_owned());
     processes::end_all(|| true);
 }
 
 /// An end by a signal is an end of the whole tree. The key for an interrupt reaches the command
 /// by itself, where there is a terminal.
-fn heed_signals(cut: &Cut) {
+fn heed_signals() {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -191,25 +172,25 @@ fn heed_signals(cut: &Cut) {
             _ = end.recv() => {}
             _ = hangup.recv() => {}
         }
-        end_early(cut, "it was ended by a signal");
+        end_early("it was ended by a signal");
     });
 }
 
 /// Ends a tree that takes more than it may: the kernel's own limits are each process's.
-fn keep_within(limits: Limits, disk: &Mutex<Disk>, cut: &Cut) {
+fn keep_within(limits: Limits, disk: &Mutex<Disk>) {
     loop {
         thread::sleep(LOOK);
         let used = processes::sum(&processes::descendants());
         if used.memory_bytes > limits.memory_bytes {
             let most = limits.memory_bytes >> 20;
-            end_early(cut, &format!("it used more than its {most} MB of memory"));
+            end_early(&format!("it used more than its {most} MB of memory"));
         }
         if used.processes > limits.processes {
             let most = limits.processes;
-            end_early(cut, &format!("it started more than its {most} processes"));
+            end_early(&format!("it started more than its {most} processes"));
         }
         if let Some(why) = disk.lock().too_much() {
-            end_early(cut, &why);
+            end_early(&why);
         }
     }
 }

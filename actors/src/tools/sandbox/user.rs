@@ -1,6 +1,5 @@
 //! Whom commands run as.
 
-#[cfg(target_os = "linux")]
 use rustix::thread::CapabilitySet;
 use serde::{Deserialize, Serialize};
 
@@ -39,11 +38,8 @@ pub(super) fn wanted(setting: Option<&str>) -> Result<Option<SandboxUser>, Strin
 /// Whether this process may put a workspace where another user reaches it: the folders above it
 /// are root's alone as a rule.
 fn may_mount() -> bool {
-    #[cfg(target_os = "linux")]
-    return rustix::thread::capabilities(None)
-        .is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_ADMIN));
-    #[cfg(not(target_os = "linux"))]
-    return false;
+    rustix::thread::capabilities(None)
+        .is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
 /// The account by its name or number.

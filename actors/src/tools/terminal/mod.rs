@@ -117,14 +117,6 @@ impl Terminal {
         }
     }
 
-    /// What a command can do, at most.
-    fn effect_of_run(&self) -> Effect {
-        match (self.fence(), self.sandbox.available()) {
-            (Fence::Inside, Ok(_)) => Effect::Write,
-            (Fence::Inside, Err(_)) | (Fence::Lifted, _) => Effect::Host,
-        }
-    }
-
     fn fence(&self) -> Fence {
         match self.allowed {
             Allowed::Any | Allowed::Only(_) => Fence::Inside,
@@ -146,7 +138,7 @@ impl Tool for Terminal {
     fn effect(&self, args: &Value) -> Effect {
         match effect_of(ACTIONS, args) {
             Some(effect) if args["action"] != "run" => effect,
-            _ => self.effect_of_run(),
+            _ => self.why_open().map_or(Effect::Write, |_| Effect::Host),
         }
     }
 
@@ -156,10 +148,8 @@ impl Tool for Terminal {
 
     // Without a fence it may have read anything, from anywhere.
     fn provenance(&self, _: &Value) -> Provenance {
-        match self.effect_of_run() {
-            Effect::Host => Provenance::Outside,
-            Effect::Read | Effect::Write | Effect::Egress => Provenance::Workspace,
-        }
+        let open = self.why_open();
+        open.map_or(Provenance::Workspace, |_| Provenance::Outside)
     }
 
     // Whoever lifted the fence knows; who has none where one is wanted may not.

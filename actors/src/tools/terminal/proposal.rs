@@ -82,7 +82,7 @@ impl Terminal {
     }
 
     /// Why a command is not held as it should be; none where it is.
-    fn why_open(&self) -> Option<String> {
+    pub(super) fn why_open(&self) -> Option<String> {
         match (self.fence(), self.sandbox.available()) {
             (Fence::Lifted, _) => Some(
                 "TERMINAL_ALLOWED_COMMANDS is *: commands run outside the sandbox, with Navi's own rights"
