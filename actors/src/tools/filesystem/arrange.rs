@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::FileResult;
 use super::changes::{ChangeLog, Measure};
-use crate::protocol::change::ChangeAction;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, human_size};
 use crate::tools::workspace::{OrFault as _, Reach, Spot};
@@ -40,13 +39,13 @@ pub(super) fn destination(reach: &Reach, from: &Spot, to: &str) -> Result<Spot, 
 pub(super) fn relocate(log: &ChangeLog, reach: &Reach, from: &Spot, to: &str) -> FileResult {
     from.root.standing(&from.path)?;
     let to = destination(reach, from, to)?;
-    log.relocate(ChangeAction::Move, from, &to)?;
+    log.relocate(from, &to)?;
     Ok(format!("moved `{}` to `{}`", from.path, to.path))
 }
 
 pub(super) fn delete(log: &ChangeLog, spot: &Spot) -> FileResult {
     let (_, metadata) = spot.root.standing(&spot.path)?;
-    let measured = log.take_away(ChangeAction::Delete, spot)?;
+    let measured = log.take_away(spot)?;
     Ok(format!(
         "deleted `{}` ({}); the user can undo this",
         spot.path,

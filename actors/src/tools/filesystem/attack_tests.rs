@@ -1,11 +1,6 @@
 //! Ways out of the workspace, none of which may work.
 
 #![cfg(unix)]
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should say so by failing"
-)]
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;

@@ -9,7 +9,6 @@ use super::diff::difference;
 use super::text::whole_text;
 use super::write::{Before, Rewrite, look};
 use super::{FileResult, FilesystemArgs};
-use crate::protocol::change::ChangeAction;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, cut_middle, human_size};
 use crate::tools::workspace::{InnerPath, Spot};
@@ -27,7 +26,7 @@ const MAX_CLOSEST_LINES: usize = 8;
 
 pub(super) fn edit(log: &ChangeLog, spot: &Spot, args: &FilesystemArgs) -> FileResult {
     let (rewrite, places) = plan(spot, args)?;
-    log.write(ChangeAction::Edit, spot, &rewrite)?;
+    log.write(spot, &rewrite)?;
     Ok(format!(
         "edited `{}` ({}):\n{}",
         spot.path,
@@ -100,9 +99,9 @@ fn replaced(
         false => ("", lines),
     };
     let count = found.len().min(MAX_PLACES);
-    Err(ToolError(format!(
-        "`old_text` stands {more}{count} times in `{path}`, at lines {lines}; take in more of the text around the one you mean, or set replace_all to true",
-    )))
+    refuse!(
+        "`old_text` stands {more}{count} times in `{path}`, at lines {lines}; take in more of the text around the one you mean, or set replace_all to true"
+    )
 }
 
 /// Where a text stands. Places that overlap are included: of two such places nobody could say

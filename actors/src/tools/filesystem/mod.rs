@@ -29,6 +29,7 @@ use super::actions::{ActionFields, actions, effect_of, read_action};
 use super::schema::spec_of;
 use super::workspace::{FileAccess, Reach};
 use super::{Proposal, Provenance, Tool, ToolContext, ToolError, ToolOutput, ToolResult, blocking};
+use crate::protocol::change::ChangeAction;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// The tool's name.
@@ -199,18 +200,18 @@ type FileResult = Result<String, ToolError>;
 fn act(reach: &Reach, args: &FilesystemArgs, origin: Origin) -> FileResult {
     let spot = || reach.spot(&args.path);
     // Before it is looked what stands there: the lock holds off other calls' changes.
-    let log = || ChangeLog::open(reach, origin);
+    let log = |action| ChangeLog::open(reach, action, origin);
     match args.action {
         Action::List => list::list(&spot()?, args.depth),
         Action::Read => read::read(&spot()?, args),
-        Action::Write => write::write(&log()?, &spot()?, &args.content),
-        Action::Edit => edit::edit(&log()?, &spot()?, args),
+        Action::Write => write::write(&log(ChangeAction::Write)?, &spot()?, &args.content),
+        Action::Edit => edit::edit(&log(ChangeAction::Edit)?, &spot()?, args),
         Action::SearchNames => search_names::search_names(&spot()?, &args.pattern),
         Action::SearchContent => {
             search_content::search_content(&spot()?, &args.pattern, args.literal)
         }
-        Action::Move => arrange::relocate(&log()?, reach, &spot()?, &args.to),
-        Action::Delete => arrange::delete(&log()?, &spot()?),
+        Action::Move => arrange::relocate(&log(ChangeAction::Move)?, reach, &spot()?, &args.to),
+        Action::Delete => arrange::delete(&log(ChangeAction::Delete)?, &spot()?),
     }
 }
 

@@ -1,9 +1,3 @@
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that cannot go on should say so by failing"
-)]
-
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -327,7 +321,7 @@ fn small(place: &Fixture) -> Reach {
 }
 
 fn write_to(reach: &Reach, path: &str, bytes: usize) -> FileResult {
-    let log = ChangeLog::open(reach, Origin::default())?;
+    let log = ChangeLog::open(reach, ChangeAction::Write, Origin::default())?;
     let spot = reach.spot(path)?;
     write::write(&log, &spot, &"x".repeat(bytes))
 }
@@ -376,7 +370,7 @@ fn an_edit_heeds_the_limits_too() {
     write_to(&reach, "a", 60).unwrap();
     let grow = json!({"action": "edit", "old_text": "x", "new_text": "yy", "replace_all": true});
     let grow: FilesystemArgs = serde_json::from_value(grow).unwrap();
-    let log = ChangeLog::open(&reach, Origin::default()).unwrap();
+    let log = ChangeLog::open(&reach, ChangeAction::Write, Origin::default()).unwrap();
     let edited = edit::edit(&log, &reach.spot("a").unwrap(), &grow);
     assert!(edited.is_err());
     assert_eq!(place.content("a"), "x".repeat(60));

@@ -92,19 +92,14 @@ pub(super) fn refuse_binary(
     }
     let start = &start[..start.len().min(SNIFFED_BYTES)];
     let kind = infer::get(start).map_or("of no known type", |kind| kind.mime_type());
-    Err(ToolError(format!(
+    refuse!(
         "`{path}` is a binary file ({kind}, {}); only text can be shown and edited",
         human_size(size)
-    )))
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        reason = "a test that cannot go on should say so by failing"
-    )]
-
     use super::*;
 
     const STARTS: [&[u8]; 4] = [b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];

@@ -8,7 +8,6 @@ use cap_tempfile::TempFile;
 use super::FileResult;
 use super::changes::ChangeLog;
 use super::diff::difference;
-use crate::protocol::change::ChangeAction;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, human_size};
 use crate::tools::workspace::{Location, OrFault as _, Spot, read_whole};
@@ -85,7 +84,7 @@ pub(super) fn write(log: &ChangeLog, spot: &Spot, content: &str) -> FileResult {
             "`{path}` has exactly this content already ({size}); nothing was changed"
         ));
     }
-    log.write(ChangeAction::Write, spot, &rewrite)?;
+    log.write(spot, &rewrite)?;
     if rewrite.before == Before::Absent {
         return Ok(format!("created `{path}` ({size})"));
     }

@@ -161,8 +161,6 @@ pub(super) fn threads_of_user(uid: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

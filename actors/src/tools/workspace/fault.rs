@@ -69,12 +69,6 @@ pub(super) fn is_directory(path: impl Display) -> ToolError {
     ToolError(format!("`{path}` is a directory; name a file in it"))
 }
 
-pub(super) fn is_special(path: impl Display) -> ToolError {
-    ToolError(format!(
-        "`{path}` is no regular file (a pipe, a socket or a device); choose another path"
-    ))
-}
-
 /// Refuses what is closed.
 pub(super) fn check_open(path: impl Display, is_open: bool) -> Result<(), ToolError> {
     refuse_if!(

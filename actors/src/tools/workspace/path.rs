@@ -108,11 +108,6 @@ impl InnerPath {
         })
     }
 
-    /// A path that was stored, checked again.
-    pub(super) fn again(&self) -> Result<Self, ToolError> {
-        Self::under(self.root.clone(), &self.path.to_string_lossy())
-    }
-
     /// Another path of the same root, made of names that come from the disk.
     pub(crate) fn at(&self, path: &Path) -> Self {
         Self {
@@ -205,11 +200,6 @@ pub(super) fn check_text(text: &str) -> Result<(), ToolError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        reason = "a test that cannot go on should say so by failing"
-    )]
-
     use proptest::prelude::*;
 
     use super::*;

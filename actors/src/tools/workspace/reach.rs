@@ -78,16 +78,17 @@ impl Reach {
         self.open(self.resolve(text)?)
     }
 
-    /// The spot of a change, as it was stored.
+    /// The spot of a change, as it was stored: its path is checked again.
     pub(crate) fn stored(&self, path: &InnerPath) -> Result<Spot, ToolError> {
-        self.open(path.again()?)
+        let root = path.root().clone();
+        self.open(InnerPath::under(root, &path.prefix().to_string_lossy())?)
     }
 
     pub(crate) fn open(&self, path: InnerPath) -> Result<Spot, ToolError> {
         let root = match path.root() {
-            RootId::Workspace => Root::workspace(self)?,
+            RootId::Workspace => Root::open(self, None)?,
             RootId::Outside(directory) if self.access.allowed.contains(directory) => {
-                Root::outside(self, directory)?
+                Root::open(self, Some(directory))?
             }
             RootId::Outside(directory) => {
                 refuse!(

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::WorkspaceLimits;
 use super::closed::{Closed, Identity, identity};
 use super::fault::{
-    OrFault as _, check_open, ends_with_slash, fault, if_there, is_directory, is_special,
+    OrFault as _, check_open, ends_with_slash, fault, if_there, is_directory,
 };
 use super::path::InnerPath;
 use super::reach::{Limits, Reach};
@@ -59,32 +59,29 @@ impl Location {
 }
 
 impl Root {
-    /// The session's workspace.
-    pub(super) fn workspace(reach: &Reach) -> Result<Self, ToolError> {
-        let dir = open(&reach.workspace).map_err(|error| {
-            tracing::error!(%error, "a session's workspace cannot be opened");
-            ToolError("the workspace cannot be opened; tell the user".to_owned())
-        })?;
-        Ok(Self::of(reach, dir, None, Closed::default()))
-    }
-
-    /// A directory that is allowed beside the workspace. The closed places in it stay closed.
-    pub(super) fn outside(reach: &Reach, path: &Path) -> Result<Self, ToolError> {
-        let dir = Dir::open_ambient_dir(path, ambient_authority()).or_fault(path.display())?;
-        let closed = Closed::of(&reach.access.closed, path);
-        check_open(path.display(), closed.allows_directory(&dir))?;
-        Ok(Self::of(reach, dir, Some(path.to_owned()), closed))
-    }
-
-    fn of(reach: &Reach, dir: Dir, outside: Option<PathBuf>, closed: Closed) -> Self {
-        Self {
+    /// The session's workspace, or a directory that is allowed beside it. The closed places in that
+    /// stay closed.
+    pub(super) fn open(reach: &Reach, outside: Option<&Path>) -> Result<Self, ToolError> {
+        let mut closed = Closed::default();
+        let dir = if let Some(path) = outside {
+            let dir = Dir::open_ambient_dir(path, ambient_authority()).or_fault(path.display())?;
+            closed = Closed::of(&reach.access.closed, path);
+            check_open(path.display(), closed.allows_directory(&dir))?;
+            dir
+        } else {
+            open(&reach.workspace).map_err(|error| {
+                tracing::error!(%error, "a session's workspace cannot be opened");
+                ToolError("the workspace cannot be opened; tell the user".to_owned())
+            })?
+        };
+        Ok(Self {
             dir,
             limits: reach.limits,
             stop: reach.stop.clone(),
-            outside,
+            outside: outside.map(Path::to_owned),
             closed,
             names: OnceCell::new(),
-        }
+        })
     }
 
     /// Ends the work when nobody waits for it any longer.
@@ -379,8 +376,9 @@ fn check_regular(path: impl Display, metadata: &Metadata) -> Result<(), ToolErro
     if metadata.is_dir() {
         return Err(is_directory(path));
     }
-    if !metadata.is_file() {
-        return Err(is_special(path));
-    }
+    refuse_if!(
+        !metadata.is_file(),
+        "`{path}` is no regular file (a pipe, a socket or a device); choose another path"
+    );
     Ok(())
 }

@@ -18,14 +18,14 @@ const MAX_ENTRIES: usize = 50_000;
 
 /// How much there is under a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct Measure {
-    pub(in super::super) bytes: u64,
+pub(crate) struct Measure {
+    pub(crate) bytes: u64,
     /// Files, links and directories, the first one too.
-    pub(in super::super) entries: usize,
+    pub(crate) entries: usize,
 }
 
 /// What a file's content comes to, by the same rules as [`fingerprint`].
-pub(in super::super) fn fingerprint_of_content(bytes: &[u8]) -> String {
+pub(crate) fn fingerprint_of_content(bytes: &[u8]) -> String {
     let mut hash = Sha256::new();
     hash.update(b"file");
     hash.update((bytes.len() as u64).to_le_bytes());
@@ -36,13 +36,13 @@ pub(in super::super) fn fingerprint_of_content(bytes: &[u8]) -> String {
 }
 
 /// What stands at a place comes to: the same for the same names and contents, wherever it is.
-pub(in super::super) fn fingerprint(at: &Location) -> io::Result<String> {
+pub(crate) fn fingerprint(at: &Location) -> io::Result<String> {
     let look = Look::of(at, true)?;
     Ok(hex::encode(look.hash.finalize()))
 }
 
 /// How much stands at a place.
-pub(in super::super) fn measure(at: &Location) -> io::Result<Measure> {
+pub(crate) fn measure(at: &Location) -> io::Result<Measure> {
     Ok(Look::of(at, false)?.measure)
 }
 

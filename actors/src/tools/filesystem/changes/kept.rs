@@ -59,12 +59,8 @@ impl Kept {
         self.write(LIST, &serde_json::to_vec(records)?)
     }
 
-    /// Keeps a content for a change.
-    pub(super) fn put(&self, id: ChangeId, content: &[u8]) -> io::Result<()> {
-        self.write(&id.to_string(), content)
-    }
-
-    fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
+    /// Keeps a content under a name: the list, or what belongs to a change.
+    pub(super) fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let mut file = TempFile::new(&self.0)?;
         file.write_all(content)?;
         file.as_file().sync_all()?;

@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chrono::{SubsecRound as _, Utc};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::super::write::{Before, Rewrite, put};
@@ -30,16 +31,21 @@ static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 
 /// A session's changes, held by one call until it is done.
 #[derive(Debug)]
-pub(in super::super) struct ChangeLog {
+pub(crate) struct ChangeLog {
     pub(super) kept: Kept,
+    action: ChangeAction,
     origin: Origin,
-    max_bytes: u64,
+    pub(super) max_bytes: u64,
     _held: MutexGuard<'static, ()>,
 }
 
 impl ChangeLog {
     /// Waits for the changes of this session that are being made.
-    pub(in super::super) fn open(reach: &Reach, origin: Origin) -> Result<Self, ToolError> {
+    pub(crate) fn open(
+        reach: &Reach,
+        action: ChangeAction,
+        origin: Origin,
+    ) -> Result<Self, ToolError> {
         let directory = changes_dir(&reach.workspace);
         let mut hasher = DefaultHasher::new();
         directory.hash(&mut hasher);
@@ -55,26 +61,15 @@ impl ChangeLog {
         };
         Ok(Self {
             kept: Kept::open(&directory).map_err(not_kept)?,
+            action,
             origin,
             max_bytes: MAX_KEPT_BYTES,
             _held: held,
         })
     }
 
-    /// With less room, for tests.
-    #[cfg(test)]
-    pub(super) fn with_room(mut self, max_bytes: u64) -> Self {
-        self.max_bytes = max_bytes;
-        self
-    }
-
     /// Writes a file's new content.
-    pub(in super::super) fn write(
-        &self,
-        action: ChangeAction,
-        spot: &Spot,
-        rewrite: &Rewrite,
-    ) -> Result<(), ToolError> {
+    pub(crate) fn write(&self, spot: &Spot, rewrite: &Rewrite) -> Result<(), ToolError> {
         making_parents(spot, |made| {
             let Spot { root, path } = spot;
             let at = root.target(path)?.ok_or_else(|| root.missing(path))?;
@@ -89,11 +84,12 @@ impl ChangeLog {
                     ),
                 },
             };
-            let mut record = Record::new(action, path, inverse, &self.origin);
+            let mut record = self.record(path, inverse);
             record.kept_bytes = rewrite.before.bytes().len() as u64;
             self.make(record, |id| {
                 if let Before::Content(bytes) = &rewrite.before {
-                    self.kept.put(id, bytes).map_err(not_kept)?;
+                    let name = id.to_string();
+                    self.kept.write(&name, bytes).map_err(not_kept)?;
                 }
                 put(spot, &at, rewrite)
             })
@@ -101,12 +97,10 @@ impl ChangeLog {
     }
 
     /// Takes away what stands at a path, whatever it is, and keeps it.
-    pub(in super::super) fn take_away(
+    pub(crate) fn take_away(
         &self,
-        action: ChangeAction,
-        spot: &Spot,
+        Spot { root, path }: &Spot,
     ) -> Result<Measure, ToolError> {
-        let Spot { root, path } = spot;
         let (from, _) = root.standing(path)?;
         let size = measure(&from).or_fault(path)?;
         refuse_if!(
@@ -115,7 +109,7 @@ impl ChangeLog {
             human_size(size.bytes),
             human_size(self.max_bytes)
         );
-        let mut record = Record::new(action, path, Inverse::PutBack, &self.origin);
+        let mut record = self.record(path, Inverse::PutBack);
         record.kept_bytes = size.bytes.max(1);
         self.make(record, |id| {
             let to = self.kept.place(id).map_err(not_kept)?;
@@ -135,18 +129,13 @@ impl ChangeLog {
             let size = measure(&from).or_fault(path)?;
             root.check_room(size.bytes, size.entries)?;
             let inverse = Inverse::Remove { expects, made };
-            let record = Record::new(ChangeAction::Undo, path, inverse, &self.origin);
+            let record = self.record(path, inverse);
             self.make(record, |_| moved(&from, &to, path))
         })
     }
 
     /// Moves what stands at one path to another, which must be free.
-    pub(in super::super) fn relocate(
-        &self,
-        action: ChangeAction,
-        from: &Spot,
-        to: &Spot,
-    ) -> Result<(), ToolError> {
+    pub(crate) fn relocate(&self, from: &Spot, to: &Spot) -> Result<(), ToolError> {
         let (at, _) = from.root.standing(&from.path)?;
         let size = measure(&at).or_fault(&from.path)?;
         if from.path.root() != to.path.root() {
@@ -156,13 +145,28 @@ impl ChangeLog {
         making_parents(to, |made| {
             let target = to.root.place(&to.path)?;
             let inverse = Inverse::MoveBack { expects, made };
-            let mut record = Record::new(action, &from.path, inverse, &self.origin);
+            let mut record = self.record(&from.path, inverse);
             record.to = Some(to.path.clone());
             self.make(record, |_| {
                 from.root.check_stop()?;
                 moved(&at, &target, &to.path)
             })
         })
+    }
+
+    /// A change that is about to be made, of which nothing is kept.
+    fn record(&self, place: &InnerPath, inverse: Inverse) -> Record {
+        Record {
+            id: ChangeId::new(),
+            action: self.action,
+            place: place.clone(),
+            to: None,
+            at: Utc::now().trunc_subsecs(6),
+            origin: self.origin.clone(),
+            undone_by: None,
+            inverse,
+            kept_bytes: 0,
+        }
     }
 
     /// Writes a change down, makes it, and strikes it out again where that failed.

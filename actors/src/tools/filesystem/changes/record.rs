@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use chrono::{DateTime, SubsecRound as _, Utc};
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::change::{Change, ChangeAction};
@@ -14,11 +14,11 @@ const MAX_RECORDS: usize = 200;
 
 /// Who makes a change.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(in super::super) struct Origin {
-    pub(in super::super) run_id: Option<RunId>,
-    pub(in super::super) call_id: Option<CallId>,
+pub(crate) struct Origin {
+    pub(crate) run_id: Option<RunId>,
+    pub(crate) call_id: Option<CallId>,
     /// The change that is taken back.
-    pub(in super::super) undoes: Option<ChangeId>,
+    pub(crate) undoes: Option<ChangeId>,
 }
 
 /// A change, and how to take it back.
@@ -55,26 +55,6 @@ pub(super) enum Inverse {
 }
 
 impl Record {
-    /// A change that is about to be made, of which nothing is kept.
-    pub(super) fn new(
-        action: ChangeAction,
-        place: &InnerPath,
-        inverse: Inverse,
-        origin: &Origin,
-    ) -> Self {
-        Self {
-            id: ChangeId::new(),
-            action,
-            place: place.clone(),
-            to: None,
-            at: Utc::now().trunc_subsecs(6),
-            origin: origin.clone(),
-            undone_by: None,
-            inverse,
-            kept_bytes: 0,
-        }
-    }
-
     /// Where what it changed is now: a move's end.
     pub(super) fn end(&self) -> &InnerPath {
         self.to.as_ref().unwrap_or(&self.place)

@@ -76,7 +76,7 @@ pub fn undo(
         undoes: Some(id),
         ..Origin::default()
     };
-    let log = ChangeLog::open(&reach, origin)?;
+    let log = ChangeLog::open(&reach, ChangeAction::Undo, origin)?;
     let records = log.kept.load()?;
     let record = records.all.iter().find(|record| record.id == id);
     let record = record.ok_or(ChangeError::NotFound)?;
@@ -146,16 +146,16 @@ fn take_back(reach: &Reach, log: &ChangeLog, record: &Record) -> Result<(), Tool
             let after = after
                 .map_err(|_| ToolError("the copy that was kept of it cannot be read".to_owned()))?;
             let rewrite = Rewrite { before, after };
-            log.write(ChangeAction::Undo, &at, &rewrite)
+            log.write(&at, &rewrite)
         }
         Inverse::Remove { made, .. } => {
-            log.take_away(ChangeAction::Undo, &at)?;
+            log.take_away(&at)?;
             remove_made(&at, made);
             Ok(())
         }
         Inverse::MoveBack { made, .. } => {
             let to = reach.stored(record.end())?;
-            log.relocate(ChangeAction::Undo, &to, &at)?;
+            log.relocate(&to, &at)?;
             remove_made(&to, made);
             Ok(())
         }
