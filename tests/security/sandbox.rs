@@ -281,19 +281,16 @@ async fn what_an_older_kernel_leaves_open() {
         limits: Limits::default(),
     };
     let mut job = ward.sandbox().job(order, false);
-    job.policy.namespaces = false;
+    job.namespaces = false;
     // Nobody gives the workspace to the user of the command here.
     std::fs::set_permissions(ward.workspace(), std::fs::Permissions::from_mode(0o777)).unwrap();
     for (denied, told) in [(false, "0000000\n"), (true, "1111111\n")] {
-        (job.policy.deny_signals, job.policy.deny_truncate) = (denied, denied);
+        (job.deny_signals, job.deny_truncate) = (denied, denied);
         let said = Command::new(program())
             .args(["sandbox-exec", "confine"])
             .env_clear()
-            .envs(&job.environment)
-            .env(
-                "NAVI_SANDBOX_POLICY",
-                serde_json::to_string(&job.policy).unwrap(),
-            )
+            .envs(&job.order.environment)
+            .env("NAVI_SANDBOX_POLICY", serde_json::to_string(&job).unwrap())
             .output()
             .unwrap();
         assert_eq!(String::from_utf8_lossy(&said.stdout), told, "{said:?}");

@@ -16,57 +16,57 @@ use rustix::process::{Gid, Resource, Rlimit, Signal, Uid, setrlimit, setsid};
 use rustix::thread::{CapabilitySet, CapabilitySets, remove_capability_from_bounding_set};
 use seccompiler::BpfProgram;
 
-use super::policy::{DEVICES, POLICY, Policy};
+use super::policy::{DEVICES, JOB};
 use super::user::{self, SandboxUser};
-use super::{HOLDS, Limits, init, ownership, processes, root, syscalls};
+use super::{HOLDS, Job, Limits, init, ownership, processes, root, syscalls};
 
 /// The newest rules that were tried out with this program. An older kernel has fewer.
 const RULES: ABI = ABI::V6;
 
-/// Carries out the policy of the environment, and ends with the exit code of its command. A
-/// policy without a program only says whether it would hold.
+/// Carries out the job of the environment, and ends with the exit code of its command. A job
+/// without a program only says whether it would hold.
 pub(super) fn confine_and_run() -> Result<u8, String> {
-    let policy = std::env::var(POLICY).unwrap_or_default();
-    let policy = serde_json::from_str::<Policy>(&policy)
+    let job = std::env::var(JOB).unwrap_or_default();
+    let job = serde_json::from_str::<Job>(&job)
         .map_err(|error| format!("its orders make no sense: {error}"))?;
-    let sent = init::sent(&policy)?;
-    confine(&policy)?;
-    if policy.program.is_empty() {
+    let sent = init::sent(&job)?;
+    confine(&job)?;
+    if job.order.program.is_empty() {
         // Nobody may listen.
         let _ = writeln!(std::io::stdout(), "{HOLDS}");
         return Ok(0);
     }
-    init::run(&policy, sent)
+    init::run(&job, sent)
 }
 
-fn confine(policy: &Policy) -> Result<(), String> {
-    if policy.over_socket {
+fn confine(job: &Job) -> Result<(), String> {
+    if job.over_socket {
         setsid().map_err(|error| failed("leave the terminal", error))?;
     }
-    if !policy.inside {
+    if !job.is_inside() {
         return die_with_parent();
     }
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
     // The kernel counts all that its user runs, and here it can still be seen.
-    let user = policy.user.as_ref();
+    let user = job.user.as_ref();
     let uid = user.map_or_else(|| rustix::process::getuid().as_raw(), |user| user.uid);
     let others = processes::threads_of_user(uid);
-    if let Some(user) = user.filter(|_| policy.over_socket) {
-        for folder in &policy.write {
+    if let Some(user) = user.filter(|_| job.over_socket) {
+        for folder in &job.writable() {
             ownership::give(folder, user)
                 .map_err(|error| failed(&format!("give {} away", folder.display()), error))?;
         }
     }
-    if policy.namespaces {
-        root::enter(policy)?;
+    if job.namespaces {
+        root::enter(job)?;
     }
     // While it has the right to open them: what the rules hold on to are open directories.
-    let rules = policy.landlock.then(|| rules(policy)).transpose()?;
+    let rules = job.landlock.then(|| rules(job)).transpose()?;
     give_up_rights(user)?;
-    let filters = syscalls::filters(policy)?;
+    let filters = syscalls::filters(job)?;
     // Next to nothing is allocated from here on: the command's memory may be less than this
     // program's allocator asks for at a time.
-    limit(&policy.limits, others)?;
+    limit(&job.order.limits, others)?;
     // After the change of user, which takes it back.
     die_with_parent()?;
     hold(rules, &filters)
@@ -78,14 +78,14 @@ fn confine(policy: &Policy) -> Result<(), String> {
 /// # Errors
 /// What of that the kernel refuses.
 pub fn seal() -> Result<(), String> {
-    let policy = Policy {
+    let job = Job {
         landlock: landlock_version().is_some(),
         user: user::wanted(None).ok().flatten(),
-        ..Policy::closed()
+        ..Job::closed()
     };
-    let rules = policy.landlock.then(|| rules(&policy)).transpose()?;
-    give_up_rights(policy.user.as_ref())?;
-    hold(rules, &syscalls::filters(&policy)?)
+    let rules = job.landlock.then(|| rules(&job)).transpose()?;
+    give_up_rights(job.user.as_ref())?;
+    hold(rules, &syscalls::filters(&job)?)
 }
 
 fn give_up_rights(user: Option<&SandboxUser>) -> Result<(), String> {
@@ -137,7 +137,7 @@ pub(super) fn die_with_parent() -> Result<(), String> {
 
 /// What the command may do with which files; nothing with any other, and nothing with the
 /// network.
-fn rules(policy: &Policy) -> Result<RulesetCreated, String> {
+fn rules(job: &Job) -> Result<RulesetCreated, String> {
     let held = |error: landlock::RulesetError| failed("make Landlock's rules", error);
     let read = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
     let write = AccessFs::from_all(RULES) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
@@ -151,11 +151,11 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, String> {
         .map_err(held)?;
     // Of these, a machine has some and not others.
     let mut rules = rules
-        .add_rules(path_beneath_rules(&policy.read, read))
+        .add_rules(path_beneath_rules(&job.order.read, read))
         .and_then(|rules| rules.add_rules(path_beneath_rules(DEVICES, device)))
         .map_err(held)?;
-    let mut folders = policy.write.clone();
-    if policy.namespaces {
+    let mut folders = job.writable();
+    if job.namespaces {
         rules = rules
             .add_rules(path_beneath_rules([root::PROC], read))
             .map_err(held)?;

@@ -66,26 +66,18 @@ impl Disk {
 
     /// What the command took too much of since the last look that was worth one.
     pub(super) fn too_much(&mut self) -> Option<String> {
-        let is_due = Instant::now() >= self.next;
-        if is_due {
-            self.look()
-        } else {
-            self.too_much_at_once()
+        match Instant::now() >= self.next {
+            true => self.look(),
+            false => self.too_much_at_once(),
         }
     }
 
     /// The same where it took much since the last look: a command that is over takes no more.
     pub(super) fn too_much_at_once(&mut self) -> Option<String> {
         let (was, free) = (self.free, free(&self.folders));
-        let is_less = |was: u64, free: u64, by: u64| free.saturating_add(by) <= was;
-        let much = WORTH_A_LOOK;
-        if is_less(was.bytes, free.bytes, much.bytes)
-            || is_less(was.entries, free.entries, much.entries)
-        {
-            self.look()
-        } else {
-            None
-        }
+        let took_much = was.bytes.saturating_sub(free.bytes) >= WORTH_A_LOOK.bytes
+            || was.entries.saturating_sub(free.entries) >= WORTH_A_LOOK.entries;
+        took_much.then(|| self.look()).flatten()
     }
 
     fn look(&mut self) -> Option<String> {
@@ -169,8 +161,6 @@ fn bytes(metadata: &Metadata) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[test]

@@ -9,7 +9,8 @@ use std::thread;
 
 use rustix::process::{Pid, WaitOptions, wait};
 
-use super::policy::{POLICY, Policy};
+use super::Job;
+use super::policy::JOB;
 use super::running::Report;
 use crate::programs::SPARING_ALLOCATOR;
 
@@ -18,7 +19,7 @@ pub(super) type Sent = (Vec<u8>, UnixStream);
 
 /// Reads what was sent, before anything is given up; none where the command has the standard
 /// input that there is.
-pub(super) fn sent(policy: &Policy) -> Result<Option<Sent>, String> {
+pub(super) fn sent(job: &Job) -> Result<Option<Sent>, String> {
     let read = || -> io::Result<Sent> {
         let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         let mut bytes = Vec::new();
@@ -26,24 +27,24 @@ pub(super) fn sent(policy: &Policy) -> Result<Option<Sent>, String> {
         socket.read_to_end(&mut bytes)?;
         Ok((bytes, socket))
     };
-    let sent = policy.over_socket.then(read).transpose();
+    let sent = job.over_socket.then(read).transpose();
     sent.map_err(|error| format!("cannot read what the command is given: {error}"))
 }
 
 /// Starts the command, and waits for its end.
-pub(super) fn run(policy: &Policy, sent: Option<Sent>) -> Result<u8, String> {
-    let mut command = Command::new(&policy.program);
+pub(super) fn run(job: &Job, sent: Option<Sent>) -> Result<u8, String> {
+    let mut command = Command::new(&job.order.program);
     command
-        .args(&policy.args)
-        .current_dir(&policy.directory)
-        .env_remove(POLICY)
+        .args(&job.order.args)
+        .current_dir(&job.order.directory)
+        .env_remove(JOB)
         .env_remove(SPARING_ALLOCATOR.0)
         .stdin(match &sent {
             Some((bytes, _)) if bytes.is_empty() => Stdio::null(),
             Some(_) => Stdio::piped(),
             None => Stdio::inherit(),
         });
-    let mut child = command.spawn().map_err(|error| why_not(policy, &error))?;
+    let mut child = command.spawn().map_err(|error| why_not(job, &error))?;
     let (bytes, socket) = sent.unzip();
     if let (Some(mut stdin), Some(bytes)) = (child.stdin.take(), bytes) {
         thread::spawn(move || {
@@ -77,13 +78,13 @@ pub(super) fn wait_for(child: &Child) -> Report {
     }
 }
 
-fn why_not(policy: &Policy, error: &io::Error) -> String {
-    let (program, directory) = (&policy.program, policy.directory.display());
-    match (error.kind(), &policy.user) {
+fn why_not(job: &Job, error: &io::Error) -> String {
+    let (program, directory) = (&job.order.program, job.order.directory.display());
+    match (error.kind(), &job.user) {
         (io::ErrorKind::NotFound, _) => {
             format!("there is no program {program}, or no directory {directory}")
         }
-        (io::ErrorKind::PermissionDenied, Some(user)) if !policy.namespaces => format!(
+        (io::ErrorKind::PermissionDenied, Some(user)) if !job.namespaces => format!(
             "cannot run {program} in {directory}: {error}; the user {} has to be able to pass the folders above it: let others pass them with chmod o+x, or move them, such as with NAVI_DATA_DIR",
             user.name
         ),

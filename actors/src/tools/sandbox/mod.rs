@@ -38,10 +38,12 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde::{Deserialize, Serialize};
+
 pub use self::confine::seal;
 pub use self::groups::take_over as take_over_groups;
 pub use self::limits::{Limits, Sum, SumLimits, machine_memory};
-pub use self::policy::{Job, Policy};
+pub use self::policy::Job;
 use self::running::Running;
 pub use self::sums::Sums;
 use self::user::SandboxUser;
@@ -85,26 +87,29 @@ impl Default for SandboxConfig {
 }
 
 /// Whether an order runs inside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fence {
     /// With everything that this machine has to hold it.
+    #[default]
     Inside,
     /// With the rights of the service: the owner lifted the fence.
     Lifted,
 }
 
 /// What becomes of what a command writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Streams {
     /// Standard output and error as one stream, in the order in which they are written.
+    #[default]
     Merged,
     /// Each its own.
     Apart,
 }
 
 /// A command to be run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Order {
+    /// None is started where it is empty.
     pub program: String,
     pub args: Vec<String>,
     /// Where it starts: an absolute path.
@@ -215,10 +220,9 @@ impl Sandbox {
     /// # Errors
     /// Where the supervisor cannot be started.
     pub async fn start(&self, order: Order) -> io::Result<Running> {
-        let streams = order.streams;
+        let (scratch, limits) = (order.scratch.clone(), order.limits);
         let mut job = self.job(order, true);
-        let (scratch, limits) = (job.policy.scratch.clone(), job.policy.limits);
-        let (inside, sums) = (job.policy.inside, self.config.sum_limits);
+        let (inside, sums) = (job.is_inside(), self.config.sum_limits);
         let tree = Sum {
             memory_bytes: limits.memory_bytes,
             processes: limits.processes,
@@ -229,42 +233,30 @@ impl Sandbox {
             io::Result::Ok(inside.then(group).flatten())
         });
         job.group = made.await??;
-        Running::start(&self.config, &job, streams).await
+        Running::start(&self.config, &job).await
     }
 
     /// The order in the terms of the processes that carry it out. `over_socket`: away from the
     /// terminal of whoever started us, and with a workspace that is the user's to have.
-    pub fn job(&self, order: Order, over_socket: bool) -> Job {
+    pub fn job(&self, mut order: Order, over_socket: bool) -> Job {
         let inside = order.fence == Fence::Inside;
         let user = self.user.as_ref().filter(|_| inside);
-        let environment = policy::environment(&order, &self.config.read_paths, user);
-        let mut read = policy::readable(&self.config.read_paths);
-        read.extend(order.read);
+        order.environment = policy::environment(&order, &self.config.read_paths, user);
+        order.read.extend(policy::readable(&self.config.read_paths));
         let namespaces = inside && self.namespaces.is_ok();
         let signals_are_scoped = namespaces || self.landlock.is_some_and(|version| version >= 6);
         let truncation_is_open = self.landlock.is_some_and(|version| version < 3);
         Job {
-            environment,
-            input: order.input,
+            order,
             group: None,
-            policy: Policy {
-                inside,
-                landlock: inside && self.landlock.is_some(),
-                namespaces,
-                user: user.cloned(),
-                // A process of another user cannot signal ours; one of the same user can, where
-                // the kernel does not hold signals inside.
-                deny_signals: inside && !signals_are_scoped && self.user.is_none(),
-                deny_truncate: inside && truncation_is_open,
-                over_socket,
-                read,
-                write: vec![order.workspace, order.scratch.clone()],
-                scratch: order.scratch,
-                directory: order.directory,
-                program: order.program,
-                args: order.args,
-                limits: order.limits,
-            },
+            landlock: inside && self.landlock.is_some(),
+            namespaces,
+            user: user.cloned(),
+            // A process of another user cannot signal ours; one of the same user can, where the
+            // kernel does not hold signals inside.
+            deny_signals: inside && !signals_are_scoped && self.user.is_none(),
+            deny_truncate: inside && truncation_is_open,
+            over_socket,
         }
     }
 }
@@ -326,7 +318,7 @@ fn or_told(done: Result<u8, String>) -> u8 {
 
 /// The exit code of a command that could not be confined: it was not run.
 pub const FAILED: u8 = 125;
-/// What is said of a policy that would hold, where it starts nothing.
+/// What is said of a job that would hold, where it starts nothing.
 const HOLDS: &str = "held";
 /// What its message begins with.
 pub const FAILED_WORDS: &str = "navi sandbox: ";

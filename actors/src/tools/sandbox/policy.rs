@@ -7,23 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::groups::Group;
 use super::user::SandboxUser;
-use super::{Limits, Order};
+use super::{Fence, Order};
 
-/// What the supervisor carries out.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// An order in the terms of the processes that carry it out.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Job {
-    /// The whole environment.
-    pub environment: BTreeMap<String, String>,
-    pub input: Option<String>,
+    /// With the whole environment, and with everything that may be read.
+    pub order: Order,
     /// Where the kernel keeps it within its limits.
     pub group: Option<Group>,
-    pub policy: Policy,
-}
-
-/// What the process that starts the command gives up first (JSON, in a variable of the environment).
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Policy {
-    pub inside: bool,
     pub landlock: bool,
     /// In namespaces of its own, and with a file system of its own.
     pub namespaces: bool,
@@ -35,33 +27,33 @@ pub struct Policy {
     /// on standard input, and how it ended goes back there. Otherwise it has the terminal and the
     /// standard input that there are.
     pub over_socket: bool,
-    /// Folders and files that may be read, and programs of which may be run.
-    pub read: Vec<PathBuf>,
-    /// Folders that may be changed.
-    pub write: Vec<PathBuf>,
-    /// The one of them for temporary files.
-    pub scratch: PathBuf,
-    pub directory: PathBuf,
-    /// Empty where none is started.
-    pub program: String,
-    pub args: Vec<String>,
-    pub limits: Limits,
 }
 
-impl Policy {
+impl Job {
     /// As closed as it can be, for a process that starts no command.
     pub(super) fn closed() -> Self {
         Self {
-            inside: true,
             deny_signals: true,
             deny_truncate: true,
             ..Self::default()
         }
     }
+
+    /// Whether it is held at all.
+    pub(super) fn is_inside(&self) -> bool {
+        self.order.fence == Fence::Inside
+    }
+
+    /// The folders that may be changed; none where nothing is started.
+    pub(super) fn writable(&self) -> Vec<PathBuf> {
+        let folders = [&self.order.workspace, &self.order.scratch];
+        let folders = folders.into_iter().filter(|it| !it.as_os_str().is_empty());
+        folders.cloned().collect()
+    }
 }
 
-/// The variable in which a policy goes from process to process; a command does not have it.
-pub(super) const POLICY: &str = "NAVI_SANDBOX_POLICY";
+/// The variable in which a job goes from process to process; a command does not have it.
+pub(super) const JOB: &str = "NAVI_SANDBOX_POLICY";
 
 /// Programs, libraries, and what of the machine's configuration they need to work at all.
 const SYSTEM: &str = "

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::policy::{POLICY, Policy};
+use super::policy::{JOB, Job};
 use super::{SUBCOMMAND, is_absent, policy};
 
 const NONE: &str = "the kernel gives no namespaces";
@@ -38,16 +38,14 @@ fn try_namespaces(program: &Path) -> Result<(), String> {
     // The program of a test is no Navi.
     refuse_if!(cfg!(test), "not in a test");
     // It starts nothing.
-    let policy = Policy {
+    let mut job = Job {
         namespaces: true,
-        read: policy::readable(&[]),
-        scratch: std::env::temp_dir(),
-        directory: "/".into(),
-        ..Policy::closed()
+        ..Job::closed()
     };
-    let tried = serde_json::to_string(&policy)
+    job.order.read = policy::readable(&[]);
+    let tried = serde_json::to_string(&job)
         .map_err(io::Error::from)
-        .and_then(|policy| output_of(program, &policy))
+        .and_then(|job| output_of(program, &job))
         .map_err(|error| format!("the sandbox cannot be tried: {error}"))?;
     if String::from_utf8_lossy(&tried.stdout).trim() == super::HOLDS {
         return Ok(());
@@ -57,11 +55,11 @@ fn try_namespaces(program: &Path) -> Result<(), String> {
     refuse!("{}", if why.is_empty() { NONE } else { why })
 }
 
-fn output_of(program: &Path, policy: &str) -> io::Result<Output> {
+fn output_of(program: &Path, job: &str) -> io::Result<Output> {
     let mut child = Command::new(program)
         .args([SUBCOMMAND, "enter-namespaces"])
         .env_clear()
-        .env(POLICY, policy)
+        .env(JOB, job)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

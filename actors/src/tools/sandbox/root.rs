@@ -20,7 +20,8 @@ use rustix::mount::{
 };
 use rustix::process::{chdir, pivot_root};
 
-use super::policy::{DEVICES, Policy};
+use super::Job;
+use super::policy::DEVICES;
 
 /// Memory that programs share by name.
 pub(super) const SHARED_MEMORY: &str = "/dev/shm";
@@ -57,14 +58,14 @@ struct Mounted {
 }
 
 /// Makes the new root and moves there.
-pub(super) fn enter(policy: &Policy) -> Result<(), String> {
-    build(policy).map_err(|error| format!("cannot make a file system for the command: {error}"))
+pub(super) fn enter(job: &Job) -> Result<(), String> {
+    build(job).map_err(|error| format!("cannot make a file system for the command: {error}"))
 }
 
-fn build(policy: &Policy) -> io::Result<()> {
+fn build(job: &Job) -> io::Result<()> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private)?;
-    let view = View::of(policy)?;
+    let view = View::of(job)?;
     let root = view.place()?;
     let flags = MountFlags::NODEV | MountFlags::NOSUID;
     mount("tmpfs", root, "tmpfs", flags, c"size=1m,mode=755")?;
@@ -80,10 +81,13 @@ fn build(policy: &Policy) -> io::Result<()> {
         symlink(target, path)?;
     }
     fill_dev(root)?;
-    fill_proc(root, policy)?;
+    fill_proc(root, job)?;
     let mut seen = view.mounts.keys().chain(view.links.keys());
-    if !seen.any(|path| path.starts_with("/tmp")) {
-        symlink(&policy.scratch, below(root, Path::new("/tmp")))?;
+    let scratch = Some(&job.order.scratch).filter(|it| !it.as_os_str().is_empty());
+    if let Some(scratch) = scratch
+        && !seen.any(|path| path.starts_with("/tmp"))
+    {
+        symlink(scratch, below(root, Path::new("/tmp")))?;
     }
     close(root, &view)?;
     chdir(root)?;
@@ -104,13 +108,13 @@ fn make_folders(path: Option<&Path>) -> io::Result<()> {
 }
 
 impl View {
-    fn of(policy: &Policy) -> io::Result<Self> {
+    fn of(job: &Job) -> io::Result<Self> {
         let mut view = Self::default();
-        for path in &policy.write {
+        for path in &job.writable() {
             view.add(path, true)?;
         }
         let devices = DEVICES.iter().map(Path::new);
-        let read = policy.read.iter().map(PathBuf::as_path);
+        let read = job.order.read.iter().map(PathBuf::as_path);
         // Of these, a machine has some and not others.
         let there = |path: &&Path| !path.starts_with(PROC) && path.exists();
         for path in read.chain(devices).filter(there) {
@@ -203,14 +207,14 @@ fn fill_dev(root: &Path) -> io::Result<()> {
 
 /// The processes of the command's own namespace. Where the kernel refuses that, as in a
 /// container that hides parts of its own, there are those files that name no process.
-fn fill_proc(root: &Path, policy: &Policy) -> io::Result<()> {
+fn fill_proc(root: &Path, job: &Job) -> io::Result<()> {
     let proc = below(root, Path::new(PROC));
     make_folders(Some(&proc))?;
     let flags = MountFlags::NODEV | MountFlags::NOSUID | MountFlags::NOEXEC;
     if mount("proc", &proc, "proc", flags, None).is_ok() {
         return Ok(());
     }
-    let named = policy.read.iter().filter(|path| path.starts_with(PROC));
+    let named = job.order.read.iter().filter(|path| path.starts_with(PROC));
     for path in named.filter(|path| path.exists()) {
         Mounted::open(path, false)?.put(&below(root, path))?;
     }

@@ -67,15 +67,11 @@ pub struct Running {
 }
 
 impl Running {
-    pub(super) async fn start(
-        config: &SandboxConfig,
-        job: &Job,
-        streams: Streams,
-    ) -> io::Result<Self> {
+    pub(super) async fn start(config: &SandboxConfig, job: &Job) -> io::Result<Self> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let (output, writer) = io::pipe()?;
-        let (errors, error_writer) = match streams {
+        let (errors, error_writer) = match job.order.streams {
             Streams::Merged => (None, writer.try_clone()?),
             Streams::Apart => {
                 let (errors, writer) = io::pipe()?;
@@ -98,7 +94,7 @@ impl Running {
         socket.write_all(&line).await?;
         // None where it is over already.
         let pid = supervisor.id().and_then(|pid| i32::try_from(pid).ok());
-        let session = job.policy.scratch.clone();
+        let session = job.order.scratch.clone();
         Ok(Self {
             socket,
             output: pipe::Receiver::from_owned_fd(output.into())?,
@@ -151,8 +147,6 @@ async fn report_from(socket: &mut UnixStream) -> Option<Report> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use super::*;
 
     #[tokio::test]

@@ -20,7 +20,7 @@ use super::{init, ourselves};
 /// What it takes to mount, and to give everything up afterwards.
 const NEEDED: CapabilitySet = CapabilitySet::SYS_ADMIN.union(CapabilitySet::SETPCAP);
 
-/// Carries out the policy of the environment in namespaces of its own, and ends with its exit
+/// Carries out the job of the environment in namespaces of its own, and ends with its exit
 /// code.
 pub(super) fn separate_and_confine() -> Result<u8, String> {
     die_with_parent()?;

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::disk::Disk;
-use super::policy::POLICY;
+use super::policy::JOB;
 use super::running::Report;
 use super::{FAILED, Job, Limits, init, ourselves, processes};
 use crate::programs::SPARING_ALLOCATOR;
@@ -70,10 +70,10 @@ fn asked_for() -> io::Result<(Job, impl BufRead, impl Write)> {
 /// Carries out a job in this process, with its own standard output, and with its standard input
 /// where that is no socket: for `navi sandbox`, too. One in the life of a process.
 pub fn carry_out(mut job: Job) -> Report {
-    let limits = job.policy.inside.then_some(job.policy.limits);
+    let limits = job.is_inside().then_some(job.order.limits);
     let disk = limits.map(|limits| {
-        let disk = Disk::new(job.policy.write.clone(), limits.workspace);
-        job.policy.limits.file_bytes = disk.file_bytes(limits.file_bytes);
+        let disk = Disk::new(job.writable(), limits.workspace);
+        job.order.limits.file_bytes = disk.file_bytes(limits.file_bytes);
         Arc::new(Mutex::new(disk))
     });
     let group = job.group.clone();
@@ -104,25 +104,26 @@ pub fn carry_out(mut job: Job) -> Report {
 }
 
 /// Starts the first process inside, and gives back where it says how the command ended, too.
-fn start(job: Job) -> io::Result<(Child, Option<UnixStream>)> {
-    let policy = serde_json::to_string(&job.policy)?;
-    let mut command = ourselves(match job.policy.namespaces {
+fn start(mut job: Job) -> io::Result<(Child, Option<UnixStream>)> {
+    let environment = std::mem::take(&mut job.order.environment);
+    let input = job.order.input.take().unwrap_or_default();
+    let mut command = ourselves(match job.namespaces {
         true => "enter-namespaces",
         false => "confine",
     });
     command
         .env_clear()
-        .envs(&job.environment)
+        .envs(environment)
         .envs([SPARING_ALLOCATOR])
-        .env(POLICY, policy);
-    let said = if job.policy.over_socket {
+        .env(JOB, serde_json::to_string(&job)?);
+    let said = if job.over_socket {
         let (ours, theirs) = UnixStream::pair()?;
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
-        let mut input = ours.try_clone()?;
+        let mut sends = ours.try_clone()?;
         thread::spawn(move || {
             // It may end without reading it all.
-            let _ = input.write_all(job.input.unwrap_or_default().as_bytes());
-            let _ = input.shutdown(Shutdown::Write);
+            let _ = sends.write_all(input.as_bytes());
+            let _ = sends.shutdown(Shutdown::Write);
         });
         Some(ours)
     } else {

@@ -7,7 +7,7 @@ use seccompiler::{BpfProgram, TargetArch, apply_filter, compile_from_json, sock_
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::policy::Policy;
+use super::Job;
 
 /// The last call that was weighed, and that the library knows: newer ones do not exist for
 /// commands. So do those of x32, which have numbers of their own, far above.
@@ -22,13 +22,13 @@ pub(super) fn deny(filters: &[BpfProgram]) -> seccompiler::Result<()> {
 
 /// What holds a command is no error of its own making: it gets `EPERM`, or where programs know a
 /// way around `ENOSYS`, or what a file system says that lacks the call.
-pub(super) fn filters(policy: &Policy) -> Result<[BpfProgram; 4], String> {
+pub(super) fn filters(job: &Job) -> Result<[BpfProgram; 4], String> {
     let filter = |rules: &[Value], errno| {
         filter(rules, errno)
             .map_err(|error| format!("cannot make the filters of system calls: {error}"))
     };
     Ok([
-        filter(&forbidden(policy), libc::EPERM)?,
+        filter(&forbidden(job), libc::EPERM)?,
         filter(&whole(&MISSING), libc::ENOSYS)?,
         filter(&whole(&[AT_ONCE]), libc::EOPNOTSUPP)?,
         newer_than_known(),
@@ -71,14 +71,14 @@ fn whole(calls: &[&str]) -> Vec<Value> {
     calls.map(|call| json!({"syscall": call})).collect()
 }
 
-fn forbidden(policy: &Policy) -> Vec<Value> {
+fn forbidden(job: &Job) -> Vec<Value> {
     let mut rules = whole(&ALWAYS);
-    if policy.program.is_empty() {
+    if job.order.program.is_empty() {
         rules.extend(whole(&["execve execveat"]));
     }
     // Typing into the terminal that it shares, for the shell that comes after it.
     let mut requests = vec![libc::TIOCSTI, libc::TIOCLINUX];
-    if policy.deny_signals {
+    if job.deny_signals {
         rules.extend(whole(&[SIGNALS]));
         // The kernel signals whoever was made the owner of a file.
         requests.extend([FIOSETOWN, SIOCSPGRP]);
@@ -97,16 +97,16 @@ fn forbidden(policy: &Policy) -> Vec<Value> {
     for (call, mode) in MODES {
         rules.extend(SUID_AND_SGID.map(|bit| rule(call, [when_set(mode, bit)])));
     }
-    if !policy.namespaces {
+    if !job.namespaces {
         // The pace of other programs of its user, which it could see there.
         rules.extend(PACE.map(|(call, target)| rule(call, [when(target, "ne", 0)])));
     }
-    if policy.deny_truncate {
+    if job.deny_truncate {
         rules.extend(whole(&["truncate"]));
     }
     // Where they make no file, their mode is whatever stands there.
     for (call, flags) in [("openat", 2), ("open", 1)] {
-        if policy.deny_truncate {
+        if job.deny_truncate {
             // Emptying a file without opening it for writing, which is all that is held.
             let both = libc::O_ACCMODE | libc::O_TRUNC;
             let accesses = [libc::O_RDONLY, libc::O_ACCMODE].map(|access| libc::O_TRUNC | access);

@@ -14,6 +14,7 @@ use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
 use super::run::Wanted;
+use crate::tools::sandbox::Fence;
 use crate::tools::trust::open_regular;
 
 /// As many bytes of content as are hashed. Of files beyond that, size and times are held.
@@ -40,9 +41,8 @@ const GO_BY: [(&str, &str); 9] = [
     ),
 ];
 
-/// Each such file by its path from the workspace, with what its content comes to. `free` is a
-/// command that may leave the workspace.
-pub(super) fn files_of(wanted: &Wanted, free: bool) -> BTreeMap<String, String> {
+/// Each such file by its path from the workspace, with what its content comes to.
+pub(super) fn files_of(wanted: &Wanted) -> BTreeMap<String, String> {
     let words = words_of(&wanted.command);
     let mut directories = vec![wanted.order.directory.clone()];
     for word in &words {
@@ -68,7 +68,7 @@ pub(super) fn files_of(wanted: &Wanted, free: bool) -> BTreeMap<String, String> 
     for path in places.filter_map(|place| place.canonicalize().ok()) {
         let shown = match path.strip_prefix(&wanted.order.workspace) {
             Ok(inside) => inside.display().to_string(),
-            Err(_) if free => path.display().to_string(),
+            Err(_) if wanted.order.fence == Fence::Lifted => path.display().to_string(),
             Err(_) => continue,
         };
         if held.contains_key(&shown) {

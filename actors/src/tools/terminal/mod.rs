@@ -162,11 +162,7 @@ impl Tool for Terminal {
     async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
         let args: TerminalArgs = read_action(ACTIONS, args.clone())?;
         match args.action {
-            Action::Run => {
-                let background = args.background;
-                let wanted = self.wanted(args, context).await?;
-                self.propose(&wanted, background).await
-            }
+            Action::Run => self.propose(&self.wanted(args, context).await?).await,
             Action::End => self.propose_end(args.id, context),
             Action::Look => Ok(Proposal::of_arguments(NAME, &json!({"id": args.id}))),
             Action::List => Ok(Proposal::of_arguments(NAME, &json!({}))),
@@ -177,9 +173,8 @@ impl Tool for Terminal {
         let args: TerminalArgs = read_action(ACTIONS, args)?;
         match args.action {
             Action::Run => {
-                let background = args.background;
                 let wanted = self.wanted(args, &context).await?;
-                if background {
+                if wanted.background {
                     self.start_in_background(wanted, &context).await
                 } else {
                     self.run(wanted, &context).await

@@ -17,19 +17,14 @@ use crate::tools::{Proposal, RuleSubject, ToolContext, ToolError, blocking};
 const NAMED_FILES: usize = 12;
 
 impl Terminal {
-    pub(super) async fn propose(
-        &self,
-        wanted: &Wanted,
-        background: bool,
-    ) -> Result<Proposal, ToolError> {
+    pub(super) async fn propose(&self, wanted: &Wanted) -> Result<Proposal, ToolError> {
         let for_files = wanted.clone();
-        let free = self.fence() == Fence::Lifted;
-        let files = blocking(NAME, move || Ok(files_of(&for_files, free))).await?;
+        let files = blocking(NAME, move || Ok(files_of(&for_files))).await?;
         let directory = match wanted.told(&wanted.order.directory) {
             told if told.is_empty() => "the workspace".to_owned(),
             told => told,
         };
-        let time = if background {
+        let time = if wanted.background {
             "in the background, until it is ended".to_owned()
         } else {
             format!("at most {} s", wanted.time.as_secs())
@@ -56,8 +51,8 @@ impl Terminal {
             binding: json!({
                 "command": wanted.command,
                 "directory": wanted.order.directory,
-                "environment": job.environment,
-                "inside": job.policy.inside && open.is_none(),
+                "environment": job.order.environment,
+                "inside": open.is_none(),
                 "files": files,
             })
             .to_string(),

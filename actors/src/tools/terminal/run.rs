@@ -40,6 +40,7 @@ pub(super) struct Wanted {
     /// With links followed in its workspace and its directory.
     pub(super) order: Order,
     pub(super) time: Duration,
+    pub(super) background: bool,
     /// What the model should know of how its wish was taken.
     note: Option<String>,
 }
@@ -105,6 +106,7 @@ impl Terminal {
                 limits: self.sandbox.config.limits,
             },
             time: time.min(self.max_time),
+            background: args.background,
             note,
         })
     }
@@ -185,16 +187,15 @@ impl Terminal {
         tells: PathBuf,
         context: &ToolContext,
     ) -> String {
-        let workspace = wanted.order.workspace.clone();
-        let free = self.fence() == Fence::Lifted;
+        let order = wanted.order.clone();
         let read = tokio::task::spawn_blocking(move || {
-            let directory = read_directory(&tells, &workspace, free);
+            let directory = read_directory(&tells, &order);
             // One that is left is gone with the session.
             let _ = std::fs::remove_file(&tells);
-            directory
+            directory.unwrap_or(order.directory)
         });
-        let directory = read.await.ok().flatten();
-        let directory = directory.unwrap_or_else(|| wanted.order.directory.clone());
+        let directory = read.await;
+        let directory = directory.unwrap_or_else(|_| wanted.order.directory.clone());
         self.shells
             .set_directory(context, &directory, &wanted.order.workspace);
         match wanted.told(&directory) {
@@ -292,10 +293,11 @@ fn find(
 
 /// What the script wrote, where it is a directory that the next command may start in. The
 /// command could have put anything there: it is read with care and taken as data.
-fn read_directory(file: &Path, workspace: &Path, free: bool) -> Option<PathBuf> {
+fn read_directory(file: &Path, order: &Order) -> Option<PathBuf> {
     let (file, _) = open_regular(file, OFlags::NOFOLLOW).ok()?;
     let mut text = String::new();
     file.take(4096).read_to_string(&mut text).ok()?;
     let directory = Path::new(text.trim_end_matches('\n')).canonicalize().ok()?;
-    (directory.is_dir() && (free || directory.starts_with(workspace))).then_some(directory)
+    let is_reached = order.fence == Fence::Lifted || directory.starts_with(&order.workspace);
+    (directory.is_dir() && is_reached).then_some(directory)
 }
