@@ -447,6 +447,34 @@ async fn any_command_by_hand() {
     assert!(!runs(&mark));
 }
 
+/// A folder that commands may read is where the setting says, whatever links lead there.
+#[tokio::test]
+async fn a_folder_to_read_behind_links() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    for folder in ["", "real", "real/tools", "workspace"] {
+        std::fs::create_dir_all(at(folder)).unwrap();
+        std::fs::set_permissions(at(folder), std::fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    open_file(&at("real/tools/one"), "one\n");
+    open_file(&at("real/two"), "two\n");
+    std::os::unix::fs::symlink("real", at("link")).unwrap();
+    std::os::unix::fs::symlink(at("link/tools"), at("again")).unwrap();
+    let [tools, again, two, workspace] = ["link/tools", "again", "link/two", "workspace"]
+        .map(|name| at(name).to_str().unwrap().to_owned());
+    let user = if is_root() { "nobody" } else { "" };
+    let house = House::new(&[
+        ("NAVI_SANDBOX_USER", user),
+        ("NAVI_SANDBOX_READ_PATHS", &format!("{tools},{again}")),
+    ]);
+    let show = |path: &str| house.run(&["sandbox", "--workspace", &workspace, "--", "cat", path]);
+    for path in [format!("{tools}/one"), format!("{again}/one")] {
+        let said = show(&path);
+        assert_eq!(said.stdout, b"one\n", "{path}: {said:?}");
+    }
+    assert!(!show(&two).status.success(), "what lies beside is no part of it");
+}
+
 /// What a command may do beside reading and writing, where it runs as the service's own user.
 #[tokio::test]
 async fn modes_paces_watches_and_objects_of_the_same_user() {

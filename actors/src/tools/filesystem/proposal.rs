@@ -44,7 +44,9 @@ pub(super) fn proposal(reach: &Reach, args: &FilesystemArgs) -> Result<Proposal,
         }
         Action::Move => {
             let from = reach.spot(path)?;
-            let binding = state_of(&from)?;
+            // Another thing that stands there is another call.
+            let (at, _) = from.root.standing(&from.path)?;
+            let binding = fingerprint(&at).or_fault(&from.path)?;
             let to = destination(reach, &from, &args.to)?;
             Ok(Proposal {
                 summary: format!("move `{}` to `{}`", shown(&from), shown(&to)),
@@ -68,7 +70,7 @@ pub(super) fn proposal(reach: &Reach, args: &FilesystemArgs) -> Result<Proposal,
                     Detail::text("what goes", kind(metadata.is_dir(), measured)),
                 ],
                 rule: Some(rule("delete", "deleting files in", &directory_of(&spot))),
-                binding: state_of(&spot)?,
+                binding: fingerprint(&at).or_fault(&spot.path)?,
             })
         }
     }
@@ -103,12 +105,6 @@ fn of_content(spot: &Spot, verb: &str, rewrite: &Rewrite) -> Proposal {
             Before::Large(size) => format!("{size} bytes"),
         },
     }
-}
-
-/// What stands at a path, so that another thing there is another call.
-fn state_of(spot: &Spot) -> Result<String, ToolError> {
-    let (at, _) = spot.root.standing(&spot.path)?;
-    fingerprint(&at).or_fault(&spot.path)
 }
 
 /// Rules go by directory: "always" for one file would seldom be asked twice, and one for all

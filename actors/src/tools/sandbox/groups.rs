@@ -87,11 +87,10 @@ impl Groups {
             limit(&groups.commands, all)?;
             hand_down(&groups.commands)
         };
-        if let Err(error) = taken() {
+        taken().inspect_err(|_| {
             // As if nothing had been tried.
             let _ = enter(own).and_then(|()| fs::remove_dir(&groups.service));
-            return Err(error);
-        }
+        })?;
         // What supervisors left that were killed. The kernel keeps those with processes.
         for session in folders(&groups.commands) {
             for command in folders(&session) {
@@ -122,14 +121,10 @@ impl Groups {
             service: self.service.clone(),
             memory_bytes: [command, sum, self.all].map(|sum| sum.memory_bytes),
         };
-        let whole = put(&group.path, "memory.oom.group", "1");
-        match whole.and_then(|()| limit(&group.path, command)) {
-            Ok(()) => Ok(group),
-            Err(error) => {
-                group.remove();
-                Err(error)
-            }
-        }
+        put(&group.path, "memory.oom.group", "1")
+            .and_then(|()| limit(&group.path, command))
+            .inspect_err(|_| group.remove())?;
+        Ok(group)
     }
 }
 

@@ -55,19 +55,8 @@ impl Background {
             ended: None,
         }));
         let stop = CancellationToken::new();
-        let (end, followed) = (stop.clone(), Arc::clone(&state));
-        let cut = async move {
-            tokio::select! {
-                biased;
-                () = end.cancelled() => None,
-                () = stopped.cancelled() => Some("the run that started it was stopped".to_owned()),
-                () = sleep(time) => Some(format!(
-                    "its {} s were up; give it more with `timeout_seconds`",
-                    time.as_secs()
-                )),
-            }
-        };
-        let task = tokio::spawn(follow(running, followed, cut));
+        let ends = [stop.clone(), stopped];
+        let task = tokio::spawn(follow(running, Arc::clone(&state), time, ends));
         Self {
             command: command.to_owned(),
             state,
@@ -122,6 +111,10 @@ impl State {
         }
     }
 
+    fn end(&mut self, report: Report) {
+        self.ended = Some((report, self.began.elapsed()));
+    }
+
     fn push(&mut self, text: &str) {
         self.text.push_str(text);
         if self.text.len() > KEPT_BYTES {
@@ -133,31 +126,33 @@ impl State {
     }
 }
 
-/// Keeps what a command says, to its end; `cut` ends it before, and may say why.
+/// Keeps what a command says, to its end, or to one that comes before.
 async fn follow(
     mut running: Running,
     state: Arc<Mutex<State>>,
-    cut: impl Future<Output = Option<String>>,
+    time: Duration,
+    [end, stopped]: [CancellationToken; 2],
 ) {
     let mut decoder = decoder();
     let keep = |bytes: &[u8]| {
         state.lock().push(&decoded(&mut decoder, bytes, false));
         bytes.len()
     };
-    let cut = tokio::select! {
+    let why = tokio::select! {
         biased;
-        why = cut => Some(why),
-        _ = programs::read(Some(&mut running.output), usize::MAX, keep) => None,
+        () = end.cancelled() => None,
+        () = stopped.cancelled() => Some("the run that started it was stopped".to_owned()),
+        () = sleep(time) => Some(format!(
+            "its {} s were up; give it more with `timeout_seconds`",
+            time.as_secs()
+        )),
+        _ = programs::read(Some(&mut running.output), usize::MAX, keep) => {
+            let report = running.ended().await;
+            state.lock().end(report);
+            return;
+        }
     };
-    let report = match cut {
-        None => running.ended().await,
-        Some(None) => running.end().await,
-        Some(why) => Report {
-            cut: why,
-            ..running.end().await
-        },
-    };
-    let mut state = state.lock();
-    let took = state.began.elapsed();
-    state.ended = Some((report, took));
+    let mut report = running.end().await;
+    report.cut = why.or(report.cut);
+    state.lock().end(report);
 }

@@ -16,9 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::WorkspaceLimits;
 use super::closed::{Closed, Identity, identity};
-use super::fault::{
-    OrFault as _, check_open, ends_with_slash, fault, if_there, is_directory,
-};
+use super::fault::{OrFault as _, check_open, ends_with_slash, fault, if_there, is_directory};
 use super::path::InnerPath;
 use super::reach::{Limits, Reach};
 use super::walk::{MAX_DEPTH, Rules};

@@ -97,10 +97,7 @@ impl ChangeLog {
     }
 
     /// Takes away what stands at a path, whatever it is, and keeps it.
-    pub(crate) fn take_away(
-        &self,
-        Spot { root, path }: &Spot,
-    ) -> Result<Measure, ToolError> {
+    pub(crate) fn take_away(&self, Spot { root, path }: &Spot) -> Result<Measure, ToolError> {
         let (from, _) = root.standing(path)?;
         let size = measure(&from).or_fault(path)?;
         refuse_if!(

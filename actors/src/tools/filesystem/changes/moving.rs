@@ -25,11 +25,11 @@ pub(super) fn move_entry(from: &Location, to: &Location) -> io::Result<()> {
         Ok(()) => Ok(()),
         Err(Errno::XDEV) => {
             check_free(to)?;
-            if let Err(error) = copy((&from.directory, &from.name), (&to.directory, &to.name), 0) {
+            let copied = copy((&from.directory, &from.name), (&to.directory, &to.name), 0);
+            copied.inspect_err(|_| {
                 // What was copied so far is nobody's.
                 let _ = remove(to);
-                return Err(error);
-            }
+            })?;
             remove(from)
         }
         // Some file systems know no such flag.
