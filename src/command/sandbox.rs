@@ -11,9 +11,6 @@ use crate::cli::SandboxArgs;
 use crate::console::complain;
 use crate::settings::Settings;
 
-/// As shells tell a program that a signal ended.
-const BY_SIGNAL: i32 = 128;
-
 /// Runs the command, and ends with its exit code.
 ///
 /// # Errors
@@ -51,12 +48,7 @@ pub(crate) fn run(settings: &Settings, args: &SandboxArgs) -> anyhow::Result<Exi
     if let Some(why) = &report.cut {
         complain(&format!("navi: the command was ended because {why}"));
     }
-    let code = match (report.code, report.signal) {
-        (Some(code), _) => code,
-        (None, Some(signal)) => BY_SIGNAL + signal,
-        (None, None) => return Ok(ExitCode::FAILURE),
-    };
-    Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
+    Ok(ExitCode::from(report.exit_code()))
 }
 
 /// A directory for temporary files, gone with the command.

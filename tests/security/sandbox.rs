@@ -472,7 +472,10 @@ async fn a_folder_to_read_behind_links() {
         let said = show(&path);
         assert_eq!(said.stdout, b"one\n", "{path}: {said:?}");
     }
-    assert!(!show(&two).status.success(), "what lies beside is no part of it");
+    assert!(
+        !show(&two).status.success(),
+        "what lies beside is no part of it"
+    );
 }
 
 /// What a command may do beside reading and writing, where it runs as the service's own user.

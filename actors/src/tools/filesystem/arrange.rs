@@ -11,10 +11,8 @@ use crate::tools::workspace::{OrFault as _, Reach, Spot};
 /// The spot that a move goes to: into a directory, where the path names one that is there.
 pub(super) fn destination(reach: &Reach, from: &Spot, to: &str) -> Result<Spot, ToolError> {
     let Spot { root, path } = reach.spot(to)?;
-    let existing = match root.location(&path)? {
-        Some(at) => at.metadata().or_fault(&path)?,
-        None => None,
-    };
+    let existing = root.location(&path)?.map(|at| at.metadata());
+    let existing = existing.transpose().or_fault(&path)?.flatten();
     let is_directory = existing.is_some_and(|it| it.is_dir());
     let path = if path.names_directory() || is_directory {
         let name = from.path.prefix().file_name().unwrap_or_default();

@@ -37,6 +37,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use serde::{Deserialize, Serialize};
 
@@ -157,9 +158,11 @@ impl fmt::Display for Sandbox {
 }
 
 impl Sandbox {
-    /// Begins to look up what takes longest, where one will be made a moment later.
+    /// Begins to look up what takes longest, where one will be made a moment later: who makes it
+    /// joins in.
     pub fn look_ahead(config: &SandboxConfig) {
-        probe::begin(&config.program);
+        let program = config.program.clone();
+        thread::spawn(move || probe::namespaces(&program));
     }
 
     pub fn new(config: SandboxConfig) -> Self {
@@ -318,7 +321,7 @@ fn or_told(done: Result<u8, String>) -> u8 {
 
 /// The exit code of a command that could not be confined: it was not run.
 pub const FAILED: u8 = 125;
-/// What is said of a job that would hold, where it starts nothing.
-const HOLDS: &str = "held";
 /// What its message begins with.
 pub const FAILED_WORDS: &str = "navi sandbox: ";
+/// What is said of a job that would hold, where it starts nothing.
+const HOLDS: &str = "held";

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use itertools::Itertools as _;
 use serde::{Deserialize, Serialize};
 
 use super::groups::Group;
@@ -98,17 +99,12 @@ pub(super) fn environment(
     user: Option<&SandboxUser>,
 ) -> BTreeMap<String, String> {
     let text = |path: &Path| path.display().to_string();
-    let mut path = String::new();
-    for folder in read_paths.iter().chain(&order.read) {
-        // A folder of programs, or a toolchain with one.
-        for programs in [folder.join("bin"), folder.clone()] {
-            if programs.ends_with("bin") && programs.is_dir() {
-                path.push_str(&text(&programs));
-                path.push(':');
-            }
-        }
-    }
-    path.push_str(PATH);
+    let folders = read_paths.iter().chain(&order.read);
+    // A folder of programs, or a toolchain with one.
+    let programs = folders.flat_map(|folder| [folder.join("bin"), folder.clone()]);
+    let programs = programs.filter(|path| path.ends_with("bin") && path.is_dir());
+    let programs = programs.map(|path| text(&path));
+    let path = programs.chain([PATH.to_owned()]).join(":");
     let name = user.map_or("navi", |user| &user.name);
     let usual = [
         ("PATH", path.as_str()),

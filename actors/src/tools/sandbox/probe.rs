@@ -22,17 +22,6 @@ pub(super) fn namespaces(program: &Path) -> Result<(), String> {
     TRIED.get_or_init(|| try_namespaces(program)).clone()
 }
 
-/// Begins to try it, so that a start does not wait for it: whoever asks joins in.
-pub(super) fn begin(program: &Path) {
-    let program = program.to_owned();
-    let begun = thread::Builder::new()
-        .name("sandbox-probe".to_owned())
-        .spawn(move || namespaces(&program));
-    if let Err(error) = begun {
-        tracing::debug!(%error, "the sandbox is tried later");
-    }
-}
-
 fn try_namespaces(program: &Path) -> Result<(), String> {
     refuse_if!(is_absent("FAILPOINT_NO_NAMESPACES"), "{NONE}");
     // The program of a test is no Navi.

@@ -45,7 +45,7 @@ impl Report {
     }
 
     /// As shells tell it.
-    pub(super) fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         let by_signal = self.signal.map(|signal| BY_SIGNAL + signal);
         let code = self.code.or(by_signal);
         code.and_then(|code| u8::try_from(code).ok())

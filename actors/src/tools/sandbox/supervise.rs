@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::disk::Disk;
@@ -41,12 +42,10 @@ pub(super) fn for_service() -> u8 {
         // Why it has to end; nothing where the other side goes.
         let mut why = String::new();
         let _ = asked.read_line(&mut why);
-        let why = if why.is_empty() {
-            "it was stopped"
-        } else {
-            why.trim_end()
-        };
-        end_early(why);
+        end_early(match why.trim_end() {
+            "" => "it was stopped",
+            why => why,
+        });
     });
     let report = carry_out(job);
     if let Ok(mut line) = serde_json::to_vec(&report) {
@@ -153,28 +152,20 @@ fn end_early(why: &str) {
 
 /// An end by a signal is an end of the whole tree. The key for an interrupt reaches the command
 /// by itself, where there is a terminal.
-fn heed_signals() {
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    else {
-        return;
-    };
+fn heed_signals() -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let (Ok(mut end), Ok(mut hangup), Ok(_interrupt), Ok(_quit)) = (
-            signal(SignalKind::terminate()),
-            signal(SignalKind::hangup()),
-            signal(SignalKind::interrupt()),
-            signal(SignalKind::quit()),
-        ) else {
-            return;
-        };
+        let mut end = signal(SignalKind::terminate())?;
+        let mut hangup = signal(SignalKind::hangup())?;
+        let _interrupt = signal(SignalKind::interrupt())?;
+        let _quit = signal(SignalKind::quit())?;
         tokio::select! {
             _ = end.recv() => {}
             _ = hangup.recv() => {}
         }
         end_early("it was ended by a signal");
-    });
+        Ok(())
+    })
 }
 
 /// Ends a tree that takes more than it may: the kernel's own limits are each process's.

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use super::run::by_shell;
 use crate::tools::ToolError;
 use crate::tools::output::shortened;
 
@@ -19,15 +20,6 @@ pub enum Allowed {
     Only(BTreeSet<String>),
     /// Any command, with the rights of the service.
     Everything,
-}
-
-/// How a command is run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Line {
-    /// By a shell.
-    Shell(String),
-    /// As it stands.
-    Words(Vec<String>),
 }
 
 /// Whatever means more to a shell than itself, quoted or not.
@@ -98,10 +90,10 @@ impl Allowed {
         }
     }
 
-    /// How this command is run, where it may be.
-    pub(super) fn line(&self, command: &str) -> Result<Line, ToolError> {
+    /// The words that this command is run as, where it may be: a shell's, or its own.
+    pub(super) fn words(&self, command: &str) -> Result<Vec<String>, ToolError> {
         let Self::Only(names) = self else {
-            return Ok(Line::Shell(command.to_owned()));
+            return Ok(by_shell(command));
         };
         let listed = || parted(names).1.join(", ");
         if let Some(found) = command.chars().find(|c| SHELL_MEANS_MORE.contains(*c)) {
@@ -128,7 +120,7 @@ impl Allowed {
                 shortened(argument, 60)
             );
         }
-        Ok(Line::Words(words))
+        Ok(words)
     }
 }
 
@@ -210,20 +202,17 @@ mod tests {
         let allowed = only("ls,/bin/sh,sed,make");
         assert_eq!(allowed.left_out(), ["/bin/sh", "make", "sed"]);
         for command in ["/bin/sh x.sh", "sed '1e sh x.sh' f", "make", "less f"] {
-            let refused = allowed.line(command).unwrap_err();
+            let refused = allowed.words(command).unwrap_err();
             assert!(refused.0.ends_with("may be run here: ls"), "{refused}");
         }
-        assert!(allowed.line("ls").is_ok());
+        assert!(allowed.words("ls").is_ok());
         assert!(Allowed::Everything.left_out().is_empty());
     }
 
     #[test]
     fn listed_commands_run_as_their_words() {
         let allowed = only("ls,git,find,tar,rsync");
-        let words = |command: &str| match allowed.line(command).unwrap() {
-            Line::Words(words) => words,
-            Line::Shell(shell) => panic_on(&shell),
-        };
+        let words = |command: &str| allowed.words(command).unwrap();
         assert_eq!(words("ls -l 'a b'"), ["ls", "-l", "a b"]);
         assert_eq!(words("git log --oneline"), ["git", "log", "--oneline"]);
         assert_eq!(words("find . -name x"), ["find", ".", "-name", "x"]);
@@ -234,14 +223,11 @@ mod tests {
             "tar czf a.tar In",
             "rsync -av --delete a b",
         ] {
-            assert!(allowed.line(plain).is_ok(), "{plain}");
+            assert!(allowed.words(plain).is_ok(), "{plain}");
         }
-        let any = Allowed::Any.line("a; b").unwrap();
-        assert_eq!(any, Line::Shell("a; b".to_owned()));
-    }
-
-    fn panic_on(shell: &str) -> Vec<String> {
-        vec![format!("a shell: {shell}")]
+        let any = Allowed::Any.words("a; b").unwrap();
+        assert_eq!(any, by_shell("a; b"));
+        assert!(any[0].ends_with("sh") && any[4] == "a; b");
     }
 
     #[test]
@@ -289,17 +275,14 @@ mod tests {
             "sed '1e sh x.sh' f",
             "ls 'unclosed",
         ] {
-            assert!(allowed.line(command).is_err(), "{command}");
+            assert!(allowed.words(command).is_err(), "{command}");
         }
     }
 
     proptest! {
         #[test]
         fn only_listed_first_words_ever_run(command in "[a-z ;&|'\"$(){}\n\\\\/-]{0,40}") {
-            if let Ok(line) = only("ls,cat").line(&command) {
-                let Line::Words(words) = line else {
-                    return Err(TestCaseError::fail("a shell"));
-                };
+            if let Ok(words) = only("ls,cat").words(&command) {
                 prop_assert!(words[0] == "ls" || words[0] == "cat");
                 prop_assert!(!command.contains([';', '&', '|', '$', '(', '\n', '\\']));
             }

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
-use super::allowed::Line;
 use super::background::Background;
 use super::output::{asks, misses_network, readable};
 use super::{NAME, Terminal, TerminalArgs, USUAL_TIME};
@@ -66,18 +65,12 @@ impl Terminal {
             command,
             "write a script with the filesystem tool and run that",
         )?;
-        let (program, words) = match self.allowed.line(command)? {
-            Line::Words(words) => (words[0].clone(), words[1..].to_vec()),
-            Line::Shell(command) => {
-                let words = ["-c", SCRIPT, shell(), &command].map(str::to_owned);
-                (shell().to_owned(), words.to_vec())
-            }
-        };
+        let mut words = self.allowed.words(command)?;
+        let program = words.remove(0);
         let asked = args.timeout_seconds.map(Duration::from_secs);
-        let usual = if args.background {
-            self.max_time
-        } else {
-            USUAL_TIME
+        let usual = match args.background {
+            true => self.max_time,
+            false => USUAL_TIME,
         };
         let time = asked.map_or(usual, |time| time.max(Duration::from_secs(1)));
         let note = (asked > Some(self.max_time)).then(|| {
@@ -245,12 +238,15 @@ pub(super) fn how_it_ended(report: &Report, took: Duration) -> String {
     }
 }
 
-fn shell() -> &'static str {
-    if Path::new("/bin/bash").exists() {
-        "/bin/bash"
-    } else {
-        "/bin/sh"
-    }
+/// The words by which a shell runs a command.
+pub(super) fn by_shell(command: &str) -> Vec<String> {
+    let shell = match Path::new("/bin/bash").exists() {
+        true => "/bin/bash",
+        false => "/bin/sh",
+    };
+    [shell, "-c", SCRIPT, shell, command]
+        .map(str::to_owned)
+        .to_vec()
 }
 
 /// The workspace and the directory to run in, links followed.

@@ -58,10 +58,8 @@ impl Shells {
     /// Whether one more may be started.
     pub(super) fn has_room(&self, session: SessionId) -> Result<(), ToolError> {
         let all = self.0.lock();
-        let of_session = all.get(&session).into_iter();
-        let running = of_session
-            .flat_map(|shell| shell.background.values())
-            .filter(|one| one.is_running());
+        let kept = all.get(&session).map(|shell| shell.background.values());
+        let running = kept.into_iter().flatten().filter(|one| one.is_running());
         refuse_if!(
             running.count() >= RUNNING,
             "{RUNNING} commands run in the background already; end one with {{\"action\":\"end\",\"id\":1}}"
@@ -76,12 +74,12 @@ impl Shells {
         shell.started += 1;
         let id = shell.started;
         shell.background.insert(id, started);
-        while shell.background.len() > KEPT {
-            let ended = shell.background.iter().find(|(_, one)| !one.is_running());
-            let Some(id) = ended.map(|(id, _)| *id) else {
-                break;
-            };
-            shell.background.remove(&id);
+        let kept = &mut shell.background;
+        let is_over = |(id, one): (&u64, &Background)| (!one.is_running()).then_some(*id);
+        while kept.len() > KEPT
+            && let Some(id) = kept.iter().find_map(is_over)
+        {
+            kept.remove(&id);
         }
         id
     }

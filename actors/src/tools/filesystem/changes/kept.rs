@@ -39,11 +39,9 @@ impl Kept {
 
     /// The list. One that cannot be understood is set aside: changes go on without the old ones.
     pub(super) fn load(&self) -> io::Result<Records> {
-        let Some(file) = if_there(self.0.open(LIST))? else {
+        let Some(text) = if_there(self.read(LIST, MAX_LIST_BYTES))? else {
             return Ok(Records::default());
         };
-        let mut text = Vec::new();
-        file.take(MAX_LIST_BYTES).read_to_end(&mut text)?;
         match serde_json::from_slice(&text) {
             Ok(records) => Ok(records),
             Err(error) => {
@@ -67,11 +65,10 @@ impl Kept {
         file.replace(name)
     }
 
-    /// The content that is kept for a change.
-    pub(super) fn content(&self, id: ChangeId, limit: u64) -> io::Result<Vec<u8>> {
+    /// What is kept under a name, and no more than this of it.
+    pub(super) fn read(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        let file = self.0.open(id.to_string())?;
-        file.take(limit).read_to_end(&mut bytes)?;
+        self.0.open(name)?.take(most).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 

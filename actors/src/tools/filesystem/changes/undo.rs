@@ -142,7 +142,8 @@ fn take_back(reach: &Reach, log: &ChangeLog, record: &Record) -> Result<(), Tool
     match &record.inverse {
         Inverse::Restore { .. } => {
             let before = look(&at)?;
-            let after = log.kept.content(record.id, reach.limits.read_bytes);
+            let name = record.id.to_string();
+            let after = log.kept.read(&name, reach.limits.read_bytes);
             let after = after
                 .map_err(|_| ToolError("the copy that was kept of it cannot be read".to_owned()))?;
             let rewrite = Rewrite { before, after };
