@@ -113,14 +113,13 @@ fn places<'a>(text: &'a str, old: &'a str) -> impl Iterator<Item = usize> + 'a {
 }
 
 fn not_found(path: &InnerPath, text: &str, old: &str) -> ToolError {
-    let mut message = format!("`old_text` does not stand in `{path}`");
-    match closest(text, old) {
-        Some((number, block)) => message.push_str(&format!(
-            "; the closest place is line {number}, which reads:\n{block}\n[copy the text exactly as it stands, spaces included]"
-        )),
-        None => message.push_str("; read the file and copy the text exactly as it stands"),
-    }
-    ToolError(message)
+    let hint = match closest(text, old) {
+        Some((number, block)) => format!(
+            "the closest place is line {number}, which reads:\n{block}\n[copy the text exactly as it stands, spaces included]"
+        ),
+        None => "read the file and copy the text exactly as it stands".to_owned(),
+    };
+    ToolError(format!("`old_text` does not stand in `{path}`; {hint}"))
 }
 
 /// The place that is most like the first line of the wanted text, and the lines there.

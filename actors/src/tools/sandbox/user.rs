@@ -62,25 +62,21 @@ pub fn find(name: &str) -> Result<SandboxUser, String> {
 
 fn find_in(accounts: &str, wanted: &str) -> Option<SandboxUser> {
     let number: Option<u32> = wanted.parse().ok();
+    let user = |name: &str, uid, gid| SandboxUser {
+        name: name.to_owned(),
+        uid,
+        gid,
+    };
     let known = accounts.lines().find_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?;
         let uid: u32 = fields.nth(1)?.parse().ok()?;
         let gid: u32 = fields.next()?.parse().ok()?;
-        (name == wanted || Some(uid) == number).then(|| SandboxUser {
-            name: name.to_owned(),
-            uid,
-            gid,
-        })
+        (name == wanted || Some(uid) == number).then(|| user(name, uid, gid))
     });
     // A number needs no entry: containers often have none.
-    known.or_else(|| {
-        number.filter(|uid| *uid < u32::MAX).map(|uid| SandboxUser {
-            name: uid.to_string(),
-            uid,
-            gid: uid,
-        })
-    })
+    let unlisted = number.filter(|uid| *uid < u32::MAX);
+    known.or_else(|| unlisted.map(|uid| user(&uid.to_string(), uid, uid)))
 }
 
 #[cfg(test)]

@@ -171,27 +171,20 @@ impl Tool for Terminal {
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: TerminalArgs = read_action(ACTIONS, args)?;
-        match args.action {
+        let session = context.session_id;
+        let said = match args.action {
             Action::Run => {
                 let wanted = self.wanted(args, &context).await?;
-                if wanted.background {
-                    self.start_in_background(wanted, &context).await
-                } else {
-                    self.run(wanted, &context).await
-                }
+                return match wanted.background {
+                    true => self.start_in_background(wanted, &context).await,
+                    false => self.run(wanted, &context).await,
+                };
             }
-            Action::Look => {
-                let said = self
-                    .shells
-                    .of(context.session_id, args.id, Background::look)?;
-                Ok(bounded_for(said, &context).await?.into())
-            }
-            Action::End => {
-                let said = self.shells.end(context.session_id, args.id).await?;
-                Ok(bounded_for(said, &context).await?.into())
-            }
-            Action::List => Ok(self.shells.list(context.session_id).into()),
-        }
+            Action::Look => self.shells.of(session, args.id, Background::look)?,
+            Action::End => self.shells.end(session, args.id).await?,
+            Action::List => self.shells.list(session),
+        };
+        Ok(bounded_for(said, &context).await?.into())
     }
 
     fn session_closed(&self, session: SessionId) {

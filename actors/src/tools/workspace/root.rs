@@ -275,12 +275,13 @@ impl Root {
             return Ok(made);
         }
         self.check_room(0, parent.components().count())?;
-        let above = parent.ancestors().filter(|it| !it.as_os_str().is_empty());
-        for directory in above.collect::<Vec<_>>().into_iter().rev() {
-            let inner = path.at(directory);
+        let mut directory = PathBuf::new();
+        for name in parent {
+            directory.push(name);
+            let inner = path.at(&directory);
             let at = self.place(&inner)?;
             match at.directory.create_dir(&at.name) {
-                Ok(()) => made.push(directory.to_owned()),
+                Ok(()) => made.push(directory.clone()),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(fault(&inner, &error)),
             }

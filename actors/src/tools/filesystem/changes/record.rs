@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::change::{Change, ChangeAction};
 use crate::protocol::ids::{CallId, ChangeId, RunId};
+use crate::tools::ToolError;
 use crate::tools::workspace::InnerPath;
 
 /// As many changes of a session as are listed.
@@ -60,8 +61,9 @@ impl Record {
         self.to.as_ref().unwrap_or(&self.place)
     }
 
-    /// The change as its owner sees it.
-    pub(super) fn told(&self, why_not: Option<String>) -> Change {
+    /// The change as its owner sees it: whether it can be taken back, or why not.
+    pub(super) fn told(&self, can_be: Result<(), ToolError>) -> Change {
+        let why_not = can_be.err().map(|why| why.0);
         Change {
             id: self.id,
             action: self.action,

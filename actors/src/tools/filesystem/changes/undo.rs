@@ -54,10 +54,11 @@ pub fn changes(access: &Arc<FileAccess>, workspace: &Path) -> Result<Vec<Change>
     };
     let reach = Reach::new(access, workspace, CancellationToken::new());
     let records = kept.load()?;
-    let told = records.all.iter().rev().map(|record| {
-        let checked = check(&reach, &kept, record);
-        record.told(checked.err().map(|error| error.0))
-    });
+    let told = records
+        .all
+        .iter()
+        .rev()
+        .map(|record| record.told(check(&reach, &kept, record)));
     Ok(told.collect())
 }
 
@@ -87,8 +88,7 @@ pub fn undo(
     let mut undoing = records.all.iter().rev();
     let undoing = undoing.find(|record| record.origin.undoes == Some(id));
     let undoing = undoing.ok_or(ChangeError::NotFound)?;
-    let checked = check(&reach, &log.kept, undoing);
-    Ok(undoing.told(checked.err().map(|error| error.0)))
+    Ok(undoing.told(check(&reach, &log.kept, undoing)))
 }
 
 /// Whether a change can be taken back: it was not, what it takes is there, and the files are as the
@@ -101,7 +101,7 @@ fn check(reach: &Reach, kept: &Kept, record: &Record) -> Result<(), ToolError> {
         Inverse::Restore { .. } | Inverse::PutBack if !kept.has(record.id) => {
             refuse!("the copy that was kept of it is gone")
         }
-        Inverse::Restore { expects, .. } => {
+        Inverse::Restore { expects } => {
             let at = at()?;
             // What may not be read is not written either.
             look(&at)?;
