@@ -276,7 +276,7 @@ export function showError(error) {
   showToast(`${t(`error.${errorGroup(error.code)}.title`)}${error.message === '' ? '' : `: ${error.message}`}`, null, TOAST_MS, true);
 }
 
-/** What stands over the page. @param {'files' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run'} name */
+/** What stands over the page. @param {'files' | 'image' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run'} name */
 export function openPanel(name) {
   drawerOpen.set(false);
   panel.set(name);

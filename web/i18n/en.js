@@ -361,6 +361,8 @@ export const en = {
   'notify.done': 'Navi is done.',
   'notify.failed': 'It did not work out.',
 
+  'image.open': 'Show {name} large',
+
   'keys.title': 'Keys',
   'keys.send': 'Send',
   'keys.line': 'Start a new line',
@@ -369,6 +371,7 @@ export const en = {
   'keys.edit': 'Edit your last message',
   'keys.new': 'Start a new conversation',
   'keys.list': 'Walk the list of conversations',
+  'keys.answer': 'Allow, always allow or deny what is asked',
   'keys.open': 'Show these keys',
 
   'memory.title': 'What Navi remembers',

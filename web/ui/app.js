@@ -16,6 +16,7 @@ import './composer.js';
 import './conversation.js';
 import './files.js';
 import './header.js';
+import './image.js';
 import './keys_panel.js';
 import './memory.js';
 import './palette.js';
@@ -148,6 +149,7 @@ export class NaviApp extends NaviElement {
 function opened(name) {
   switch (name) {
     case 'files': return html`<navi-files></navi-files>`;
+    case 'image': return html`<navi-image></navi-image>`;
     case 'keys': return html`<navi-keys></navi-keys>`;
     case 'memory': return html`<navi-memory></navi-memory>`;
     case 'palette': return html`<navi-palette></navi-palette>`;

@@ -26,6 +26,9 @@ const URGENT_MS = 60 * 1000;
 const LINES = 24;
 const CHARS = 2000;
 
+/** By where a key lies, whatever the layout. @type {Record<string, string>} */
+const KEYS = { KeyY: 'approve-once', KeyA: 'approve-always', KeyN: 'approve-deny' };
+
 export class NaviApproval extends NaviElement {
   static properties = { approval: { attribute: false }, _now: { state: true }, _settled: { state: true }, _whole: { state: true } };
 
@@ -36,6 +39,8 @@ export class NaviApproval extends NaviElement {
     this._settled = false;
     /** Whether all that is asked about is shown: nothing is allowed before. */
     this._whole = false;
+    /** Whether single keys answer: who was led here without asking for it presses a button. */
+    this._keys = true;
     /** @type {ReturnType<typeof setInterval> | undefined} */
     this._clock = undefined;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -78,10 +83,14 @@ export class NaviApproval extends NaviElement {
 
   /** Whoever has the page open and nothing in hand is led to the question, never onto a button. */
   firstUpdated() {
-    if (isOpen(this.approval) && document.activeElement === document.body && document.hasFocus()) this.focusCard();
+    if (!isOpen(this.approval) || document.activeElement !== document.body || !document.hasFocus()) return;
+    this.focusCard();
+    // What is typed just then was meant for something else.
+    this._keys = false;
   }
 
   focusCard() {
+    this._keys = true;
     const card = this.querySelector('section');
     card?.scrollIntoView({ block: 'nearest' });
     card?.focus({ preventScroll: true });
@@ -98,7 +107,8 @@ export class NaviApproval extends NaviElement {
     const child = askedBy({ children: children.get() }, approval);
     const title = `approval-${approval_id}`;
     return html`<section class="approval" data-testid="approval" data-approval-id=${approval_id} data-call-id=${approval.call_id} data-tool=${tool} data-state="asked"
-      data-effect=${request.effect} role="group" aria-labelledby=${title} tabindex="-1">
+      data-effect=${request.effect} role="group" aria-labelledby=${title} tabindex="-1"
+      @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
       <div class="approval-head"><span class="approval-icon">${icons.shield}</span><div>
         <h3 id=${title}>${t('approval.title')} <span class="approval-summary" data-testid="approval-summary">${visibleWords(request.summary)}</span></h3>
         <p class="approval-meta"><span class="chip">${toolIcon(tool)}<span>${tool}</span></span><span class="chip">${t(`approval.effect.${request.effect}`)}</span>
@@ -109,6 +119,16 @@ export class NaviApproval extends NaviElement {
       <p class="approval-reason" data-testid="approval-reason">${visibleWords(sentence(request.reason))}</p>
       ${this.#buttons(approval)}
     </section>`;
+  }
+
+  /** Y, A and N answer where the question has the keyboard. @param {KeyboardEvent} event */
+  #key(event) {
+    if (!this._keys || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    const chosen = KEYS[event.code];
+    const button = chosen === undefined ? null : this.querySelector(`[data-testid="${chosen}"]`) ?? (chosen === 'approve-once' ? this.querySelector('[data-testid="approval-show-all"]') : null);
+    if (!(button instanceof HTMLElement)) return;
+    event.preventDefault();
+    button.click();
   }
 
   /** @param {Detail} detail */

@@ -7,6 +7,7 @@ import { html, nothing } from '../lit.js';
 import { filePath } from '../net/api.js';
 import { formatBytes } from './format.js';
 import { icons } from './icons.js';
+import { openable } from './image.js';
 
 /**
  * @param {string} session_id
@@ -28,6 +29,5 @@ export function fileRow(session_id, files) {
 export function fileImages(session_id, files) {
   const images = files.filter(({ image }) => image === true);
   if (images.length === 0) return nothing;
-  return html`<div class="images file-images">${images.map((file) => html`<a href=${filePath(session_id, file.file_id)} download=${file.name} title=${t('files.download', { name: file.name })}>
-    <img src=${`${filePath(session_id, file.file_id)}/image`} alt=${file.name} loading="lazy" data-testid="file-image"></a>`)}</div>`;
+  return html`<div class="images file-images">${images.map((file) => openable(`${filePath(session_id, file.file_id)}/image`, file.name, filePath(session_id, file.file_id)))}</div>`;
 }

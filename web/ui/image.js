@@ -1,7 +1,12 @@
 // Images as they come over the wire: where they are, or base64 without a type. The type is in its
 // first bytes.
 
-import { html } from '../lit.js';
+import { openPanel } from '../app/actions.js';
+import { panel, shownImage } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
+import { NaviElement } from './element.js';
+import { icons } from './icons.js';
 
 /** @param {string} image */
 export function imageSource(image) {
@@ -18,5 +23,45 @@ export function imageSource(image) {
  * @param {(n: number) => string} alt
  */
 export function imageRow(images, alt) {
-  return html`<div class="images">${images.map((image, i) => html`<img src=${imageSource(image)} loading="lazy" alt=${alt(i + 1)}>`)}</div>`;
+  return html`<div class="images">${images.map((image, i) => openable(imageSource(image), alt(i + 1)))}</div>`;
 }
+
+/**
+ * A picture that is shown large when it is pressed.
+ * @param {string} src
+ * @param {string} alt
+ * @param {string | null} [download] where its file is
+ */
+export function openable(src, alt, download = null) {
+  return html`<button type="button" class="picture" aria-haspopup="dialog" aria-label=${t('image.open', { name: alt })} title=${t('image.open', { name: alt })} data-testid="picture"
+    @click=${() => {
+      shownImage.set({ src, alt, download });
+      openPanel('image');
+    }}><img src=${src} loading="lazy" alt=${alt}></button>`;
+}
+
+/** A picture as large as the window. */
+export class NaviImage extends NaviElement {
+  firstUpdated() {
+    this.#dialog?.showModal();
+  }
+
+  get #dialog() {
+    return this.querySelector('dialog');
+  }
+
+  render() {
+    const image = shownImage.get();
+    if (image === null) return nothing;
+    return html`<dialog class="picture-panel" data-testid="picture-panel" aria-label=${image.alt} @close=${() => panel.set(null)}
+      @click=${(/** @type {MouseEvent} */ event) => { if (event.target instanceof Element && event.target.closest('a, button') === null) this.#dialog?.close(); }}>
+      <img src=${image.src} alt=${image.alt}>
+      <div class="picture-actions">
+        ${image.download === null ? nothing : html`<a class="icon-button" href=${image.download} download=${image.alt} aria-label=${t('files.download', { name: image.alt })} title=${t('files.download', { name: image.alt })}>${icons.download}</a>`}
+        <button type="button" class="icon-button" aria-label=${t('memory.close')} title=${t('memory.close')} @click=${() => this.#dialog?.close()}>${icons.close}</button>
+      </div>
+    </dialog>`;
+  }
+}
+
+customElements.define('navi-image', NaviImage);

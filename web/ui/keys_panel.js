@@ -8,7 +8,7 @@ import { COMMAND } from './keys.js';
 /** Each with what it does, in the order in which one meets them. @type {[string[], string][]} */
 const KEYS = [
   [['Enter'], 'keys.send'], [['Shift', 'Enter'], 'keys.line'], [[COMMAND, 'Enter'], 'keys.steer'], [['Esc'], 'keys.stop'], [['↑'], 'keys.edit'],
-  [[COMMAND, 'K'], 'palette.open'], [[COMMAND, '⇧', 'O'], 'keys.new'], [['↑', '↓'], 'keys.list'], [['?'], 'keys.open'],
+  [[COMMAND, 'K'], 'palette.open'], [[COMMAND, '⇧', 'O'], 'keys.new'], [['↑', '↓'], 'keys.list'], [['Y', 'A', 'N'], 'keys.answer'], [['?'], 'keys.open'],
 ];
 
 /** The keys that do something, and what. */
