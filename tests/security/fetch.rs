@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use navi_actors::tools::net::grants::Grants;
-use navi_actors::tools::net::guard::Guard;
-use navi_actors::tools::net::resolve::Resolve;
+use navi_actors::tools::net::guard::{Guard, Resolve};
 use navi_actors::tools::web_fetch::{Limits, WebFetch};
 use navi_actors::tools::{Tool as _, ToolResult};
 use serde_json::json;

@@ -9,10 +9,9 @@ use serde_json::Value;
 
 use super::HomeAssistantConfig;
 use crate::tools::ToolError;
-use crate::tools::net::body;
 use crate::tools::net::grants::Grants;
 use crate::tools::net::guard::Guard;
-use crate::tools::net::send::post_json;
+use crate::tools::net::send::{post_json, read_body};
 use crate::tools::output::shortened;
 
 const LIMIT: Duration = Duration::from_secs(25);
@@ -97,7 +96,7 @@ impl Api {
         request.headers_mut().insert(AUTHORIZATION, bearer);
         let response = self.guard.send(request).await.map_err(net)?;
         let status = response.status();
-        let bytes = body::read(response, MAX_BYTES).await.map_err(net)?;
+        let bytes = read_body(response, MAX_BYTES).await.map_err(net)?;
         Err(ApiError::Other(match status.as_u16() {
             200 | 201 => match serde_json::from_slice(&bytes) {
                 Ok(answer) => return Ok(answer),

@@ -1,80 +1,91 @@
 //! Which addresses are of the public internet, and what the others are.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::LazyLock;
 
-/// What an address is, where it is not one of the public internet. The list is IANA's registries
-/// of special-purpose addresses (RFC 6890), and places that clouds keep for themselves.
+use ipnet::IpNet;
+
+/// Kinds of addresses that are not of the public internet, with their networks: IANA's registries
+/// of special-purpose addresses (RFC 6890), and places that clouds keep for themselves. The first
+/// one with an address counts.
+const KINDS: [(&str, &str); 15] = [
+    (
+        "a cloud's metadata service",
+        "100.100.100.200/32 168.63.129.16/32 169.254.169.254/32 192.0.0.192/32 fd00:ec2::/32",
+    ),
+    (
+        "an unspecified address, which means this machine",
+        "0.0.0.0/8 ::/128",
+    ),
+    ("this machine", "127.0.0.0/8 ::1/128"),
+    (
+        "a private address",
+        "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7",
+    ),
+    ("an address behind a provider's NAT", "100.64.0.0/10"),
+    ("a link-local address", "169.254.0.0/16 fe80::/10"),
+    ("a site-local address", "fec0::/10"),
+    (
+        "an address for documentation",
+        "192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32 3fff::/20",
+    ),
+    ("an address for benchmarks", "198.18.0.0/15 2001:2::/48"),
+    ("a multicast address", "224.0.0.0/4 ff00::/8"),
+    ("the broadcast address", "255.255.255.255/32"),
+    ("a Teredo tunnel", "2001::/32"),
+    ("a 6to4 tunnel", "2002::/16"),
+    // IPv4-compatible and IPv4-translated: neither is in use on the internet.
+    (
+        "an IPv4 address in an outdated form",
+        "::/96 ::ffff:0:0:0/96",
+    ),
+    (
+        "a reserved address",
+        "192.0.0.0/24 192.88.99.0/24 240.0.0.0/4 2001::/23",
+    ),
+];
+
+#[expect(
+    clippy::expect_used,
+    reason = "the networks above are networks, which a test looks at"
+)]
+static NETWORKS: LazyLock<Vec<(IpNet, &str)>> = LazyLock::new(|| {
+    let network = |text: &str| text.parse().expect("a network");
+    let networks =
+        |(kind, all): (_, &'static str)| all.split(' ').map(move |it| (network(it), kind));
+    KINDS.into_iter().flat_map(networks).collect()
+});
+
+/// What an address is, where it is not one of the public internet.
 pub(crate) fn not_public(ip: IpAddr) -> Option<&'static str> {
-    match ip {
-        IpAddr::V4(ip) => not_public_v4(ip),
-        IpAddr::V6(ip) => not_public_v6(ip),
+    let ip = inside(ip);
+    if let Some((_, kind)) = NETWORKS.iter().find(|(network, _)| network.contains(&ip)) {
+        return Some(kind);
     }
-}
-
-/// The address that really is reached: an IPv4 one that is written as IPv6 is that IPv4 one.
-pub(crate) fn reached(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(ip, IpAddr::V4),
-        IpAddr::V4(_) => ip,
-    }
-}
-
-fn not_public_v4(ip: Ipv4Addr) -> Option<&'static str> {
-    let [a, b, c, d] = ip.octets();
-    let kind = match (a, b, c, d) {
-        (0, ..) => "an unspecified address, which means this machine",
-        (10, ..) | (172, 16..=31, ..) | (192, 168, ..) => "a private address",
-        (100, 100, 100, 200) | (168, 63, 129, 16) | (169, 254, 169, 254) | (192, 0, 0, 192) => {
-            "a cloud's metadata service"
-        }
-        (100, 64..=127, ..) => "an address behind a provider's NAT",
-        (127, ..) => "this machine",
-        (169, 254, ..) => "a link-local address",
-        (192, 0, 0, _) | (192, 88, 99, _) => "a reserved address",
-        (192, 0, 2, _) | (198, 51, 100, _) | (203, 0, 113, _) => "an address for documentation",
-        (198, 18..=19, ..) => "an address for benchmarks",
-        (224..=239, ..) => "a multicast address",
-        (255, 255, 255, 255) => "the broadcast address",
-        (240..=255, ..) => "a reserved address",
-        _ => return None,
+    let IpAddr::V6(ip) = ip else {
+        return None;
     };
-    Some(kind)
-}
-
-fn not_public_v6(ip: Ipv6Addr) -> Option<&'static str> {
-    let segments = ip.segments();
-    let low = |high: u16, low: u16| {
-        let [a, b] = high.to_be_bytes();
-        let [c, d] = low.to_be_bytes();
-        Ipv4Addr::new(a, b, c, d)
-    };
-    let kind = match segments {
-        [0, 0, 0, 0, 0, 0, 0, 0] => "an unspecified address, which means this machine",
-        [0, 0, 0, 0, 0, 0, 0, 1] => "this machine",
-        // IPv4-mapped, and what NAT64 translates: it is as good as the address inside.
-        [0, 0, 0, 0, 0, 0xffff, h, l] | [0x64, 0xff9b, 0, 0, 0, 0, h, l] => {
-            return not_public_v4(low(h, l));
-        }
-        // IPv4-compatible and IPv4-translated: neither is in use on the internet.
-        [0, 0, 0, 0, 0 | 0xffff, 0, ..] => "an IPv4 address in an outdated form",
-        [0xfd00, 0x0ec2, ..] => "a cloud's metadata service",
-        [0xfc00..=0xfdff, ..] => "a private address",
-        [0xfe80..=0xfebf, ..] => "a link-local address",
-        [0xfec0..=0xfeff, ..] => "a site-local address",
-        [0xff00..=0xffff, ..] => "a multicast address",
-        [0x2001, 0, ..] => "a Teredo tunnel",
-        [0x2001, 2, 0, ..] => "an address for benchmarks",
-        [0x2001, 0x0db8, ..] | [0x3fff, 0..=0x0fff, ..] => "an address for documentation",
-        [0x2001, 0..=0x01ff, ..] => "a reserved address",
-        [0x2002, ..] => "a 6to4 tunnel",
+    match ip.segments() {
         // ISATAP: the IPv4 address inside is where it leads.
-        [_, _, _, _, 0 | 0x0200, 0x5efe, h, l] if not_public_v4(low(h, l)).is_some() => {
-            "an ISATAP tunnel to an address that is not public"
+        [_, _, _, _, 0 | 0x0200, 0x5efe, ..] if not_public(last_four(ip)).is_some() => {
+            Some("an ISATAP tunnel to an address that is not public")
         }
-        [0x2000..=0x3fff, ..] => return None,
-        _ => "a reserved address",
-    };
-    Some(kind)
+        [0x2000..=0x3fff, ..] => None,
+        _ => Some("a reserved address"),
+    }
+}
+
+/// An IPv4 address that is written as IPv6, or that NAT64 translates: what it is, that IPv4 one is.
+pub(super) fn inside(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(v6) if v6.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0] => last_four(v6),
+        other => other,
+    }
+}
+
+fn last_four(ip: Ipv6Addr) -> IpAddr {
+    let [.., a, b, c, d] = ip.octets();
+    Ipv4Addr::new(a, b, c, d).into()
 }
 
 #[cfg(test)]

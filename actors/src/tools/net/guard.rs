@@ -1,16 +1,18 @@
 //! What stands between a tool and the network.
 
+use std::fmt::Debug;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use reqwest::Url;
 use url::Host;
 
-use super::address::{not_public, reached};
+use super::address::not_public;
 use super::grants::Grants;
 use super::own::OwnNetworks;
-use super::resolve::{Resolve, SystemResolver};
 use super::url::{authority, check};
 use crate::tools::ToolError;
 
@@ -18,6 +20,28 @@ use crate::tools::ToolError;
 const RESOLVE_LIMIT: Duration = Duration::from_secs(10);
 /// More addresses than this of one name are not tried.
 const MAX_ADDRESSES: usize = 16;
+
+/// Asks what a name stands for. A trait, so that a test can answer with what an attacker's name
+/// server would.
+#[async_trait]
+pub trait Resolve: Debug + Send + Sync {
+    /// Every address of a name.
+    async fn addresses(&self, host: &str) -> io::Result<Vec<IpAddr>>;
+}
+
+/// The machine's own resolver.
+#[derive(Debug)]
+struct SystemResolver;
+
+#[async_trait]
+impl Resolve for SystemResolver {
+    async fn addresses(&self, host: &str) -> io::Result<Vec<IpAddr>> {
+        // Not every resolver knows `localhost.`.
+        let host = host.strip_suffix('.').unwrap_or(host);
+        let found = tokio::net::lookup_host((host, 0)).await?;
+        Ok(found.map(|address| address.ip()).collect())
+    }
+}
 
 /// Decides where a request may go. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -60,7 +84,8 @@ impl Guard {
         let port = url.port_or_known_default().unwrap_or(0);
         let mut addresses = Vec::new();
         for ip in found {
-            let ip = reached(ip);
+            // One that is written as IPv6 is the IPv4 one that really is reached.
+            let ip = ip.to_canonical();
             if let Some(kind) = not_public(ip).or_else(|| own.kind_of(ip))
                 && !self.grants.cover(url, ip)
             {
@@ -78,14 +103,12 @@ impl Guard {
     }
 
     async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ToolError> {
-        let asked = tokio::time::timeout(RESOLVE_LIMIT, self.resolver.addresses(name));
-        match asked.await {
-            Ok(found) => found.map_err(|error| unknown(name, &error.to_string())),
-            Err(_) => {
-                let reason = format!("no answer within {} s", RESOLVE_LIMIT.as_secs());
-                Err(unknown(name, &reason))
-            }
-        }
+        let asked = tokio::time::timeout(RESOLVE_LIMIT, self.resolver.addresses(name)).await;
+        let found = asked.unwrap_or_else(|_| {
+            let reason = format!("no answer within {} s", RESOLVE_LIMIT.as_secs());
+            Err(io::Error::other(reason))
+        });
+        found.map_err(|error| unknown(name, &error.to_string()))
     }
 }
 

@@ -3,11 +3,9 @@
 //! takes a proxy, or reads without a limit.
 
 mod address;
-pub(super) mod body;
 pub mod grants;
 pub mod guard;
 pub mod key;
 mod own;
-pub mod resolve;
 pub(super) mod send;
 pub(super) mod url;

@@ -3,11 +3,13 @@
 //! where the machines of its owner's have public addresses too.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use ipnet::{IpNet, Ipv6Net};
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::SockaddrStorage;
+
+use super::address::inside;
 
 /// The length of an IPv6 network, where an interface's own says nothing: one address alone, as
 /// DHCPv6 gives it out, or half the internet, as some tunnels have it.
@@ -35,14 +37,7 @@ impl OwnNetworks {
 
     /// What an address of the internet is to this machine; none for those of others.
     pub(super) fn kind_of(&self, ip: IpAddr) -> Option<&'static str> {
-        // What NAT64 translates is as good as the address inside.
-        let ip = match ip {
-            IpAddr::V6(v6) if v6.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0] => {
-                let [.., a, b, c, d] = v6.octets();
-                IpAddr::V4(Ipv4Addr::new(a, b, c, d))
-            }
-            other => other,
-        };
+        let ip = inside(ip);
         if self.0.iter().any(|own| own.addr() == ip) {
             return Some("this machine");
         }
@@ -103,7 +98,7 @@ mod tests {
     #[tokio::test]
     async fn this_machine_knows_its_loopback_address() {
         let own = OwnNetworks::of_this_machine().await.unwrap();
-        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let loopback = "127.0.0.1".parse().unwrap();
         assert_eq!(own.kind_of(loopback), Some("this machine"));
     }
 }

@@ -8,7 +8,8 @@ use reqwest::{Method, Request, Response, StatusCode, Url};
 
 use crate::tools::ToolError;
 use crate::tools::net::guard::Guard;
-use crate::tools::net::{body, url};
+use crate::tools::net::send::read_body;
+use crate::tools::net::url;
 use crate::tools::output::shortened;
 
 /// The most of an error's body.
@@ -113,7 +114,7 @@ async fn answer(url: Url, response: Response, max_bytes: usize) -> Result<RawPag
     } else {
         MAX_ERROR_BYTES
     };
-    let body = body::read(response, limit).await?;
+    let body = read_body(response, limit).await?;
     Ok(RawPage {
         url,
         status,

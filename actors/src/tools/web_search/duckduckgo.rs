@@ -2,7 +2,7 @@
 //! and then this says so instead of finding nothing.
 
 use dom_query::{Document, NodeRef};
-use reqwest::{Method, Request, StatusCode, Url};
+use reqwest::{Method, Request, Url};
 
 use super::engine::{Found, Hit, SearchEngine};
 use crate::tools::ToolError;
@@ -10,11 +10,7 @@ use crate::tools::ToolError;
 pub(super) async fn search(engine: &SearchEngine, query: &str) -> Result<Found, ToolError> {
     let url = engine.with_query(&[("q", query)]);
     let request = Request::new(Method::GET, url.clone());
-    let (status, bytes) = engine.ask(request).await?;
-    // It answers 202 with a puzzle to those whom it takes for robots.
-    if status == StatusCode::ACCEPTED {
-        return Err(engine.refused(403));
-    }
+    let bytes = engine.ask(request).await?;
     let page = String::from_utf8_lossy(&bytes).into_owned();
     let own = engine.clone();
     let read = tokio::task::spawn_blocking(move || results(&own, &page, &url));
@@ -31,19 +27,13 @@ fn results(engine: &SearchEngine, page: &str, base: &Url) -> Result<Found, ToolE
         return Err(engine.refused(403));
     }
     let entries = page.select(".result:not(.result--ad)");
-    let results: Vec<Hit> = entries
-        .nodes()
-        .iter()
-        .filter_map(|entry| hit(entry, base))
-        .collect();
+    let hits = entries.nodes().iter().filter_map(|entry| hit(entry, base));
+    let results: Vec<Hit> = hits.collect();
     let says_so = page.select(".no-results, .no-results__message").exists();
     if results.is_empty() && !says_so {
         return Err(engine.unexpected("a page that has another form than is known"));
     }
-    Ok(Found {
-        answers: Vec::new(),
-        results,
-    })
+    Ok(results.into())
 }
 
 fn hit(entry: &NodeRef<'_>, base: &Url) -> Option<Hit> {
@@ -62,11 +52,8 @@ fn hit(entry: &NodeRef<'_>, base: &Url) -> Option<Hit> {
 /// Links lead over DuckDuckGo, with the real address in `uddg`.
 fn target(href: &str, base: &Url) -> Option<String> {
     let url = base.join(href).ok()?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return None;
-    }
     // Advertisements lead over another page of its.
-    if url.path() == "/y.js" {
+    if !matches!(url.scheme(), "http" | "https") || url.path() == "/y.js" {
         return None;
     }
     let mut query = url.query_pairs();

@@ -4,12 +4,12 @@ use reqwest::header::{ACCEPT, HeaderValue};
 use reqwest::{Request, StatusCode, Url};
 use serde_json::Value;
 
-use super::{duckduckgo, searxng};
+use super::duckduckgo;
 use crate::tools::ToolError;
-use crate::tools::net::body;
 use crate::tools::net::grants::Grants;
 use crate::tools::net::guard::Guard;
 use crate::tools::net::key::ApiKey;
+use crate::tools::net::send::read_body;
 
 /// The most bytes of an engine's answer.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -42,9 +42,16 @@ pub(super) struct Hit {
 /// What an engine found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Answers of the engine itself: a sum, a definition.
+    /// Answers of the engine itself: a sum, a definition. SearXNG alone has some.
     pub(super) answers: Vec<String>,
     pub(super) results: Vec<Hit>,
+}
+
+impl From<Vec<Hit>> for Found {
+    fn from(results: Vec<Hit>) -> Self {
+        let answers = Vec::new();
+        Self { answers, results }
+    }
 }
 
 impl SearchEngine {
@@ -79,8 +86,7 @@ impl SearchEngine {
     fn known(kind: Kind, base: &str) -> Option<Self> {
         Some(Self {
             guard: Guard::new(Grants::default()),
-            base: Url::parse(base).ok()?,
-            kind,
+            ..Self::of(kind, Url::parse(base).ok()?)
         })
     }
 
@@ -135,7 +141,7 @@ impl SearchEngine {
 
     pub(super) async fn search(&self, query: &str, most: usize) -> Result<Found, ToolError> {
         match &self.kind {
-            Kind::Searxng => searxng::search(self, query).await,
+            Kind::Searxng => self.ask_searxng(query).await,
             Kind::Brave(key) => self.ask_brave(key, query, most).await,
             Kind::Tavily(key) => self.ask_tavily(key, query, most).await,
             Kind::Duckduckgo => duckduckgo::search(self, query).await,
@@ -151,25 +157,23 @@ impl SearchEngine {
 
     /// Asks the engine and reads its whole answer. A redirect is not followed: what the owner
     /// named is what is asked.
-    pub(super) async fn ask(&self, request: Request) -> Result<(StatusCode, Vec<u8>), ToolError> {
+    pub(super) async fn ask(&self, request: Request) -> Result<Vec<u8>, ToolError> {
         let unreached = |ToolError(error)| {
             let [name, look, _] = self.words();
             ToolError(format!("{name}: {error}; {look}"))
         };
         let response = self.guard.send(request).await.map_err(unreached)?;
-        let status = response.status();
-        if !status.is_success() {
-            return Err(self.refused(status.as_u16()));
+        if response.status() != StatusCode::OK {
+            return Err(self.refused(response.status().as_u16()));
         }
-        let bytes = body::read(response, MAX_BYTES).await.map_err(unreached)?;
-        Ok((status, bytes))
+        read_body(response, MAX_BYTES).await.map_err(unreached)
     }
 
     /// The same for engines that answer in JSON.
     pub(super) async fn ask_json(&self, mut request: Request) -> Result<Value, ToolError> {
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(ACCEPT, json);
-        let (_, bytes) = self.ask(request).await?;
+        let bytes = self.ask(request).await?;
         serde_json::from_slice(&bytes).map_err(|_| self.unexpected("something that is no JSON"))
     }
 
@@ -183,7 +187,8 @@ impl SearchEngine {
     pub(super) fn refused(&self, status: u16) -> ToolError {
         let [name, look, let_in] = self.words();
         ToolError(match status {
-            401 | 403 => format!("{name} refuses: {let_in}"),
+            // DuckDuckGo answers 202, with a puzzle, to those whom it takes for robots.
+            202 | 401 | 403 => format!("{name} refuses: {let_in}"),
             402 => format!("{name}: what was paid for is used up"),
             429 => format!("{name} was asked too often; wait a while, or go on without a search"),
             300..=399 => format!("{name} answered {status}, a redirect; {look}"),

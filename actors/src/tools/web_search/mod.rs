@@ -1,10 +1,9 @@
 //! `web_search`: titles, addresses and snippets from the engine that the owner chose. What comes
 //! back is text from outside.
 
+mod apis;
 mod duckduckgo;
 mod engine;
-mod keyed;
-mod searxng;
 
 use std::time::Duration;
 
