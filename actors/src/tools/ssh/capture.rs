@@ -1,7 +1,5 @@
 //! What a command writes: shown while it comes, and kept up to a limit.
 
-use std::collections::VecDeque;
-
 use crate::tools::LiveOutput;
 use crate::tools::output::{decoded, decoder};
 
@@ -16,9 +14,8 @@ pub(super) const MAX_BYTES: u64 = 64 << 20;
 /// they came: that is how a person would see it.
 pub(super) struct Capture {
     live: LiveOutput,
-    beginning: Vec<u8>,
-    /// What came after the beginning was full: its end.
-    tail: VecDeque<u8>,
+    /// The beginning, and of what came after it the end.
+    kept: Vec<u8>,
     pub(super) total_bytes: u64,
     shown: encoding_rs::Decoder,
 }
@@ -27,8 +24,7 @@ impl Capture {
     pub(super) fn new(live: LiveOutput) -> Self {
         Self {
             live,
-            beginning: Vec::new(),
-            tail: VecDeque::new(),
+            kept: Vec::new(),
             total_bytes: 0,
             shown: decoder(),
         }
@@ -37,25 +33,23 @@ impl Capture {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.total_bytes = self.total_bytes.saturating_add(bytes.len() as u64);
         self.live.push(&decoded(&mut self.shown, bytes, false));
-        let room = KEPT_BYTES - self.beginning.len();
-        let (first, rest) = bytes.split_at(bytes.len().min(room));
-        self.beginning.extend_from_slice(first);
-        self.tail.extend(rest);
-        let surplus = self.tail.len().saturating_sub(TAIL_BYTES);
-        self.tail.drain(..surplus);
+        self.kept.extend_from_slice(bytes);
+        let surplus = self.kept.len().saturating_sub(KEPT_BYTES + TAIL_BYTES);
+        if surplus > 0 {
+            self.kept.drain(KEPT_BYTES..KEPT_BYTES + surplus);
+        }
     }
 
     /// What was kept; where that is not all, with a note of how much is missing.
     pub(super) fn finish(mut self) -> String {
         self.live.push(&decoded(&mut self.shown, &[], true));
-        let kept = (self.beginning.len() + self.tail.len()) as u64;
-        let missing = self.total_bytes - kept;
-        let mut text = String::from_utf8_lossy(&self.beginning).into_owned();
-        if missing > 0 {
-            text.push_str(&format!("\n[… {missing} bytes were not kept …]\n"));
+        let missing = self.total_bytes - self.kept.len() as u64;
+        if missing == 0 {
+            return String::from_utf8_lossy(&self.kept).into_owned();
         }
-        text.push_str(&String::from_utf8_lossy(self.tail.make_contiguous()));
-        text
+        let (first, last) = self.kept.split_at(KEPT_BYTES);
+        let [first, last] = [first, last].map(String::from_utf8_lossy);
+        format!("{first}\n[… {missing} bytes were not kept …]\n{last}")
     }
 }
 

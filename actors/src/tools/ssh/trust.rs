@@ -1,10 +1,10 @@
 //! Which host keys are trusted: those of the known_hosts files, and the one that a person is
 //! shown, and approves, before the first call to a host.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hashlink::LruCache;
 use parking_lot::Mutex;
 use russh::keys::ssh_key::public::KeyData;
 
@@ -22,23 +22,17 @@ const MAX_OFFERS: usize = 256;
 #[derive(Debug)]
 pub(super) struct Trust {
     known: Arc<KnownHosts>,
-    /// The keys that somebody is asked about.
-    offers: Mutex<VecDeque<(Asked, KeyData)>>,
+    offers: Mutex<Offers>,
 }
 
-/// The call that a key was shown for, and the host.
-type Asked = (SessionId, CallId, String);
-
-fn asked(host: &Host, context: &ToolContext) -> Asked {
-    let call = context.call_id.clone();
-    (context.session_id, call, host.name.clone())
-}
+/// The key that was shown last for each call, and the host: an approval is bound to it.
+type Offers = LruCache<(SessionId, CallId), (String, KeyData)>;
 
 impl Trust {
     pub(super) fn new(own: PathBuf, more: Option<PathBuf>) -> Self {
         Self {
             known: Arc::new(KnownHosts::new(own, more)),
-            offers: Mutex::default(),
+            offers: Mutex::new(LruCache::new(MAX_OFFERS)),
         }
     }
 
@@ -63,7 +57,8 @@ impl Trust {
         if let Some(refusal) = status.refusal(host, &key) {
             return Err(refusal);
         }
-        self.remember(host, context, key.clone());
+        let (call, shown) = (context.call_id.clone(), (host.name.clone(), key.clone()));
+        self.offers.lock().insert((context.session_id, call), shown);
         let binding = fingerprint(&key);
         Ok((Some(key), binding))
     }
@@ -105,20 +100,9 @@ impl Trust {
     }
 
     fn offered(&self, host: &Host, context: &ToolContext) -> Option<KeyData> {
-        let asked = asked(host, context);
         let offers = self.offers.lock();
-        let offer = offers.iter().find(|offer| offer.0 == asked);
-        offer.map(|(_, key)| key.clone())
-    }
-
-    /// The last key that was shown for the call counts: an approval is bound to it.
-    fn remember(&self, host: &Host, context: &ToolContext, key: KeyData) {
-        let asked = asked(host, context);
-        let mut offers = self.offers.lock();
-        offers.retain(|(other, _)| (&other.0, &other.1) != (&asked.0, &asked.1));
-        if offers.len() >= MAX_OFFERS {
-            offers.pop_front();
-        }
-        offers.push_back((asked, key));
+        let shown = offers.peek(&(context.session_id, context.call_id.clone()));
+        let (_, key) = shown.filter(|(name, _)| *name == host.name)?;
+        Some(key.clone())
     }
 }

@@ -1,7 +1,6 @@
 //! `web_fetch`: a page as Markdown, a PDF as text, an API's answer as it is. The rest is refused
 //! by its type. What it gives back is text from outside, and nothing in it loads by itself.
 
-mod cache;
 mod decode;
 mod fetch;
 mod html;
@@ -9,15 +8,17 @@ mod page;
 mod paging;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use hashlink::LruCache;
+use parking_lot::Mutex;
+use reqwest::Url;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use self::cache::Cache;
 use self::fetch::Fetched;
 use self::page::{AT_ONCE, Page};
 use super::net::guard::Guard;
@@ -28,6 +29,7 @@ use super::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
 };
 use crate::protocol::approval::Detail;
+use crate::protocol::ids::SessionId;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const DESCRIPTION: &str = "Reads a web page as Markdown, a PDF as text, or an API's JSON answer. \
@@ -39,6 +41,10 @@ const TIME_LIMIT_MS: u64 = 60_000;
 const SUMMARY_BYTES: usize = 100;
 /// As much of a title as a result shows.
 const TITLE_BYTES: usize = 200;
+/// As many pages as are kept, and for how long, so that the parts of a long one are parts of one
+/// text and the host is not asked again for each.
+const PAGES_KEPT: usize = 8;
+const KEPT: Duration = Duration::from_secs(15 * 60);
 
 /// What to fetch.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -70,6 +76,9 @@ impl Default for Limits {
     }
 }
 
+/// The pages that were read last, each for its session.
+type Pages = LruCache<(SessionId, Url), (Instant, Arc<Page>)>;
+
 /// The tool.
 #[derive(Debug)]
 pub struct WebFetch {
@@ -78,7 +87,7 @@ pub struct WebFetch {
     limits: Limits,
     /// For answers to be converted in.
     places: Arc<Semaphore>,
-    cache: Cache,
+    pages: Mutex<Pages>,
 }
 
 impl WebFetch {
@@ -94,7 +103,7 @@ impl WebFetch {
             guard,
             limits,
             places: Arc::new(Semaphore::new(AT_ONCE)),
-            cache: Cache::default(),
+            pages: Mutex::new(LruCache::new(PAGES_KEPT)),
         }
     }
 
@@ -102,11 +111,16 @@ impl WebFetch {
     async fn read(&self, args: &WebFetchArgs, context: &ToolContext) -> Result<String, ToolError> {
         let url = parse(&args.url)?;
         let start = args.start.unwrap_or(0);
-        let known = self.cache.get(context.session_id, &url);
-        if let Some(page) = known.filter(|_| start > 0) {
+        let place = (context.session_id, url);
+        let known = self.pages.lock().get(&place).cloned();
+        if let Some((at, page)) = known
+            && start > 0
+            && at.elapsed() < KEPT
+        {
             return shown(&page, start);
         }
-        let answer = match fetch::fetch(&self.guard, url.clone(), self.limits.bytes).await? {
+        let url = place.1.clone();
+        let answer = match fetch::fetch(&self.guard, url, self.limits.bytes).await? {
             Fetched::Page(answer) => answer,
             Fetched::Redirected(to) => {
                 return Ok(format!(
@@ -115,7 +129,8 @@ impl WebFetch {
             }
         };
         let page = Arc::new(Page::read(answer, &self.places).await?);
-        self.cache.put(context.session_id, url, Arc::clone(&page));
+        let kept = (Instant::now(), Arc::clone(&page));
+        self.pages.lock().insert(place, kept);
         shown(&page, start)
     }
 }
@@ -161,7 +176,7 @@ impl Tool for WebFetch {
 }
 
 fn shown(page: &Page, start: u64) -> Result<String, ToolError> {
-    let part = paging::part(&page.text, start).map_err(ToolError)?;
+    let part = paging::part(&page.text, start)?;
     let mut text = String::new();
     if !page.title.is_empty() {
         text.push_str(&format!("Title: {}\n", shortened(&page.title, TITLE_BYTES)));

@@ -55,13 +55,12 @@ impl Page {
     /// Reads an answer, away from the threads that others wait on, when one of the `places` is
     /// free.
     pub(super) async fn read(answer: RawPage, places: &Arc<Semaphore>) -> Result<Self, ToolError> {
-        let form = form(&answer)?;
         let status = answer.status;
-        let read = match form {
+        let mut page = match form(&answer)? {
             Form::Pdf => pdf(answer).await,
-            Form::Html | Form::Plain => convert(answer, form, places).await,
-        };
-        let mut page = read.map_err(ToolError)?;
+            Form::Html => convert(answer, places, |text, url| html::page(&text, url)).await,
+            Form::Plain => convert(answer, places, |text, url| Ok(Self::plain(url, text))).await,
+        }?;
         if !status.is_success() {
             let note = format!("the server answered {status}; this is its text");
             page.notes.insert(0, note);
@@ -96,16 +95,17 @@ async fn pdf(answer: RawPage) -> Result<Page, String> {
     Ok(Page::plain(answer.url, text))
 }
 
-async fn convert(answer: RawPage, form: Form, places: &Arc<Semaphore>) -> Result<Page, String> {
+async fn convert(
+    answer: RawPage,
+    places: &Arc<Semaphore>,
+    read: impl FnOnce(String, Url) -> Result<Page, String> + Send + 'static,
+) -> Result<Page, String> {
     let place = Arc::clone(places).acquire_owned().await;
     let work = tokio::task::spawn_blocking(move || {
         // Held until the work is done, even if nobody waits for it any more.
         let _place = place;
-        let source = decode::text(&answer.body, answer.charset.as_deref());
-        match form {
-            Form::Html => html::page(&source, answer.url),
-            Form::Plain | Form::Pdf => Ok(Page::plain(answer.url, source)),
-        }
+        let text = decode::text(&answer.body, answer.charset.as_deref());
+        read(text, answer.url)
     });
     work.await.unwrap_or_else(|error| {
         tracing::debug!(%error, "a page could not be converted");
