@@ -73,20 +73,18 @@ impl fmt::Display for Id {
 
 impl Call {
     pub(super) fn of(args: HomeAssistantArgs) -> Result<Self, ToolError> {
-        let service = args.service.and_then(|service| match args.domain {
-            // Models also write the two halves apart.
-            Some(domain) if !service.contains('.') => Id::parse(&format!("{domain}.{service}")),
-            _ => Id::parse(&service),
-        });
-        let service = service.ok_or_else(|| {
-            ToolError(
-                r#"call_service needs a service, for example {"action":"call_service","service":"light.turn_on","entity_id":"light.kitchen"}"#
-                    .to_owned(),
-            )
-        })?;
+        // Models also write the two halves apart.
+        let service = Id::parse(&args.service)
+            .or_else(|| Id::parse(&format!("{}.{}", args.domain, args.service)));
+        let Some(service) = service else {
+            refuse!(
+                "`{}` is no service; one looks like light.turn_on, and services shows them",
+                shortened(&args.service, 60)
+            );
+        };
         let mut body = args.data.unwrap_or_default();
-        if let Some(ids) = args.entity_id {
-            body.insert("entity_id".to_owned(), entities(&ids)?);
+        if !args.entity_id.is_empty() {
+            body.insert("entity_id".to_owned(), entities(&args.entity_id)?);
         }
         Ok(Self {
             service,
@@ -130,17 +128,15 @@ pub(super) fn history_hours(hours: Option<u64>) -> Result<u8, ToolError> {
     }
 }
 
-/// The name of a domain; what stands in no name of Home Assistant's is refused.
+/// The name of a domain, or nothing; what stands in no name of Home Assistant's is refused.
 pub(super) fn domain(text: &str) -> Result<String, ToolError> {
     let name = text.trim().trim_end_matches('.').to_ascii_lowercase();
-    if is_slug(&name) {
-        Ok(name)
-    } else {
-        Err(ToolError(format!(
-            "`{}` is no domain; domains are light, switch, climate, sensor and the like",
-            shortened(text, 60)
-        )))
-    }
+    refuse_if!(
+        !name.is_empty() && !is_slug(&name),
+        "`{}` is no domain; domains are light, switch, climate, sensor and the like",
+        shortened(text, 60)
+    );
+    Ok(name)
 }
 
 fn is_slug(text: &str) -> bool {

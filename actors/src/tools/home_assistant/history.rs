@@ -1,6 +1,7 @@
 //! How an entity stood: `GET /api/history/period/<time>`.
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use itertools::{Itertools as _, MinMaxResult};
 use serde_json::Value;
 
 use super::api::Api;
@@ -40,22 +41,19 @@ pub(super) async fn of(api: &Api, id: &Id, hours: u8) -> Result<String, ToolErro
 
 fn render(id: &Id, changes: &[Value]) -> String {
     let mut text = format!("{id}, {} (UTC)", counted(changes.len(), "state"));
-    let numbers: Vec<f64> = changes
-        .iter()
-        .filter_map(|change| change["state"].as_str()?.parse().ok())
-        .filter(|number: &f64| number.is_finite())
-        .collect();
-    if numbers.len() > 1 {
-        let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let states = changes.iter().filter_map(|change| change["state"].as_str());
+    let numbers = states.filter_map(|state| state.parse::<f64>().ok());
+    let range = numbers.filter(|it| it.is_finite());
+    if let MinMaxResult::MinMax(least, most) = range.minmax_by(f64::total_cmp) {
         text.push_str(&format!(", from {least} to {most}"));
     }
     let left_out = changes.len().saturating_sub(SHOWN);
+    let left_out = SHOWN / 2..SHOWN / 2 + left_out;
     for (index, change) in changes.iter().enumerate() {
-        if left_out > 0 && index == SHOWN / 2 {
-            text.push_str(&format!("\n… {left_out} left out …"));
-        }
-        if index >= SHOWN / 2 && index < SHOWN / 2 + left_out {
+        if left_out.contains(&index) {
+            if index == left_out.start {
+                text.push_str(&format!("\n… {} left out …", left_out.len()));
+            }
             continue;
         }
         let at = change["last_changed"].as_str().unwrap_or("unknown time");

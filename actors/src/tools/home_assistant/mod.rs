@@ -18,13 +18,11 @@ use serde_json::{Map, Value, json};
 
 use self::api::Api;
 use self::ask::{Call, Id, REPEATABLE, history_hours};
-use super::actions::{ActionFields, actions};
+use super::actions::{ActionFields, actions, read_action};
 use super::net::key::ApiKey;
 use super::schema::spec_of;
 use super::spill::bounded_for;
-use super::{
-    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
-};
+use super::{Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult};
 use crate::protocol::approval::Detail;
 use crate::protocol::tool::{Effect, ToolSpec};
 
@@ -50,13 +48,17 @@ struct HomeAssistantArgs {
     /// it. history: how an entity stood before.
     action: Action,
     /// states: one entity in full. call_service: what it is for. history: whose.
-    entity_id: Option<String>,
+    #[serde(default)]
+    entity_id: String,
     /// states, services: only this kind, such as light, switch, climate, sensor.
-    domain: Option<String>,
+    #[serde(default)]
+    domain: String,
     /// states: only entities with these words in their id or name.
-    search: Option<String>,
+    #[serde(default)]
+    search: String,
     /// call_service: as in light.turn_on.
-    service: Option<String>,
+    #[serde(default)]
+    service: String,
     /// call_service: its other fields, as in {"brightness_pct": 50}.
     data: Option<Map<String, Value>>,
     /// history: how many hours back; 24 without it, 168 at most.
@@ -66,8 +68,10 @@ struct HomeAssistantArgs {
 actions! {
     "states" States Read [] ["entity_id", "domain", "search"];
     "services" Services Read [] ["domain"];
-    "call_service" CallService Host ["service"] ["entity_id", "data"];
-    "history" History Read ["entity_id"] ["hours"];
+    "call_service" CallService Host ["service"] ["entity_id", "data"]
+        r#"{"action":"call_service","service":"light.turn_on","entity_id":"light.kitchen"}"#;
+    "history" History Read ["entity_id"] ["hours"]
+        r#"{"action":"history","entity_id":"sensor.kitchen_temperature"}"#;
 }
 
 /// The tool.
@@ -93,19 +97,15 @@ impl HomeAssistant {
 }
 
 async fn answer(api: &Api, args: HomeAssistantArgs) -> Result<String, ToolError> {
-    let (domain, search) = (args.domain.as_deref(), args.search.as_deref());
-    match (args.action, &args.entity_id) {
-        (Action::States, Some(id)) => states::one(api, &Id::of_entity(id)?).await,
-        (Action::States, None) => states::list(api, domain, search).await,
-        (Action::Services, _) => services::list(api, domain).await,
-        (Action::CallService, _) => services::call(api, &Call::of(args)?).await,
-        (Action::History, Some(id)) => {
-            let hours = history_hours(args.hours)?;
-            history::of(api, &Id::of_entity(id)?, hours).await
+    let entity = || Id::of_entity(&args.entity_id);
+    match args.action {
+        Action::States if args.entity_id.is_empty() => {
+            states::list(api, &args.domain, &args.search).await
         }
-        (Action::History, None) => refuse!(
-            r#"history needs an entity_id, for example {{"action":"history","entity_id":"sensor.kitchen_temperature"}}"#
-        ),
+        Action::States => states::one(api, &entity()?).await,
+        Action::Services => services::list(api, &args.domain).await,
+        Action::CallService => services::call(api, &Call::of(args)?).await,
+        Action::History => history::of(api, &entity()?, history_hours(args.hours)?).await,
     }
 }
 
@@ -124,7 +124,7 @@ impl Tool for HomeAssistant {
     }
 
     async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
-        let parsed: HomeAssistantArgs = arguments::read(args.clone())?;
+        let parsed: HomeAssistantArgs = read_action(ACTIONS, args.clone())?;
         let api = self.api()?;
         if parsed.action != Action::CallService {
             return Ok(Proposal {
@@ -153,7 +153,7 @@ impl Tool for HomeAssistant {
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
-        let args: HomeAssistantArgs = arguments::read(args)?;
+        let args: HomeAssistantArgs = read_action(ACTIONS, args)?;
         let api = self.api()?;
         let answered = answer(api, args).await;
         let text = answered.map_err(|error| ToolError(api.without_token(&error.0)))?;

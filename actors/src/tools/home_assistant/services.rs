@@ -16,20 +16,16 @@ const DESCRIPTION_BYTES: usize = 160;
 const FIELDS: usize = 20;
 
 /// The services of a kind with their fields; without a kind, the names of all.
-pub(super) async fn list(api: &Api, domain: Option<&str>) -> Result<String, ToolError> {
-    let wanted = domain.map(ask::domain).transpose()?;
+pub(super) async fn list(api: &Api, domain: &str) -> Result<String, ToolError> {
+    let wanted = ask::domain(domain)?;
     let all = api.ask("services", &[], None).await?;
     let domains = all.as_array().map(Vec::as_slice).unwrap_or_default();
     let name = |entry: &Value| entry["domain"].as_str().unwrap_or_default().to_owned();
-    let Some(wanted) = wanted else {
-        let lines = domains
-            .iter()
-            .map(|entry| format!("{}: {}\n", name(entry), names(entry)));
-        let lines: String = lines.collect();
-        return Ok(format!(
-            "{lines}Call services with a domain to see their fields."
-        ));
-    };
+    if wanted.is_empty() {
+        let line = |entry| format!("{}: {}\n", name(entry), names(entry));
+        let lines: String = domains.iter().map(line).collect();
+        return Ok(lines + "Call services with a domain to see their fields.");
+    }
     let Some(entry) = domains.iter().find(|entry| name(entry) == wanted) else {
         refuse!(
             "there are no services of {wanted}; the domains are {}",

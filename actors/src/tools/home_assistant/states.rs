@@ -17,30 +17,20 @@ const NEAR: usize = 5;
 const ATTRIBUTES_BYTES: usize = 4000;
 
 /// All entities, or those of a kind or with these words.
-pub(super) async fn list(
-    api: &Api,
-    domain: Option<&str>,
-    search: Option<&str>,
-) -> Result<String, ToolError> {
-    let domain = domain.map(ask::domain).transpose()?;
+pub(super) async fn list(api: &Api, domain: &str, search: &str) -> Result<String, ToolError> {
+    let domain = ask::domain(domain)?;
     let all = all(api).await?;
-    let words: Vec<String> = search
-        .unwrap_or_default()
-        .split_whitespace()
-        .map(str::to_lowercase)
-        .collect();
-    let found: Vec<&Value> = all
-        .iter()
-        .filter(|state| domain.as_deref().is_none_or(|domain| kind(state) == domain))
-        .filter(|state| {
-            let text = format!("{} {}", id(state), name(state)).to_lowercase();
-            words.iter().all(|word| text.contains(word.as_str()))
-        })
-        .collect();
+    let search = search.to_lowercase();
+    let is_wanted = |state: &&Value| {
+        let text = format!("{} {}", id(state), name(state)).to_lowercase();
+        (domain.is_empty() || kind(state) == domain)
+            && search.split_whitespace().all(|word| text.contains(word))
+    };
+    let found: Vec<&Value> = all.iter().filter(is_wanted).collect();
     if found.is_empty() {
         return Ok(format!("no entity fits; there are {}", kinds(&all)));
     }
-    if domain.is_none() && words.is_empty() && found.len() > LISTED_AT_ONCE {
+    if domain.is_empty() && search.trim().is_empty() && found.len() > LISTED_AT_ONCE {
         return Ok(format!(
             "{}: {}\nCall states with a domain or with search to see them.",
             counted(found.len(), "entity"),

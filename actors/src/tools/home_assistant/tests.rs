@@ -273,8 +273,9 @@ async fn what_is_refused_is_explained() {
             "light.turn_off",
             "Home Assistant refused light.turn_off: 400: Bad Request",
         ),
-        ("turn_on", "call_service needs a service"),
-        ("light/../../config.x", "call_service needs a service"),
+        ("", "call_service needs `service`, for example {"),
+        ("turn_on", "`turn_on` is no service; one looks like"),
+        ("light/../../config.x", "is no service; one looks like"),
     ] {
         let call = json!({"action": "call_service", "service": service});
         let text = answer(&home, call).await;
@@ -307,7 +308,7 @@ async fn a_history_has_its_changes_and_their_range() {
     assert!(
         answer(&home, json!({"action": "history"}))
             .await
-            .contains("needs an entity_id")
+            .contains("history needs `entity_id`, for example {")
     );
 }
 
