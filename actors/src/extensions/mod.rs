@@ -223,7 +223,7 @@ impl ExtensionsActor {
             return;
         };
         let pins = listing.tools.iter().map(|tool| ToolPin {
-            name: tool.name.clone(),
+            name: tool.spec.name.clone(),
             source: source.clone(),
             sha256: tool.sha256.clone(),
             allowed_by: None,

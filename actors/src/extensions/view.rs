@@ -47,13 +47,13 @@ impl ExtensionsActor {
         for (name, server) in &self.servers {
             let listed = server.listing().map_or(&[][..], |listing| &listing.tools);
             tools.extend(listed.iter().map(|tool| ExtensionTool {
-                name: tool.name.clone(),
+                name: tool.spec.name.clone(),
                 kind: ExtensionKind::Mcp,
-                state: self.state(&tool.name, &tool.sha256),
+                state: self.state(&tool.spec.name, &tool.sha256),
                 problem: None,
                 sha256: Some(tool.sha256.clone()),
-                description: tool.description.clone(),
-                effect: Some(tool.effect),
+                description: tool.spec.description.clone(),
+                effect: Some(tool.spec.effect),
                 folder: None,
                 server: Some(name.clone()),
             }));
@@ -143,7 +143,7 @@ impl ExtensionsActor {
             let tools = listing.flat_map(|listing| listing.tools.iter());
             tools.map(move |tool| (&server.task, tool))
         });
-        let listed = listed.filter(|(_, tool)| allowed(&tool.name));
+        let listed = listed.filter(|(_, tool)| allowed(&tool.spec.name));
         for (task, tool) in listed.take(MAX_MCP_TOOLS) {
             tools.push(Arc::new(McpTool::new(
                 tool.clone(),
@@ -169,6 +169,6 @@ fn shown(server: &Server) -> McpServer {
         failures: report.map_or(0, |report| report.failures),
         last_error: report.and_then(|report| report.last_error.clone()),
         problems: listing.map(|l| l.problems.clone()).unwrap_or_default(),
-        tools: tools.map(|tool| tool.name.clone()).collect(),
+        tools: tools.map(|tool| tool.spec.name.clone()).collect(),
     }
 }

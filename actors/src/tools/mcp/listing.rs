@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use itertools::Itertools as _;
 use rmcp::model::Tool;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::config::{ServerConfig, plain};
 use crate::domain::shorten;
-use crate::protocol::tool::Effect;
+use crate::protocol::tool::{Effect, ToolSpec};
 use crate::tools::extension_schema::{MAX_BYTES, as_told};
 use crate::tools::output::shown;
 use crate::tools::trust::sha256;
@@ -20,20 +21,19 @@ pub(super) const MAX_TOOLS: usize = 128;
 /// As much of a description as the model is told.
 const DESCRIPTION_CHARS: usize = 2000;
 
+/// The call's own limit ends it, and tells the server; that of the run comes a little later.
+const MARGIN: Duration = Duration::from_secs(5);
+
 /// The longest name that every model API takes.
 const MAX_NAME: usize = 64;
 
 /// A tool of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
-    /// As the model calls it: `mcp__server__tool`.
-    pub name: String,
+    /// As the model is told it. Its name is `mcp__server__tool`.
+    pub spec: ToolSpec,
     /// As the server calls it.
     pub own_name: String,
-    pub description: String,
-    /// As the model is told it.
-    pub parameters: Value,
-    pub effect: Effect,
     /// Of everything that the server says of it: another description is another tool.
     pub sha256: String,
 }
@@ -63,7 +63,7 @@ impl Listing {
                 break;
             }
             match take(config, tool) {
-                Ok(tool) if names.insert(tool.name.clone()) => listed.push(tool),
+                Ok(tool) if names.insert(tool.spec.name.clone()) => listed.push(tool),
                 Ok(tool) => problems.push(format!(
                     "its tool `{}` is left out: it lists two of that name",
                     shown(&tool.own_name)
@@ -85,7 +85,7 @@ impl Listing {
             }
         }
         problems.truncate(8);
-        listed.sort_by(|a, b| a.name.cmp(&b.name));
+        listed.sort_by(|a, b| a.spec.name.cmp(&b.spec.name));
         Self {
             tools: listed.into(),
             problems,
@@ -107,15 +107,19 @@ fn take(config: &ServerConfig, tool: Tool) -> Result<Listed, String> {
         "its tool `{}` is left out: the schema of its arguments has {size} bytes, the most is {MAX_BYTES}",
         shown(&own_name)
     );
+    let limit = config.time_limit + MARGIN;
     Ok(Listed {
-        name: full_name(&config.name, &own_name),
-        description: shorten::cut(&description, DESCRIPTION_CHARS),
-        parameters,
-        // What a server says of its own harmlessness is a hint: it lowers what is asked for to
-        // sending something out, and no further.
-        effect: match hints.read_only_hint == Some(true) || !config.transport.is_here() {
-            true => Effect::Egress,
-            false => Effect::Host,
+        spec: ToolSpec {
+            name: full_name(&config.name, &own_name),
+            description: shorten::cut(&description, DESCRIPTION_CHARS),
+            parameters,
+            // What a server says of its own harmlessness is a hint: it lowers what is asked for
+            // to sending something out, and no further.
+            effect: match hints.read_only_hint == Some(true) || !config.transport.is_here() {
+                true => Effect::Egress,
+                false => Effect::Host,
+            },
+            time_limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
         },
         sha256: sha256(&said),
         own_name,

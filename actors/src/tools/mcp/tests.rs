@@ -140,7 +140,7 @@ impl House {
         let (trust, link) = (Trust::default(), ServerHandle::default());
         link.up(connection.peer(), Arc::clone(&listing.tools));
         let tools = listing.tools.iter().map(|tool| {
-            trust.allow(tool.name.clone(), tool.sha256.clone());
+            trust.allow(tool.spec.name.clone(), tool.sha256.clone());
             Arc::new(McpTool::new(
                 tool.clone(),
                 config.name.clone(),
@@ -180,7 +180,7 @@ async fn a_servers_tool_is_called() {
         .listing
         .tools
         .iter()
-        .map(|t| (t.name.as_str(), t.effect))
+        .map(|t| (t.spec.name.as_str(), t.spec.effect))
         .collect();
     assert_eq!(
         effects,
@@ -268,7 +268,7 @@ async fn ten_thousand_tools_are_not_taken_in() {
             .listing
             .tools
             .iter()
-            .all(|tool| tool.description.len() < 2100)
+            .all(|tool| tool.spec.description.len() < 2100)
     );
 
     let mut few = wild("many", &[]);

@@ -22,9 +22,6 @@ use crate::tools::{
     arguments_shown,
 };
 
-/// The call's own limit ends it, and tells the server; that of the run comes a little later.
-const MARGIN: Duration = Duration::from_secs(5);
-
 const SHOWN_BYTES: usize = 500;
 
 /// The way to a server, for as long as it is there. Cheap to clone; all clones are one.
@@ -60,7 +57,7 @@ impl ServerHandle {
     }
 
     fn peer(&self, tool: &Listed, server: &str) -> Result<Peer<RoleClient>, ToolError> {
-        let name = &tool.name;
+        let name = &tool.spec.name;
         let problem = match &*self.link.borrow() {
             Link::Up { peer, tools } => {
                 match tools.iter().find(|now| now.own_name == tool.own_name) {
@@ -83,7 +80,6 @@ impl ServerHandle {
 /// See the module.
 #[derive(Debug)]
 pub struct McpTool {
-    spec: ToolSpec,
     listed: Listed,
     server: String,
     time_limit: Duration,
@@ -102,24 +98,13 @@ impl McpTool {
         link: ServerHandle,
         trust: Trust,
     ) -> Self {
-        let validator = extension_schema::validator(&listed.parameters)
-            .map_err(|problem| {
-                tracing::info!(
-                    tool = listed.name,
-                    problem,
-                    "arguments are not checked here"
-                );
-            })
-            .ok();
-        let limit = time_limit + MARGIN;
+        let validator = extension_schema::validator(&listed.spec.parameters);
+        let unchecked = |problem| {
+            let tool = &listed.spec.name;
+            tracing::info!(tool, problem, "arguments are not checked here");
+        };
+        let validator = validator.map_err(unchecked).ok();
         Self {
-            spec: ToolSpec {
-                name: listed.name.clone(),
-                description: listed.description.clone(),
-                parameters: listed.parameters.clone(),
-                effect: listed.effect,
-                time_limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
-            },
             listed,
             server,
             time_limit,
@@ -131,9 +116,11 @@ impl McpTool {
 
     fn refuse_untrusted(&self) -> Result<(), ToolError> {
         refuse_if!(
-            !self.trust.holds(&self.spec.name, &self.listed.sha256),
+            !self
+                .trust
+                .holds(&self.listed.spec.name, &self.listed.sha256),
             "{} was not called: what its server says of it has changed, and the user has to look at it and allow it (in the page under tools)",
-            self.spec.name
+            self.listed.spec.name
         );
         Ok(())
     }
@@ -142,7 +129,7 @@ impl McpTool {
 #[async_trait]
 impl Tool for McpTool {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &self.listed.spec
     }
 
     fn source(&self) -> ToolSource {
@@ -160,10 +147,10 @@ impl Tool for McpTool {
             summary: format!("call {tool} of the MCP server {}", self.server),
             details: vec![Detail::text("server", &self.server), arguments_shown(args)],
             // The key holds the hash: "always" covers the tool as it is described now.
-            rule: Some(RuleSubject {
-                key: self.listed.sha256.clone(),
-                words: format!("any call of {tool} of the MCP server {}", self.server),
-            }),
+            rule: Some(RuleSubject::new(
+                &self.listed.sha256,
+                format!("any call of {tool} of the MCP server {}", self.server),
+            )),
             binding: self.listed.sha256.clone(),
         })
     }
@@ -181,7 +168,7 @@ impl Tool for McpTool {
         let params = CallToolRequestParams::new(self.listed.own_name.clone()).with_arguments(args);
         // Dropping the call, as a stop or the limit does, tells the server to leave it.
         let answer = tokio::time::timeout(self.time_limit, peer.call_tool_once(params)).await;
-        let name = &self.spec.name;
+        let name = &self.listed.spec.name;
         let problem = match answer {
             Ok(Ok(CallToolResponse::Complete(answer))) => {
                 let reading = tokio::task::spawn_blocking(move || result::read(answer, &context));
