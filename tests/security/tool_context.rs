@@ -11,7 +11,7 @@ use navi_actors::protocol::ids::{CallId, RunId, SessionId, UserId};
 use navi_actors::protocol::memory::Fact;
 use navi_actors::protocol::todo::{Scratchpad, TodoItem};
 use navi_actors::tools::{
-    Agents, MemoryAccess, OutputSink, SaveFact, SavedByTool, SessionState, SpawnOrder, ToolContext,
+    Agents, MemoryAccess, OutputSink, SavedByTool, SessionState, SpawnOrder, ToolContext,
     ToolError, ToolResult,
 };
 use tokio_util::sync::CancellationToken;
@@ -55,7 +55,7 @@ impl MemoryAccess for Nothing {
         none()
     }
 
-    async fn save(&self, _: SaveFact) -> Result<SavedByTool, ToolError> {
+    async fn save(&self, _: FactName, _: String, _: f32) -> Result<SavedByTool, ToolError> {
         none()
     }
 

@@ -9,7 +9,7 @@ use crate::protocol::ids::UserId;
 use crate::protocol::memory::{Fact, FactSource};
 use crate::services::now;
 use crate::store::SavedFact;
-use crate::tools::{MemoryAccess, SaveFact, SavedByTool, ToolError};
+use crate::tools::{MemoryAccess, SavedByTool, ToolError};
 
 /// One user's memory, and where what a run adds to it comes from.
 #[derive(Clone, Debug)]
@@ -25,12 +25,17 @@ impl MemoryAccess for MemoryOf {
         self.memory.facts(self.user).await.map_err(tool_error)
     }
 
-    async fn save(&self, fact: SaveFact) -> Result<SavedByTool, ToolError> {
+    async fn save(
+        &self,
+        name: FactName,
+        value: String,
+        confidence: f32,
+    ) -> Result<SavedByTool, ToolError> {
         let new = NewFact {
-            name: fact.name,
-            value: fact.value.clone(),
+            name,
+            value: value.clone(),
             source: self.source.clone(),
-            confidence: fact.confidence,
+            confidence,
             at: now(),
         };
         let saved = self.memory.save(self.user, new).await;
@@ -40,7 +45,7 @@ impl MemoryAccess for MemoryOf {
             SavedFact::Confirmed(fact) | SavedFact::Kept(Some(fact)) => {
                 SavedByTool::Known(fact.value)
             }
-            SavedFact::Kept(None) | SavedFact::Full => SavedByTool::Known(fact.value),
+            SavedFact::Kept(None) | SavedFact::Full => SavedByTool::Known(value),
         })
     }
 

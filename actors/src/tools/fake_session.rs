@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::config::ToolConfig;
 use super::registry::Registry;
 use super::{Agents, OutputSink, SessionState, SpawnOrder, ToolContext, ToolError, ToolResult};
-use super::{MemoryAccess, SaveFact, SavedByTool};
+use super::{MemoryAccess, SavedByTool};
 use crate::domain::memory::FactName;
 use crate::domain::scratchpad::{self, ScratchpadCommand};
 use crate::domain::todo::{self, TodoCommand};
@@ -75,27 +75,32 @@ impl MemoryAccess for FakeSession {
         Ok(self.facts.lock().clone())
     }
 
-    async fn save(&self, new: SaveFact) -> Result<SavedByTool, ToolError> {
+    async fn save(
+        &self,
+        name: FactName,
+        value: String,
+        confidence: f32,
+    ) -> Result<SavedByTool, ToolError> {
         let mut facts = self.facts.lock();
-        let known = facts.iter().position(|fact| FactName::of(fact) == new.name);
+        let known = facts.iter().position(|fact| FactName::of(fact) == name);
         if let Some(at) = known
-            && facts[at].confidence > new.confidence
+            && facts[at].confidence > confidence
         {
             return Ok(SavedByTool::Known(facts[at].value.clone()));
         }
         let known = known.map(|at| facts.remove(at));
         facts.push(Fact {
-            category: new.name.category,
-            key: new.name.key,
-            value: new.value.clone(),
+            category: name.category,
+            key: name.key,
+            value: value.clone(),
             source: FactSource::default(),
-            confidence: new.confidence,
+            confidence,
             created_at: DateTime::UNIX_EPOCH,
             updated_at: DateTime::UNIX_EPOCH,
         });
         Ok(match known {
             None => SavedByTool::Created,
-            Some(known) if known.value == new.value => SavedByTool::Known(known.value),
+            Some(known) if known.value == value => SavedByTool::Known(known.value),
             Some(known) => SavedByTool::Replaced { former: known },
         })
     }

@@ -10,9 +10,7 @@ use serde_json::{Value, json};
 use super::arguments::read;
 use super::output::{counted, shortened};
 use super::schema::spec_of;
-use super::{
-    Proposal, SaveFact, SavedByTool, Tool, ToolContext, ToolError, ToolOutput, ToolResult,
-};
+use super::{Proposal, SavedByTool, Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use crate::domain::memory::{CATEGORIES, FactName, UNCONFIRMED, is_confirmed, search, value};
 use crate::protocol::approval::Detail;
 use crate::protocol::memory::Fact;
@@ -29,7 +27,7 @@ const FORGET: &str = "Forgets a remembered fact about the user for good. Only wh
 
 /// What is said first of a fact that outside text may have put into the model's mouth.
 const OUTSIDE: &str = "This conversation has read text from outside, so the user is shown this fact as \
-    unconfirmed.";
+    unconfirmed.\n";
 
 /// The most facts that a search shows.
 const SHOWN: usize = 20;
@@ -123,15 +121,16 @@ impl Tool for MemorySave {
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: SaveArgs = read(args)?;
-        let name = FactName::new(&args.category, &args.key).map_err(ToolError)?;
-        let fact = SaveFact {
-            name: name.clone(),
-            value: value(&args.value).map_err(ToolError)?,
-            confidence: if context.untrusted { UNCONFIRMED } else { 1.0 },
+        let name = FactName::new(&args.category, &args.key)?;
+        let stored = value(&args.value)?;
+        let (confidence, first) = match context.untrusted {
+            true => (UNCONFIRMED, OUTSIDE),
+            false => (1.0, ""),
         };
-        let stored = fact.value.clone();
+        let memory = &context.memory;
+        let saving = memory.save(name.clone(), stored.clone(), confidence);
         let mut outside = false;
-        let told = match context.memory.save(fact).await? {
+        let told = match saving.await? {
             SavedByTool::Known(known) if known == stored => {
                 return Ok(format!("this was known already: {name}: {known}").into());
             }
@@ -147,11 +146,7 @@ impl Tool for MemorySave {
             }
         };
         Ok(ToolOutput {
-            text: if context.untrusted {
-                format!("{OUTSIDE}\n{told}")
-            } else {
-                told
-            },
+            text: format!("{first}{told}"),
             outside,
             ..ToolOutput::default()
         })
@@ -171,7 +166,7 @@ impl Tool for MemoryForget {
 
     async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
         let args: ForgetArgs = read(args.clone())?;
-        let name = FactName::new(&args.category, &args.key).map_err(ToolError)?;
+        let name = FactName::new(&args.category, &args.key)?;
         let facts = context.memory.facts().await?;
         let known = facts.iter().find(|fact| FactName::of(fact) == name);
         let known = known.ok_or_else(|| unknown(&name))?;
@@ -186,7 +181,7 @@ impl Tool for MemoryForget {
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: ForgetArgs = read(args)?;
-        let name = FactName::new(&args.category, &args.key).map_err(ToolError)?;
+        let name = FactName::new(&args.category, &args.key)?;
         if context.memory.forget(name.clone()).await? {
             Ok(format!("forgotten: {name}").into())
         } else {

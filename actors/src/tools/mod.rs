@@ -369,22 +369,19 @@ pub trait MemoryAccess: Send + Sync + Debug {
     /// All facts, a bounded number.
     async fn facts(&self) -> Result<Vec<Fact>, ToolError>;
 
-    /// Saves a fact; it is committed before this returns.
-    async fn save(&self, fact: SaveFact) -> Result<SavedByTool, ToolError>;
+    /// Saves a fact with so much confidence in it; it is committed before this returns.
+    async fn save(
+        &self,
+        name: FactName,
+        value: String,
+        confidence: f32,
+    ) -> Result<SavedByTool, ToolError>;
 
     /// Forgets a fact and its history. Tells whether it was there.
     async fn forget(&self, name: FactName) -> Result<bool, ToolError>;
 }
 
-/// A fact as a tool gives it to the memory.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SaveFact {
-    pub name: FactName,
-    pub value: String,
-    pub confidence: f32,
-}
-
-/// What became of it.
+/// What became of a fact that was to be saved.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SavedByTool {
     /// Nothing: this value was known and stays, be it the same, or one that is more certain.
