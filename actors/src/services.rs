@@ -21,7 +21,7 @@ use crate::protocol::ids::OwnerId;
 use crate::run::Offers;
 use crate::store::Store;
 use crate::supervision::Slot;
-use crate::tools::toolbox::Toolbox;
+use crate::tools::registry::Toolbox;
 
 /// How far the wall clock may be set back without what comes later being told as earlier.
 /// Beyond that the clock was wrong before, and is believed now.

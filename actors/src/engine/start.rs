@@ -33,8 +33,7 @@ use crate::root::{SystemRoot, store_error};
 use crate::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits, Services};
 use crate::store::{LogLimits, Store};
 use crate::supervision::{Ending, Guard, RestartPolicy, keep_alive};
-use crate::tools::registry::Registry;
-use crate::tools::toolbox::Toolbox;
+use crate::tools::registry::{Registry, Toolbox};
 use crate::tools::workspace::FileAccess;
 use crate::watchdog::Watchdog;
 

@@ -12,8 +12,7 @@ use super::{
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::UserId;
 use crate::store::Store;
-use crate::tools::registry::Registry;
-use crate::tools::toolbox::Toolbox;
+use crate::tools::registry::{Registry, Toolbox};
 
 /// See the module. Cheap to clone.
 #[derive(Clone, Debug)]

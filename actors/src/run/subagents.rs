@@ -127,7 +127,7 @@ impl Spawner {
             profile_id,
             work: Work::Child(ChildTask {
                 task: order.task,
-                context: order.context.unwrap_or_default(),
+                context: order.context,
                 asked_in: self.asked_in,
                 depth: self.depth + 1,
                 finished,

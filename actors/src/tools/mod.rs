@@ -44,7 +44,6 @@ pub mod ssh;
 pub mod switch_profile;
 pub mod terminal;
 pub mod todo;
-pub mod toolbox;
 pub mod trust;
 pub mod user;
 pub mod view_image;
@@ -344,8 +343,8 @@ pub struct SpawnOrder {
     pub task: String,
     /// The run's own where absent.
     pub profile_id: Option<String>,
-    /// What the child has to know beside the task.
-    pub context: Option<String>,
+    /// What the child has to know beside the task; it may be nothing.
+    pub context: String,
 }
 
 /// The parts of a session's state that tools can reach. The session's actor stands behind it.

@@ -1,9 +1,10 @@
-//! Which tools there are, and a model's call on its way to one of them.
+//! Which tools there are and which are in force, and a model's call on its way to one of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use itertools::Itertools as _;
+use parking_lot::RwLock;
 use serde_json::Value;
 
 use super::arguments::{fit, nearest};
@@ -269,6 +270,30 @@ impl Registry {
             format!("the tools are {}", callable.join(", "))
         };
         Err(ToolError(joined(problem, &remedy)))
+    }
+}
+
+/// The tools in force: a shelf that is swapped whole when a tool comes, goes or changes. Cheap to
+/// clone; all clones are one shelf. Whoever takes the registry keeps it as it was then: a run goes
+/// by one list of tools from its beginning to its end, so that the prefix of its prompts stays.
+#[derive(Clone, Debug)]
+// Held for a moment at a time, never across an await.
+pub struct Toolbox(Arc<RwLock<Registry>>);
+
+impl Toolbox {
+    /// A shelf with these tools.
+    pub fn new(registry: Registry) -> Self {
+        Self(Arc::new(RwLock::new(registry)))
+    }
+
+    /// The tools as they are now.
+    pub fn now(&self) -> Registry {
+        self.0.read().clone()
+    }
+
+    /// Puts other tools in force, for runs that begin from now on.
+    pub fn replace(&self, registry: Registry) {
+        *self.0.write() = registry;
     }
 }
 

@@ -76,7 +76,7 @@ impl Tool for SpawnAgent {
         let order = SpawnOrder {
             task: args.task,
             profile_id: args.profile_id.filter(|id| !id.trim().is_empty()),
-            context: Some(args.context).filter(|context| !context.is_empty()),
+            context: args.context,
         };
         let output = context.agents.spawn(&context.call_id, order).await?;
         Ok(ToolOutput {
