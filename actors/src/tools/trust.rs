@@ -51,6 +51,17 @@ pub(super) fn open_regular(path: &Path, more: OFlags) -> io::Result<(File, Metad
     Ok((file, metadata))
 }
 
+/// All that a file has, where that is no more than so many bytes. Blocks.
+pub(super) fn read_all(file: impl Read, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // One byte more than there is room for tells that there is more.
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::other(format!("it has more than {limit} bytes")));
+    }
+    Ok(bytes)
+}
+
 /// Takes all that a file has into a hash, a piece at a time. Blocks.
 pub(super) fn hash_all(hash: &mut Sha256, content: impl Read) -> io::Result<()> {
     let mut content = BufReader::with_capacity(128 * 1024, content);

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::Url;
+use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::domain::loopback::is_loopback;
 use crate::tools::output::shown;
+use crate::tools::trust::{open_regular, read_all};
 use crate::tools::workspace::if_there;
 
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -115,7 +117,7 @@ pub fn read(path: &Path, variable: impl Fn(&str) -> Option<String>) -> McpConfig
     let mut config = match text_of(path) {
         Ok(None) => return McpConfig::default(),
         Ok(Some(text)) => parse(&text, variable),
-        Err(reason) => unreadable(&reason),
+        Err(error) => unreadable(&error.to_string()),
     };
     for problem in &mut config.problems {
         *problem = format!("NAVI_MCP_CONFIG {}: {problem}", path.display());
@@ -124,17 +126,12 @@ pub fn read(path: &Path, variable: impl Fn(&str) -> Option<String>) -> McpConfig
 }
 
 /// None where there is no file.
-fn text_of(path: &Path) -> Result<Option<String>, String> {
-    let told = |error: io::Error| error.to_string();
-    let Some(metadata) = if_there(std::fs::metadata(path)).map_err(told)? else {
+fn text_of(path: &Path) -> io::Result<Option<String>> {
+    let Some((file, _)) = if_there(open_regular(path, OFlags::empty()))? else {
         return Ok(None);
     };
-    refuse_if!(!metadata.is_file(), "it is no regular file");
-    refuse_if!(
-        metadata.len() > MAX_BYTES,
-        "it is larger than {MAX_BYTES} bytes"
-    );
-    std::fs::read_to_string(path).map(Some).map_err(told)
+    let text = String::from_utf8(read_all(file, MAX_BYTES)?);
+    text.map(Some).map_err(io::Error::other)
 }
 
 fn unreadable(reason: &str) -> McpConfig {

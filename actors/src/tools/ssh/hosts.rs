@@ -7,7 +7,6 @@
 //! ```
 
 use std::fmt;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::de::{self, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -15,6 +14,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::domain::unseen::is_moving;
 use crate::tools::output::shortened;
+use crate::tools::trust::read_all;
 
 /// As many hosts as a file has.
 const MAX_HOSTS: usize = 500;
@@ -65,15 +65,9 @@ impl Host {
 /// What is wrong, with the file and the line.
 pub fn read(path: &Path, home: Option<&Path>) -> Result<Vec<Host>, String> {
     let shown = path.display();
-    let mut text = String::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))
-        .map_err(|error| format!("{shown} cannot be read: {error}"))?;
-    refuse_if!(
-        text.len() as u64 > MAX_FILE_BYTES,
-        "{shown} has more than {MAX_FILE_BYTES} bytes"
-    );
-    let mut json = serde_json::Deserializer::from_str(&text);
+    let text = std::fs::File::open(path).and_then(|file| read_all(file, MAX_FILE_BYTES));
+    let text = text.map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    let mut json = serde_json::Deserializer::from_slice(&text);
     let entries = json.deserialize_map(Entries);
     let entries = entries.and_then(|entries| json.end().map(|()| entries));
     let entries = entries.map_err(|error| {

@@ -1,6 +1,6 @@
 //! Who Navi is to a host: a private key's file, or the keys of the ssh agent.
 
-use std::io::Read as _;
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::NAME;
 use super::connection::Client;
 use super::hosts::Host;
 use super::rsa_key::RsaSigner;
-use crate::tools::trust::open_regular;
+use crate::tools::trust::{open_regular, read_all};
 use crate::tools::{ToolError, blocking};
 
 /// As many bytes as a key file has.
@@ -176,10 +176,9 @@ fn load(path: &Path) -> Result<FileKey, String> {
         mode & 0o077 != 0,
         "is open to others (mode {mode:03o}), so it may be known to them: chmod 600"
     );
-    let mut text = String::new();
-    let read = file.take(MAX_KEY_BYTES).read_to_string(&mut text);
-    read.map_err(|error| format!("cannot be read: {error}"))?;
-    parse(&text)
+    let text = read_all(file, MAX_KEY_BYTES);
+    let text = text.and_then(|text| String::from_utf8(text).map_err(io::Error::other));
+    parse(&text.map_err(|error| format!("cannot be read: {error}"))?)
 }
 
 fn parse(text: &str) -> Result<FileKey, String> {

@@ -3,7 +3,7 @@
 //! looked at: host certificates are not asked for.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,7 @@ use wildmatch::WildMatch;
 
 use super::hosts::Host;
 use crate::tools::ToolError;
+use crate::tools::trust::read_all;
 use crate::tools::workspace::if_there;
 
 /// As many bytes as a file has.
@@ -226,16 +227,11 @@ fn is_named(known_as: &str, names: &HostPatterns) -> bool {
 
 /// A file's text; nothing where there is none.
 fn read(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    if let Some(file) = if_there(fs::File::open(path))? {
-        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    }
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(io::Error::other(format!(
-            "it has more than {MAX_FILE_BYTES} bytes"
-        )));
-    }
+    let Some(file) = if_there(fs::File::open(path))? else {
+        return Ok(String::new());
+    };
     // A comment may be in any encoding.
+    let bytes = read_all(file, MAX_FILE_BYTES)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -179,7 +179,7 @@ impl Ssh {
         context: &ToolContext,
     ) -> Result<String, ToolError> {
         let name = path.name();
-        let source = self.source(path, context, Ok).await?;
+        let source = self.source(path, context).await?;
         let size = human_size(source.size_bytes);
         let (lease, channel) = self.channel(host, context).await?;
         let line = (&*lease.connection, channel);
@@ -209,18 +209,10 @@ impl Ssh {
         ))
     }
 
-    /// A file that is to be sent, and what is made of it.
-    async fn source<T: Send + 'static>(
-        &self,
-        path: InnerPath,
-        context: &ToolContext,
-        then: impl FnOnce(Source) -> Result<T, ToolError> + Send + 'static,
-    ) -> Result<T, ToolError> {
+    /// A file that is to be sent.
+    async fn source(&self, path: InnerPath, context: &ToolContext) -> Result<Source, ToolError> {
         let (workspace, limit) = (context.workspace.clone(), self.transfer_bytes);
-        blocking(NAME, move || {
-            files::open(&workspace, &path, limit).and_then(then)
-        })
-        .await
+        blocking(NAME, move || files::open(&workspace, &path, limit)).await
     }
 
     fn list(&self) -> String {
@@ -266,12 +258,11 @@ impl Tool for Ssh {
                 )
             }
             Work::Upload(path, to) => {
-                let measured =
-                    |source: Source| Ok((human_size(source.size_bytes), source.digest()?));
-                let (size, sha256) = self.source(path.clone(), context, measured).await?;
+                let source = self.source(path.clone(), context).await?;
+                let size = human_size(source.size_bytes);
+                digest = blocking(NAME, || source.digest()).await?;
                 details.push(Detail::text("file", format!("{path} ({size})")));
                 details.push(Detail::text("to", to));
-                digest = sha256;
                 (
                     format!("upload {} to {name}", path.name()),
                     format!("upload\0{name}\0{to}"),

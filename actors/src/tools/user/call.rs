@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use jsonschema::Validator;
 use serde_json::Value;
 
-use super::copy::Copies;
+use super::folder::Copies;
 use super::manifest::Manifest;
 use super::run::{Job, Runner};
 use crate::programs::{Bounds, Cut, Ended};

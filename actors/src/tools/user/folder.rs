@@ -1,13 +1,15 @@
-//! A tool's folder as it stands: its files, and the hash over all of them.
+//! A tool's folder as it stands: its files, the hash over all of them, and the copies of allowed
+//! ones that are run: of the very bytes whose hash was checked.
 
 use std::collections::BTreeMap;
-use std::fs::Metadata;
-use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::{self, DirBuilder, Metadata, Permissions};
+use std::io::Read as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 use walkdir::WalkDir;
 
 use crate::tools::output::{human_size, shortened};
@@ -60,7 +62,10 @@ pub(super) fn read(folder: &Path) -> Result<Content, String> {
     let mut size = 0;
     let mut read = BTreeMap::new();
     for (path, place, metadata) in files(folder)? {
-        let bytes = content(&place, MAX_BYTES - size)
+        let mut bytes = Vec::new();
+        // One byte more than there is room for tells that there is more.
+        open_regular(&place, OFlags::NOFOLLOW)
+            .and_then(|(file, _)| file.take(MAX_BYTES - size + 1).read_to_end(&mut bytes))
             .map_err(|error| format!("{} cannot be read: {error}", shown(&path)))?;
         size = in_room(size + bytes.len() as u64)?;
         let is_executable = metadata.mode() & 0o111 != 0;
@@ -136,18 +141,70 @@ fn files(folder: &Path) -> Result<Vec<(String, PathBuf, Metadata)>, String> {
     Ok(files)
 }
 
-/// One byte more than there is room for tells that there is more.
-fn content(place: &Path, room: u64) -> io::Result<Vec<u8>> {
-    let (file, _) = open_regular(place, OFlags::NOFOLLOW)?;
-    let mut bytes = Vec::new();
-    file.take(room + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 fn shown(path: &str) -> String {
     if path.is_empty() {
         "the folder".to_owned()
     } else {
         shortened(path, SHOWN_BYTES)
     }
+}
+
+/// Where copies are kept. What is in it is as trusted as the database beside it.
+#[derive(Clone, Debug)]
+pub struct Copies(PathBuf);
+
+impl Copies {
+    /// Copies in this folder, which is emptied: nothing of an earlier process is leaned on.
+    /// Blocks.
+    pub fn new(dir: PathBuf) -> Self {
+        // It is made anew with the first copy; what cannot be removed is told then.
+        let _ = fs::remove_dir_all(&dir);
+        Self(dir)
+    }
+
+    /// The folder of a copy of `source` as it is now, where that has this hash. Blocks.
+    pub(super) fn of(&self, source: &Path, sha256: &str) -> Result<PathBuf, String> {
+        // Read at every call: a folder that was changed must not run as what it was.
+        let content = read(source)?;
+        refuse_if!(
+            content.sha256 != sha256,
+            "its folder was changed since it was allowed"
+        );
+        let place = self.0.join(sha256);
+        if place.is_dir() {
+            return Ok(place);
+        }
+        let failed =
+            |error: std::io::Error| format!("no copy could be made in Navi's folder: {error}");
+        make_dir(&self.0).map_err(failed)?;
+        let unfinished = self.0.join(format!("new-{}", Uuid::now_v7().simple()));
+        write(&content, &unfinished).map_err(failed)?;
+        match fs::rename(&unfinished, &place) {
+            Ok(()) => Ok(place),
+            // Another call was faster, with the same bytes.
+            Err(_) if place.is_dir() => {
+                let _ = fs::remove_dir_all(&unfinished);
+                Ok(place)
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+fn write(content: &Content, dir: &Path) -> std::io::Result<()> {
+    make_dir(dir)?;
+    for (path, file) in &content.files {
+        let path = dir.join(path);
+        if let Some(parent) = path.parent() {
+            make_dir(parent)?;
+        }
+        let mode = if file.is_executable { 0o555 } else { 0o444 };
+        fs::write(&path, &file.bytes)?;
+        fs::set_permissions(&path, Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
+
+fn make_dir(path: &Path) -> std::io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o755).create(path)
 }

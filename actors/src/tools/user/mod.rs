@@ -7,14 +7,13 @@
 //! and the call changes nothing of the call.
 
 mod call;
-mod copy;
 mod folder;
 mod manifest;
 mod run;
 mod scan;
 
 pub use self::call::{UserTool, Workshop};
-pub use self::copy::Copies;
+pub use self::folder::Copies;
 pub use self::manifest::Manifest;
 pub use self::run::{Job, Runner};
 pub use self::scan::{Scan, ScannedTool, Scanner};
