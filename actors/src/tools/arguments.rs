@@ -4,6 +4,8 @@
 //! The check covers what [`super::schema::schema_of`] writes: types, enums, required and unknown
 //! fields, ranges, lengths. Keywords beyond those are not looked at.
 
+use std::cmp::Ordering;
+
 use itertools::Itertools as _;
 use jsonschema::Validator;
 use serde::de::DeserializeOwned;
@@ -248,21 +250,18 @@ fn check_bounds(schema: &Value, value: &Value, path: &str) -> Result<(), String>
         }
         _ => return Ok(()),
     };
-    let (least, most) = (&schema[least], &schema[most]);
-    let is_number = value.is_number();
-    if least.as_f64().is_some_and(|least| size < least) {
-        refuse_if!(
-            is_number,
-            "`{path}` must be at least {least}, but {value} came"
-        );
-        refuse!("`{path}` must have at least {least} {unit}, but has {size}");
-    }
-    if most.as_f64().is_some_and(|most| size > most) {
-        refuse_if!(
-            is_number,
-            "`{path}` must be at most {most}, but {value} came"
-        );
-        refuse!("`{path}` may have at most {most} {unit}, but has {size}");
+    for (bound, beyond, may, at) in [
+        (&schema[least], Ordering::Less, "must", "at least"),
+        (&schema[most], Ordering::Greater, "may", "at most"),
+    ] {
+        let limit = bound.as_f64();
+        if limit.and_then(|limit| size.partial_cmp(&limit)) == Some(beyond) {
+            refuse_if!(
+                value.is_number(),
+                "`{path}` must be {at} {bound}, but {value} came"
+            );
+            refuse!("`{path}` {may} have {at} {bound} {unit}, but has {size}");
+        }
     }
     Ok(())
 }

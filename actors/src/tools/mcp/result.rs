@@ -14,93 +14,83 @@ const SHOWN_BYTES: usize = 300;
 
 /// The answer's text and images, within bounds. Blocks.
 pub(super) fn read(answer: CallToolResult, context: &ToolContext) -> ToolResult {
-    let mut text = String::new();
-    let mut images = Vec::new();
+    let mut output = ToolOutput::default();
     for block in answer.content {
-        add(block, &mut text, &mut images);
+        add(block, &mut output);
     }
+    let text = &mut output.text;
     // The same as the text, as a rule, and for programs.
     if let Some(structured) = answer.structured_content
         && text.trim().is_empty()
     {
-        text = format!("{structured:#}");
+        *text = format!("{structured:#}");
     }
-    let text = text.trim_end().to_owned();
-    let text = bounded(text, &context.workspace, &context.call_id);
+    text.truncate(text.trim_end().len());
+    *text = bounded(std::mem::take(text), &context.workspace, &context.call_id);
     if answer.is_error == Some(true) {
-        return Err(ToolError(if text.is_empty() {
-            "the server says no more than that".to_owned()
-        } else {
-            text
-        }));
+        if text.is_empty() {
+            text.push_str("the server says no more than that");
+        }
+        return Err(ToolError(output.text));
     }
-    Ok(ToolOutput {
-        text: if text.is_empty() && images.is_empty() {
-            "(it gave back nothing)".to_owned()
-        } else {
-            text
-        },
-        images,
-        ..ToolOutput::default()
-    })
+    if text.is_empty() && output.images.is_empty() {
+        text.push_str("(it gave back nothing)");
+    }
+    Ok(output)
 }
 
-fn add(block: ContentBlock, text: &mut String, images: &mut Vec<ToolImage>) {
+fn add(block: ContentBlock, to: &mut ToolOutput) {
     match block {
-        ContentBlock::Text(block) => line(text, &block.text),
-        ContentBlock::Image(image) => add_image(&image.data, &image.mime_type, text, images),
-        ContentBlock::Audio(audio) => note(text, &audio.mime_type, audio.data.len()),
+        ContentBlock::Text(block) => line(to, &block.text),
+        ContentBlock::Image(image) => add_image(&image.data, &image.mime_type, to),
+        ContentBlock::Audio(audio) => note(to, &audio.mime_type, audio.data.len()),
         ContentBlock::Resource(embedded) => match embedded.resource {
-            ResourceContents::TextResourceContents { uri, text: of, .. } => {
-                line(text, &format!("[{}]", shortened(&uri, SHOWN_BYTES)));
-                line(text, &of);
+            ResourceContents::TextResourceContents { uri, text, .. } => {
+                line(to, &format!("[{}]", shortened(&uri, SHOWN_BYTES)));
+                line(to, &text);
             }
             ResourceContents::BlobResourceContents {
                 mime_type, blob, ..
-            } => {
-                add_image(&blob, &mime_type.unwrap_or_default(), text, images);
-            }
-            _ => line(text, "[a resource of a kind that is not known here]"),
+            } => add_image(&blob, &mime_type.unwrap_or_default(), to),
+            _ => line(to, "[a resource of a kind that is not known here]"),
         },
         ContentBlock::ResourceLink(link) => {
             let name = link.title.as_deref().unwrap_or(&link.name);
             let uri = shortened(&link.uri, SHOWN_BYTES);
-            line(text, &format!("[{}: {uri}]", shortened(name, SHOWN_BYTES)));
+            line(to, &format!("[{}: {uri}]", shortened(name, SHOWN_BYTES)));
         }
-        _ => line(text, "[content of a kind that is not known here]"),
+        _ => line(to, "[content of a kind that is not known here]"),
     }
 }
 
 /// Takes in an image; what is none, or too much, is noted.
-fn add_image(data: &str, kind: &str, text: &mut String, images: &mut Vec<ToolImage>) {
+fn add_image(data: &str, kind: &str, to: &mut ToolOutput) {
     let fits = data.len() <= MAX_IMAGE_BYTES / 3 * 4 + 4 && kind.starts_with("image/");
-    if images.len() < MAX_IMAGES
+    if to.images.len() < MAX_IMAGES
         && fits
         && let Ok(bytes) = STANDARD.decode(data)
     {
-        images.push(ToolImage {
-            media_type: kind.to_owned(),
-            bytes,
-        });
-        line(text, "[1 image here]");
+        let media_type = kind.to_owned();
+        to.images.push(ToolImage { media_type, bytes });
+        line(to, "[1 image here]");
     } else {
-        note(text, kind, data.len());
+        note(to, kind, data.len());
     }
 }
 
 /// What the model cannot be shown.
-fn note(text: &mut String, kind: &str, base64_bytes: usize) {
+fn note(to: &mut ToolOutput, kind: &str, base64_bytes: usize) {
     let kind = if kind.is_empty() { "data" } else { kind };
-    let size = human_size((base64_bytes / 4 * 3) as u64);
-    line(
-        text,
-        &format!("[{}, {size}, not shown]", shortened(kind, SHOWN_BYTES)),
+    let (kind, size) = (
+        shortened(kind, SHOWN_BYTES),
+        human_size((base64_bytes / 4 * 3) as u64),
     );
+    line(to, &format!("[{kind}, {size}, not shown]"));
 }
 
-fn line(text: &mut String, more: &str) {
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
+fn line(to: &mut ToolOutput, more: &str) {
+    if !to.text.is_empty() && !to.text.ends_with('\n') {
+        to.text.push('\n');
     }
-    text.push_str(more);
+    to.text.push_str(more);
 }

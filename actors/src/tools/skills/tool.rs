@@ -1,7 +1,6 @@
 //! `skill`: the text of a skill, and the files beside it.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use async_trait::async_trait;
 use ignore::WalkBuilder;
@@ -49,7 +48,7 @@ struct Arguments {
 pub struct SkillTool {
     spec: ToolSpec,
     prompt: String,
-    folders: BTreeMap<String, PathBuf>,
+    skills: Vec<Skill>,
 }
 
 impl SkillTool {
@@ -62,10 +61,7 @@ impl SkillTool {
         Self {
             spec,
             prompt: prompt(skills),
-            folders: skills
-                .iter()
-                .map(|skill| (skill.name.clone(), skill.folder.clone()))
-                .collect(),
+            skills: skills.to_vec(),
         }
     }
 }
@@ -101,17 +97,16 @@ impl Tool for SkillTool {
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let Arguments { name, file } = read(args)?;
-        let Some(folder) = self.folders.get(&name).cloned() else {
+        let Some(skill) = self.skills.iter().find(|skill| skill.name == name) else {
             let shown = shown(&name);
-            let mut names = self.folders.keys().map(String::as_str);
-            match nearest(&name, names.clone()) {
-                Some(near) => refuse!("there is no skill `{shown}`; did you mean `{near}`?"),
-                None => {
-                    let names = names.join(", ");
-                    refuse!("there is no skill `{shown}`; the skills are {names}");
-                }
+            let mut names = self.skills.iter().map(|skill| skill.name.as_str());
+            if let Some(near) = nearest(&name, names.clone()) {
+                refuse!("there is no skill `{shown}`; did you mean `{near}`?");
             }
+            let names = names.join(", ");
+            refuse!("there is no skill `{shown}`; the skills are {names}");
         };
+        let folder = skill.folder.clone();
         let loading = blocking(NAME, move || {
             load(&folder, file.as_deref())
                 .map_err(|reason| ToolError(format!("skill {name}: {reason}")))
@@ -157,7 +152,5 @@ fn files(folder: &Path) -> Vec<String> {
         Some(path.to_string_lossy().into_owned())
     });
     let paths = paths.filter(|path| path != FILE).take(MAX_LISTED);
-    let mut files: Vec<String> = paths.collect();
-    files.sort();
-    files
+    paths.sorted().collect()
 }

@@ -115,8 +115,7 @@ async fn convert(
 
 /// Whether a media type is that of an API's answer.
 pub(super) fn is_data(media_type: &str) -> bool {
-    matches!(media_type, "application/json" | "application/problem+json")
-        || media_type.ends_with("+json")
+    media_type == "application/json" || media_type.ends_with("+json")
 }
 
 fn form(answer: &RawPage) -> Result<Form, ToolError> {
