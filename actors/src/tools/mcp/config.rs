@@ -104,7 +104,7 @@ struct Written {
     #[serde(alias = "serverUrl", alias = "httpUrl")]
     url: Option<String>,
     #[serde(default)]
-    headers: BTreeMap<String, String>,
+    headers: BTreeMap<String, Value>,
     #[serde(default)]
     disabled: bool,
     tools: Option<Vec<String>>,
@@ -192,9 +192,12 @@ fn read_server(
         "its name must have 1 to {MAX_NAME} letters, digits, - or _"
     );
     let expand = |text: &String| expanded(text, variable);
-    let expand_all = |texts: BTreeMap<String, String>| {
-        let texts = texts.into_iter();
-        let texts = texts.map(|(name, text)| Ok((name, expand(&text)?)));
+    let texts = |field: &str, values: BTreeMap<String, Value>| {
+        let texts = values.into_iter().map(|(name, value)| match &value {
+            Value::String(text) => Ok((name, expand(text)?)),
+            Value::Number(_) | Value::Bool(_) => Ok((name, value.to_string())),
+            _ => Err(format!("field `{field}`: {name} must be a text")),
+        });
         texts.collect::<Result<BTreeMap<_, _>, String>>()
     };
     let transport = match (written.kind.as_deref(), &written.command, &written.url) {
@@ -206,7 +209,7 @@ fn read_server(
         (None | Some("stdio"), Some(command), None) => Transport::Stdio {
             command: expand(command)?,
             args: written.args.iter().map(expand).collect::<Result<_, _>>()?,
-            env: expand_all(texts(written.env)?)?,
+            env: texts("env", written.env)?,
             cwd: written.cwd,
         },
         (None | Some("http" | "streamable-http" | "streamableHttp"), None, Some(url)) => {
@@ -216,7 +219,7 @@ fn read_server(
                 .ok_or("field `url`: it must be an address as in https://example.com/mcp")?;
             Transport::Http {
                 url,
-                headers: expand_all(written.headers)?,
+                headers: texts("headers", written.headers)?,
             }
         }
         _ => {
@@ -238,15 +241,6 @@ fn read_server(
     }))
 }
 
-fn texts(env: BTreeMap<String, Value>) -> Result<BTreeMap<String, String>, String> {
-    let texts = env.into_iter().map(|(name, value)| match value {
-        Value::String(text) => Ok((name, text)),
-        Value::Number(_) | Value::Bool(_) => Ok((name, value.to_string())),
-        _ => Err(format!("field `env`: {name} must be a text")),
-    });
-    texts.collect()
-}
-
 /// A name in the signs that names of tools may have.
 pub(super) fn plain(name: &str) -> String {
     let is_strange = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_');
@@ -257,25 +251,22 @@ pub(super) fn plain(name: &str) -> String {
 fn expanded(text: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(start) = rest.find("${") {
-        let Some(length) = rest[start..].find('}') else {
-            break;
-        };
-        out.push_str(&rest[..start]);
-        let inner = &rest[start + 2..start + length];
+    while let Some((before, after)) = rest.split_once("${")
+        && let Some((inner, after)) = after.split_once('}')
+    {
         let inner = inner.strip_prefix("env:").unwrap_or(inner);
         let (name, default) = match inner.split_once(":-") {
             Some((name, default)) => (name, Some(default.to_owned())),
             None => (inner, None),
         };
         let value = variable(name).filter(|value| !value.is_empty()).or(default);
-        out.push_str(&value.ok_or_else(|| {
-            format!(
-                "it needs the environment variable {}, which is not set",
-                shown(name)
-            )
-        })?);
-        rest = &rest[start + length + 1..];
+        let Some(value) = value else {
+            let name = shown(name);
+            refuse!("it needs the environment variable {name}, which is not set");
+        };
+        out.push_str(before);
+        out.push_str(&value);
+        rest = after;
     }
     out.push_str(rest);
     Ok(out)

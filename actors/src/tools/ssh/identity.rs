@@ -145,10 +145,9 @@ async fn with_agent(
     }
     let tried = keys.len();
     for key in keys {
-        let hash = if key.algorithm().is_rsa() {
-            Some(rsa_hash(handle).await)
-        } else {
-            None
+        let hash = match key.algorithm().is_rsa() {
+            true => Some(rsa_hash(handle).await),
+            false => None,
         };
         let answer = handle
             .authenticate_publickey_with(&host.user, key, hash, &mut agent)
