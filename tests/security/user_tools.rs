@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use navi_actors::programs::{Bounds, Cut, Ended};
 use navi_actors::protocol::tool::Effect;
-use navi_actors::tools::user::{Job, Runner};
+use navi_actors::tools::sandbox::Order;
+use navi_actors::tools::user::Runner;
 
 use super::ward::Ward;
 use crate::processes::{gone, marker};
@@ -17,20 +18,18 @@ async fn run(ward: &Ward, script: &str, effect: Effect) -> Ended {
     let program = folder.join("run.sh");
     std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let job = Job {
-        program,
-        args: Vec::new(),
-        cwd: ward.workspace(),
-        env: Vec::new(),
-        stdin: "{}".to_owned(),
-        readable: vec![folder],
-        effect,
-        bounds: Bounds {
-            time: Duration::from_secs(60),
-            output_bytes: 64 * 1024,
-        },
+    let runner = Runner::new(Some(ward.sandbox()));
+    let order = Order {
+        program: program.to_str().unwrap().to_owned(),
+        input: Some("{}".to_owned()),
+        read: vec![folder],
+        ..runner.order(effect, ward.workspace())
     };
-    Runner::new(Some(ward.sandbox())).run(job).await.unwrap()
+    let bounds = Bounds {
+        time: Duration::from_secs(60),
+        output_bytes: 64 * 1024,
+    };
+    runner.run(order, bounds).await.unwrap()
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! [`UserTool`]: a tool of the user's own, as the model calls it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +11,12 @@ use serde_json::Value;
 
 use super::folder::Copies;
 use super::manifest::Manifest;
-use super::run::{Job, Runner};
+use super::run::Runner;
 use crate::programs::{Bounds, Cut, Ended};
 use crate::protocol::approval::Detail;
 use crate::protocol::tool::{Effect, ToolSpec};
 use crate::tools::output::{human_size, visible};
+use crate::tools::sandbox::Order;
 use crate::tools::spill::bounded_for;
 use crate::tools::trust::Trust;
 use crate::tools::{
@@ -92,6 +94,37 @@ impl UserTool {
             self.spec.name, self.spec.name
         ))
     }
+
+    /// What the model is told of how it ended.
+    fn read(&self, ended: &Ended) -> Result<String, ToolError> {
+        let name = &self.spec.name;
+        let limit = self.manifest.time_limit_seconds;
+        let stdout = String::from_utf8_lossy(&ended.stdout);
+        let mut problem = match (ended.cut, ended.code) {
+            (Some(Cut::TimedOut), _) => format!(
+                "the tool {name} did not end within its limit of {limit} s and was ended; it may have taken effect in part"
+            ),
+            (Some(Cut::TooMuch), _) => format!(
+                "the tool {name} wrote more than {} and was ended; ask it for less",
+                human_size(MAX_OUTPUT as u64)
+            ),
+            (None, Some(0)) => return Ok(stdout.into_owned()),
+            (None, Some(code)) => format!("the tool {name} failed with exit code {code}"),
+            (None, None) => format!("the tool {name} was ended by a signal"),
+        };
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        // Some programs say what is wrong where they say everything.
+        let said = [stderr.trim(), stdout.trim()];
+        let said = said
+            .into_iter()
+            .find(|said| !said.is_empty())
+            .unwrap_or_default();
+        if !said.is_empty() {
+            let from = said.ceil_char_boundary(said.len().saturating_sub(SHOWN_STDERR));
+            problem.push_str(&format!(". It said: {}", &said[from..]));
+        }
+        Err(ToolError(problem))
+    }
 }
 
 #[async_trait]
@@ -150,20 +183,20 @@ impl Tool for UserTool {
             .unwrap_or_else(|_| Err("it could not be read".to_owned()))
             .map_err(|reason| self.refused(&reason))?;
         let executable = &self.manifest.executable;
-        let job = Job {
-            program: copy.join(executable),
+        let runner = &self.workshop.runner;
+        let order = Order {
+            program: copy.join(executable).to_string_lossy().into_owned(),
             args: self.manifest.args.clone(),
-            cwd: context.workspace.clone(),
-            env: environment(&context.workspace, &copy),
-            stdin: args.to_string(),
-            readable: vec![copy],
-            effect: self.manifest.effect,
-            bounds: Bounds {
-                time: Duration::from_secs(self.manifest.time_limit_seconds),
-                output_bytes: MAX_OUTPUT,
-            },
+            environment: environment(&context.workspace, &copy),
+            input: Some(args.to_string()),
+            read: vec![copy],
+            ..runner.order(self.manifest.effect, context.workspace.clone())
         };
-        let ended = self.workshop.runner.run(job).await.map_err(|error| {
+        let bounds = Bounds {
+            time: Duration::from_secs(self.manifest.time_limit_seconds),
+            output_bytes: MAX_OUTPUT,
+        };
+        let ended = runner.run(order, bounds).await.map_err(|error| {
             ToolError(format!(
                 "the tool {} could not be started: {error}; is the first line of {executable} a `#!` with a program that is installed?",
                 self.spec.name
@@ -173,41 +206,8 @@ impl Tool for UserTool {
     }
 }
 
-impl UserTool {
-    /// What the model is told of how it ended.
-    fn read(&self, ended: &Ended) -> Result<String, ToolError> {
-        let name = &self.spec.name;
-        let limit = self.manifest.time_limit_seconds;
-        let stdout = String::from_utf8_lossy(&ended.stdout);
-        let mut problem = match (ended.cut, ended.code) {
-            (Some(Cut::TimedOut), _) => format!(
-                "the tool {name} did not end within its limit of {limit} s and was ended; it may have taken effect in part"
-            ),
-            (Some(Cut::TooMuch), _) => format!(
-                "the tool {name} wrote more than {} and was ended; ask it for less",
-                human_size(MAX_OUTPUT as u64)
-            ),
-            (None, Some(0)) => return Ok(stdout.into_owned()),
-            (None, Some(code)) => format!("the tool {name} failed with exit code {code}"),
-            (None, None) => format!("the tool {name} was ended by a signal"),
-        };
-        let stderr = String::from_utf8_lossy(&ended.stderr);
-        // Some programs say what is wrong where they say everything.
-        let said = [stderr.trim(), stdout.trim()];
-        let said = said
-            .into_iter()
-            .find(|said| !said.is_empty())
-            .unwrap_or_default();
-        if !said.is_empty() {
-            let from = said.ceil_char_boundary(said.len().saturating_sub(SHOWN_STDERR));
-            problem.push_str(&format!(". It said: {}", &said[from..]));
-        }
-        Err(ToolError(problem))
-    }
-}
-
 /// The whole environment of a tool: nothing of Navi's own.
-fn environment(workspace: &Path, copy: &Path) -> Vec<(String, String)> {
+fn environment(workspace: &Path, copy: &Path) -> BTreeMap<String, String> {
     let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned());
     let (workspace, copy) = (workspace.to_string_lossy(), copy.to_string_lossy());
     let variables = [

@@ -15,7 +15,7 @@ mod scan;
 pub use self::call::{UserTool, Workshop};
 pub use self::folder::Copies;
 pub use self::manifest::Manifest;
-pub use self::run::{Job, Runner};
+pub use self::run::Runner;
 pub use self::scan::{Scan, ScannedTool, Scanner};
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! How a tool's program is run: in the sandbox, or with nothing to hold it.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -7,25 +8,7 @@ use tokio::process::Command;
 
 use crate::programs::{self, Bounds, Ended};
 use crate::protocol::tool::Effect;
-use crate::tools::sandbox::{FAILED, FAILED_WORDS, Fence, Order, Sandbox, Streams};
-
-/// A program to run, with everything that it gets.
-#[derive(Clone, Debug)]
-pub struct Job {
-    /// Absolute.
-    pub program: PathBuf,
-    pub args: Vec<String>,
-    /// Where it runs, and may write.
-    pub cwd: PathBuf,
-    /// The whole environment.
-    pub env: Vec<(String, String)>,
-    pub stdin: String,
-    /// What it must be able to read beside the system's own programs and `cwd`.
-    pub readable: Vec<PathBuf>,
-    /// What it declares that it does.
-    pub effect: Effect,
-    pub bounds: Bounds,
-}
+use crate::tools::sandbox::{FAILED, FAILED_WORDS, Fence, Limits, Order, Sandbox, Streams};
 
 /// Runs programs. What may use a network, or anything, runs with nothing to hold it, and asks;
 /// it ends with everything that it started all the same. Without a sandbox's supervisor that is
@@ -45,37 +28,44 @@ impl Runner {
         effect <= Effect::Write && sandbox.is_some_and(|sandbox| sandbox.available().is_ok())
     }
 
-    /// Runs a job to its end. Dropping the future ends the program and whatever it started.
+    /// Where and how a program runs that declares this effect. Which one, and what it gets, is for
+    /// the caller to fill in.
+    pub fn order(&self, effect: Effect, workspace: PathBuf) -> Order {
+        let sandbox = self.0.as_ref();
+        let name = workspace.file_name().unwrap_or_default().to_string_lossy();
+        let scratch = sandbox.map(|sandbox| sandbox.scratch_of(&name));
+        Order {
+            program: String::new(),
+            args: Vec::new(),
+            directory: workspace.clone(),
+            scratch: scratch.unwrap_or_default(),
+            workspace,
+            read: Vec::new(),
+            environment: BTreeMap::new(),
+            input: None,
+            streams: Streams::Apart,
+            fence: match self.holds(effect) {
+                true => Fence::Inside,
+                false => Fence::Lifted,
+            },
+            limits: sandbox.map_or_else(Limits::default, |sandbox| sandbox.config.limits),
+        }
+    }
+
+    /// Runs a program to its end. Dropping the future ends it and whatever it started.
     ///
     /// # Errors
     /// It could not be started.
-    pub async fn run(&self, job: Job) -> io::Result<Ended> {
+    pub async fn run(&self, order: Order, bounds: Bounds) -> io::Result<Ended> {
         let Some(sandbox) = &self.0 else {
-            let mut command = Command::new(job.program);
+            let mut command = Command::new(order.program);
             command
-                .args(job.args)
-                .current_dir(job.cwd)
+                .args(order.args)
+                .current_dir(order.directory)
                 .env_clear()
-                .envs(job.env);
-            return programs::run(command, job.stdin.as_bytes(), job.bounds).await;
-        };
-        let name = job.cwd.file_name().unwrap_or_default().to_string_lossy();
-        let order = Order {
-            program: job.program.to_string_lossy().into_owned(),
-            args: job.args,
-            directory: job.cwd.clone(),
-            scratch: sandbox.scratch_of(&name),
-            workspace: job.cwd,
-            read: job.readable,
-            environment: job.env.into_iter().collect(),
-            input: Some(job.stdin),
-            streams: Streams::Apart,
-            fence: if self.holds(job.effect) {
-                Fence::Inside
-            } else {
-                Fence::Lifted
-            },
-            limits: sandbox.config.limits,
+                .envs(order.environment);
+            let input = order.input.unwrap_or_default();
+            return programs::run(command, input.as_bytes(), bounds).await;
         };
         let running = sandbox.start(order).await?;
         let mut stdout = Vec::new();
@@ -83,7 +73,7 @@ impl Runner {
             stdout.extend_from_slice(bytes);
             bytes.len()
         };
-        let (report, cut, errors) = running.read(job.bounds, show).await;
+        let (report, cut, errors) = running.read(bounds, show).await;
         let mut stderr = errors.bytes;
         if report.code == Some(i32::from(FAILED))
             && let Some(why) = stderr.strip_prefix(FAILED_WORDS.as_bytes())
