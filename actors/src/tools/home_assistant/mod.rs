@@ -6,7 +6,6 @@
 
 mod api;
 mod ask;
-mod history;
 mod services;
 mod states;
 
@@ -105,7 +104,7 @@ async fn answer(api: &Api, args: HomeAssistantArgs) -> Result<String, ToolError>
         Action::States => states::one(api, &entity()?).await,
         Action::Services => services::list(api, &args.domain).await,
         Action::CallService => services::call(api, &Call::of(args)?).await,
-        Action::History => history::of(api, &entity()?, history_hours(args.hours)?).await,
+        Action::History => states::history(api, &entity()?, history_hours(args.hours)?).await,
     }
 }
 

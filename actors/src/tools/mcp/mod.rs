@@ -7,7 +7,6 @@
 mod client;
 mod config;
 mod listing;
-mod result;
 mod stdio;
 mod tool;
 

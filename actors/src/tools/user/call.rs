@@ -10,8 +10,8 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use super::folder::Copies;
-use super::manifest::Manifest;
 use super::run::Runner;
+use super::scan::Manifest;
 use crate::programs::{Bounds, Cut, Ended};
 use crate::protocol::approval::Detail;
 use crate::protocol::tool::{Effect, ToolSpec};

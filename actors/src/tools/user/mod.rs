@@ -8,15 +8,13 @@
 
 mod call;
 mod folder;
-mod manifest;
 mod run;
 mod scan;
 
 pub use self::call::{UserTool, Workshop};
 pub use self::folder::Copies;
-pub use self::manifest::Manifest;
 pub use self::run::Runner;
-pub use self::scan::{Scan, ScannedTool, Scanner};
+pub use self::scan::{Manifest, Scan, ScannedTool, Scanner};
 
 #[cfg(test)]
 #[allow(
