@@ -1,39 +1,40 @@
 //! A model's arguments against a tool's schema: what can be put right without changing its
 //! meaning is, and the rest becomes an error that a small model can act on.
 //!
-//! The check covers what [`super::schema::schema_of`] writes: types, enums, required and unknown
-//! fields, ranges, lengths. Keywords beyond those are not looked at.
-
-use std::cmp::Ordering;
+//! What is wrong with what [`super::schema::schema_of`] writes is told in our own words: types, enums,
+//! required and unknown fields, ranges, lengths. The rest has those of `jsonschema`.
 
 use itertools::Itertools as _;
-use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::paths::{Location, LocationSegment};
+use jsonschema::{ValidationError, Validator};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
+use super::ToolError;
 use super::actions::{ActionFields, name_action};
-use super::output::{shown, visible};
-use super::{ToolError, extension_schema};
+use super::output::{shortened, shown, visible};
 
 /// Floats up to this are exact integers.
 const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
 
-/// The arguments as an object that fits the schema, or what is wrong with them. For a schema that
-/// says more than is looked at here, `whole` has the last word: what it finds wrong is told in our
-/// own words where we see it too.
+/// As many problems as are looked at.
+const MAX_PROBLEMS: usize = 100;
+/// As much of a problem that has no words of ours as the model is told.
+const SHOWN_BYTES: usize = 300;
+
+/// The arguments as an object that fits the schema, or what is wrong with them. Without a validator
+/// of that schema it is not looked at.
 pub(super) fn fit(
     schema: &Value,
     actions: &[ActionFields],
-    whole: Option<&Validator>,
+    validator: Option<&Validator>,
     arguments: &Value,
 ) -> Result<Value, String> {
     let mut object = object(schema, arguments)?;
     name_action(actions, &mut object);
-    let seen = check(schema, &object, "");
-    match whole.map(|whole| extension_schema::check(whole, &object)) {
-        None => seen?,
-        Some(Ok(())) => {}
-        Some(Err(problem)) => return Err(seen.err().unwrap_or(problem)),
+    if let Some(validator) = validator {
+        check(schema, validator, &object)?;
     }
     Ok(object)
 }
@@ -174,10 +175,14 @@ fn repair(schema: &Value, value: &mut Value) {
         ("integer", Value::Number(number)) => {
             let whole = number
                 .as_f64()
-                .filter(|f| number.is_f64() && f.fract() == 0.0 && f.abs() < MAX_EXACT_FLOAT);
-            if let Some(whole) = whole {
-                *value = Value::from(whole as i64);
-            }
+                .filter(|f| number.is_f64() && f.fract() == 0.0);
+            *value = match whole {
+                Some(whole) if whole.abs() < MAX_EXACT_FLOAT => Value::from(whole as i64),
+                // A schema takes it for an integer, and no integer holds it: it stays what it is
+                // written as, and is refused.
+                Some(_) => Value::String(number.to_string()),
+                None => Value::Number(number.clone()),
+            };
         }
         ("boolean", Value::String(text)) => {
             if let Ok(flag) = text.trim().to_ascii_lowercase().parse::<bool>() {
@@ -188,11 +193,8 @@ fn repair(schema: &Value, value: &mut Value) {
             *value = Value::String(number.to_string());
         }
         ("string", Value::String(text)) => {
-            let choices = schema["enum"].as_array().into_iter().flatten();
-            let choice = choices
-                .filter_map(Value::as_str)
-                .find(|choice| choice.eq_ignore_ascii_case(text.trim()));
-            if let Some(choice) = choice {
+            let is_meant = |choice: &&str| choice.eq_ignore_ascii_case(text.trim());
+            if let Some(choice) = choices(schema).find(is_meant) {
                 *value = Value::String(choice.to_owned());
             }
         }
@@ -200,104 +202,86 @@ fn repair(schema: &Value, value: &mut Value) {
     }
 }
 
-fn check(schema: &Value, value: &Value, path: &str) -> Result<(), String> {
-    let expected = type_of(schema);
-    let fits = match expected {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "integer" => value.is_u64() || value.is_i64(),
-        "number" => value.is_number(),
-        "boolean" => value.is_boolean(),
-        _ => true,
-    };
-    refuse_if!(
-        !fits,
-        "`{path}` must be {}, but {} came",
-        with_article(expected),
-        described(value)
-    );
-    if let Some(choices) = schema["enum"].as_array()
-        && !choices.contains(value)
-    {
-        refuse!(
-            "`{path}` must be one of {}, but {} came",
-            listed(choices.iter().filter_map(Value::as_str)),
-            described(value)
-        );
-    }
-    check_bounds(schema, value, path)?;
-    match value {
-        Value::Object(fields) => check_fields(schema, fields, path),
-        Value::Array(items) => items.iter().enumerate().try_for_each(|(index, item)| {
-            check(&schema["items"], item, &format!("{path}[{index}]"))
-        }),
-        _ => Ok(()),
-    }
-}
-
-/// How many items or characters there are, or how large a number is.
-fn check_bounds(schema: &Value, value: &Value, path: &str) -> Result<(), String> {
-    let (size, [least, most], unit) = match value {
-        Value::Array(items) => (items.len() as f64, ["minItems", "maxItems"], "items"),
-        Value::String(text) => {
-            let chars = text.chars().count();
-            (chars as f64, ["minLength", "maxLength"], "characters")
-        }
-        Value::Number(number) => {
-            let number = number.as_f64().unwrap_or(f64::NAN);
-            (number, ["minimum", "maximum"], "")
-        }
-        _ => return Ok(()),
-    };
-    for (bound, beyond, may, at) in [
-        (&schema[least], Ordering::Less, "must", "at least"),
-        (&schema[most], Ordering::Greater, "may", "at most"),
-    ] {
-        let limit = bound.as_f64();
-        if limit.and_then(|limit| size.partial_cmp(&limit)) == Some(beyond) {
-            refuse_if!(
-                value.is_number(),
-                "`{path}` must be {at} {bound}, but {value} came"
-            );
-            refuse!("`{path}` {may} have {at} {bound} {unit}, but has {size}");
-        }
-    }
-    Ok(())
-}
-
-fn check_fields(schema: &Value, fields: &Map<String, Value>, path: &str) -> Result<(), String> {
-    let known = schema["properties"].as_object();
-    let inner = |name: &str| {
-        if path.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{path}.{name}")
-        }
-    };
+/// What is wrong with arguments, where something is: of the problems the one that helps most.
+fn check(schema: &Value, validator: &Validator, arguments: &Value) -> Result<(), String> {
+    let errors = validator.iter_errors(arguments).take(MAX_PROBLEMS);
+    let errors: Vec<ValidationError<'_>> = errors.collect();
     // Unknown fields first: a field that is missing was often written under another name.
-    for (name, value) in fields {
-        match known.and_then(|known| known.get(name)) {
-            Some(schema) => check(schema, value, &inner(name))?,
-            None if schema["additionalProperties"] == Value::Bool(false) => {
-                return Err(unknown_field(&inner(name), name, known));
-            }
-            None => {}
+    let rank = |error: &&ValidationError<'_>| match error.kind() {
+        Kind::AdditionalProperties { .. } => 0,
+        Kind::Type { .. } => 1,
+        Kind::Required { .. } => 3,
+        _ => 2,
+    };
+    let Some(error) = errors.iter().min_by_key(rank) else {
+        return Ok(());
+    };
+    let (value, at) = (error.instance(), error.instance_path());
+    let path = shown(&path(at));
+    let inner = |name: &str| match path.as_str() {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    };
+    // The schema whose word it is.
+    let keyword = error.schema_path().as_str().rsplit_once('/');
+    let of = keyword.and_then(|(of, _)| schema.pointer(of));
+    let of = of.unwrap_or(&Value::Null);
+    let has = || match value.as_str() {
+        Some(text) => format!("characters, but has {}", text.chars().count()),
+        None => format!("items, but has {}", value.as_array().map_or(0, Vec::len)),
+    };
+    Err(match error.kind() {
+        Kind::AdditionalProperties { unexpected } => {
+            let name = unexpected.first().map_or("", String::as_str);
+            unknown_field(&inner(name), name, of["properties"].as_object())
+        }
+        Kind::Type { .. } if of["type"].is_string() => format!(
+            "`{path}` must be {}, but {} came",
+            with_article(type_of(of)),
+            described(value)
+        ),
+        Kind::Enum { .. } if of["enum"][0].is_string() => format!(
+            "`{path}` must be one of {}, but {} came",
+            listed(choices(of)),
+            described(value)
+        ),
+        Kind::Minimum { limit } => format!("`{path}` must be at least {limit}, but {value} came"),
+        Kind::Maximum { limit } => format!("`{path}` must be at most {limit}, but {value} came"),
+        Kind::MinItems { limit } | Kind::MinLength { limit } => {
+            format!("`{path}` must have at least {limit} {}", has())
+        }
+        Kind::MaxItems { limit } | Kind::MaxLength { limit } => {
+            format!("`{path}` may have at most {limit} {}", has())
+        }
+        Kind::Required { .. } => {
+            let missing = errors.iter().filter(|error| error.instance_path() == at);
+            let missing = missing.filter_map(|error| match error.kind() {
+                Kind::Required { property } => property.as_str(),
+                _ => None,
+            });
+            let mut missing = missing.map(|name| {
+                let meaning = of["properties"][name]["description"].as_str();
+                let meaning = meaning.map(|it| format!(" ({})", it.trim_end_matches('.')));
+                format!("`{}`{}", inner(name), meaning.unwrap_or_default())
+            });
+            format!("missing: {}", missing.join(", "))
+        }
+        _ if path.is_empty() => shortened(&error.to_string(), SHOWN_BYTES),
+        _ => format!("`{path}`: {}", shortened(&error.to_string(), SHOWN_BYTES)),
+    })
+}
+
+/// Where a value stands, as in `inner.words[1]`.
+fn path(at: &Location) -> String {
+    let mut path = String::new();
+    for segment in at.segments() {
+        match segment {
+            LocationSegment::Index(index) => path.push_str(&format!("[{index}]")),
+            LocationSegment::Property(name) if path.is_empty() => path.push_str(&name),
+            LocationSegment::Property(name) => path.push_str(&format!(".{name}")),
         }
     }
-    let required = schema["required"].as_array().into_iter().flatten();
-    let missing = required
-        .filter_map(Value::as_str)
-        .filter(|name| !fields.contains_key(*name))
-        .map(
-            |name| match schema["properties"][name]["description"].as_str() {
-                Some(meaning) => format!("`{}` ({})", inner(name), meaning.trim_end_matches('.')),
-                None => format!("`{}`", inner(name)),
-            },
-        )
-        .join(", ");
-    refuse_if!(!missing.is_empty(), "missing: {missing}");
-    Ok(())
+    path
 }
 
 fn unknown_field(path: &str, name: &str, known: Option<&Map<String, Value>>) -> String {
@@ -311,6 +295,11 @@ fn unknown_field(path: &str, name: &str, known: Option<&Map<String, Value>>) -> 
             listed(known)
         ),
     }
+}
+
+fn choices(schema: &Value) -> impl Iterator<Item = &str> {
+    let choices = schema["enum"].as_array().into_iter().flatten();
+    choices.filter_map(Value::as_str)
 }
 
 fn type_of(schema: &Value) -> &str {

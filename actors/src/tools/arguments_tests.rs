@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::*;
+use crate::tools::extension_schema::validator;
 use crate::tools::schema::schema_of;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -49,7 +50,9 @@ struct Inner {
 }
 
 fn fitted(arguments: &Value) -> Result<Value, String> {
-    fit(&schema_of::<Everything>(), &[], None, arguments)
+    let schema = schema_of::<Everything>();
+    let validator = validator(&schema)?;
+    fit(&schema, &[], Some(&validator), arguments)
 }
 
 #[test]

@@ -1,17 +1,18 @@
-//! Schemas of arguments that Navi did not write: a user tool's, an MCP server's.
+//! What checks arguments against a schema, and schemas that Navi did not write: a user tool's, an
+//! MCP server's.
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::{Map, Value};
 
 use super::output::shortened;
 
-/// The largest schema, as JSON: it stands in every prompt.
+/// The largest schema of somebody else's, as JSON: it stands in every prompt.
 pub(super) const MAX_BYTES: usize = 16 * 1024;
 
 /// What a schema's patterns may come to when compiled.
 const PATTERN_BYTES: usize = 1024 * 1024;
 
-/// As much of a problem with arguments as the model is told.
+/// As much of a problem with a schema as is told.
 const SHOWN_BYTES: usize = 300;
 
 /// As the model is told it: an object with properties, without what only says how to read it.
@@ -29,28 +30,10 @@ pub(super) fn as_told(mut schema: Map<String, Value>) -> Map<String, Value> {
 /// are those that match in linear time, since nobody vouches for them. An error says what is wrong
 /// with the schema.
 pub(super) fn validator(schema: &Value) -> Result<Validator, String> {
-    let size = schema.to_string().len();
-    refuse_if!(
-        size > MAX_BYTES,
-        "it has {size} bytes; the most is {MAX_BYTES}, since it stands in every prompt"
-    );
     jsonschema::options()
         .with_draft(Draft::Draft202012)
         .offline()
         .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES))
         .build(schema)
         .map_err(|error| shortened(&error.to_string(), SHOWN_BYTES))
-}
-
-/// What is wrong with arguments: the first problem, with where it is.
-pub(super) fn check(validator: &Validator, args: &Value) -> Result<(), String> {
-    validator.validate(args).map_err(|error| {
-        let place = error.instance_path().to_string();
-        let problem = shortened(&error.to_string(), SHOWN_BYTES);
-        if place.is_empty() {
-            problem
-        } else {
-            format!("`{}`: {problem}", shortened(&place, SHOWN_BYTES))
-        }
-    })
 }

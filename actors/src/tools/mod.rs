@@ -124,12 +124,6 @@ pub trait Tool: Send + Sync + Debug + 'static {
         None
     }
 
-    /// What checks arguments against a schema that says more than the registry's own check
-    /// looks at. None where that check is enough.
-    fn validator(&self) -> Option<&jsonschema::Validator> {
-        None
-    }
-
     /// What each value of its `action` takes; empty where it has no such argument. A call that
     /// leaves the action out, and can mean only one, is that one.
     fn actions(&self) -> &[ActionFields] {

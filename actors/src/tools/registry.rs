@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use itertools::Itertools as _;
+use jsonschema::Validator;
 use parking_lot::RwLock;
 use serde_json::Value;
 
 use super::arguments::{fit, nearest};
 use super::config::ToolConfig;
+use super::extension_schema::validator;
 use super::filesystem::Filesystem;
 use super::home_assistant::HomeAssistant;
 use super::memory::{MemoryForget, MemorySave, MemorySearch};
@@ -42,9 +44,29 @@ pub fn comes_and_goes(name: &str) -> bool {
 /// All tools, by name. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Registry {
-    tools: Arc<BTreeMap<String, Arc<dyn Tool>>>,
+    tools: Arc<BTreeMap<String, Known>>,
     /// Tools that are there and that their owner has not allowed.
     unallowed: Arc<BTreeSet<String>>,
+}
+
+/// A tool, and what checks its arguments. One whose schema we cannot read checks them alone.
+#[derive(Clone, Debug)]
+struct Known {
+    tool: Arc<dyn Tool>,
+    validator: Option<Arc<Validator>>,
+}
+
+impl From<Arc<dyn Tool>> for Known {
+    fn from(tool: Arc<dyn Tool>) -> Self {
+        let validator = validator(&tool.spec().parameters).map_err(|problem| {
+            let tool = &tool.spec().name;
+            tracing::info!(tool, problem, "arguments are not checked here");
+        });
+        Self {
+            validator: validator.ok().map(Arc::new),
+            tool,
+        }
+    }
 }
 
 /// What a profile's list of tools comes to.
@@ -75,7 +97,7 @@ impl Registry {
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         let tools = tools
             .into_iter()
-            .map(|tool| (tool.spec().name.clone(), tool))
+            .map(|tool| (tool.spec().name.clone(), tool.into()))
             .collect();
         Self {
             tools: Arc::new(tools),
@@ -108,7 +130,8 @@ impl Registry {
     pub fn with(&self, more: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         let mut tools = BTreeMap::clone(&self.tools);
         for tool in more {
-            tools.entry(tool.spec().name.clone()).or_insert(tool);
+            let name = tool.spec().name.clone();
+            tools.entry(name).or_insert_with(|| tool.into());
         }
         Self {
             tools: Arc::new(tools),
@@ -148,7 +171,7 @@ impl Registry {
     fn of_source(&self, source: ToolSource) -> Vec<&String> {
         let tools = self.tools.iter();
         tools
-            .filter(|(_, tool)| tool.source() == source)
+            .filter(|(_, known)| known.tool.source() == source)
             .map(|(name, _)| name)
             .collect()
     }
@@ -156,17 +179,17 @@ impl Registry {
     /// What the tools of these names add to the system prompt, in their order.
     pub fn prompts(&self, names: &[String]) -> String {
         let tools = names.iter().filter_map(|name| self.tools.get(name));
-        tools.filter_map(|tool| tool.prompt()).join("\n\n")
+        tools.filter_map(|known| known.tool.prompt()).join("\n\n")
     }
 
     /// Every tool, by name.
     pub fn all(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.tools.values().map(|tool| tool.spec())
+        self.tools.values().map(|known| known.tool.spec())
     }
 
     /// Every tool with where it comes from, by name.
     pub fn listed(&self) -> impl Iterator<Item = ListedTool> {
-        self.tools.values().map(|tool| ListedTool {
+        self.tools.values().map(|Known { tool, .. }| ListedTool {
             spec: tool.spec().clone(),
             source: tool.source(),
         })
@@ -174,13 +197,13 @@ impl Registry {
 
     /// Where the tool of this name comes from.
     pub fn source_of(&self, name: &str) -> Option<ToolSource> {
-        self.tools.get(name).map(|tool| tool.source())
+        self.tools.get(name).map(|known| known.tool.source())
     }
 
     /// Has every tool end what it keeps for a session that is deleted.
     pub fn session_closed(&self, session: SessionId) {
-        for tool in self.tools.values() {
-            tool.session_closed(session);
+        for known in self.tools.values() {
+            known.tool.session_closed(session);
         }
     }
 
@@ -192,8 +215,8 @@ impl Registry {
     /// Of these names, those of tools that can be called as things stand, each once.
     pub fn available(&self, names: &[String]) -> Vec<String> {
         let is_there = |name: &&String| {
-            let tool = self.tools.get(*name);
-            tool.is_some_and(|tool| tool.unavailable().is_none())
+            let known = self.tools.get(*name);
+            known.is_some_and(|known| known.tool.unavailable().is_none())
         };
         names.iter().unique().filter(is_there).cloned().collect()
     }
@@ -204,8 +227,8 @@ impl Registry {
         let mut found = EnabledTools::default();
         for name in enabled.iter().unique() {
             match self.tools.get(name) {
-                Some(tool) if tool.unavailable().is_some() => {}
-                Some(tool) => found.specs.push(tool.spec_for(audience)),
+                Some(known) if known.tool.unavailable().is_some() => {}
+                Some(known) => found.specs.push(known.tool.spec_for(audience)),
                 None => found.unknown.push(name.clone()),
             }
         }
@@ -221,9 +244,9 @@ impl Registry {
         arguments: &Value,
         allowed: &[String],
     ) -> Result<PreparedCall, ToolError> {
-        let tool = self.find(name, allowed)?;
+        let Known { tool, validator } = self.find(name, allowed)?;
         let schema = &tool.spec().parameters;
-        let fitted = fit(schema, tool.actions(), tool.validator(), arguments);
+        let fitted = fit(schema, tool.actions(), validator.as_deref(), arguments);
         let args = fitted.map_err(|problem| {
             let problem = format!("wrong call of `{name}`: {problem}");
             ToolError(match example(schema, arguments) {
@@ -240,13 +263,13 @@ impl Registry {
         })
     }
 
-    fn find(&self, name: &str, allowed: &[String]) -> Result<&Arc<dyn Tool>, ToolError> {
+    fn find(&self, name: &str, allowed: &[String]) -> Result<&Known, ToolError> {
         let is_allowed = allowed.iter().any(|other| other == name);
         let known = self.tools.get(name);
-        if let (Some(tool), true) = (known, is_allowed) {
-            return match tool.unavailable() {
+        if let (Some(known), true) = (known, is_allowed) {
+            return match known.tool.unavailable() {
                 Some(reason) => Err(ToolError(reason.to_owned())),
-                None => Ok(tool),
+                None => Ok(known),
             };
         }
         refuse_if!(

@@ -87,6 +87,7 @@ fn schemas_are_as_models_know_them() {
                 "{absent} in {text}"
             );
         }
+        assert!(registry.tools[&spec.name].validator.is_some());
         // The example of each is a call that passes.
         let example = &spec.parameters["examples"][0];
         let prepared = registry.prepare(&spec.name, example, &names(&[&spec.name]));
@@ -232,7 +233,7 @@ fn a_call_without_its_action_is_the_only_one_that_it_can_be() {
 
 #[test]
 fn what_actions_take_is_what_the_schema_has() {
-    for tool in Registry::builtin(&everything()).tools.values() {
+    for Known { tool, .. } in Registry::builtin(&everything()).tools.values() {
         let properties = tool.spec().parameters["properties"].clone();
         let declared: Vec<&str> = tool.actions().iter().map(|of| of.action).collect();
         let known = properties["action"]["enum"].as_array();

@@ -6,7 +6,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use jsonschema::Validator;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ResourceContents,
 };
@@ -17,7 +16,6 @@ use tokio::sync::{Notify, watch};
 use super::listing::Listed;
 use crate::protocol::approval::Detail;
 use crate::protocol::tool::ToolSpec;
-use crate::tools::extension_schema;
 use crate::tools::output::{human_size, shortened, visible};
 use crate::tools::spill::bounded;
 use crate::tools::trust::Trust;
@@ -93,8 +91,6 @@ pub struct McpTool {
     time_limit: Duration,
     link: ServerHandle,
     trust: Trust,
-    /// None where the server's schema is one that we cannot read: then the server checks alone.
-    validator: Option<Validator>,
 }
 
 impl McpTool {
@@ -106,19 +102,12 @@ impl McpTool {
         link: ServerHandle,
         trust: Trust,
     ) -> Self {
-        let validator = extension_schema::validator(&listed.spec.parameters);
-        let unchecked = |problem| {
-            let tool = &listed.spec.name;
-            tracing::info!(tool, problem, "arguments are not checked here");
-        };
-        let validator = validator.map_err(unchecked).ok();
         Self {
             listed,
             server,
             time_limit,
             link,
             trust,
-            validator,
         }
     }
 
@@ -142,10 +131,6 @@ impl Tool for McpTool {
 
     fn source(&self) -> ToolSource {
         ToolSource::Mcp
-    }
-
-    fn validator(&self) -> Option<&Validator> {
-        self.validator.as_ref()
     }
 
     async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {

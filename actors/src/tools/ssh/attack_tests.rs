@@ -19,9 +19,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::sshd::{Sshd, key};
 use super::*;
-use crate::tools::arguments;
 use crate::tools::fake_session::{FakeSession, context};
 use crate::tools::output::RESULT_LIMIT_BYTES;
+use crate::tools::registry::Registry;
 
 /// A tool whose one host, `evil`, is what listens on the port.
 fn tool(dir: &std::path::Path, port: u16, key: PathBuf) -> (Ssh, ToolContext) {
@@ -454,6 +454,8 @@ async fn a_command_that_writes_without_end() {
 async fn a_host_name_that_is_an_address_or_an_option() {
     let dir = tempfile::tempdir().unwrap();
     let (tool, context) = tool(dir.path(), 1, dir.path().join("none"));
+    let tool = Arc::new(tool);
+    let registry = Registry::new([Arc::clone(&tool) as Arc<dyn Tool>]);
     for name in [
         "127.0.0.1",
         "-oProxyCommand=id",
@@ -465,9 +467,9 @@ async fn a_host_name_that_is_an_address_or_an_option() {
     ] {
         let args = json!({"action": "run", "host": name, "command": "true"});
         // By the schema, as every call comes.
-        let fitted = arguments::fit(&tool.spec().parameters, tool.actions(), None, &args);
+        let fitted = registry.prepare(NAME, &args, &[NAME.to_owned()]);
         // What is put right there is a host of the file, and nothing else.
-        let is_known = fitted.is_ok_and(|args| args["host"] == "evil");
+        let is_known = fitted.is_ok_and(|call| call.args["host"] == "evil");
         let is_near = name.trim().eq_ignore_ascii_case("evil");
         assert!(!is_known || is_near, "{name:?}");
         // And without it.

@@ -16,6 +16,7 @@ use super::*;
 use crate::protocol::ids::CallId;
 use crate::tools::fake_session::{FakeSession, Recorded, context};
 use crate::tools::output::RESULT_LIMIT_BYTES;
+use crate::tools::registry::Registry;
 
 /// A tool with one host, `box`, which is the server.
 struct World {
@@ -675,11 +676,27 @@ fn the_schema_is_as_models_know_it() {
         agent: true,
         description: String::new(),
     };
-    let tool = Ssh::new(SshConfig {
-        hosts: vec![host],
-        ..SshConfig::default()
-    });
-    insta::assert_json_snapshot!(tool.spec());
+    let of = |hosts| {
+        Ssh::new(SshConfig {
+            hosts,
+            ..SshConfig::default()
+        })
+    };
+    insta::assert_json_snapshot!(of(vec![host.clone()]).spec());
+
+    // With as many hosts as there may be, calls are checked all the same.
+    let named = |n: usize| Host {
+        name: format!("host-{n:0>59}"),
+        ..host.clone()
+    };
+    let hosts: Vec<Host> = (0..500).map(named).collect();
+    let mut args = json!({"action": "run", "host": hosts[7].name, "command": "true"});
+    let registry = Registry::new([Arc::new(of(hosts)) as Arc<dyn Tool>]);
+    let prepared = |args: &Value| registry.prepare(NAME, args, &[NAME.to_owned()]);
+    assert!(prepared(&args).is_ok());
+    args["timeout_seconds"] = json!(3601);
+    let error = prepared(&args).unwrap_err();
+    assert!(error.0.contains("must be at most 3600"), "{error}");
 }
 
 /// Waits until no process of the server runs this.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jsonschema::Validator;
 use serde_json::Value;
 
 use super::folder::Copies;
@@ -135,10 +134,6 @@ impl Tool for UserTool {
 
     fn source(&self) -> ToolSource {
         ToolSource::User
-    }
-
-    fn validator(&self) -> Option<&Validator> {
-        self.manifest.validator.as_ref()
     }
 
     fn hangs_on_files(&self, _: &Value) -> bool {

@@ -6,14 +6,13 @@ use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jsonschema::Validator;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::folder::{self, Listing};
 use crate::protocol::tool::Effect;
 use crate::tools::extension_folders::folders;
-use crate::tools::extension_schema::{as_told, validator};
+use crate::tools::extension_schema::{MAX_BYTES, as_told, validator};
 use crate::tools::output::shortened;
 
 /// The names of the file, of which a folder has one.
@@ -152,8 +151,6 @@ pub struct Manifest {
     /// As the model is told it.
     #[serde(default)]
     pub parameters: Map<String, Value>,
-    #[serde(skip)]
-    pub(super) validator: Option<Validator>,
 }
 
 fn default_time() -> u64 {
@@ -201,9 +198,13 @@ impl Manifest {
             written.time_limit_seconds
         );
         written.parameters = as_told(written.parameters);
-        let validator = validator(&Value::Object(written.parameters.clone()));
-        written.validator = validator
-            .map(Some)
+        let parameters = Value::Object(written.parameters.clone());
+        let size = parameters.to_string().len();
+        refuse_if!(
+            size > MAX_BYTES,
+            "field `parameters`: no good JSON Schema: it has {size} bytes; the most is {MAX_BYTES}, since it stands in every prompt"
+        );
+        validator(&parameters)
             .map_err(|problem| format!("field `parameters`: no good JSON Schema: {problem}"))?;
         Ok(written)
     }
