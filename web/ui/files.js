@@ -6,18 +6,18 @@
 import { pageError } from '../app/actions.js';
 import { addFiles, attachmentsOf } from '../app/attachments.js';
 import { readChanges } from '../app/changes.js';
-import { changes, openId, panel } from '../app/signals.js';
+import { changes, openId } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api, filePath } from '../net/api.js';
 import { errorCard } from './cards.js';
-import { NaviElement } from './element.js';
 import { formatBytes, formatTime, sentence } from './format.js';
 import { icons } from './icons.js';
+import { NaviPanel } from './panel.js';
 import { uploadChips } from './upload_chips.js';
 import './change.js';
 
-export class NaviFiles extends NaviElement {
+export class NaviFiles extends NaviPanel {
   static properties = { _files: { state: true }, _problem: { state: true }, _asking: { state: true } };
 
   constructor() {
@@ -34,7 +34,7 @@ export class NaviFiles extends NaviElement {
   }
 
   firstUpdated() {
-    this.#dialog?.showModal();
+    super.firstUpdated();
     void this.#load();
     void readChanges();
   }
@@ -45,29 +45,19 @@ export class NaviFiles extends NaviElement {
     this._there = there;
   }
 
-  get #dialog() {
-    return this.querySelector('dialog');
-  }
-
   render() {
     const files = this._files;
     const made = changes.get() ?? [];
-    return html`<dialog class="panel" data-testid="files" aria-labelledby="files-title" @close=${() => panel.set(null)}
-      @click=${(/** @type {MouseEvent} */ event) => { if (event.target === this.#dialog) this.#dialog?.close(); }}>
-      <div class="panel-page">
-        <header class="panel-head"><h2 id="files-title">${t('files.title')}</h2>
-          <button type="button" class="icon-button" data-testid="files-close" aria-label=${t('memory.close')} title=${t('memory.close')} @click=${() => this.#dialog?.close()}>${icons.close}</button></header>
-        <p class="quiet">${t('files.hint')}</p>
-        <div class="panel-tools"><input type="file" id="files-input" class="off-screen" multiple tabindex="-1" aria-hidden="true" data-testid="files-input" @change=${(/** @type {Event} */ event) => this.#chosen(event)}>
-          <button type="button" class="button small" data-testid="files-add" @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#files-input'))?.click()}>${icons.clip}<span>${t('files.add')}</span></button></div>
-        ${uploadChips(attachmentsOf(this._id).filter(({ state }) => state !== 'done'))}
-        ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
-        ${files === null ? nothing : files.length === 0 ? html`<p class="quiet panel-empty" data-testid="files-empty">${t('files.empty')}</p>`
-          : html`<ul class="rows">${repeat(files, ({ file_id }) => file_id, (file) => this.#file(file))}</ul>`}
-        ${made.length === 0 ? nothing : html`<h3>${t('files.changes')}</h3><ul class="rows" data-testid="files-changes">${repeat(made, ({ id }) => id, (change) => html`<li class="row">
-          <div class="row-text"><navi-change .change=${change}></navi-change><p class="row-note">${t(`change.action.${change.action}`)} · <time datetime=${change.at}>${formatTime(change.at)}</time></p></div></li>`)}</ul>`}
-      </div>
-    </dialog>`;
+    return this.frame('files', t('files.title'), html`
+      <p class="quiet">${t('files.hint')}</p>
+      <div class="panel-tools"><input type="file" id="files-input" class="off-screen" multiple tabindex="-1" aria-hidden="true" data-testid="files-input" @change=${(/** @type {Event} */ event) => this.#chosen(event)}>
+        <button type="button" class="button small" data-testid="files-add" @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#files-input'))?.click()}>${icons.clip}<span>${t('files.add')}</span></button></div>
+      ${uploadChips(attachmentsOf(this._id).filter(({ state }) => state !== 'done'))}
+      ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
+      ${files === null ? nothing : files.length === 0 ? html`<p class="quiet panel-empty" data-testid="files-empty">${t('files.empty')}</p>`
+        : html`<ul class="rows">${repeat(files, ({ file_id }) => file_id, (file) => this.#file(file))}</ul>`}
+      ${made.length === 0 ? nothing : html`<h3>${t('files.changes')}</h3><ul class="rows" data-testid="files-changes">${repeat(made, ({ id }) => id, (change) => html`<li class="row">
+        <div class="row-text"><navi-change .change=${change}></navi-change><p class="row-note">${t(`change.action.${change.action}`)} · <time datetime=${change.at}>${formatTime(change.at)}</time></p></div></li>`)}</ul>`}`);
   }
 
   /** @param {SessionFile} file */

@@ -2,11 +2,11 @@
 // first bytes.
 
 import { openPanel } from '../app/actions.js';
-import { panel, shownImage } from '../app/signals.js';
+import { shownImage } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
-import { NaviElement } from './element.js';
 import { icons } from './icons.js';
+import { NaviPanel } from './panel.js';
 
 /** @param {string} image */
 export function imageSource(image) {
@@ -41,24 +41,16 @@ export function openable(src, alt, download = null) {
 }
 
 /** A picture as large as the window. */
-export class NaviImage extends NaviElement {
-  firstUpdated() {
-    this.#dialog?.showModal();
-  }
-
-  get #dialog() {
-    return this.querySelector('dialog');
-  }
-
+export class NaviImage extends NaviPanel {
   render() {
     const image = shownImage.get();
     if (image === null) return nothing;
-    return html`<dialog class="picture-panel" data-testid="picture-panel" aria-label=${image.alt} @close=${() => panel.set(null)}
-      @click=${(/** @type {MouseEvent} */ event) => { if (event.target instanceof Element && event.target.closest('a, button') === null) this.#dialog?.close(); }}>
+    return html`<dialog class="picture-panel" data-testid="picture-panel" aria-label=${image.alt} @close=${this.closed}
+      @click=${(/** @type {MouseEvent} */ event) => { if (event.target instanceof Element && event.target.closest('a, button') === null) this.close(); }}>
       <img src=${image.src} alt=${image.alt}>
       <div class="picture-actions">
         ${image.download === null ? nothing : html`<a class="icon-button" href=${image.download} download=${image.alt} aria-label=${t('files.download', { name: image.alt })} title=${t('files.download', { name: image.alt })}>${icons.download}</a>`}
-        <button type="button" class="icon-button" aria-label=${t('memory.close')} title=${t('memory.close')} @click=${() => this.#dialog?.close()}>${icons.close}</button>
+        ${this.closeButton('picture')}
       </div>
     </dialog>`;
   }

@@ -3,21 +3,20 @@
 /** @import { Fact, Memory } from '../state/wire.js' */
 
 import { pageError } from '../app/actions.js';
-import { panel } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
 import { byCategory, plainName, sameFact } from '../state/memory.js';
 import { errorCard } from './cards.js';
-import { NaviElement } from './element.js';
 import { formatTime } from './format.js';
 import { icons, mark } from './icons.js';
+import { NaviPanel } from './panel.js';
 import './fact.js';
 import './markdown.js';
 
 /** @typedef {{ code: string, message: string }} Problem */
 
-export class NaviMemory extends NaviElement {
+export class NaviMemory extends NaviPanel {
   static properties = {
     _memory: { state: true }, _problem: { state: true }, _query: { state: true }, _asking: { state: true }, _gone: { state: true }, _summary: { state: true },
   };
@@ -37,34 +36,24 @@ export class NaviMemory extends NaviElement {
   }
 
   firstUpdated() {
-    this.#dialog?.showModal();
+    super.firstUpdated();
     void this.#load();
-  }
-
-  get #dialog() {
-    return this.querySelector('dialog');
   }
 
   render() {
     const memory = this._memory;
-    return html`<dialog class="panel" data-testid="memory" aria-labelledby="memory-title" @close=${() => panel.set(null)}
-      @click=${(/** @type {MouseEvent} */ event) => { if (event.target === this.#dialog) this.#dialog?.close(); }}>
-      <div class="panel-page">
-        <header class="panel-head"><h2 id="memory-title">${t('memory.title')}</h2>
-          <button type="button" class="icon-button" data-testid="memory-close" aria-label=${t('memory.close')} title=${t('memory.close')} @click=${() => this.#dialog?.close()}>${icons.close}</button></header>
-        <p class="quiet memory-hint">${t('memory.hint')}</p>
-        <div class="panel-tools">
-          <label class="search">${icons.search}<input type="search" data-testid="memory-search" placeholder=${t('memory.search')} aria-label=${t('memory.search')}
-            .value=${this._query} @input=${(/** @type {InputEvent} */ event) => { this._query = /** @type {HTMLInputElement} */ (event.target).value; }}></label>
-          <button type="button" class="button small plain" data-testid="memory-export" @click=${() => void this.#export()}>${icons.download}<span>${t('memory.export')}</span></button>
-          <button type="button" class="button small plain danger" data-testid="memory-forget-all" ?disabled=${memory === null || memory.facts.length === 0}
-            @click=${() => void this.#ask()}>${icons.trash}<span>${t('memory.forget_all')}</span></button>
-        </div>
-        ${this._asking ? this.#question(memory?.facts.length ?? 0) : nothing}
-        ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
-        ${memory === null ? this._problem === null ? skeleton() : nothing : this.#facts(memory)}
+    return this.frame('memory', t('memory.title'), html`
+      <p class="quiet memory-hint">${t('memory.hint')}</p>
+      <div class="panel-tools">
+        <label class="search">${icons.search}<input type="search" data-testid="memory-search" placeholder=${t('memory.search')} aria-label=${t('memory.search')}
+          .value=${this._query} @input=${(/** @type {InputEvent} */ event) => { this._query = /** @type {HTMLInputElement} */ (event.target).value; }}></label>
+        <button type="button" class="button small plain" data-testid="memory-export" @click=${() => void this.#export()}>${icons.download}<span>${t('memory.export')}</span></button>
+        <button type="button" class="button small plain danger" data-testid="memory-forget-all" ?disabled=${memory === null || memory.facts.length === 0}
+          @click=${() => void this.#ask()}>${icons.trash}<span>${t('memory.forget_all')}</span></button>
       </div>
-    </dialog>`;
+      ${this._asking ? this.#question(memory?.facts.length ?? 0) : nothing}
+      ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
+      ${memory === null ? this._problem === null ? skeleton() : nothing : this.#facts(memory)}`);
   }
 
   /** @param {Memory} memory */
@@ -78,7 +67,7 @@ export class NaviMemory extends NaviElement {
         <h3>${plainName(category)}</h3>
         <ul class="facts">${repeat(facts, ({ key }) => key, (fact) => html`<li><navi-fact .fact=${fact} ?gone=${this.#isGone(fact)}
           @navi-forget=${() => this.#forget(fact)} @navi-save=${(/** @type {CustomEvent<string>} */ event) => this.#save(fact, event.detail)}
-          @navi-leave=${() => this.#dialog?.close()}></navi-fact></li>`)}</ul></section>`)}`;
+          @navi-leave=${() => this.close()}></navi-fact></li>`)}</ul></section>`)}`;
   }
 
   /** @param {string} summary @param {string | null} at */

@@ -3,14 +3,14 @@
 import { goTo } from '../app/actions.js';
 import { matchingCommands } from '../app/commands.js';
 import { Finder } from '../app/finder.js';
-import { panel, sessions } from '../app/signals.js';
+import { sessions } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { matching } from '../state/sessions.js';
-import { NaviElement } from './element.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
 import { isComposing } from './keys.js';
+import { NaviPanel } from './panel.js';
 import { words } from './search.js';
 
 const SESSIONS = 6;
@@ -19,7 +19,7 @@ const HITS = 8;
 /** @typedef {{ id: string, icon: keyof typeof icons, text: unknown, side?: string, run: () => void }} Choice */
 
 /** One field from which everything is found and done. */
-export class NaviPalette extends NaviElement {
+export class NaviPalette extends NaviPanel {
   static properties = { _query: { state: true }, _at: { state: true } };
 
   constructor() {
@@ -28,14 +28,6 @@ export class NaviPalette extends NaviElement {
     /** Which of the choices is the one that Enter takes. */
     this._at = 0;
     this._finder = new Finder(this, HITS);
-  }
-
-  firstUpdated() {
-    this.#dialog?.showModal();
-  }
-
-  get #dialog() {
-    return this.querySelector('dialog');
   }
 
   willUpdate() {
@@ -52,8 +44,7 @@ export class NaviPalette extends NaviElement {
     const choices = groups.flatMap(([, items]) => items);
     const at = Math.min(this._at, choices.length - 1);
     let n = -1;
-    return html`<dialog class="palette" data-testid="palette" aria-label=${t('palette.label')} @close=${() => panel.set(null)}
-      @click=${(/** @type {MouseEvent} */ event) => { if (event.target === this.#dialog) this.#dialog?.close(); }}>
+    return html`<dialog class="palette" data-testid="palette" aria-label=${t('palette.label')} @close=${this.closed} @click=${this.pressed}>
       <label class="palette-field">${icons.search}<input type="text" role="combobox" autocomplete="off" spellcheck="false" data-testid="palette-input"
         aria-label=${t('palette.label')} placeholder=${t('palette.placeholder')} aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
         aria-activedescendant=${at < 0 ? nothing : `palette-${at}`} .value=${this._query}
@@ -101,8 +92,8 @@ export class NaviPalette extends NaviElement {
 
   /** @param {Choice} choice */
   #take({ run }) {
-    this.#dialog?.close();
-    panel.set(null);
+    this.close();
+    this.closed();
     run();
   }
 }

@@ -9,10 +9,10 @@ import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
 import { errorCard, withCode } from './cards.js';
-import { NaviElement } from './element.js';
 import { formatTime } from './format.js';
 import { icons, toolIcon } from './icons.js';
 import { holes } from './mode.js';
+import { NaviPanel } from './panel.js';
 import { visibleWords } from './visible.js';
 import './extensions.js';
 
@@ -20,7 +20,7 @@ import './extensions.js';
 
 const TABS = /** @type {const} */ (['rules', 'log', 'extensions']);
 
-export class NaviPermissions extends NaviElement {
+export class NaviPermissions extends NaviPanel {
   static properties = { _tab: { state: true }, _rules: { state: true }, _log: { state: true }, _next: { state: true }, _problem: { state: true }, _busy: { state: true } };
 
   constructor() {
@@ -39,29 +39,19 @@ export class NaviPermissions extends NaviElement {
   }
 
   firstUpdated() {
-    this.#dialog?.showModal();
+    super.firstUpdated();
     void this.#load();
-  }
-
-  get #dialog() {
-    return this.querySelector('dialog');
   }
 
   render() {
     const open = holes(status.get()?.fence);
-    return html`<dialog class="panel" data-testid="permissions" aria-labelledby="permissions-title" @close=${() => panel.set(null)}
-      @click=${(/** @type {MouseEvent} */ event) => { if (event.target === this.#dialog) this.#dialog?.close(); }}>
-      <div class="panel-page">
-        <header class="panel-head"><h2 id="permissions-title">${t('permissions.title')}</h2>
-          <button type="button" class="icon-button" data-testid="permissions-close" aria-label=${t('memory.close')} title=${t('memory.close')} @click=${() => this.#dialog?.close()}>${icons.close}</button></header>
-        ${open.length === 0 ? nothing : html`<ul class="fence-list" data-testid="fence-list">${open.map((text) => html`<li>${icons.warning}<span>${withCode(text)}</span></li>`)}</ul>`}
-        <div class="tabs" role="tablist" aria-label=${t('permissions.title')} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>${TABS.map((name) => html`<button type="button" role="tab" id="tab-${name}" aria-controls="tab-panel"
-          aria-selected=${String(this._tab === name)} tabindex=${this._tab === name ? 0 : -1} data-testid=${`tab-${name}`} @click=${() => this.#show(name)}>${t(`permissions.tab.${name}`)}</button>`)}</div>
-        <div id="tab-panel" role="tabpanel" aria-labelledby="tab-${this._tab}">
-          ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
-          ${this._tab === 'rules' ? this.#ruleList() : this._tab === 'log' ? this.#logList() : html`<navi-extensions></navi-extensions>`}</div>
-      </div>
-    </dialog>`;
+    return this.frame('permissions', t('permissions.title'), html`
+      ${open.length === 0 ? nothing : html`<ul class="fence-list" data-testid="fence-list">${open.map((text) => html`<li>${icons.warning}<span>${withCode(text)}</span></li>`)}</ul>`}
+      <div class="tabs" role="tablist" aria-label=${t('permissions.title')} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>${TABS.map((name) => html`<button type="button" role="tab" id="tab-${name}" aria-controls="tab-panel"
+        aria-selected=${String(this._tab === name)} tabindex=${this._tab === name ? 0 : -1} data-testid=${`tab-${name}`} @click=${() => this.#show(name)}>${t(`permissions.tab.${name}`)}</button>`)}</div>
+      <div id="tab-panel" role="tabpanel" aria-labelledby="tab-${this._tab}">
+        ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
+        ${this._tab === 'rules' ? this.#ruleList() : this._tab === 'log' ? this.#logList() : html`<navi-extensions></navi-extensions>`}</div>`);
   }
 
   #ruleList() {

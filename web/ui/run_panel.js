@@ -6,23 +6,23 @@
 /** @import { TemplateResult } from '../lit.js' */
 
 import { pageError } from '../app/actions.js';
-import { panel, profiles, shownRun } from '../app/signals.js';
+import { profiles, shownRun } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
 import { runRows } from '../state/run_log.js';
 import { errorCard } from './cards.js';
-import { NaviElement } from './element.js';
 import { brief, formatDuration, formatMoney, formatTime, formatTokens } from './format.js';
 import { icons, toolIcon } from './icons.js';
 import { callTitle } from './model_call.js';
+import { NaviPanel } from './panel.js';
 import { callState, pretty } from './tool_card.js';
 import { visible } from './visible.js';
 
 /** So much of a text stands in its row; the rest is opened. */
 const BRIEF_CHARS = 160;
 
-export class NaviRunPanel extends NaviElement {
+export class NaviRunPanel extends NaviPanel {
   static properties = { _details: { state: true }, _frames: { state: true }, _next: { state: true }, _problem: { state: true }, _path: { state: true }, _open: { state: true }, _busy: { state: true } };
 
   constructor() {
@@ -45,12 +45,8 @@ export class NaviRunPanel extends NaviElement {
   }
 
   firstUpdated() {
-    this.#dialog?.showModal();
+    super.firstUpdated();
     void this.#load();
-  }
-
-  get #dialog() {
-    return this.querySelector('dialog');
   }
 
   get #run_id() {
@@ -59,14 +55,13 @@ export class NaviRunPanel extends NaviElement {
 
   render() {
     const details = this._details;
-    return html`<dialog class="panel run-panel" data-testid="run-panel" data-run-id=${this.#run_id} aria-labelledby="run-title" @close=${() => panel.set(null)}
-      @click=${(/** @type {MouseEvent} */ event) => { if (event.target === this.#dialog) this.#dialog?.close(); }}>
+    return html`<dialog class="panel run-panel" data-testid="run-panel" data-run-id=${this.#run_id} aria-labelledby="run-title" @close=${this.closed} @click=${this.pressed}>
       <div class="panel-page" aria-busy=${String(this._busy)}>
         <header class="panel-head">
           ${this._path.length < 2 ? nothing : html`<button type="button" class="icon-button run-back" data-testid="run-back" aria-label=${t('runs.back')} title=${t('runs.back')} @click=${() => this.#back()}>${icons.chevron}</button>`}
           <h2 id="run-title" tabindex="-1">${t(this._path.length < 2 ? 'runs.title' : 'runs.title_child')}</h2>
           <button type="button" class="icon-button" data-testid="run-refresh" aria-label=${t('runs.refresh')} title=${t('runs.refresh')} @click=${() => void this.#load()}>${icons.again}</button>
-          <button type="button" class="icon-button" data-testid="run-close" aria-label=${t('memory.close')} title=${t('memory.close')} @click=${() => this.#dialog?.close()}>${icons.close}</button></header>
+          ${this.closeButton('run')}</header>
         ${details === null ? nothing : html`${facts(details)}${this.#rows(details)}`}
         ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" data-testid="run-retry" @click=${() => void this.#busy(this._asked)}>${t('subagent.retry')}</button>`)}
         ${this._busy && details === null ? html`<div class="skeleton" role="status" aria-label=${t('app.loading')} data-testid="run-loading"><div class="bone"></div><div class="bone"></div><div class="bone short"></div></div>` : nothing}
