@@ -123,7 +123,7 @@ function told(times) {
 }
 
 const model = await startModel();
-const navi = await startNavi({ ...backendSettings('ollama', model.address), NAVI_LOG: 'warn' });
+const navi = await startNavi({ ...backendSettings('ollama', model.address) });
 const browser = await startBrowser();
 try {
   await navi.stop();

@@ -69,10 +69,12 @@ export class NaviConversation extends NaviElement {
     const state = session.get();
     if (wanted === null || state === null || wanted.session_id !== state.id) return;
     target.set(null);
-    const place = (/** @type {SessionState | null} */ now) => (now?.id !== wanted.session_id ? -1 : now.entries.findIndex((entry) => holds(entry, wanted.message_id)));
+    const place = (/** @type {SessionState} */ { entries }) => entries.findIndex((entry) => holds(entry, wanted.message_id));
     if (place(state) < 0) await this.#read(wanted.message_id);
-    const index = place(session.get());
-    const entries = session.get()?.entries ?? [];
+    const now = session.get();
+    if (now?.id !== wanted.session_id) return;
+    const { entries } = now;
+    const index = place(now);
     if (index < 0) {
       showToast(t('search.elsewhere'));
       return;
@@ -98,7 +100,7 @@ export class NaviConversation extends NaviElement {
     const { from, to } = this.#range(state.entries);
     const hidden = from + state.earlier;
     const whole = to === state.entries.length;
-    const unread = this.#unread(state.entries);
+    const unread = this.#since(state.entries).filter(({ kind }) => kind === 'user' || kind === 'assistant').length;
     const news = unread === 0 ? [] : [t('conversation.new', { n: unread })];
     const asked = answers(state.entries);
     const compressed = compressedAt(state.compression, state.entries, state.earlier);
@@ -138,7 +140,9 @@ export class NaviConversation extends NaviElement {
   #range(entries) {
     const last = this._last === '' ? -1 : entries.findIndex(({ id }) => id === this._last);
     const to = last < 0 ? entries.length : last + 1;
-    return { from: Math.max(0, to - this._shown), to };
+    // Who reads further up keeps what is drawn there while more comes.
+    const shown = last < 0 ? Math.min(DRAWN, this._shown + this.#since(entries).length) : this._shown;
+    return { from: Math.max(0, to - shown), to };
   }
 
   /**
@@ -159,17 +163,17 @@ export class NaviConversation extends NaviElement {
     this._newest_read = session.get()?.entries.at(-1)?.id ?? '';
   }
 
-  /** How many messages came since the reader left the end. @param {Entry[]} entries */
-  #unread(entries) {
-    const read = entries.findLastIndex(({ id }) => id === this._newest_read);
-    return !this._away || read < 0 ? 0 : entries.slice(read + 1).filter(({ kind }) => kind === 'user' || kind === 'assistant').length;
+  /** What came since the reader left the end. @param {Entry[]} entries */
+  #since(entries) {
+    const read = this._away ? entries.findLastIndex(({ id }) => id === this._newest_read) : -1;
+    return read < 0 ? [] : entries.slice(read + 1);
   }
 
   /** @param {boolean} smooth */
   async #toEnd(smooth) {
     this._shown = PAGE;
     this._last = '';
-    this._keeper.toEnd(false);
+    if (!smooth) this._keeper.toEnd(false);
     await this.updateComplete;
     this._keeper.toEnd(smooth);
   }

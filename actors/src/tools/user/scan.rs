@@ -29,7 +29,7 @@ const SHOWN_BYTES: usize = 60;
 /// A folder of `TOOLS_DIR`.
 #[derive(Clone, Debug)]
 pub struct ScannedTool {
-    /// The folder's name, which a good tool has too.
+    /// The folder's name, which a good tool has too; its beginning, where it is none for a tool.
     pub name: String,
     pub folder: PathBuf,
     /// Its manifest and the hash of everything in it, or what is wrong with it.
@@ -76,7 +76,6 @@ impl Scanner {
         };
         let mut before = std::mem::take(&mut self.before);
         for name in names {
-            let name = shortened(&name, SHOWN_BYTES);
             let tool = self.look(&name, before.remove(&name));
             self.before.insert(name, tool);
         }
@@ -96,7 +95,7 @@ impl Scanner {
         }
         let found = listing.as_ref().map_err(Clone::clone);
         ScannedTool {
-            name: name.to_owned(),
+            name: shortened(name, SHOWN_BYTES),
             found: found.and_then(|listing| read(&folder, name, listing)),
             folder,
             listing: listing.ok(),
@@ -172,8 +171,9 @@ impl Manifest {
         );
         refuse_if!(
             written.name != folder,
-            "field `name`: it is {:?}, but the folder is called {folder:?}; give both one name",
-            written.name
+            "field `name`: it is {:?}, but the folder is called {:?}; give both one name",
+            written.name,
+            shortened(folder, SHOWN_BYTES)
         );
         written.description = written.description.trim().to_owned();
         refuse_if!(

@@ -426,3 +426,19 @@ fn what_did_not_change_is_not_read_again() {
     house.shell("own", "false");
     assert!(!Arc::ptr_eq(&manifest(&first), &manifest(&scanner.scan())));
 }
+
+#[test]
+fn folders_whose_long_names_begin_alike_are_told_apart() {
+    let house = House::new();
+    let long = "x".repeat(100);
+    for end in ["a", "b"] {
+        house.shell(&format!("{long}{end}"), "true");
+    }
+    let found = house.scan();
+    assert_eq!(found.len(), 2);
+    for tool in found {
+        assert!(tool.name.len() < long.len(), "{}", tool.name);
+        let problem = tool.found.unwrap_err();
+        assert!(problem.contains("at most 48"), "{problem}");
+    }
+}
