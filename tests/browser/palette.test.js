@@ -66,6 +66,28 @@ describe('the palette', () => {
     await input().waitFor({ state: 'detached' });
   });
 
+  it('is left for what it opens, and opens in the moment in which that is closed', async () => {
+    const { tab } = it_has;
+    const keys = tab.page.getByTestId('keys');
+    await open();
+    await tab.page.keyboard.type('show these keys');
+    await option('Show these keys').first().waitFor();
+    await tab.page.keyboard.press('Enter');
+    await input().waitFor({ state: 'detached' });
+    // A dialog tells that it was closed in a task of its own; a second one lets that pass.
+    await tab.page.evaluate(() => new Promise((done) => { setTimeout(() => setTimeout(done)); }));
+    await keys.waitFor();
+    await tab.page.evaluate(() => {
+      document.querySelector('[data-testid="keys"]').close();
+      dispatchEvent(new KeyboardEvent('keydown', { key: 'k', code: 'KeyK', ctrlKey: true }));
+    });
+    await tab.page.evaluate(() => new Promise((done) => { setTimeout(() => setTimeout(done)); }));
+    await keys.waitFor({ state: 'detached' });
+    await input().waitFor();
+    await tab.page.keyboard.press('Escape');
+    await input().waitFor({ state: 'detached' });
+  });
+
   it('folds the list of conversations, and a reload keeps it so', async () => {
     const { tab } = it_has;
     await tab.composer.focus();

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use crate::fake_model::{FakeModel, Recorded, Reply, Step};
-use crate::script::{Client, Seen, append, house, lines, list, outcomes, results, spawn};
+use crate::script::{Client, Seen, UNTOLD, append, house, lines, list, outcomes, results, spawn};
 use crate::server::{House, Server, Socket, Told};
 use crate::view::{View, assert_whole, told};
 
@@ -25,8 +25,8 @@ async fn begin(server: &Server, text: &str) -> (String, Socket) {
 }
 
 /// Waits until all is committed that the session was handed until now.
-async fn settled(server: &Server, client: &Client) {
-    server.get(&format!("/sessions/{}", client.session)).await;
+async fn settled(server: &Server, session: &str) {
+    server.get(&format!("/sessions/{session}")).await;
 }
 
 fn asked_for(chats: &[Recorded], words: &str) -> bool {
@@ -113,6 +113,7 @@ pub(crate) fn nesting(model: &FakeModel) -> Server {
     let variables = [
         ("OLLAMA_HOST", &*model.url()),
         ("NAVI_DEFAULT_PROFILE", "nest"),
+        UNTOLD,
     ];
     let house = House::new(&variables);
     let folder = house.data_dir().join("profiles");
@@ -140,6 +141,7 @@ async fn kill_while_a_subagent_works_leaves_one_result_and_no_open_frame() {
     model
         .wait_for(|chats| asked_for(chats, "the inner task"))
         .await;
+    settled(&server, &session).await;
     // What the innermost says is what is written next: it dies with that in the log.
     server.arm("kill journal::written:1").await;
     model.release("inner");
@@ -216,7 +218,7 @@ async fn kill_while_it_plans_leaves_a_run_that_goes_on_without_a_plan() {
 /// The plan stands in the messages, in the events and in the todo list, or in none of them.
 #[tokio::test]
 async fn in_planning_at_the_plans_commit() {
-    let (model, house) = house(&[]);
+    let (model, house) = house(&[UNTOLD]);
     let mut server = house.start();
     for (at, point) in COMMIT.iter().enumerate() {
         let whole = |system: &str, steps: Vec<Step>| {
@@ -234,7 +236,7 @@ async fn in_planning_at_the_plans_commit() {
         let asked = model.chats().len() + 2;
         client.say(&mut tab, "c", "plan a garden").await;
         model.wait_for(|chats| chats.len() >= asked).await;
-        settled(&server, &client).await;
+        settled(&server, &client.session).await;
         server.arm(&format!("kill {point}")).await;
         model.release(&gate);
         assert_eq!(client.watch(&mut tab).await, Seen::Closed);
@@ -323,7 +325,7 @@ async fn in_compression_at_its_commit() {
         let before = summaries(&model.chats());
         fill(&model, &mut client, &mut tab).await;
         model.wait_for(|chats| summaries(chats) > before).await;
-        settled(&server, &client).await;
+        settled(&server, &client.session).await;
         server.arm(&format!("kill {point}")).await;
         model.release(&gate);
         assert_eq!(client.watch(&mut tab).await, Seen::Closed);
@@ -360,7 +362,7 @@ async fn allow_what_waits(server: &Server, client: &mut Client, found: &Value) -
 /// The commits with which a call comes to wait for a person.
 #[tokio::test]
 async fn while_an_approval_is_asked_for() {
-    let (model, house) = house(&[ASKS]);
+    let (model, house) = house(&[ASKS, UNTOLD]);
     let mut server = house.start();
     let mut waited = 0;
     for (at, point) in COMMIT.iter().enumerate() {
@@ -371,7 +373,7 @@ async fn while_an_approval_is_asked_for() {
         let asked = model.chats().len() + 1;
         client.say(&mut tab, "c", "do it").await;
         model.wait_for(|chats| chats.len() > asked).await;
-        settled(&server, &client).await;
+        settled(&server, &client.session).await;
         server.arm(&format!("kill {point}")).await;
         model.release(&gate);
         let seen = client.watch(&mut tab).await;
@@ -443,7 +445,7 @@ async fn while_an_approval_is_answered() {
 
 #[tokio::test]
 async fn kill_on_a_branch_keeps_both_ways() {
-    let (model, house) = house(&[]);
+    let (model, house) = house(&[UNTOLD]);
     let server = house.start();
     let mut client = Client::named(&server).await;
     let session = client.session.clone();
@@ -466,6 +468,7 @@ async fn kill_on_a_branch_keeps_both_ways() {
                 .any(|chat| chat.body["tools"].is_array())
         })
         .await;
+    settled(&server, &session).await;
     // What it says is what is written next: it dies with that in the log.
     server.arm("kill journal::written:1").await;
     model.release("gate");

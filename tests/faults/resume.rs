@@ -8,7 +8,7 @@ use tokio::time::{Duration, Instant};
 
 use crate::fake_model::{FakeModel, Recorded, Reply, Step};
 use crate::rounds::rounds;
-use crate::script::spawn;
+use crate::script::{UNTOLD, spawn};
 use crate::server::{House, PATIENCE, Server, Socket};
 use crate::view::View;
 
@@ -169,7 +169,7 @@ async fn a_call_that_is_left_is_left_and_one_that_nobody_decided_on_is_the_model
 /// A run that is cut off while it reads.
 async fn cut_while_reading(model: &FakeModel, resume: &str) -> (Server, String) {
     let url = model.url();
-    let house = House::new(&[("OLLAMA_HOST", &url), ("NAVI_RESUME_RUNS", resume)]);
+    let house = House::new(&[("OLLAMA_HOST", &url), ("NAVI_RESUME_RUNS", resume), UNTOLD]);
     let look = Step::tool_call("filesystem", json!({"action": "list", "path": "."}));
     model.script([Step::hold("look"), look]);
     let server = house.start();

@@ -11,6 +11,9 @@ use crate::fake_model::{FakeModel, Reply, Step};
 use crate::server::{House, Server, Socket, Told};
 use crate::view::{View, assert_whole, told};
 
+/// A model that is held for long is not told of: nothing is written before it answers.
+pub(crate) const UNTOLD: (&str, &str) = ("FAILPOINTS", "run::waiting=return");
+
 /// A model server and a house whose services use it.
 pub(crate) fn house(variables: &[(&str, &str)]) -> (FakeModel, House) {
     let model = FakeModel::start();

@@ -18,8 +18,9 @@ export class NaviPanel extends NaviElement {
     this.dialog?.close();
   }
 
+  /** A dialog tells of its end later: by then another may stand there. */
   closed() {
-    panel.set(null);
+    if (this.isConnected) panel.set(null);
   }
 
   /** A press beside it closes it. @param {MouseEvent} event */

@@ -243,6 +243,7 @@ impl Driver {
         reason: WaitReason,
         detail: String,
     ) -> Result<(), RunGone> {
+        fail::fail_point!("run::waiting", |_| Ok(()));
         self.tell(vec![Record::Event(Event::RunWaiting {
             reason,
             detail,
