@@ -39,8 +39,8 @@ for (const backend of ['ollama', 'openai']) {
 
     it('shows a tool at work and its result', async () => {
       const { model, tab } = it_has;
-      const call = { tool_call: { name: 'todo', arguments: { action: 'add', texts: ['buy bread'] } } };
-      await model.script([call], [{ text: 'It is on the list.' }]);
+      const [add, look] = [{ action: 'add', texts: ['buy bread'] }, { action: 'list' }];
+      await model.script([{ tool_call: { name: 'todo', arguments: add } }, { tool_call: { name: 'filesystem', arguments: look } }], [{ text: 'It is on the list.' }]);
 
       await tab.send('Remind me to buy bread.');
 
@@ -48,7 +48,7 @@ for (const backend of ['ollama', 'openai']) {
       await tab.idle();
       const card = tab.toolCards.last();
       assert.equal(await card.getAttribute('data-state'), 'success');
-      assert.match(await card.innerText(), /todo/);
+      assert.match(await card.innerText(), /Looked through the workspace/);
       await tab.todo.getByText('buy bread').first().waitFor();
     });
 

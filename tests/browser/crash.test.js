@@ -15,7 +15,7 @@ describe('kill -9 in mid-answer', () => {
 
   it('leaves what was done and said, and a page that finds back by itself', async () => {
     const { model, navi, tab } = it_has;
-    const call = { tool_call: { name: 'todo', arguments: { action: 'add', texts: ['survive'] } } };
+    const call = { tool_call: { name: 'filesystem', arguments: { action: 'list' } } };
     await model.script([{ text: 'I note that first.' }, call], wordByWord(100, 100));
     await tab.send('Tell me something long.');
     await tab.sees('word10.');

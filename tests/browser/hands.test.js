@@ -44,6 +44,7 @@ describe('a task with its hands', () => {
 
     assert.equal(await tab.page.getByTestId('mode').getAttribute('data-mode'), 'edits');
     assert.equal(await tab.page.getByTestId('approval').count(), 0);
+    await tab.unfold();
     await change(tab).nth(1).waitFor();
     assert.deepEqual(await tab.page.locator('.change-path').allInnerTexts(), ['notes.txt', 'check.sh']);
     folder = join(navi.dataDir, 'session_files', new URL(tab.page.url()).hash.split('/')[2]);
@@ -131,6 +132,7 @@ describe('a task with its hands', () => {
   it('asked twice: what the rule covers was not asked about again', async () => {
     const { tab } = it_has;
     assert.equal(await notes(), 'one\ntwo\nthree\nfour\nfive\n');
+    await beside.unfold();
     assert.equal(await outcomes(beside).count(), 2, 'one for the edit, one for the command');
     await card(beside, 'filesystem').last().getByTestId('change').waitFor();
     assert.equal(await card(beside, 'filesystem').last().getByTestId('approval-outcome').count(), 0);
@@ -147,6 +149,7 @@ describe('a task with its hands', () => {
 
   it('undoes an edit', async () => {
     const { tab } = it_has;
+    await tab.unfold();
     const last = card(tab, 'filesystem').last();
     await last.locator('.tool-head').click();
     await last.locator('[data-testid="diff"][data-added="1"]').waitFor();
@@ -156,6 +159,8 @@ describe('a task with its hands', () => {
     assert.equal(await notes(), 'one\ntwo\nthree\nfour\n');
 
     await beside.page.reload();
+    await beside.page.getByTestId('work').last().waitFor();
+    await beside.unfold();
     await card(beside, 'filesystem').last().getByTestId('change-note').waitFor();
   });
 

@@ -7,6 +7,7 @@
 /** @import { Attachments } from '../state/attachments.js' */
 
 import { signal } from '../lit.js';
+import { isAtHand } from '../state/plan.js';
 
 /** @typedef {import('../net/socket.js').Connection} Connection */
 /** @typedef {{ code: string, message: string }} PageError */
@@ -49,6 +50,8 @@ export const mode = part((state) => state?.mode ?? null);
 export const outside = part((state) => state?.outside === true);
 export const queue = part((state) => state?.queue ?? NONE);
 export const plan = part((state) => state?.plan ?? null);
+/** Whether the plan stands in the last answer: its list is all there is to show then. */
+export const planAtHand = part((state) => state !== null && isAtHand(state.plan, state.entries));
 export const todo = part((state) => state?.todo ?? NONE);
 export const children = part((state) => /** @type {SessionState['children']} */ (state?.children ?? NO_RUNS));
 export const histories = part((state) => /** @type {SessionState['histories']} */ (state?.histories ?? NO_RUNS));
@@ -109,6 +112,9 @@ export const outbox = signal(/** @type {ReadonlyMap<string, OutboxItem[]>} */ (n
 export const unkept = signal(/** @type {'full' | 'forbidden' | null} */ (null));
 /** What of this tab was sent into a run that goes, by `client_id`. */
 export const steered = signal(/** @type {ReadonlySet<string>} */ (new Set()));
+
+/** Stretches of work that a reader opened or folded, by their id. */
+export const unfolded = signal(/** @type {ReadonlyMap<string, boolean>} */ (new Map()));
 
 export const signedOut = signal(false);
 export const toasts = signal(/** @type {Toast[]} */ ([]));

@@ -1,31 +1,33 @@
 // The newest plan as a live list: its steps stand as the todo items with their numbers do.
 
+/** @import { Entry } from './types.js' */
 /** @import { Plan, PlanStep, TodoItem, TodoStatus } from './wire.js' */
 
 /** @typedef {PlanStep & { status: TodoStatus, note?: string }} LiveStep */
 
 /**
+ * The plan's steps, and after them what was added to the list since.
  * @param {Plan} plan
  * @param {TodoItem[]} todo
  * @returns {LiveStep[]}
  */
 export function liveSteps(plan, todo) {
-  return plan.steps.map((step) => {
+  const numbers = new Set(plan.steps.map(({ number }) => number));
+  const added = todo.filter(({ id }) => !numbers.has(id)).map(({ id, text }) => /** @type {const} */ ({ number: id, text, executor: 'self' }));
+  return [...plan.steps, ...added].map((step) => {
     const item = todo.find(({ id }) => id === step.number);
     return { ...step, status: item?.status ?? 'pending', ...(item?.note === undefined ? {} : { note: item.note }) };
   });
 }
 
 /**
- * Todo items that no step of the plan shows.
+ * Whether the plan stands where the conversation is: what was said after it, a run took in.
  * @param {Plan | null} plan
- * @param {TodoItem[]} todo
- * @returns {TodoItem[]}
+ * @param {Entry[]} entries
  */
-export function besidePlan(plan, todo) {
-  if (plan === null) return todo;
-  const shown = new Set(plan.steps.map((step) => step.number));
-  return todo.filter((item) => !shown.has(item.id));
+export function isAtHand(plan, entries) {
+  const last = entries.findLast((entry) => entry.id === plan?.message_id || (entry.kind === 'user' && !entry.steered));
+  return plan !== null && last?.id === plan.message_id;
 }
 
 /**

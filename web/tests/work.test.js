@@ -5,7 +5,8 @@ import { test } from 'node:test';
 
 import { childOf, hasChildren, reading, unread, withHistory } from '../state/children.js';
 import { fromSnapshot } from '../state/model.js';
-import { besidePlan, byMilestone, liveSteps } from '../state/plan.js';
+import { byMilestone, isAtHand, liveSteps } from '../state/plan.js';
+import { deedOf, deeds, stretches, unmended } from '../state/work.js';
 import { applyFrame } from '../state/session.js';
 import { conversationText } from '../state/text.js';
 import { answers, begins, compressedAt, forkAt, holds } from '../state/turns.js';
@@ -175,11 +176,13 @@ test('the plan is a live list whose steps stand as the todo items do', () => {
   assert.deepEqual(steps.map(({ number, status, note }) => [number, status, note]), [[1, 'done', undefined], [2, 'failed', 'no log there'], [3, 'pending', undefined]]);
   assert.deepEqual(byMilestone(steps).map(({ milestone, steps: own }) => [milestone, own.length]), [['First', 2], ['Then', 1]]);
   assert.deepEqual(liveSteps(live.plan, []).map(({ status }) => status), ['pending', 'pending', 'pending']);
-  assert.deepEqual(besidePlan(live.plan, live.todo), []);
-  /** @type {import('../state/wire.js').TodoItem} */
-  const added = { id: 9, text: 'one more', status: 'pending' };
-  assert.deepEqual(besidePlan(live.plan, [...live.todo, added]), [added]);
-  assert.deepEqual(besidePlan(null, [added]), [added]);
+  const more = liveSteps(live.plan, [...live.todo, { id: 9, text: 'one more', status: 'done' }]);
+  assert.deepEqual([more.length, more[3]], [4, { number: 9, text: 'one more', executor: 'self', status: 'done' }]);
+  assert.equal(isAtHand(live.plan, live.entries), true);
+  const asked = { kind: /** @type {const} */ ('user'), id: 'u9', content: '', images: [], files: [], client_id: null, created_at: '' };
+  assert.equal(isAtHand(live.plan, [...live.entries, { ...asked, steered: true }]), true);
+  assert.equal(isAtHand(live.plan, [...live.entries, { ...asked, steered: false }]), false);
+  assert.equal(isAtHand(null, live.entries), false);
 });
 
 test('reasoning after a plan belongs to what is done next', () => {
@@ -238,4 +241,39 @@ test('a fork stands at the message that begins it, folded results too', () => {
   const reloaded = fromSnapshot({ ...snapshot, forks: [{ message_id: 'm1', branch_ids: [1, 2], shown: 1 }, { message_id: 't-kb', branch_ids: [1, 3], shown: 1 }, { message_id: 'a3', branch_ids: [1], shown: 1 }] });
   assert.deepEqual(reloaded.entries.map((entry) => forkAt(reloaded.forks, entry)?.branch_ids ?? null), [[1, 2], null, [1, 3], null, null, null, null]);
   assert.equal(holds(reloaded.entries[2], 't-ka'), true);
+});
+
+/** @param {string} id @param {Partial<import('../state/types.js').Call>} call @returns {import('../state/types.js').Call} */
+const made = (id, call) => ({ id, name: 'terminal', args: { action: 'run', command: id }, state: 'success', output: '', output_from: 0, result: '', outside: false, files: [], duration_ms: 10, started_at: null, decision: null, result_id: null, ...call });
+/** @param {string} id @param {import('../state/types.js').Call[]} calls @param {string} [content] @returns {import('../state/types.js').Entry} */
+const said = (id, calls, content = '') => ({ kind: 'assistant', id, run_id: 'r', content, thinking: '', thinking_started_at: null, thinking_ms: 5, thinking_open: false, open: false, calls, state: 'complete', is_plan: false, created_at: '' });
+
+test('calls without a word between them stand together', () => {
+  const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((id) => made(id, {}));
+  const entries = [said('1', [a]), said('2', [b]), said('3', [c], 'Words.'), said('4', [d]), said('5', [], 'The end.')];
+  const found = stretches(entries, true, new Map());
+  assert.deepEqual([...found].map(([id, stretch]) => [id, stretch.id, stretch.calls.length, stretch.ms, stretch.live]),
+    [['1', '1', 2, 30, false], ['2', '1', 2, 30, false], ['3', '3', 2, 25, false], ['4', '3', 2, 25, false]]);
+  assert.equal(stretches(entries, true, found).get('1'), found.get('1'), 'what is the same is not drawn again');
+  assert.equal(stretches([...entries, said('6', [a]), said('7', [b])], true, found).get('7')?.live, true);
+  assert.equal(stretches([said('1', [a])], true, new Map()).size, 0, 'one call stands for itself');
+  assert.equal(stretches([said('1', [a, made('t', { name: 'todo' }), made('s', { name: 'spawn_agent' })])], true, new Map()).size, 0);
+});
+
+test('what was done is told in a few words', () => {
+  const file = (/** @type {string} */ action, /** @type {string} */ path, more = {}) => made(path, { name: 'filesystem', args: { action, path, ...more } });
+  assert.deepEqual(deeds([file('write', 'a/b.md'), file('edit', 'a/b.md'), file('edit', './c.md'), file('list', ''), made('x', { state: 'failed' })]),
+    [{ verb: 'write', whats: ['b.md'] }, { verb: 'edit', whats: ['b.md', 'c.md'] }, { verb: 'look', whats: [''] }]);
+  assert.deepEqual(deedOf(file('move', 'a/b.md', { to: 'd/e.md' })), { verb: 'move', what: 'b.md → e.md' });
+  assert.deepEqual(deedOf(made('ls\nrm', { name: 'ssh', args: { host: 'nas', command: 'ls\nrm' } })), { verb: 'run', what: 'nas: ls' });
+  assert.deepEqual(deedOf(made('w', { name: 'web_fetch', args: { url: 'https://www.example.org/' } })), { verb: 'open', what: 'example.org' });
+  for (const args of [null, 'text', [], { action: 'fly' }, { action: 7, command: {} }]) {
+    for (const name of ['filesystem', 'terminal', 'web_search', 'weather']) assert.deepEqual(deedOf(made('n', { name, args })), { verb: 'use', what: name });
+  }
+});
+
+test('a failure that none of the same tool made up for is left', () => {
+  const [bad, worse] = [made('a', { state: 'failed' }), made('b', { result: '[exit code 3 after 1 ms' })];
+  assert.deepEqual(unmended([bad, made('c', {}), worse], []), [worse]);
+  assert.deepEqual(unmended([bad, made('c', { name: 'filesystem' })], []), [bad]);
 });

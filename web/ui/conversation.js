@@ -1,13 +1,15 @@
 /** @import { Entry, SessionState } from '../state/types.js' */
+/** @import { Stretch } from '../state/work.js' */
 
 import { showToast } from '../app/actions.js';
 import { loadEarlier, outboxOf } from '../app/session.js';
-import { connection, session, target } from '../app/signals.js';
+import { connection, session, target, unfolded } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { atTheEnd } from '../state/approvals.js';
 import { isUnderWay } from '../state/outbox.js';
 import { answers, begins, compressedAt, forkAt, holds } from '../state/turns.js';
+import { stretches } from '../state/work.js';
 import { endingCard } from './cards.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
@@ -43,6 +45,8 @@ export class NaviConversation extends NaviElement {
     this._session_id = '';
     this._keeper = new ScrollKeeper((away) => this.#left(away), (edge) => (edge === 'start' ? void this.#earlier() : this.#later()));
     this._outbox_length = 0;
+    /** The work in what is drawn. @type {ReadonlyMap<string, Stretch>} */
+    this._work = new Map();
   }
 
   disconnectedCallback() {
@@ -82,6 +86,8 @@ export class NaviConversation extends NaviElement {
     this._keeper.leave();
     this.#draw(entries, index - PAGE / 2, index + PAGE / 2);
     await this.updateComplete;
+    const work = this._work.get(entries[index].id);
+    if (work !== undefined) unfolded.set(new Map([...unfolded.get(), [work.id, true]]));
     const messages = /** @type {NaviElement[]} */ ([...this.querySelectorAll('navi-message')]);
     await Promise.all(messages.map((message) => message.updateComplete));
     // Texts are laid out a moment after their messages.
@@ -103,6 +109,8 @@ export class NaviConversation extends NaviElement {
     const unread = this.#since(state.entries).filter(({ kind }) => kind === 'user' || kind === 'assistant').length;
     const news = unread === 0 ? [] : [t('conversation.new', { n: unread })];
     const asked = answers(state.entries);
+    const drawn = state.entries.slice(from, to);
+    this._work = stretches(drawn, whole && state.run !== null, this._work);
     const compressed = compressedAt(state.compression, state.entries, state.earlier);
     return html`
       <div class="scroll" role="log" aria-live="off" aria-label=${t('conversation.label')} tabindex="0" data-testid="conversation"
@@ -110,8 +118,8 @@ export class NaviConversation extends NaviElement {
         <div class="column">
           ${hidden === 0 ? nothing : html`<button type="button" class="link-button earlier" data-testid="show-earlier" aria-busy=${String(this._reads)}
             @click=${() => this.#earlier()}>${t('conversation.earlier', { n: Math.min(hidden, PAGE) })}</button>`}
-          ${repeat(state.entries.slice(from, to), (entry) => entry.id, (entry, i) => html`${from + i === compressed ? compression(state) : nothing}<navi-message .entry=${entry}
-            ?first=${begins(state.entries, from + i)} .fork=${forkAt(state.forks, entry)} .asked=${asked.get(entry.id) ?? null}></navi-message>`)}
+          ${repeat(drawn, (entry) => entry.id, (entry, i) => html`${from + i === compressed ? compression(state) : nothing}<navi-message .entry=${entry}
+            ?first=${begins(state.entries, from + i)} steps .work=${this._work.get(entry.id) ?? null} .fork=${forkAt(state.forks, entry)} .asked=${asked.get(entry.id) ?? null}></navi-message>`)}
           ${whole ? this.#end(state, compressed) : html`<button type="button" class="link-button later" data-testid="show-later"
             @click=${() => this.#later()}>${t('conversation.later')}</button>`}
         </div>

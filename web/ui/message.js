@@ -1,11 +1,15 @@
 /** @import { Fork } from '../state/wire.js' */
 /** @import { AssistantEntry, Call, Entry, NoticeEntry } from '../state/types.js' */
+/** @import { Stretch } from '../state/work.js' */
 
 import { showRun } from '../app/actions.js';
 import { regenerate } from '../app/session.js';
-import { isRunning } from '../app/signals.js';
+import { approvals, isRunning } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
+import { approvalOf } from '../state/approvals.js';
+import { shownState } from '../state/outcome.js';
+import { isFolded, isInSteps, unmended } from '../state/work.js';
 import { branchPager } from './branch_pager.js';
 import { withCode } from './cards.js';
 import { copyButton } from './copy.js';
@@ -13,6 +17,7 @@ import { switchDivider } from './dividers.js';
 import { NaviElement } from './element.js';
 import { formatTime, sentence } from './format.js';
 import { icons, mark } from './icons.js';
+import { isUnfolded, workHead } from './work.js';
 import './alert.js';
 import './code.js';
 import './markdown.js';
@@ -25,7 +30,7 @@ import './user_message.js';
 
 /** One entry of the conversation. It is drawn again only when its entry is another object. */
 export class NaviMessage extends NaviElement {
-  static properties = { entry: { attribute: false }, first: { type: Boolean }, fork: { attribute: false }, asked: { attribute: false } };
+  static properties = { entry: { attribute: false }, first: { type: Boolean }, fork: { attribute: false }, asked: { attribute: false }, work: { attribute: false }, steps: { type: Boolean } };
 
   constructor() {
     super();
@@ -36,6 +41,10 @@ export class NaviMessage extends NaviElement {
     this.fork = null;
     /** The user's message that it answers, where it ends an answer. @type {string | null} */
     this.asked = null;
+    /** The work that it has a part in. @type {Stretch | null} */
+    this.work = null;
+    /** Whether the list of steps shows what its calls did to it. */
+    this.steps = false;
   }
 
   render() {
@@ -50,17 +59,34 @@ export class NaviMessage extends NaviElement {
     const streaming = entry.open && entry.content !== '';
     // A message that called tools is the middle of an answer; its foot would only part it.
     const isLast = entry.content !== '' && entry.calls.length === 0 && !entry.is_plan;
-    return html`<article class="message assistant ${this.first ? 'first' : ''}" data-testid="message" data-role="assistant"
+    const { work } = this;
+    const calls = this.#calls(entry);
+    const head = work !== null && work.id === entry.id ? workHead(work) : nothing;
+    const folded = work !== null && entry.content === '' && !isUnfolded(work);
+    const bare = entry.content === '' && calls.length === 0 && head === nothing && (folded || entry.thinking === '');
+    return html`<article class="message assistant ${this.first ? 'first' : ''} ${work !== null ? 'worked' : ''} ${bare && !this.first ? 'bare' : ''}" data-testid="message" data-role="assistant"
       data-message-id=${entry.id} tabindex="-1" data-state=${entry.open ? 'streaming' : entry.state} aria-label=${t('conversation.navi')}>
       ${this.first ? html`<span class="avatar">${mark}</span>` : nothing}
-      ${entry.thinking === '' ? nothing : html`<navi-thinking .entry=${entry}></navi-thinking>`}
+      ${entry.content === '' ? head : nothing}
+      ${entry.thinking === '' || folded ? nothing : html`<navi-thinking .entry=${entry}></navi-thinking>`}
       ${entry.is_plan ? html`<navi-plan .entry=${entry}></navi-plan>` : entry.content === '' ? nothing : html`<navi-markdown class="prose ${streaming ? 'streaming' : ''}" dir="auto"
         .text=${entry.content} .complete=${!entry.open}></navi-markdown>`}
-      ${repeat(sideBySide(entry.calls), (group) => group[0].id, (group) => (group[0].name === AGENT
+      ${entry.content === '' ? nothing : head}
+      ${repeat(sideBySide(calls), (group) => group[0].id, (group) => (group[0].name === AGENT
         ? html`<div class="agents">${repeat(group, (call) => call.id, (call) => html`<navi-subagent .call=${call} .run=${entry.run_id}></navi-subagent>`)}</div>`
         : html`<navi-tool-card .call=${group[0]}></navi-tool-card>`))}
       ${entry.open || !(isLast || this.asked !== null || this.fork !== null) ? nothing : this.#foot(entry, isLast)}
     </article>`;
+  }
+
+  /** Its calls that are shown: of folded work those that a person is asked about, or that went wrong. @param {AssistantEntry} entry */
+  #calls({ calls }) {
+    const { work, steps } = this;
+    const own = steps ? calls.filter((call) => !isInSteps(call)) : calls;
+    if (work === null || isUnfolded(work)) return own;
+    const asked = approvals.get();
+    const wrong = unmended(work.calls, asked);
+    return own.filter((call) => !isFolded(call) || wrong.includes(call) || ['asked', 'outcome_unknown'].includes(shownState(call, approvalOf(asked, call.id))));
   }
 
   /** @param {AssistantEntry} entry @param {boolean} isLast */

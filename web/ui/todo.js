@@ -1,13 +1,13 @@
 /** @import { TodoItem } from '../state/wire.js' */
 
-import { isRunning, plan, todo } from '../app/signals.js';
+import { isRunning, planAtHand, todo } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
-import { besidePlan, isOver } from '../state/plan.js';
+import { isOver } from '../state/plan.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
 
-/** The session's steps: one line that says where it stands, the whole list on demand. */
+/** The session's steps, unless the plan shows them: one line that says where it stands, the whole list on demand. */
 export class NaviTodo extends NaviElement {
   static properties = { _open: { state: true } };
 
@@ -17,9 +17,8 @@ export class NaviTodo extends NaviElement {
   }
 
   render() {
-    // The plan's steps stand in the conversation, where the plan was made.
-    const items = besidePlan(plan.get(), todo.get());
-    if (items.length === 0) return nothing;
+    const items = todo.get();
+    if (items.length === 0 || planAtHand.get()) return nothing;
     const done = items.filter(isOver).length;
     const current = items.find((item) => item.status === 'in_progress') ?? items.find((item) => item.status === 'pending');
     return html`<section class="todo ${isRunning.get() ? 'running' : ''}" data-testid="todo" aria-label=${t('todo.label')}>

@@ -16,6 +16,7 @@ import { fileImages } from './files_row.js';
 import { brief, formatDuration } from './format.js';
 import { icons, toolIcon } from './icons.js';
 import { unknownPlace } from './unknown.js';
+import { deed } from './work.js';
 import './approval.js';
 import './change.js';
 import './diff.js';
@@ -51,8 +52,7 @@ export class NaviToolCard extends NaviElement {
       <button type="button" class="tool-head" aria-expanded=${String(open)} aria-controls=${body}
         @click=${() => { this._chosen = !open; }}>
         <span class="tool-icon">${toolIcon(call.name)}</span>
-        <span class="tool-name">${call.name}</span>
-        <span class="tool-brief">${brief(call.args)}</span>
+        <span class="tool-what" dir="auto" title=${brief(call.args)}>${deed(call, shown === 'success' || shown === 'exited')}</span>
         <span class="tool-end">
           ${call.duration_ms === null || shown === 'denied' ? nothing : html`<span class="tool-time">${formatDuration(call.duration_ms)}</span>`}
           ${ended === '' ? nothing : html`<span class="tool-time" data-testid="tool-ended" aria-hidden="true">${ended}</span>`}
@@ -77,7 +77,7 @@ export class NaviToolCard extends NaviElement {
   /** @param {Call} call */
   #body(call) {
     return html`
-      ${argumentList(call.args)}
+      ${argumentList(call)}
       ${call.result === null && call.output !== '' ? html`<navi-output .text=${call.output} .from=${call.output_from} ?running=${call.state === 'running'}></navi-output>` : nothing}
       ${call.result === null ? nothing : this.#result(call, call.result)}`;
   }
@@ -147,13 +147,12 @@ function stateIcon(state) {
 /** Texts of several lines stand last, where they hide nothing. @param {unknown} value */
 const isText = (value) => typeof value === 'string' && value.includes('\n');
 
-/** @param {unknown} args */
-function argumentList(args) {
+/** @param {Call} call */
+function argumentList({ name, args }) {
   const entries = args !== null && typeof args === 'object' && !Array.isArray(args)
     ? Object.entries(args).sort(([, a], [, b]) => Number(isText(a)) - Number(isText(b)))
     : [['', args]];
-  if (entries.length === 0) return nothing;
-  return html`<div class="tool-part"><div class="tool-label"><span>${t('tool.arguments')}</span></div>
+  return html`<div class="tool-part"><div class="tool-label"><span>${t('tool.arguments')}</span><code>${name}</code></div>
     <dl class="arguments">${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${
       typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</dd></div>`)}</dl></div>`;
 }

@@ -129,9 +129,9 @@ export class Tab {
     return this.planSteps.evaluateAll((steps) => steps.map(({ dataset }) => dataset.status));
   }
 
-  /** Opens what is folded: every subagent, the summary, the steps beside the plan. */
+  /** Opens what is folded: work, every subagent, the summary, the list of steps. */
   async unfold() {
-    for (const testId of ['subagent-toggle', 'compression-toggle']) {
+    for (const testId of ['work', 'subagent-toggle', 'compression-toggle']) {
       for (const toggle of await this.page.getByTestId(testId).all()) {
         if ((await toggle.getAttribute('aria-expanded')) === 'false') await toggle.click();
       }

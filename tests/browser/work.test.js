@@ -1,0 +1,81 @@
+// What a run did stands in one line, and opens to its calls.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+
+import { assertLooks } from './harness/looks.js';
+import { world } from './harness/world.js';
+
+const call = (name, args) => ({ tool_call: { name, arguments: args } });
+const write = (path) => call('filesystem', { action: 'write', path, content: 'Rivers.\n' });
+const read = (path) => call('filesystem', { action: 'read', path });
+const run = (command) => call('terminal', { action: 'run', command });
+
+describe('the work of a run', () => {
+  const it_has = world({ settings: { NAVI_CONSENT_MODE: 'auto' } });
+  const heads = () => it_has.tab.page.getByTestId('work');
+  const cards = (state) => it_has.tab.page.locator(`[data-testid="tool-card"]${state === undefined ? '' : `[data-state="${state}"]`}`);
+
+  it('is open while it goes on, and one line once the answer begins', async () => {
+    const { model, tab } = it_has;
+    await model.script(
+      [{ thinking: 'I write first.' }, write('notes/report.md'), call('todo', { action: 'add', texts: ['buy bread'] })],
+      [read('notes/report.md'), run('echo done')],
+      [run('sleep 30')],
+    );
+    await tab.send('Write a report.');
+    await cards('running').getByText('Run sleep 30').waitFor();
+    assert.equal(await heads().getAttribute('data-live'), 'true');
+    assert.equal(await heads().getAttribute('aria-expanded'), 'true');
+    assert.equal(await cards().count(), 4, 'what came of the list of steps stands there alone');
+    await tab.screenshot('work-live');
+    await tab.stopButton.click();
+    await tab.idle();
+    assert.equal(await cards().count(), 0);
+    assert.match(await heads().innerText(), /^Worked.* · wrote report\.md · read report\.md · ran echo done/s);
+    await tab.todo.getByText('buy bread').first().waitFor();
+  });
+
+  it('opens to its calls, each with what it was sent', async () => {
+    const { tab } = it_has;
+    await heads().click();
+    await cards('success').first().waitFor();
+    assert.equal(await cards().count(), 4);
+    await assertLooks(tab, (look) => tab.screenshot(`${look}-work-open`));
+    await cards().first().getByRole('button', { expanded: false }).first().click();
+    await cards().first().getByText('filesystem', { exact: true }).waitFor();
+    await heads().focus();
+    await tab.page.keyboard.press('Enter');
+    await cards().first().waitFor({ state: 'detached' });
+    await assertLooks(tab, (look) => tab.screenshot(`${look}-work-folded`));
+  });
+
+  it('shows a failure that nothing made up for, and no other', async () => {
+    const { model, tab } = it_has;
+    const had = await heads().count();
+    await model.script([read('missing.md')], [read('notes/report.md'), run('exit 3')], [{ text: 'One of them failed.' }]);
+    await tab.send('Read both.');
+    await tab.sees('One of them failed.');
+    await tab.idle();
+    for (const again of [false, true]) {
+      if (again) await tab.page.reload();
+      await heads().nth(had).waitFor();
+      assert.equal(await cards().count(), 1);
+      assert.equal(await cards().getAttribute('data-state'), 'exited');
+      assert.match(await heads().nth(had).innerText(), /read report\.md · ran exit 3 · 1 failed/);
+    }
+  });
+
+  it('is left alone where it is a single call, and where words stand between', async () => {
+    const { model, tab } = it_has;
+    const [had, shown] = [await heads().count(), await cards().count()];
+    await model.script([{ text: 'I look first. ' }, read('notes/report.md')], [{ text: 'Then I write. ' }, write('two.md')], [{ text: 'Both are done.' }]);
+    await tab.send('Look, then write.');
+    await tab.sees('Both are done.');
+    await tab.idle();
+    assert.equal(await heads().count(), had);
+    assert.equal(await cards().count(), shown + 2);
+    await cards().getByText('Read report.md').waitFor();
+    await cards().getByText('Wrote two.md').waitFor();
+  });
+});
