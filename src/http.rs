@@ -32,6 +32,7 @@ mod session;
 mod sessions;
 mod status;
 mod tokens;
+mod workspace;
 mod ws;
 
 use std::net::SocketAddr;
@@ -107,6 +108,9 @@ fn protected() -> impl HttpServiceFactory {
         .service(files::routes())
         .service(files::one_routes())
         .service(files::image_routes())
+        .service(workspace::routes())
+        .service(workspace::file_routes())
+        .service(workspace::image_routes())
         .service(branches::routes())
         .service(branches::shown_routes())
         .service(changes::routes())

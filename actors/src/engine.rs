@@ -9,6 +9,7 @@ mod runs;
 mod sessions;
 mod start;
 mod status;
+mod workspace;
 
 pub use self::start::EngineConfig;
 

@@ -15,7 +15,7 @@ use actix_web::http::header::{
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, Resource, web};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
-use navi_actors::files::Upload;
+use navi_actors::files::{Download, InlineImage, Upload};
 use navi_actors::protocol::error::ErrorCode;
 use navi_actors::protocol::ids::{FileId, SessionId};
 use tokio_util::io::ReaderStream;
@@ -37,7 +37,7 @@ const MAX_FIELD_BYTES: usize = 64 * 1024;
 /// A download is read in pieces of this size.
 const PIECE_BYTES: usize = 64 * 1024;
 /// Whatever is in it, nothing of it runs.
-pub(super) const LIFELESS: HeaderValue = HeaderValue::from_static("default-src 'none'; sandbox");
+const LIFELESS: HeaderValue = HeaderValue::from_static("default-src 'none'; sandbox");
 
 pub(crate) fn routes() -> Resource {
     resource("/sessions/{session_id}/files", "GET, POST")
@@ -115,14 +115,7 @@ pub(crate) async fn download(
 ) -> Result<HttpResponse, ApiError> {
     let (session, file) = ids(&path)?;
     let download = app.engine.download(who.user, session, file).await?;
-    let pieces = ReaderStream::with_capacity(download.content, PIECE_BYTES);
-    let body = SizedStream::new(download.bytes, pieces);
-    Ok(HttpResponse::Ok()
-        .insert_header(attachment(&download.name))
-        .insert_header((header::CONTENT_SECURITY_POLICY, LIFELESS))
-        // Never what the sender said it was, nor what it looks like.
-        .content_type("application/octet-stream")
-        .body(body))
+    Ok(sent(download))
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/files/{file_id}/image", tag = "files",
@@ -135,11 +128,7 @@ pub(crate) async fn image(
 ) -> Result<HttpResponse, ApiError> {
     let (session, file) = ids(&path)?;
     let image = app.engine.file_image(who.user, session, file).await?;
-    Ok(HttpResponse::Ok()
-        .insert_header((header::CONTENT_SECURITY_POLICY, LIFELESS))
-        .insert_header((header::CACHE_CONTROL, "private, max-age=600"))
-        .content_type(image.media_type)
-        .body(image.bytes))
+    Ok(shown(image, "private, max-age=600"))
 }
 
 #[utoipa::path(delete, path = "/sessions/{session_id}/files/{file_id}", tag = "files",
@@ -153,6 +142,27 @@ pub(crate) async fn delete(
     let (session, file) = ids(&path)?;
     app.engine.delete_file(who.user, session, file).await?;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// A file for its user to keep, as it is sent.
+pub(super) fn sent(download: Download) -> HttpResponse {
+    let pieces = ReaderStream::with_capacity(download.content, PIECE_BYTES);
+    let body = SizedStream::new(download.bytes, pieces);
+    HttpResponse::Ok()
+        .insert_header(attachment(&download.name))
+        .insert_header((header::CONTENT_SECURITY_POLICY, LIFELESS))
+        // Never what the sender said it was, nor what it looks like.
+        .content_type("application/octet-stream")
+        .body(body)
+}
+
+/// An image of our own making, as it is sent; a browser keeps it as `cached` says.
+pub(super) fn shown(image: InlineImage, cached: &'static str) -> HttpResponse {
+    HttpResponse::Ok()
+        .insert_header((header::CONTENT_SECURITY_POLICY, LIFELESS))
+        .insert_header((header::CACHE_CONTROL, cached))
+        .content_type(image.media_type)
+        .body(image.bytes)
 }
 
 /// Takes every file of a body in.

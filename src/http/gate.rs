@@ -25,11 +25,13 @@ use crate::access::{AuthMethod, Credentials, LOGIN_LIFETIME, PageKey, Principal}
 const PAGE_KEY: &str = "x-navi-key";
 /// What the key follows in a subprotocol.
 const KEY_PROTOCOL: &str = "navi-key.";
-/// What a page loads without a script: images and downloads. Their ids are random, and are told
-/// to those who have the key.
-const PLAIN_LOADS: [&str; 3] = [
+/// What a page loads without a script: images and downloads. The ids in them are random, and are
+/// told to those who have the key.
+const PLAIN_LOADS: [&str; 5] = [
     "/sessions/{session_id}/files/{file_id}",
     "/sessions/{session_id}/files/{file_id}/image",
+    "/sessions/{session_id}/workspace/file",
+    "/sessions/{session_id}/workspace/image",
     messages::IMAGE,
 ];
 

@@ -1,6 +1,5 @@
 //! `/sessions/{session_id}/messages`: a plain run, earlier messages, and their images.
 
-use actix_web::http::header;
 use actix_web::web::PayloadConfig;
 use actix_web::{HttpResponse, Resource, web};
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
@@ -11,7 +10,7 @@ use serde::Deserialize;
 
 use super::body::JsonBody;
 use super::error::ApiError;
-use super::files::LIFELESS;
+use super::files::shown;
 use super::openapi::Failures;
 use super::path::{SessionPath, session_id};
 use super::{App, resource};
@@ -91,14 +90,7 @@ pub(crate) async fn image(
         .engine
         .message_image(who.user, session, message, at)
         .await?;
-    Ok(HttpResponse::Ok()
-        .insert_header((header::CONTENT_SECURITY_POLICY, LIFELESS))
-        .insert_header((
-            header::CACHE_CONTROL,
-            "private, max-age=31536000, immutable",
-        ))
-        .content_type(image.media_type)
-        .body(image.bytes))
+    Ok(shown(image, "private, max-age=31536000, immutable"))
 }
 
 #[utoipa::path(post, path = "/sessions/{session_id}/messages", tag = "sessions",

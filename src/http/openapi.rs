@@ -23,6 +23,7 @@ use navi_actors::protocol::profile::Profile;
 use navi_actors::protocol::session::{MessagePage, SessionSnapshot, SessionSummary};
 use navi_actors::protocol::status::SystemStatus;
 use navi_actors::protocol::tool::ListedTool;
+use navi_actors::protocol::workspace::WorkspaceListing;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -32,6 +33,7 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 use super::{
     agents, branches, changes, consent, extensions, files, health, inspect, login, memory,
     messages, metrics, models, resource, resume, runs, search, session, sessions, status, tokens,
+    workspace,
 };
 
 pub(crate) fn document() -> Resource {
@@ -91,6 +93,9 @@ fn json_text(text: &'static str) -> HttpResponse {
         files::download,
         files::image,
         files::delete,
+        workspace::list,
+        workspace::download,
+        workspace::image,
         branches::start,
         branches::show,
         changes::list,
@@ -200,6 +205,7 @@ fn openapi() -> Value {
     schemas.add::<consent::ConsentLog>("ConsentLog");
     schemas.add::<PlainAnswer>("PlainAnswer");
     schemas.add::<FileList>("FileList");
+    schemas.add::<WorkspaceListing>("WorkspaceListing");
     schemas.add::<Branched>("Branched");
     schemas.add::<branches::NewBranch>("NewBranch");
     schemas.add::<branches::ShownBranch>("ShownBranch");

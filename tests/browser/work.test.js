@@ -79,3 +79,44 @@ describe('the work of a run', () => {
     await cards().getByText('Wrote two.md').waitFor();
   });
 });
+
+describe('the files that Navi made', () => {
+  const it_has = world({ settings: { NAVI_CONSENT_MODE: 'auto' } });
+  const text = () => it_has.tab.page.getByTestId('file-text');
+
+  it('open beside the conversation as what they are, and can be kept', async () => {
+    const { model, tab } = it_has;
+    const script = call('filesystem', { action: 'write', path: 'src/sum.py', content: 'print(1 + 1)\n' });
+    const report = call('filesystem', { action: 'write', path: 'report.md', content: '# Rivers\n\nThey **run**.\n' });
+    await model.script([report, script], [run('printf "\\\\000\\\\001" > blob.bin')], [{ text: 'All of it is there.' }]);
+    await tab.send('Make them.');
+    await tab.sees('All of it is there.');
+    await tab.idle();
+    const chips = tab.page.getByTestId('made-file');
+    assert.deepEqual(await chips.allInnerTexts(), ['report.md', 'sum.py']);
+    await chips.first().click();
+    await text().getByRole('heading', { name: 'Rivers' }).waitFor();
+    await assertLooks(tab, (look) => tab.screenshot(`${look}-file-view`));
+    const [download] = await Promise.all([tab.page.waitForEvent('download'), tab.page.getByTestId('file-view-download').click()]);
+    assert.equal(download.suggestedFilename(), 'report.md');
+    await tab.page.getByTestId('file-view-close').click();
+    await text().waitFor({ state: 'detached' });
+    await chips.last().click();
+    await text().getByText('print(1 + 1)').waitFor();
+    await tab.page.keyboard.press('Escape');
+    await text().waitFor({ state: 'detached' });
+  });
+
+  it('stand in the workspace, folder by folder', async () => {
+    const { tab } = it_has;
+    const entry = (name) => tab.page.getByTestId('workspace-entry').filter({ hasText: name });
+    await tab.page.getByTestId('open-files').click();
+    await entry('src').getByRole('button').click();
+    await entry('sum.py').waitFor();
+    await assertLooks(tab, (look) => tab.screenshot(`${look}-workspace`));
+    await tab.page.getByTestId('workspace-top').click();
+    await entry('blob.bin').getByRole('button').click();
+    await tab.page.getByTestId('file-no-text').waitFor();
+    await tab.page.keyboard.press('Escape');
+  });
+});

@@ -21,3 +21,4 @@ mod sockets;
 mod spending;
 mod traces;
 mod windows;
+mod workspace;

@@ -16,7 +16,7 @@ import { loadPrefs } from './prefs.js';
 import { restoreKept } from './restore.js';
 import { begin, onRefused, openSession, post, takeBack } from './session.js';
 import {
-  chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, panel, profiles, sessions, shownRun,
+  chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, panel, profiles, sessions, shownFile, shownRun,
   signedOut, silentSince, status, target, toasts,
 } from './signals.js';
 import { lookForUpdate } from './update.js';
@@ -276,10 +276,16 @@ export function showError(error) {
   showToast(`${t(`error.${errorGroup(error.code)}.title`)}${error.message === '' ? '' : `: ${error.message}`}`, null, TOAST_MS, true);
 }
 
-/** What stands over the page. @param {'files' | 'image' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run'} name */
+/** What stands over the page. @param {'file' | 'files' | 'image' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run'} name */
 export function openPanel(name) {
   drawerOpen.set(false);
   panel.set(name);
+}
+
+/** A file of the open session's workspace. @param {string} path */
+export function showFile(path) {
+  shownFile.set(path);
+  openPanel('file');
 }
 
 /** What a run did, and what its model was sent. @param {string} run_id */

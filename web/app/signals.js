@@ -85,9 +85,11 @@ export const target = signal(/** @type {{ session_id: string, message_id: string
 /** Whether the service has a newer page than this one. */
 export const outdated = signal(false);
 /** The panel that stands over the page. */
-export const panel = signal(/** @type {'files' | 'image' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run' | null} */ (null));
+export const panel = signal(/** @type {'file' | 'files' | 'image' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run' | null} */ (null));
 /** The picture that is shown large, and where its file is. */
 export const shownImage = signal(/** @type {{ src: string, alt: string, download: string | null } | null} */ (null));
+/** The file of the workspace that its panel shows, by its path. */
+export const shownFile = signal('');
 /** The run that its panel shows. */
 export const shownRun = signal(/** @type {string | null} */ (null));
 /** What this tab answered, by approval; `sending` until the service tells what came of it. */

@@ -1,7 +1,7 @@
 // REST calls. Every failure is an `ApiError` with the service's code, or one of ours:
 // `unreachable` when nobody answered. Paths are relative to the page, which may stand behind any prefix.
 
-/** @import { Change, ConsentEntry, ConsentMode, ConsentRule, ExtensionTool, Fact, FormerFact, Frame, McpServer, Memory, MessagePage, NaviError, ProfileInfo, RunDetails, SearchHit, SentCall, SessionFile, SessionSnapshot, SessionSummary, SkillInfo, SystemStatus } from '../state/wire.js' */
+/** @import { Change, ConsentEntry, ConsentMode, ConsentRule, ExtensionTool, Fact, FormerFact, Frame, McpServer, Memory, MessagePage, NaviError, ProfileInfo, RunDetails, SearchHit, SentCall, SessionFile, SessionSnapshot, SessionSummary, SkillInfo, SystemStatus, WorkspaceListing } from '../state/wire.js' */
 
 import { key } from './key.js';
 
@@ -25,14 +25,11 @@ const OUTLIVES_CHARS = 2_048;
  * @param {string} path
  * @param {unknown} [body]
  * @param {AbortSignal} [signal]
- * @returns {Promise<any>}
  */
-async function call(method, path, body, signal) {
+async function ask(method, path, body, signal) {
   const sent = body === undefined ? undefined : JSON.stringify(body);
-  /** @type {Response} */
-  let response;
   try {
-    response = await fetch(path, {
+    return await fetch(path, {
       method,
       headers: body === undefined ? { 'x-navi-key': key() } : { 'x-navi-key': key(), 'content-type': 'application/json' },
       body: sent,
@@ -43,6 +40,10 @@ async function call(method, path, body, signal) {
   } catch {
     throw new ApiError({ code: 'unreachable', message: '' }, 0);
   }
+}
+
+/** What a response says, where it is no refusal. @param {Response} response @returns {Promise<any>} */
+async function read(response) {
   const text = await response.text();
   /** @type {any} */
   let json = null;
@@ -59,6 +60,17 @@ async function call(method, path, body, signal) {
   return json;
 }
 
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ * @param {AbortSignal} [signal]
+ */
+const call = async (method, path, body, signal) => read(await ask(method, path, body, signal));
+
+/** A file larger than this is kept, and not looked at. */
+const TEXT_BYTES = 1_048_576;
+
 /** @param {string} id */
 const session = (id) => `sessions/${encodeURIComponent(id)}`;
 export const sessionPath = session;
@@ -68,6 +80,9 @@ const listOf = (answer, name) => (Array.isArray(answer) ? answer : answer?.[name
 
 /** @param {string} id @param {string} file_id */
 export const filePath = (id, file_id) => `${session(id)}/files/${encodeURIComponent(file_id)}`;
+
+/** A file of the workspace, to keep or as the picture that Navi makes of it. @param {string} id @param {'file' | 'image'} as @param {string} path */
+export const workspacePath = (id, as, path) => `${session(id)}/workspace/${as}?path=${encodeURIComponent(path)}`;
 
 /** @param {Fact} fact */
 const factPath = ({ category, key }) => `memory/facts/${encodeURIComponent(category)}/${encodeURIComponent(key)}`;
@@ -172,6 +187,23 @@ export const api = {
   files: async (id) => listOf(await call('GET', `${session(id)}/files`), 'files'),
   /** @param {string} id @param {string} file_id */
   removeFile: (id, file_id) => call('DELETE', filePath(id, file_id)),
+  /** A directory of the workspace; '' for all of it. @param {string} id @param {string} path @returns {Promise<WorkspaceListing>} */
+  workspace: (id, path) => call('GET', `${session(id)}/workspace?path=${encodeURIComponent(path)}`),
+  /** A file of the workspace as text; null where it is none, or too long to be looked at. @param {string} id @param {string} path @returns {Promise<string | null>} */
+  async workspaceText(id, path) {
+    const response = await ask('GET', workspacePath(id, 'file', path));
+    if (!response.ok) return read(response);
+    if (Number(response.headers.get('content-length')) > TEXT_BYTES) {
+      await response.body?.cancel();
+      return null;
+    }
+    try {
+      const text = new TextDecoder('utf-8', { fatal: true }).decode(await response.arrayBuffer());
+      return text.includes('\0') ? null : text;
+    } catch {
+      return null;
+    }
+  },
   /** @returns {Promise<ConsentRule[]>} */
   rules: async () => listOf(await call('GET', 'consent/rules'), 'rules'),
   /** @param {string} id */

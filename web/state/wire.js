@@ -61,6 +61,9 @@
  * }} SessionFile
  */
 
+/** @typedef {{ path: string, kind: 'file' | 'directory' | 'link' | 'other', bytes: number, modified_at: string | null }} WorkspaceEntry */
+/** @typedef {{ entries: WorkspaceEntry[], complete: boolean }} WorkspaceListing */
+
 /**
  * @typedef {object} SessionSummary
  * @property {string} id

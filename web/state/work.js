@@ -123,6 +123,12 @@ export function deeds(calls) {
   return [...found].map(([verb, whats]) => ({ verb, whats: [...whats] }));
 }
 
+/** The files that were written, each once. @param {Call[]} calls */
+export function written(calls) {
+  const paths = calls.filter(({ name, state }) => name === 'filesystem' && state === 'success').map(({ args }) => /** @type {Record<string, unknown>} */ (args ?? {}));
+  return [...new Set(paths.filter(({ action, path }) => (action === 'write' || action === 'edit') && typeof path === 'string' && !path.startsWith('/')).map(({ path }) => String(path)))];
+}
+
 /** @param {string} path */
 const fileName = (path) => path.split('/').findLast((part) => part !== '' && part !== '.') ?? '';
 

@@ -14,6 +14,7 @@ import './asks.js';
 import './banner.js';
 import './composer.js';
 import './conversation.js';
+import './file.js';
 import './files.js';
 import './header.js';
 import './image.js';
@@ -148,6 +149,7 @@ export class NaviApp extends NaviElement {
 /** What stands over the page. @param {ReturnType<typeof panel.get>} name */
 function opened(name) {
   switch (name) {
+    case 'file': return html`<navi-file></navi-file>`;
     case 'files': return html`<navi-files></navi-files>`;
     case 'image': return html`<navi-image></navi-image>`;
     case 'keys': return html`<navi-keys></navi-keys>`;

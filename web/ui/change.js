@@ -3,7 +3,7 @@
 /** @import { Row } from '../state/diff.js' */
 /** @import { Change } from '../state/wire.js' */
 
-import { showError, pageError } from '../app/actions.js';
+import { pageError, showError, showFile } from '../app/actions.js';
 import { undoChange } from '../app/changes.js';
 import { announcement } from '../app/signals.js';
 import { t } from '../i18n/index.js';
@@ -29,7 +29,7 @@ export class NaviChange extends NaviElement {
     const { undoable } = change;
     const path = change.to === undefined ? change.path : `${change.path} → ${change.to}`;
     return html`<div class="change" data-testid="change" data-change-id=${change.id} data-undoable=${String(undoable)}>
-      ${icons.file}<span class="change-path" dir="ltr" title=${path}>${path}</span>
+      ${icons.file}<button type="button" class="change-path link-button" dir="ltr" title=${t('workspace.open', { name: path })} data-testid="change-path" @click=${() => showFile(change.to ?? change.path)}>${path}</button>
       ${added + removed === 0 ? nothing : html`<span class="diff-counts"><span class="off-screen">${t('diff.summary', { added, removed })}</span><span aria-hidden="true"><b class="added">+${added}</b> <b class="removed">−${removed}</b></span></span>`}
       ${undoable ? html`<button type="button" class="button small plain" data-testid="undo-change" ?disabled=${this._undoing} aria-label="${t('change.undo')}: ${path}"
           @click=${() => void this.#undo()}>${this._undoing ? html`<span class="spinner" aria-hidden="true"></span>` : icons.undo}<span>${t('change.undo')}</span></button>`

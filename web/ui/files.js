@@ -16,6 +16,7 @@ import { icons } from './icons.js';
 import { NaviPanel } from './panel.js';
 import { uploadChips } from './upload_chips.js';
 import './change.js';
+import './workspace.js';
 
 export class NaviFiles extends NaviPanel {
   static properties = { _files: { state: true }, _problem: { state: true }, _asking: { state: true } };
@@ -56,6 +57,7 @@ export class NaviFiles extends NaviPanel {
       ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
       ${files === null ? nothing : files.length === 0 ? html`<p class="quiet panel-empty" data-testid="files-empty">${t('files.empty')}</p>`
         : html`<ul class="rows">${repeat(files, ({ file_id }) => file_id, (file) => this.#file(file))}</ul>`}
+      <h3>${t('workspace.title')}</h3><navi-workspace></navi-workspace>
       ${made.length === 0 ? nothing : html`<h3>${t('files.changes')}</h3><ul class="rows" data-testid="files-changes">${repeat(made, ({ id }) => id, (change) => html`<li class="row">
         <div class="row-text"><navi-change .change=${change}></navi-change><p class="row-note">${t(`change.action.${change.action}`)} · <time datetime=${change.at}>${formatTime(change.at)}</time></p></div></li>`)}</ul>`}`);
   }

@@ -3,10 +3,11 @@
 /** @import { Call } from '../state/types.js' */
 /** @import { Stretch } from '../state/work.js' */
 
+import { showFile } from '../app/actions.js';
 import { unfolded } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
-import { deedOf, deeds } from '../state/work.js';
+import { deedOf, deeds, written } from '../state/work.js';
 import { formatDuration } from './format.js';
 import { icons } from './icons.js';
 
@@ -43,7 +44,15 @@ export function workHead(stretch) {
   ];
   return html`<button type="button" class="fold work-head ${live ? 'live' : ''}" aria-expanded=${String(open)} data-testid="work" data-live=${String(live)}
     @click=${() => unfolded.set(new Map([...unfolded.get(), [id, !open]]))}>
-    ${icons.wrench}<span class="fold-label">${said.map((part, i) => html`${i === 0 ? nothing : html`<span aria-hidden="true"> · </span>`}<span>${part}</span>`)}</span><span class="turn">${icons.chevron}</span></button>`;
+    ${icons.wrench}<span class="fold-label">${said.map((part, i) => html`${i === 0 ? nothing : html`<span aria-hidden="true"> · </span>`}<span>${part}</span>`)}</span><span class="turn">${icons.chevron}</span></button>
+    ${open ? nothing : fileChips(written(calls))}`;
+}
+
+/** Files of the workspace that open. @param {string[]} paths */
+function fileChips(paths) {
+  if (paths.length === 0) return nothing;
+  return html`<ul class="file-row" aria-label=${t('workspace.made')}>${paths.map((path) => html`<li><button type="button" class="file-chip" data-testid="made-file" title=${t('workspace.open', { name: path })}
+    @click=${() => showFile(path)}>${icons.file}<span class="file-name" dir="auto">${path.slice(path.lastIndexOf('/') + 1)}</span></button></li>`)}</ul>`;
 }
 
 /** @param {string} what */

@@ -63,7 +63,7 @@ impl Engine {
     }
 
     /// Runs work on a session's files, beside what else goes: it blocks.
-    async fn on_files<T: Send + 'static>(
+    pub(super) async fn on_files<T: Send + 'static>(
         &self,
         user: UserId,
         session: SessionId,

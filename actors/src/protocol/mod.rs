@@ -23,3 +23,4 @@ pub mod session;
 pub mod status;
 pub mod todo;
 pub mod tool;
+pub mod workspace;

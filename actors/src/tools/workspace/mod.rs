@@ -8,6 +8,7 @@
 //! lets none be made to a file beyond the workspace, but someone else may have).
 
 mod access;
+pub(crate) mod browse;
 mod closed;
 mod fault;
 mod path;

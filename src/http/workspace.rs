@@ -1,0 +1,76 @@
+//! `/sessions/{session_id}/workspace`: what the tools made there, for the session's user to look
+//! at and to keep.
+
+use actix_web::{HttpResponse, Resource, web};
+use serde::Deserialize;
+
+use super::error::ApiError;
+use super::files::{sent, shown};
+use super::openapi::Failures;
+use super::path::SessionPath;
+use super::{App, resource};
+use crate::access::Principal;
+
+/// Which directory.
+#[derive(Debug, Deserialize)]
+pub(crate) struct DirectoryQuery {
+    #[serde(default)]
+    path: String,
+}
+
+/// Which file.
+#[derive(Debug, Deserialize)]
+pub(crate) struct FileQuery {
+    path: String,
+}
+
+pub(crate) fn routes() -> Resource {
+    resource("/sessions/{session_id}/workspace", "GET").route(web::get().to(list))
+}
+
+pub(crate) fn file_routes() -> Resource {
+    resource("/sessions/{session_id}/workspace/file", "GET").route(web::get().to(download))
+}
+
+pub(crate) fn image_routes() -> Resource {
+    resource("/sessions/{session_id}/workspace/image", "GET").route(web::get().to(image))
+}
+
+#[utoipa::path(get, path = "/sessions/{session_id}/workspace", tag = "files",
+    params(("session_id" = Uuid, Path,), ("path" = Option<String>, Query, description = "A directory of the workspace; without it, the workspace itself.")),
+    responses((status = 200, description = "What the directory has, by name.", body = ref("#/components/schemas/WorkspaceListing")), Failures))]
+pub(crate) async fn list(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+    query: web::Query<DirectoryQuery>,
+) -> Result<HttpResponse, ApiError> {
+    let listing = app.engine.workspace(who.user, session, &query.path).await?;
+    Ok(HttpResponse::Ok().json(listing))
+}
+
+#[utoipa::path(get, path = "/sessions/{session_id}/workspace/file", tag = "files",
+    params(("session_id" = Uuid, Path,), ("path" = String, Query,)),
+    responses((status = 200, description = "The file as it stands in the workspace, always as an attachment.", content_type = "application/octet-stream"), Failures))]
+pub(crate) async fn download(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+    query: web::Query<FileQuery>,
+) -> Result<HttpResponse, ApiError> {
+    let file = app.engine.workspace_file(who.user, session, &query.path);
+    Ok(sent(file.await?))
+}
+
+#[utoipa::path(get, path = "/sessions/{session_id}/workspace/image", tag = "files",
+    params(("session_id" = Uuid, Path,), ("path" = String, Query,)),
+    responses((status = 200, description = "An image (PNG or JPEG) that Navi made of the file, for the page to show.", content_type = "image/png"), Failures))]
+pub(crate) async fn image(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+    query: web::Query<FileQuery>,
+) -> Result<HttpResponse, ApiError> {
+    let image = app.engine.workspace_image(who.user, session, &query.path);
+    Ok(shown(image.await?, "no-cache"))
+}

@@ -1,0 +1,67 @@
+// A file that Navi made, beside the conversation: as what it is, and to keep.
+
+import { pageError } from '../app/actions.js';
+import { openId, shownFile } from '../app/signals.js';
+import { t } from '../i18n/index.js';
+import { html, nothing } from '../lit.js';
+import { api, workspacePath } from '../net/api.js';
+import { errorCard } from './cards.js';
+import { icons } from './icons.js';
+import { NaviPanel } from './panel.js';
+import './code.js';
+import './markdown.js';
+
+/** What the service makes a picture of. */
+const PICTURE = /\.(png|jpe?g|gif|webp|bmp)$/i;
+const MARKDOWN = /\.(md|markdown)$/i;
+
+export class NaviFile extends NaviPanel {
+  static properties = { _text: { state: true }, _problem: { state: true } };
+
+  constructor() {
+    super();
+    this._id = openId.get() ?? '';
+    this._path = shownFile.get();
+    /** Undefined until it is read, null where there is no text to look at. @type {string | null | undefined} */
+    this._text = undefined;
+    /** @type {{ code: string, message: string } | null} */
+    this._problem = null;
+  }
+
+  firstUpdated() {
+    super.firstUpdated();
+    if (!PICTURE.test(this._path)) void this.#load();
+  }
+
+  render() {
+    const { _path: path, _id: id } = this;
+    const name = path.slice(path.lastIndexOf('/') + 1);
+    return this.frame('file-view', name, html`
+      <p class="row-note file-place">${path === name ? nothing : html`<span dir="ltr">${path}</span>`}
+        <a class="button small" href=${workspacePath(id, 'file', path)} download=${name} data-testid="file-view-download">${icons.download}<span>${t('workspace.download')}</span></a></p>
+      ${this._problem !== null ? errorCard(this._problem) : PICTURE.test(path)
+        ? html`<img class="file-picture" src=${workspacePath(id, 'image', path)} alt=${name} data-testid="file-picture">`
+        : this.#content(name)}`);
+  }
+
+  /** @param {string} name */
+  #content(name) {
+    const text = this._text;
+    if (text === undefined) return html`<p class="quiet loading" role="status"><span class="spinner" aria-hidden="true"></span>${t('app.loading')}</p>`;
+    if (text === null) return html`<p class="quiet" data-testid="file-no-text">${t('workspace.no_text')}</p>`;
+    if (text === '') return html`<p class="quiet">${t('tool.empty')}</p>`;
+    return html`<div class="prose file-text-view" data-testid="file-text">${MARKDOWN.test(name)
+      ? html`<navi-markdown dir="auto" .text=${text} .complete=${true}></navi-markdown>`
+      : html`<navi-code .lang=${/\.(\w+)$/.exec(name)?.[1] ?? ''} .code=${text}></navi-code>`}</div>`;
+  }
+
+  async #load() {
+    try {
+      this._text = await api.workspaceText(this._id, this._path);
+    } catch (error) {
+      this._problem = pageError(error);
+    }
+  }
+}
+
+customElements.define('navi-file', NaviFile);
