@@ -37,7 +37,7 @@ export class NaviFile extends NaviPanel {
     const { _path: path, _id: id } = this;
     const name = path.slice(path.lastIndexOf('/') + 1);
     return this.frame('file-view', name, html`
-      <p class="row-note file-place">${path === name ? nothing : html`<span dir="ltr">${path}</span>`}
+      <p class="file-place"><span class="row-note" dir="ltr">${path === name ? nothing : path}</span>
         <a class="button small" href=${workspacePath(id, 'file', path)} download=${name} data-testid="file-view-download">${icons.download}<span>${t('workspace.download')}</span></a></p>
       ${this._problem !== null ? errorCard(this._problem) : PICTURE.test(path)
         ? html`<img class="file-picture" src=${workspacePath(id, 'image', path)} alt=${name} data-testid="file-picture">`
