@@ -1,6 +1,6 @@
 // What the open session's tools changed in files, read again when there may be more, and undone.
 
-/** @import { Change, Frame } from '../state/wire.js' */
+/** @import { Change, Envelope } from '../state/wire.js' */
 /** @import { SessionState } from '../state/types.js' */
 
 import { api } from '../net/api.js';
@@ -25,7 +25,7 @@ export function changesOf(state) {
   if (made) void readChanges();
 }
 
-/** A call that has ended may have changed something, a subagent's too. @param {Frame} frame */
+/** A call that has ended may have changed something, a subagent's too. @param {Envelope} frame */
 export function changesBy(frame) {
   if (frame.type === 'tool_call' ? mayChange(frame.tool, frame.args) : frame.type === 'resync') void readChanges();
 }

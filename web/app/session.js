@@ -1,6 +1,6 @@
 // The open session: its link to the service, and what a person does in it.
 
-/** @import { ConsentMode, Decision, Frame, SendMode } from '../state/wire.js' */
+/** @import { ConsentMode, Decision, Envelope, SendMode } from '../state/wire.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
 /** @import { SessionState } from '../state/types.js' */
 
@@ -352,7 +352,7 @@ export const stopChild = (run_id) => ask((id) => api.stopChild(id, run_id));
 /** How much of an answer is read out; the rest is in the page. */
 const ANNOUNCED_CHARS = 400;
 
-/** @param {Frame} frame */
+/** @param {Envelope} frame */
 function announce(frame) {
   if (frame.seq === undefined) return;
   // A subagent's question is everyone's.

@@ -3,7 +3,7 @@
 
 /** @import { SessionState } from '../state/types.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
-/** @import { CallDecision, Change, Decision, ProfileInfo, SessionSummary, SystemStatus } from '../state/wire.js' */
+/** @import { CallDecision, Change, Decision, Profile, SessionSummary, SystemStatus } from '../state/wire.js' */
 /** @import { Attachments } from '../state/attachments.js' */
 
 import { signal } from '../lit.js';
@@ -15,7 +15,7 @@ import { isAtHand } from '../state/plan.js';
 
 export const sessions = signal(/** @type {{ loaded: boolean, list: SessionSummary[] }} */ ({ loaded: false, list: [] }));
 export const status = signal(/** @type {SystemStatus | null} */ (null));
-export const profiles = signal(/** @type {ProfileInfo[]} */ ([]));
+export const profiles = signal(/** @type {Profile[]} */ ([]));
 
 /** The open session's id; null for the page of a new one. */
 export const openId = signal(/** @type {string | null} */ (null));

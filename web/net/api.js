@@ -1,12 +1,12 @@
 // REST calls. Every failure is an `ApiError` with the service's code, or one of ours:
 // `unreachable` when nobody answered. Paths are relative to the page, which may stand behind any prefix.
 
-/** @import { Change, ConsentEntry, ConsentMode, ConsentRule, ExtensionTool, Fact, FormerFact, Frame, McpServer, Memory, MessagePage, NaviError, ProfileInfo, RunDetails, SearchHit, SentCall, SessionFile, SessionSnapshot, SessionSummary, SkillInfo, SystemStatus, WorkspaceListing } from '../state/wire.js' */
+/** @import { CallDetails, Change, ConsentEntry, ConsentMode, ConsentRule, Envelope, ExtensionTool, Fact, FormerFact, McpServer, MemoryOverview, MessagePage, Profile, RunDetails, SearchHit, SessionFile, SessionSnapshot, SessionSummary, SkillInfo, SystemStatus, WorkspaceListing } from '../state/wire.js' */
 
 import { key } from './key.js';
 
 export class ApiError extends Error {
-  /** @param {NaviError} error @param {number} status */
+  /** @param {{ code: string, message: string }} error @param {number} status */
   constructor(error, status) {
     super(error.message);
     this.code = error.code;
@@ -116,10 +116,10 @@ export const api = {
    * All that a run and its subagents told, pieces of a text joined.
    * @param {string} id
    * @param {string} run_id
-   * @returns {Promise<Frame[]>}
+   * @returns {Promise<Envelope[]>}
    */
   async runEvents(id, run_id) {
-    /** @type {Frame[]} */
+    /** @type {Envelope[]} */
     const frames = [];
     /** @type {string | null} */
     let cursor = null;
@@ -136,7 +136,7 @@ export const api = {
    * @param {string} id
    * @param {string} run_id
    * @param {string | null} cursor where the page before ended
-   * @returns {Promise<{ events: Frame[], next: string | null }>}
+   * @returns {Promise<{ events: Envelope[], next: string | null }>}
    */
   async runPage(id, run_id, cursor) {
     const path = `${session(id)}/runs/${encodeURIComponent(run_id)}/events`;
@@ -145,7 +145,7 @@ export const api = {
   },
   /** A run, and each call of a model in it. @param {string} run_id @returns {Promise<RunDetails>} */
   run: (run_id) => call('GET', `runs/${encodeURIComponent(run_id)}`),
-  /** What the model was sent at a call, and what it replied. @param {string} run_id @param {number} n @returns {Promise<SentCall>} */
+  /** What the model was sent at a call, and what it replied. @param {string} run_id @param {number} n @returns {Promise<CallDetails>} */
   runCall: (run_id, n) => call('GET', `runs/${encodeURIComponent(run_id)}/calls/${n}`),
   /** @param {string} id @param {string} run_id */
   stopChild: (id, run_id) => call('POST', `${session(id)}/subagents/${encodeURIComponent(run_id)}/stop`),
@@ -163,7 +163,7 @@ export const api = {
     const answer = await call('GET', `search?q=${encodeURIComponent(query)}&limit=${limit}`, undefined, signal);
     return answer?.hits ?? [];
   },
-  /** @returns {Promise<Memory>} */
+  /** @returns {Promise<MemoryOverview>} */
   async memory() {
     const answer = await call('GET', 'memory');
     return { facts: answer?.facts ?? [], summary: answer?.summary ?? null, updated_at: answer?.updated_at ?? null };
@@ -233,7 +233,7 @@ export const api = {
   status: () => call('GET', 'api/status'),
   /** @param {string} name */
   fetchModel: (name) => call('POST', 'api/models/fetch', { name }),
-  /** @returns {Promise<ProfileInfo[]>} */
+  /** @returns {Promise<Profile[]>} */
   async profiles() {
     const answer = await call('GET', 'agents/profiles');
     return Array.isArray(answer) ? answer : answer?.profiles ?? [];

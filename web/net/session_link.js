@@ -2,7 +2,7 @@
 // Frames are applied once per animation frame, however many come.
 
 /** @import { SessionState } from '../state/types.js' */
-/** @import { Frame, SessionSnapshot } from '../state/wire.js' */
+/** @import { Envelope, SessionSnapshot } from '../state/wire.js' */
 /** @import { Connection } from './socket.js' */
 
 import { hasChildren, reading, unread, withHistory } from '../state/children.js';
@@ -22,7 +22,7 @@ const PAGE = 100;
 const MAX_PAGE = 1_000;
 
 /** Stands where a frame was that is no JSON: nothing can be made of it. */
-const UNREADABLE = /** @type {Frame} */ (/** @type {unknown} */ (null));
+const UNREADABLE = /** @type {Envelope} */ (/** @type {unknown} */ (null));
 
 /**
  * @typedef {object} LinkHandlers
@@ -31,7 +31,7 @@ const UNREADABLE = /** @type {Frame} */ (/** @type {unknown} */ (null));
  * @property {() => void} onopen the session is attached: what waits can be sent
  * @property {(client_ids: string[]) => void} onconfirmed
  * @property {(refused: { client_id: string | null, code: string, message: string }) => void} onrefused
- * @property {(frame: Frame) => void} onevent every frame once it was applied, for announcements
+ * @property {(frame: Envelope) => void} onevent every frame once it was applied, for announcements
  * @property {(error: { code: string, message: string }) => void} onfatal
  */
 
@@ -40,7 +40,7 @@ export class SessionLink {
   #state = null;
   /** @type {Socket | null} */
   #socket = null;
-  /** @type {Frame[]} */
+  /** @type {Envelope[]} */
   #inbox = [];
   #flush_planned = false;
   #holes = 0;
@@ -281,7 +281,7 @@ export class SessionLink {
     }
   }
 
-  /** @param {Frame} frame */
+  /** @param {Envelope} frame */
   #tell(frame) {
     try {
       this.handlers.onevent(frame);

@@ -1,7 +1,7 @@
 // What a person is asked before a call, whichever run asks: the questions are the session's, so
 // that every tab shows the same ones, and a subagent's stand where one looks.
 
-/** @import { DecidedBy, Decision, Frame, PendingApproval, SessionSummary } from './wire.js' */
+/** @import { DecidedBy, Decision, Envelope, PendingApproval, SessionSummary } from './wire.js' */
 /** @import { Child, SessionState } from './types.js' */
 
 /** A question, and its answer once there is one.
@@ -15,7 +15,7 @@ export const newApproval = (pending) => ({ ...pending, decision: null, by: null 
 
 /**
  * @param {SessionState} state
- * @param {Extract<Frame, { type: 'approval_requested' }>} frame
+ * @param {Extract<Envelope, { type: 'approval_requested' }>} frame
  * @returns {SessionState}
  */
 export function withRequest(state, frame) {
@@ -30,7 +30,7 @@ export function withRequest(state, frame) {
 /**
  * The first answer counts, and the service sends no other one.
  * @param {SessionState} state
- * @param {Extract<Frame, { type: 'approval_resolved' }>} frame
+ * @param {Extract<Envelope, { type: 'approval_resolved' }>} frame
  * @returns {SessionState}
  */
 export function withResolution(state, frame) {

@@ -2,7 +2,7 @@
 // the session's sequence; a thread keeps its own place in it too, so that what the log tells of a
 // run that is over can be read again without being counted twice.
 
-/** @import { Frame } from './wire.js' */
+/** @import { Envelope } from './wire.js' */
 /** @import { Child, Entry, SessionState } from './types.js' */
 
 import { closeRun, mapAssistant } from './edits.js';
@@ -11,7 +11,7 @@ import { applyToThread, withNotice } from './thread.js';
 
 /**
  * Whether the frame is of a subagent's run.
- * @param {Frame} frame
+ * @param {Envelope} frame
  */
 export function isChild(frame) {
   return frame.parent_run_id !== undefined || frame.type === 'subagent_started' || frame.type === 'subagent_finished'
@@ -21,7 +21,7 @@ export function isChild(frame) {
 /**
  * A subagent's frame one further.
  * @param {SessionState} state
- * @param {Frame} frame
+ * @param {Envelope} frame
  * @returns {SessionState | null} null for a hole
  */
 export function applyToChild(state, frame) {
@@ -38,7 +38,7 @@ export function applyToChild(state, frame) {
 
 /**
  * @param {Child} child
- * @param {Frame} frame
+ * @param {Envelope} frame
  * @returns {Child | null}
  */
 function childEvent(child, frame) {
@@ -64,7 +64,7 @@ function childEvent(child, frame) {
 
 /**
  * @param {string} run_id
- * @param {Frame} frame the first that was seen of it
+ * @param {Envelope} frame the first that was seen of it
  * @returns {Child}
  */
 function newChild(run_id, frame) {
@@ -115,7 +115,7 @@ function withHeld(state, run_id) {
  * they did since.
  * @param {SessionState} state
  * @param {string} run_id
- * @param {Frame[]} frames the run's events, in order
+ * @param {Envelope[]} frames the run's events, in order
  * @returns {SessionState}
  */
 export function withHistory(state, run_id, frames) {
@@ -134,7 +134,7 @@ export function withHistory(state, run_id, frames) {
 /**
  * That a run went on by itself is told where it did, whoever comes later.
  * @param {Entry[]} entries
- * @param {Frame[]} frames
+ * @param {Envelope[]} frames
  */
 function withResumed(entries, frames) {
   const told = frames.find((frame) => frame.type === 'notice' && frame.code === 'run_resumed');

@@ -1,7 +1,7 @@
 // Changes to a thread's entries that the events have in common. Each gives back the very
 // same thread where nothing changed, so that nothing is drawn again.
 
-/** @import { Frame, MessageState, QueuedMessage, ToolOutcome } from './wire.js' */
+/** @import { Envelope, MessageState, QueuedMessage, ToolOutcome } from './wire.js' */
 /** @import { AssistantEntry, Call, Entry, SessionState, Thread, UserEntry } from './types.js' */
 
 import { newAssistant } from './model.js';
@@ -51,7 +51,7 @@ export function freshPart(have, delta) {
 /**
  * @template {Thread} T
  * @param {T} state
- * @param {Extract<Frame, { type: 'thinking_delta' | 'stream_delta' }>} frame
+ * @param {Extract<Envelope, { type: 'thinking_delta' | 'stream_delta' }>} frame
  * @param {'thinking' | 'text'} part
  * @returns {T | null}
  */
@@ -75,7 +75,7 @@ export function withDelta(state, frame, part) {
 /**
  * @template {Thread} T
  * @param {T} state
- * @param {Extract<Frame, { type: 'tool_output' }>} frame
+ * @param {Extract<Envelope, { type: 'tool_output' }>} frame
  * @returns {T | null}
  */
 export function withOutput(state, frame) {
@@ -115,7 +115,7 @@ function findAssistant(state, message_id) {
 /**
  * The newest message of the frame's run.
  * @param {Thread} state
- * @param {Frame} frame
+ * @param {Envelope} frame
  * @returns {AssistantEntry | null}
  */
 export function lastAssistant(state, frame) {
@@ -131,7 +131,7 @@ export function lastAssistant(state, frame) {
  * @template {Thread} T
  * @param {T} state
  * @param {string} message_id
- * @param {Frame} frame
+ * @param {Envelope} frame
  * @param {(entry: AssistantEntry) => AssistantEntry} change
  * @returns {T}
  */
@@ -151,7 +151,7 @@ export function mapAssistant(state, message_id, frame, change) {
 /**
  * @template {Thread} T
  * @param {T} state
- * @param {Frame} frame
+ * @param {Envelope} frame
  * @param {(entry: AssistantEntry) => AssistantEntry} change
  * @returns {T}
  */

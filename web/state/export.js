@@ -1,6 +1,6 @@
 // A conversation as a document that other programs read.
 
-/** @import { SessionSnapshot, WireMessage } from './wire.js' */
+/** @import { Message, SessionSnapshot } from './wire.js' */
 
 /**
  * As Markdown: who said what, and what was done.
@@ -12,7 +12,7 @@ export function toMarkdown(session, words) {
   return `# ${session.title || session.id}\n\n${session.created_at}\n\n${parts.join('\n\n')}\n`;
 }
 
-/** @param {WireMessage} message @param {{ you: string, result: string }} words */
+/** @param {Message} message @param {{ you: string, result: string }} words */
 function partOf(message, { you, result }) {
   const content = message.content ?? '';
   if (message.role === 'user') return `## ${you}\n\n${[content, ...(message.files ?? []).map(({ name }) => `- ${name}`)].join('\n\n')}`;

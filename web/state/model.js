@@ -1,7 +1,7 @@
 // What the page knows of one session, and how it comes from a snapshot.
 
 /** @import { AssistantEntry, Call, CompressionMark, Ending, Entry, NoticeEntry, SessionState, SwitchEntry } from './types.js' */
-/** @import { ActiveRun, MessagePage, SessionSnapshot, WireMessage } from './wire.js' */
+/** @import { Message, MessagePage, SessionSnapshot } from './wire.js' */
 
 import { newApproval } from './approvals.js';
 
@@ -88,8 +88,8 @@ function compressionOf(snapshot, entries) {
 
 /**
  * Messages as the page shows them: results folded into the calls that asked for them.
- * @param {WireMessage[]} messages
- * @param {ActiveRun | null} run
+ * @param {Message[]} messages
+ * @param {SessionState['run']} run
  * @returns {Entry[]}
  */
 function entriesOf(messages, run) {

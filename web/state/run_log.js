@@ -1,14 +1,14 @@
 // What a run did, as a list: its events in their order with the calls of the model among them,
 // each at its time since the run's start.
 
-/** @import { Frame, ModelCall, ToolOutcome } from './wire.js' */
+/** @import { CallInfo, Envelope, ToolOutcome } from './wire.js' */
 
 /**
  * Where a row stands in time: milliseconds since the run's start.
  * @typedef {{ key: string, at_ms: number }} RowHead
  */
 
-/** A call of the model. @typedef {RowHead & { kind: 'call', call: ModelCall }} CallRow */
+/** A call of the model. @typedef {RowHead & { kind: 'call', call: CallInfo }} CallRow */
 /** A call of a tool, from its start; without a state while nothing is told of its end.
  * @typedef {RowHead & { kind: 'tool', call_id: string, tool: string, args: unknown, state: ToolOutcome | 'running', duration_ms: number | null, result: string | null }} ToolRow */
 /** What the model said, or reasoned. @typedef {RowHead & { kind: 'text', part: 'text' | 'thinking', part_id: string, from: number, text: string }} TextRow */
@@ -29,8 +29,8 @@ export const isNamed = (type) => !SILENT.has(type)
  * @param {object} log
  * @param {string} log.run_id
  * @param {string} log.started_at
- * @param {Frame[]} log.frames of the run and of its subagents, in order
- * @param {ModelCall[]} log.calls
+ * @param {Envelope[]} log.frames of the run and of its subagents, in order
+ * @param {CallInfo[]} log.calls
  * @param {string[]} log.children ids of its subagents
  * @param {boolean} log.whole whether the frames reach to the run's end, or to now
  * @returns {RunRow[]}
@@ -42,7 +42,7 @@ export function runRows({ run_id, started_at, frames, calls, children, whole }) 
   const rows = [];
   const waiting = [...calls].sort((a, b) => a.n - b.n);
   const tell = () => {
-    const call = /** @type {ModelCall} */ (waiting.shift());
+    const call = /** @type {CallInfo} */ (waiting.shift());
     rows.push({ kind: 'call', key: `call-${call.n}`, at_ms: since(call.started_at), call });
   };
   const next = nextSeqs(frames, whole ? Infinity : 0);
@@ -65,7 +65,7 @@ export function runRows({ run_id, started_at, frames, calls, children, whole }) 
 
 /**
  * For each frame the number of the next that has one.
- * @param {Frame[]} frames
+ * @param {Envelope[]} frames
  * @param {number} end
  */
 function nextSeqs(frames, end) {
@@ -89,7 +89,7 @@ function begunAfter(last) {
 
 /**
  * @param {RunRow[]} rows
- * @param {Frame} frame
+ * @param {Envelope} frame
  * @param {string} run_id
  * @param {number} at_ms
  */
@@ -135,7 +135,7 @@ function addFrame(rows, frame, run_id, at_ms) {
 
 /**
  * @param {RunRow[]} rows
- * @param {Extract<Frame, { type: 'subagent_started' | 'subagent_finished' }>} frame
+ * @param {Extract<Envelope, { type: 'subagent_started' | 'subagent_finished' }>} frame
  * @param {string} run_id
  * @param {number} at_ms
  */
@@ -151,7 +151,7 @@ function addChild(rows, frame, run_id, at_ms) {
   else rows.push({ kind: 'child', key: `child-${run_id}`, at_ms, run_id, profile_id: '', task: '', state, duration_ms: null });
 }
 
-/** What of an event stands beside its name. @param {Frame} frame @returns {string} */
+/** What of an event stands beside its name. @param {Envelope} frame @returns {string} */
 function wordsOf(frame) {
   switch (frame.type) {
     case 'message_accepted': return frame.content;
@@ -169,7 +169,7 @@ function wordsOf(frame) {
   }
 }
 
-/** What of it is one of our own words. @param {Frame} frame */
+/** What of it is one of our own words. @param {Envelope} frame */
 function codeOf(frame) {
   if (frame.type === 'run_waiting') return frame.reason;
   if (frame.type === 'approval_resolved') return frame.by === 'user' ? frame.decision : frame.by;

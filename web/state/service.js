@@ -1,6 +1,6 @@
 // What the service's status means for the page.
 
-/** @import { BackendStatus, FetchableModel, ModelInfo, ProfileInfo, SystemStatus } from './wire.js' */
+/** @import { BackendStatus, FetchableModel, ModelInfo, Profile, SystemStatus } from './wire.js' */
 
 /**
  * The backend that the next call goes to.
@@ -42,7 +42,7 @@ function remoteHost({ kind, address }) {
 /**
  * The model that a profile gets, as far as the page can tell before a run says it.
  * @param {SystemStatus | null} status
- * @param {ProfileInfo | null} profile
+ * @param {Pick<Profile, 'model'> | null} profile
  * @returns {ModelInfo | null}
  */
 export function expectedModel(status, profile) {
@@ -58,8 +58,9 @@ export function expectedModel(status, profile) {
 
 /**
  * The profile that a new session gets where nobody chose (SPEC section 10).
- * @param {ProfileInfo[]} profiles
- * @returns {ProfileInfo | null}
+ * @template {Pick<Profile, 'id'>} P
+ * @param {P[]} profiles
+ * @returns {P | null}
  */
 export function defaultProfile(profiles) {
   return profiles.find((profile) => profile.id === 'secretary') ?? profiles[0] ?? null;

@@ -6,7 +6,7 @@
 // - a delta is applied by its offset: what is already there is skipped, a gap is a hole.
 // A hole changes nothing; the caller attaches again with `last_seq`.
 
-/** @import { Frame, MessageState, QueuedMessage, ToolOutcome } from './wire.js' */
+/** @import { Envelope, MessageState, QueuedMessage, ToolOutcome } from './wire.js' */
 /** @import { SessionState, UserEntry } from './types.js' */
 
 import { withoutAsked, withRequest, withResolution } from './approvals.js';
@@ -29,7 +29,7 @@ const SHARED = new Set(['todo_updated', 'approval_requested', 'approval_resolved
 /**
  * One frame further.
  * @param {SessionState} state
- * @param {Frame} frame
+ * @param {Envelope} frame
  * @returns {Step}
  */
 export function applyFrame(state, frame) {
@@ -54,7 +54,7 @@ export function applyFrame(state, frame) {
 /**
  * While the past of a run's subagents is read, what they do waits for it.
  * @param {SessionState} state
- * @param {Frame} frame
+ * @param {Envelope} frame
  */
 const ofChild = (state, frame) => (state.held === null
   ? applyToChild(state, frame)
@@ -63,7 +63,7 @@ const ofChild = (state, frame) => (state.held === null
 /**
  * A file that was sent in need not be its sender's own words; a result says so itself.
  * @param {SessionState} state
- * @param {Frame} frame
+ * @param {Envelope} frame
  */
 function readOutside(state, frame) {
   const read = (frame.type === 'tool_call' && frame.outside === true)
@@ -74,12 +74,12 @@ function readOutside(state, frame) {
 /**
  * A frame that cannot be read is left out, and that is said once: the rest goes on.
  * @param {SessionState} state
- * @param {Frame | null} frame
+ * @param {Envelope | null} frame
  * @returns {SessionState}
  */
 export function withoutFrame(state, frame) {
   const last_seq = frame?.seq === state.last_seq + 1 ? frame.seq : state.last_seq;
-  return { ...withNotice(state, { type: 'error', at: 'unreadable', code: 'unreadable_frame', message: '', recoverable: true }), last_seq };
+  return { ...withNotice(state, { type: 'error', at: 'unreadable', code: 'unreadable_frame', message: '' }), last_seq };
 }
 
 /** The event types that `applyEvent` knows, for the test that compares them with the protocol. */
@@ -92,7 +92,7 @@ export const EVENT_TYPES = /** @type {const} */ ([
 
 /**
  * @param {SessionState} state
- * @param {Frame} frame
+ * @param {Envelope} frame
  * @param {Step} step
  * @returns {SessionState | null} null for a hole
  */
@@ -105,7 +105,7 @@ function applyEvent(state, frame, step) {
       if (frame.queued) {
         /** @type {QueuedMessage} */
         const queued = {
-          message_id: frame.message_id, content: frame.content, images: frame.images ?? [],
+          message_id: frame.message_id, run_id: frame.run_id ?? '', content: frame.content, images: frame.images ?? [],
           client_id: frame.client_id, mode: frame.mode, created_at: frame.at, ...(frame.files === undefined ? {} : { files: frame.files }),
         };
         return { ...state, queue: [...withoutQueued(state.queue, frame.message_id), queued] };
@@ -200,7 +200,7 @@ function applyEvent(state, frame, step) {
 
 /**
  * @param {SessionState} state
- * @param {Extract<Frame, { type: 'error' }>} frame
+ * @param {Extract<Envelope, { type: 'error' }>} frame
  * @param {Step} step
  * @returns {SessionState}
  */
@@ -222,7 +222,7 @@ function withError(state, frame, step) {
  * The run that a frame speaks of begins, where none is known: its model is told later, and it
  * can be stopped before.
  * @param {SessionState} state
- * @param {Frame} frame
+ * @param {Envelope} frame
  * @param {string} message_id
  * @returns {SessionState}
  */
@@ -235,7 +235,7 @@ function withRun(state, frame, message_id) {
 /**
  * A message that waited joins the conversation: its run begins, or the run that goes takes it in.
  * @param {SessionState} state
- * @param {Extract<Frame, { type: 'stream_start' | 'message_steered' }>} frame
+ * @param {Extract<Envelope, { type: 'stream_start' | 'message_steered' }>} frame
  * @param {boolean} steered
  * @returns {SessionState}
  */
@@ -253,7 +253,7 @@ function withQueued(state, frame, steered) {
 /**
  * Ends the run, and with it every subagent of it.
  * @param {SessionState} state
- * @param {Frame} frame
+ * @param {Envelope} frame
  * @param {MessageState} message_state of the message that was being written
  * @param {ToolOutcome} call_state of calls that have no result
  * @returns {SessionState}

@@ -1,6 +1,6 @@
 // What one run's events do to its thread, be it the session's own run or a subagent's.
 
-/** @import { Frame } from './wire.js' */
+/** @import { Envelope } from './wire.js' */
 /** @import { Thread } from './types.js' */
 
 import {
@@ -11,7 +11,7 @@ import { newCall, newNotice, newSwitch } from './model.js';
 /**
  * @template {Thread} T
  * @param {T} thread
- * @param {Frame} frame
+ * @param {Envelope} frame
  * @returns {T | null} null for a hole; the same thread where the event is not of its kind
  */
 export function applyToThread(thread, frame) {
@@ -69,7 +69,7 @@ export function applyToThread(thread, frame) {
  * Reasoning told whole belongs to the message whose calls come next.
  * @template {Thread} T
  * @param {T} thread
- * @param {Extract<Frame, { type: 'turn_thinking' }>} frame
+ * @param {Extract<Envelope, { type: 'turn_thinking' }>} frame
  * @returns {T}
  */
 function withTurnThinking(thread, frame) {
@@ -86,7 +86,7 @@ function withTurnThinking(thread, frame) {
  * The call of a result whose start was not told belongs to the run's newest message.
  * @template {Thread} T
  * @param {T} thread
- * @param {Extract<Frame, { type: 'tool_call' }>} frame
+ * @param {Extract<Envelope, { type: 'tool_call' }>} frame
  * @returns {T}
  */
 function withCall(thread, frame) {
@@ -100,7 +100,7 @@ function withCall(thread, frame) {
 /**
  * @template {Thread} T
  * @param {T} thread
- * @param {Extract<Frame, { type: 'notice' | 'error' }>} frame
+ * @param {Parameters<typeof newNotice>[0]} frame
  * @returns {T}
  */
 export function withNotice(thread, frame) {

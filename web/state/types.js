@@ -1,7 +1,7 @@
 // What the page keeps of a session, as types. No page loads this file.
 
 /** @import { Approval } from './approvals.js' */
-/** @import { ActiveRun, AttachedFile, CallDecision, ConsentMode, Fork, Frame, MessageState, Plan, QueuedMessage, TodoItem, ToolOutcome, UnknownCall, WaitReason } from './wire.js' */
+/** @import { ActiveRun, AttachedFile, CallDecision, ConsentMode, Envelope, Fork, MessageState, Plan, QueuedMessage, TodoItem, ToolOutcome, UnknownCall, WaitReason } from './wire.js' */
 
 /**
  * A tool call with its result. `running` also stands for one that was asked for and waits its turn.
@@ -112,8 +112,8 @@
  * @property {UnknownCall[]} unknown calls of which a person has to say what became of them
  * @property {Record<string, Child>} children by run id
  * @property {Record<string, History>} histories by run id
- * @property {{ run_id: string, frames: Frame[] } | null} held what subagents do while the past of those of the run that goes is read
- * @property {ActiveRun | null} run
+ * @property {{ run_id: string, frames: Envelope[] } | null} held what subagents do while the past of those of the run that goes is read
+ * @property {Omit<ActiveRun, 'waiting'> | null} run
  * @property {string | null} model of the newest run
  * @property {Ending | null} ending
  * @property {boolean} can_continue

@@ -1,7 +1,7 @@
 // Calls that had begun when the service went down. Whether they took effect a person has to say,
 // once for all tabs: it was done, do it again, or leave it.
 
-/** @import { Frame } from './wire.js' */
+/** @import { Envelope } from './wire.js' */
 /** @import { SessionState } from './types.js' */
 
 import { mapCall } from './edits.js';
@@ -9,7 +9,7 @@ import { mapCall } from './edits.js';
 /**
  * A result that says that nobody knows what came of its call.
  * @param {SessionState} state
- * @param {Extract<Frame, { type: 'tool_call' }>} frame
+ * @param {Extract<Envelope, { type: 'tool_call' }>} frame
  * @returns {SessionState}
  */
 export function withUnknown(state, frame) {
@@ -21,7 +21,7 @@ export function withUnknown(state, frame) {
 
 /**
  * @param {SessionState} state
- * @param {Extract<Frame, { type: 'call_resolved' }>} frame
+ * @param {Extract<Envelope, { type: 'call_resolved' }>} frame
  * @returns {SessionState}
  */
 export function withDecision(state, { call_id, decision }) {

@@ -3,20 +3,19 @@ import { test } from 'node:test';
 
 import { fileName, toMarkdown } from '../state/export.js';
 import { newsOf } from '../state/sessions.js';
-import { at, FakeService } from './fake_service.js';
+import { at, FakeService, messageOf } from './fake_service.js';
 
-/** @import { WireMessage } from '../state/wire.js' */
+/** @import { SomeOfMessage } from './fake_service.js' */
 
 test('a conversation as Markdown has every word, and no fence that something in it closes', () => {
   const { snapshot } = new FakeService();
-  /** @type {WireMessage[]} */
-  const messages = [
-    { id: 'u', run_id: 'r', role: 'user', content: 'Look.', files: [{ file_id: 'f', name: 'a.txt', path: 'uploads/a.txt', media_type: 'text/plain', bytes: 3 }], created_at: at(0) },
-    { id: 'a', run_id: 'r', role: 'assistant', content: 'I look.', tool_calls: [{ id: 'k', name: 'filesystem', arguments: { path: 'a.md' } }], created_at: at(1) },
-    { id: 't', run_id: 'r', role: 'tool', name: 'filesystem', tool_call_id: 'k', content: '```\ncode\n````', created_at: at(2) },
-    { id: 'n', run_id: 'r', role: 'assistant', content: '', created_at: at(3) },
-    { id: 'e', run_id: 'r', role: 'assistant', content: 'Done.', created_at: at(4) },
-  ];
+  const messages = /** @type {SomeOfMessage[]} */ ([
+    { id: 'u', role: 'user', content: 'Look.', files: [{ file_id: 'f', name: 'a.txt', path: 'uploads/a.txt', media_type: 'text/plain', bytes: 3, image: false }], created_at: at(0) },
+    { id: 'a', role: 'assistant', content: 'I look.', tool_calls: [{ id: 'k', name: 'filesystem', arguments: { path: 'a.md' } }], created_at: at(1) },
+    { id: 't', role: 'tool', name: 'filesystem', tool_call_id: 'k', content: '```\ncode\n````', created_at: at(2) },
+    { id: 'n', role: 'assistant', content: '', created_at: at(3) },
+    { id: 'e', role: 'assistant', content: 'Done.', created_at: at(4) },
+  ]).map(messageOf);
   assert.equal(toMarkdown({ ...snapshot, title: 'A look', messages }, { you: 'You', result: 'Result' }), `# A look
 
 ${at(0)}

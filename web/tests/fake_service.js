@@ -2,12 +2,14 @@
 // one it serves a tab that comes back (what it missed, deltas joined, then open parts from their
 // start) and a tab that loads the session anew (a snapshot of what is committed).
 
-/** @import { Frame, SessionSnapshot, WireMessage } from '../state/wire.js' */
+/** @import { Envelope, Message, SessionSnapshot } from '../state/wire.js' */
+
+/** @typedef {Partial<Message> & Pick<Message, 'id' | 'role'>} SomeOfMessage */
 
 const AT = Date.parse('2026-01-02T03:04:05Z');
 
 export class FakeService {
-  /** @type {Frame[]} everything told, in order */
+  /** @type {Envelope[]} everything told, in order */
   frames = [];
   seq = 0;
   clock = 0;
@@ -17,7 +19,7 @@ export class FakeService {
   snapshot = {
     id: 's1', user_id: 'u1', title: 'Test', profile_id: 'secretary', pinned: false, context_token_count: 0,
     state: 'idle', created_at: at(0), last_active: at(0), messages: [], todo: [], plan: null, compression: null, forks: [], queue: [], run: null, mode: 'edits', approvals: [], unknown_calls: [],
-    can_continue: false, max_context_tokens: 4096, last_seq: 0, epoch: 1,
+    can_continue: false, reason: null, notices: [], max_context_tokens: 4096, last_seq: 0, epoch: 1,
   };
 
   /**
@@ -27,7 +29,7 @@ export class FakeService {
   tell(event, run_id = 'r1') {
     this.seq += 1;
     this.clock += 10;
-    const frame = /** @type {Frame} */ (/** @type {unknown} */ ({ seq: this.seq, run_id, at: at(this.clock), ...event }));
+    const frame = /** @type {Envelope} */ (/** @type {unknown} */ ({ seq: this.seq, run_id, at: at(this.clock), ...event }));
     this.frames.push(frame);
     this.snapshot = { ...this.snapshot, last_seq: this.seq };
   }
@@ -43,7 +45,7 @@ export class FakeService {
       this.clock += 1;
       const had = this.open.get(part_id)?.text ?? '';
       const delta = text.slice(i, i + 3);
-      const frame = /** @type {Frame} */ (/** @type {unknown} */ ({
+      const frame = /** @type {Envelope} */ (/** @type {unknown} */ ({
         run_id: 'r1', at: at(this.clock), type, part_id, offset: had.length, delta, ...more,
       }));
       this.frames.push(frame);
@@ -56,12 +58,15 @@ export class FakeService {
     this.open.delete(part_id);
   }
 
-  /** @param {Partial<WireMessage> & { id: string, role: WireMessage['role'] }} message */
+  /** @param {SomeOfMessage} message */
   commit(message) {
-    /** @type {WireMessage} */
-    const whole = { run_id: 'r1', content: null, created_at: at(this.clock), state: 'complete', ...message };
-    this.snapshot = { ...this.snapshot, messages: [...this.snapshot.messages, whole] };
+    this.snapshot = { ...this.snapshot, messages: [...this.snapshot.messages, messageOf({ created_at: at(this.clock), ...message })] };
   }
+}
+
+/** @param {SomeOfMessage} message @returns {Message} */
+export function messageOf(message) {
+  return { run_id: 'r1', content: null, created_at: at(0), state: 'complete', is_summary: false, is_plan: false, ...message };
 }
 
 /** @param {number} ms */
@@ -75,7 +80,7 @@ export function at(ms) {
  */
 export function story() {
   const service = new FakeService();
-  /** @type {{ told: number, snapshot: SessionSnapshot, open: Frame[] }[]} */
+  /** @type {{ told: number, snapshot: SessionSnapshot, open: Envelope[] }[]} */
   const moments = [];
   const moment = () => moments.push({
     told: service.frames.length,
@@ -86,9 +91,9 @@ export function story() {
 
   service.commit({ id: 'm1', role: 'user', content: 'Hello 👋', client_id: 'c1' });
   service.tell({ type: 'message_accepted', client_id: 'c1', message_id: 'm1', queued: false, content: 'Hello 👋' });
-  service.snapshot = { ...service.snapshot, state: 'running', run: { run_id: 'r1', message_id: 'm1', model: '', started_at: at(0) } };
+  service.snapshot = { ...service.snapshot, state: 'running', run: { run_id: 'r1', message_id: 'm1', model: '', started_at: at(0), waiting: null } };
   moment();
-  service.snapshot = { ...service.snapshot, run: { run_id: 'r1', message_id: 'm1', model: 'demo', started_at: at(0) } };
+  service.snapshot = { ...service.snapshot, run: { run_id: 'r1', message_id: 'm1', model: 'demo', started_at: at(0), waiting: null } };
   service.tell({ type: 'stream_start', message_id: 'm1', model: 'demo', profile_id: 'secretary' });
   moment();
   service.tell({ type: 'run_waiting', reason: 'prefill', detail: '12 of 400 tokens' });
@@ -114,7 +119,7 @@ export function story() {
   moment();
   service.snapshot = { ...service.snapshot, todo: [{ id: 1, text: 'look', status: 'done' }] };
   service.tell({ type: 'todo_updated', items: [{ id: 1, text: 'look', status: 'done' }] });
-  service.snapshot = { ...service.snapshot, queue: [{ message_id: 'm2', run_id: 'r2', content: 'And then?', client_id: 'c2', created_at: at(service.clock) }] };
+  service.snapshot = { ...service.snapshot, queue: [{ message_id: 'm2', run_id: 'r2', content: 'And then?', client_id: 'c2', mode: 'queue', created_at: at(service.clock) }] };
   service.tell({ type: 'message_accepted', client_id: 'c2', message_id: 'm2', queued: true, content: 'And then?' }, 'r2');
   moment();
   service.snapshot = { ...service.snapshot, queue: [{ ...service.snapshot.queue[0], content: 'And after that?' }] };
@@ -127,7 +132,7 @@ export function story() {
   service.tell({ type: 'stream_end', content: 'There are **two** files.', message_id: 'a2', context_tokens: 321, max_context_tokens: 4096, completed: true });
   moment();
   service.commit({ id: 'm2', role: 'user', content: 'And after that?', client_id: 'c2', run_id: 'r2' });
-  service.snapshot = { ...service.snapshot, state: 'running', queue: [], run: { run_id: 'r2', message_id: 'm2', model: 'demo', started_at: at(0) } };
+  service.snapshot = { ...service.snapshot, state: 'running', queue: [], run: { run_id: 'r2', message_id: 'm2', model: 'demo', started_at: at(0), waiting: null } };
   service.tell({ type: 'stream_start', message_id: 'm2', model: 'demo', profile_id: 'secretary' }, 'r2');
   service.stream('stream_delta', 'a3.text', 'Nothing mo', { run_id: 'r2' });
   moment();
@@ -142,13 +147,13 @@ export function story() {
 /**
  * What a tab gets that comes back with `after`, when `told` frames have been told: what it
  * missed with consecutive deltas of a part joined, then the open parts from their start.
- * @param {Frame[]} frames
+ * @param {Envelope[]} frames
  * @param {number} told
  * @param {number} after
  */
 export function missed(frames, told, after) {
   const from = after === 0 ? 0 : frames.findIndex((frame) => frame.seq === after) + 1;
-  /** @type {Frame[]} */
+  /** @type {Envelope[]} */
   const out = [];
   for (const frame of frames.slice(from, told)) {
     const last = out[out.length - 1];

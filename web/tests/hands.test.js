@@ -14,15 +14,15 @@ import { howItEnded, REFUSALS, shownState } from '../state/outcome.js';
 import { applyFrame } from '../state/session.js';
 import { grown, KEPT_CHARS, plain, settled, tail } from '../state/terminal.js';
 import { coloured } from '../ui/ansi.js';
-import { at, FakeService } from './fake_service.js';
+import { at, FakeService, messageOf } from './fake_service.js';
 
 /** @import { SessionState } from '../state/types.js' */
-/** @import { Frame, PendingApproval, SessionSnapshot } from '../state/wire.js' */
+/** @import { Envelope, PendingApproval, SessionSnapshot } from '../state/wire.js' */
 
 const REQUEST = { summary: 'run `cargo test`', effect: 'host', reason: 'it acts on this machine', details: [{ label: 'command', kind: 'code', text: 'cargo test' }], always: '`cargo test` with any arguments' };
 const EXPIRES = at(600_000);
 
-/** @param {SessionState} state @param {Frame[]} frames */
+/** @param {SessionState} state @param {Envelope[]} frames */
 function play(state, frames) {
   return frames.reduce((known, frame) => {
     const step = applyFrame(known, frame);
@@ -62,7 +62,7 @@ test('a question is shown until it is answered, and its answer stands at its cal
 
 test('the same question told twice is one; an answer to one that nobody knows is nothing', () => {
   const service = asking();
-  const asked = /** @type {Frame} */ (service.frames.at(-1));
+  const asked = /** @type {Envelope} */ (service.frames.at(-1));
   const state = play(start, service.frames);
   assert.equal(play(state, [{ ...asked, seq: state.last_seq + 1 }]).approvals.length, 1);
   const stray = play(start, [/** @type {any} */ ({ seq: 1, run_id: 'r9', at: at(1), ...answer })]);
@@ -75,8 +75,8 @@ test('a page that comes while it is asked has the question from the snapshot', (
   const pending = { approval_id: 'q', run_id: 'r1', call_id: 'k', tool: 'terminal', request: /** @type {any} */ (REQUEST), requested_at: at(1), expires_at: EXPIRES };
   /** @type {SessionSnapshot} */
   const snapshot = {
-    ...service.snapshot, mode: 'ask', approvals: [pending], state: 'running', run: { run_id: 'r1', message_id: 'm', model: 'x', started_at: at(0) },
-    messages: [{ id: 'a', run_id: 'r1', role: 'assistant', content: 'I run them.', created_at: at(0), tool_calls: [{ id: 'k', name: 'terminal', arguments: {} }] }],
+    ...service.snapshot, mode: 'ask', approvals: [pending], state: 'running', run: { run_id: 'r1', message_id: 'm', model: 'x', started_at: at(0), waiting: null },
+    messages: [messageOf({ id: 'a', role: 'assistant', content: 'I run them.', tool_calls: [{ id: 'k', name: 'terminal', arguments: {} }] })],
   };
   let state = fromSnapshot(snapshot);
   assert.equal(state.mode, 'ask');
@@ -161,7 +161,7 @@ test('live output is kept by its end, and pieces still find their place', () => 
   service.tell({ type: 'stream_start', message_id: 'm', model: 'x', profile_id: 'p' });
   service.tell(begin);
   const running = play(start, service.frames);
-  /** @type {(offset: number, delta: string) => Frame} */
+  /** @type {(offset: number, delta: string) => Envelope} */
   const piece = (offset, delta) => ({ run_id: 'r1', at: at(0), type: 'tool_output', call_id: 'k', part_id: 'k.output', offset, delta });
   const much = 'y'.repeat(KEPT_CHARS * 2);
   const state = play(running, [piece(0, much), piece(much.length, 'end'), piece(0, `${much}end`), piece(much.length + 1, 'nd!')]);
@@ -285,9 +285,9 @@ test('files of a message and of a result are told live and by a snapshot alike',
   const loaded = fromSnapshot({
     ...service.snapshot,
     messages: [
-      { id: 'm', run_id: 'r1', role: 'user', content: 'look', files: [file], created_at: at(0) },
-      { id: 'a', run_id: 'r1', role: 'assistant', content: null, tool_calls: [{ id: 'k', name: 'view_image', arguments: {} }], created_at: at(0) },
-      { id: 't', run_id: 'r1', role: 'tool', content: 'seen', tool_call_id: 'k', name: 'view_image', outcome: 'success', files: [file], created_at: at(0) },
+      messageOf({ id: 'm', role: 'user', content: 'look', files: [file] }),
+      messageOf({ id: 'a', role: 'assistant', tool_calls: [{ id: 'k', name: 'view_image', arguments: {} }] }),
+      messageOf({ id: 't', role: 'tool', content: 'seen', tool_call_id: 'k', name: 'view_image', outcome: 'success', files: [file] }),
     ],
   });
   for (const state of [live, loaded]) {

@@ -10,12 +10,12 @@ import { at, FakeService } from './fake_service.js';
 import { logOf, wholeRun } from './whole_run.js';
 
 /** @import { RunRow } from '../state/run_log.js' */
-/** @import { Frame, ModelCall } from '../state/wire.js' */
+/** @import { CallInfo, Envelope } from '../state/wire.js' */
 
 const { frames } = wholeRun();
 const log = logOf(frames);
 
-/** @param {number} n @param {number} after_seq @param {number} ms @returns {ModelCall} */
+/** @param {number} n @param {number} after_seq @param {number} ms @returns {CallInfo} */
 const call = (n, after_seq, ms) => ({
   n, kind: 'turn', started_at: at(ms), first_chunk_ms: 5, duration_ms: 20, model: 'demo', prompt_tokens: 10, completion_tokens: 2, outcome: 'done', after_seq,
 });
@@ -105,5 +105,5 @@ test('every event that gets a row has its words, and one of a newer service its 
   }
   const service = new FakeService();
   service.tell({ type: 'something_new' });
-  assert.deepEqual(rows({ frames: /** @type {Frame[]} */ (service.frames), children: [] }).map(name), ['something_new']);
+  assert.deepEqual(rows({ frames: /** @type {Envelope[]} */ (service.frames), children: [] }).map(name), ['something_new']);
 });

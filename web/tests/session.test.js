@@ -7,9 +7,9 @@ import { conversationText } from '../state/text.js';
 import { at, FakeService, missed, story } from './fake_service.js';
 
 /** @import { SessionState } from '../state/types.js' */
-/** @import { Frame } from '../state/wire.js' */
+/** @import { Envelope } from '../state/wire.js' */
 
-/** @param {SessionState} state @param {Frame[]} frames */
+/** @param {SessionState} state @param {Envelope[]} frames */
 function play(state, frames) {
   for (const frame of frames) {
     const step = applyFrame(state, frame);
@@ -96,14 +96,14 @@ test('a missing event or a missing piece of text is a hole that changes nothing'
   const numbered = applyFrame(start, frames[1]);
   assert.equal(numbered.hole, true);
   const running = play(start, frames.slice(0, 2));
-  /** @type {Frame} */
+  /** @type {Envelope} */
   const ahead = { run_id: 'r1', at: at(0), type: 'stream_delta', part_id: 'a1.text', offset: 5, delta: 'x' };
   assert.equal(applyFrame(running, ahead).hole, true);
 });
 
 test('a delta that overlaps adds only what is new, by UTF-16 units', () => {
   const running = play(start, frames.slice(0, 2));
-  /** @type {(offset: number, delta: string) => Frame} */
+  /** @type {(offset: number, delta: string) => Envelope} */
   const delta = (offset, text) => ({ run_id: 'r1', at: at(0), type: 'stream_delta', part_id: 'z.text', offset, delta: text });
   const state = play(running, [delta(0, '🙂ab'), delta(2, 'abc'), delta(0, '🙂'), delta(0, '🙂abcd')]);
   assert.ok(conversationText(state).endsWith('[assistant]\n🙂abcd'));

@@ -88,7 +88,7 @@ const demo = {
 
 test('the status says which model answers, what is wrong, and what one could fetch', () => {
   assert.equal(activeBackend(demo)?.kind, 'starter');
-  assert.deepEqual(expectedModel(demo, { id: 's', name: 'S', description: '', model: 'absent' }), { name: 'small', demo: true });
+  assert.deepEqual(expectedModel(demo, { model: 'absent' }), { name: 'small', demo: true });
   assert.equal(worthFetching(demo)?.name, 'large');
   assert.equal(modelTrouble(demo), null);
   const none = { ...demo, active: null };
@@ -100,7 +100,7 @@ test('the status says which model answers, what is wrong, and what one could fet
   assert.deepEqual(fetching(moving), { model: 'large', received: 1, total: 2 });
   assert.equal(fetching(demo), null);
   assert.equal(worthFetching({ ...demo, backends: demo.backends.slice(0, 1) }), null);
-  const profiles = [{ id: 'a', name: 'A', description: '' }, { id: 'secretary', name: 'S', description: '' }];
+  const profiles = [{ id: 'a' }, { id: 'secretary' }];
   assert.equal(defaultProfile(profiles)?.id, 'secretary');
   assert.equal(defaultProfile([]), null);
 });

@@ -9,9 +9,9 @@ import { goesOn, unshown } from '../state/settling.js';
 import { FakeService } from './fake_service.js';
 
 /** @import { Call, SessionState } from '../state/types.js' */
-/** @import { Frame } from '../state/wire.js' */
+/** @import { Envelope } from '../state/wire.js' */
 
-/** @param {SessionState} state @param {Frame[]} frames */
+/** @param {SessionState} state @param {Envelope[]} frames */
 function play(state, frames) {
   for (const frame of frames) {
     const step = applyFrame(state, frame);

@@ -1,7 +1,7 @@
 // One run with all that a run can have: a plan, subagents side by side and one inside another, a
 // message said into it, a profile switch, and a compression after it.
 
-/** @import { Frame, SessionSnapshot } from '../state/wire.js' */
+/** @import { Envelope, SessionSnapshot } from '../state/wire.js' */
 
 import { at, FakeService } from './fake_service.js';
 
@@ -12,7 +12,7 @@ const STEPS = [
 ];
 const PLAN = '1. look around\n2. find out\n3. say it';
 
-/** @typedef {{ told: number, snapshot: SessionSnapshot, open: Frame[] }} Moment */
+/** @typedef {{ told: number, snapshot: SessionSnapshot, open: Envelope[] }} Moment */
 
 class Run extends FakeService {
   constructor() {
@@ -61,7 +61,7 @@ export function wholeRun() {
   const run = new Run();
   run.moment();
   run.commit({ id: 'm1', role: 'user', content: 'Do it all' });
-  run.keep({ state: 'running', run: { run_id: 'r1', message_id: 'm1', model: 'demo', started_at: at(0) } });
+  run.keep({ state: 'running', run: { run_id: 'r1', message_id: 'm1', model: 'demo', started_at: at(0), waiting: null } });
   run.tell({ type: 'message_accepted', message_id: 'm1', queued: false, content: 'Do it all' });
   run.tell({ type: 'stream_start', message_id: 'm1', model: 'demo', profile_id: 'secretary' });
   run.moment();
@@ -141,10 +141,10 @@ export function wholeRun() {
 
 /**
  * The log of the run as `GET /sessions/{id}/runs/{run_id}/events` tells it: pieces joined.
- * @param {Frame[]} frames
+ * @param {Envelope[]} frames
  */
 export function logOf(frames) {
-  /** @type {Frame[]} */
+  /** @type {Envelope[]} */
   const log = [];
   for (const frame of frames) {
     const last = log[log.length - 1];

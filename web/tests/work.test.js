@@ -14,9 +14,9 @@ import { at, FakeService } from './fake_service.js';
 import { logOf, wholeRun } from './whole_run.js';
 
 /** @import { Entry, SessionState, Thread } from '../state/types.js' */
-/** @import { Frame } from '../state/wire.js' */
+/** @import { Envelope } from '../state/wire.js' */
 
-/** @param {SessionState} state @param {Frame[]} frames */
+/** @param {SessionState} state @param {Envelope[]} frames */
 function play(state, frames) {
   for (const frame of frames) {
     const step = applyFrame(state, frame);
@@ -153,7 +153,7 @@ test('a run that ends ends its subagents', () => {
 test('a piece of a subagent that is missing is a hole; one whose start nobody saw is let be', () => {
   const started = frames.findIndex((frame) => frame.type === 'stream_delta');
   const going = play(start, frames.slice(0, started));
-  /** @type {Frame} */
+  /** @type {Envelope} */
   const ahead = { run_id: 'rb', parent_run_id: 'r1', at: at(0), type: 'stream_delta', part_id: 'cb1.text', offset: 7, delta: 'x', is_subagent: true };
   assert.equal(applyFrame(going, ahead).hole, true);
   const unknown = applyFrame(going, { ...ahead, run_id: 'rz' });

@@ -1,6 +1,6 @@
 // What Navi remembers: every fact can be seen, corrected and forgotten. Loaded when it is opened.
 
-/** @import { Fact, Memory } from '../state/wire.js' */
+/** @import { Fact, MemoryOverview } from '../state/wire.js' */
 
 import { pageError } from '../app/actions.js';
 import { t } from '../i18n/index.js';
@@ -23,7 +23,7 @@ export class NaviMemory extends NaviPanel {
 
   constructor() {
     super();
-    /** @type {Memory | null} */
+    /** @type {MemoryOverview | null} */
     this._memory = null;
     /** @type {Problem | null} */
     this._problem = null;
@@ -56,7 +56,7 @@ export class NaviMemory extends NaviPanel {
       ${memory === null ? this._problem === null ? skeleton() : nothing : this.#facts(memory)}`);
   }
 
-  /** @param {Memory} memory */
+  /** @param {MemoryOverview} memory */
   #facts(memory) {
     // What was forgotten keeps its place until the page is closed, so that it can be had back there.
     const groups = byCategory([...memory.facts, ...this._gone.filter((gone) => !memory.facts.some((fact) => sameFact(fact, gone)))], this._query);

@@ -1,6 +1,6 @@
 // One call of a model in the panel of its run: what was sent, message by message, and the reply.
 
-/** @import { ModelCall, SentCall, SentMessage, SentRequest } from '../state/wire.js' */
+/** @import { CallDetails, CallInfo, ChatMessage, ChatRequest } from '../state/wire.js' */
 
 import { pageError } from '../app/actions.js';
 import { t } from '../i18n/index.js';
@@ -20,8 +20,8 @@ export class NaviModelCall extends NaviElement {
   constructor() {
     super();
     this.run = '';
-    this.call = /** @type {ModelCall} */ (/** @type {unknown} */ (null));
-    /** @type {SentCall | null} */
+    this.call = /** @type {CallInfo} */ (/** @type {unknown} */ (null));
+    /** @type {CallDetails | null} */
     this._sent = null;
     /** @type {{ code: string, message: string } | null} */
     this._problem = null;
@@ -67,7 +67,7 @@ function part(kind, text) {
   return html`<p class="row-note">${t(`runs.part.${kind}`)}</p><pre tabindex="0" class="tool-text" dir="auto" data-testid=${`call-reply-${kind}`}>${visible(text)}</pre>`;
 }
 
-/** @param {SentRequest} request */
+/** @param {ChatRequest} request */
 function options({ model, temperature, think, context_window, max_output_tokens }) {
   const words = [
     model,
@@ -79,12 +79,15 @@ function options({ model, temperature, think, context_window, max_output_tokens 
   return html`<p class="row-note" data-testid="call-options">${words.filter((word) => word !== '').join(' · ')}</p>`;
 }
 
-/** @param {SentMessage} sent */
-function message({ role, content, images = [], tool_calls = [], name }) {
+/** @param {ChatMessage} sent */
+function message(sent) {
+  const { role, content } = sent;
+  const images = role === 'user' ? sent.images : [];
+  const tool_calls = role === 'assistant' ? sent.tool_calls : [];
   const begin = content.trim().split('\n', 1)[0].slice(0, BRIEF_CHARS);
   const calls = tool_calls.map((call) => call.name).join(', ');
   return html`<li><details data-testid="sent-message" data-role=${role}>
-    <summary><b>${t(`runs.role.${role}`)}</b>${name === undefined ? nothing : html` <code>${name}</code>`} <span class="run-brief" dir="auto">${visible(begin === '' ? calls : begin)}</span></summary>
+    <summary><b>${t(`runs.role.${role}`)}</b>${role === 'tool' ? html` <code>${sent.name}</code>` : nothing} <span class="run-brief" dir="auto">${visible(begin === '' ? calls : begin)}</span></summary>
     ${content === '' ? nothing : html`<pre tabindex="0" class="tool-text" dir="auto">${visible(content)}</pre>`}
     ${images.length === 0 ? nothing : html`<p class="row-note">${images.map((image) => t('runs.image', { size: formatBytes(image.length * 0.75) })).join(' · ')}</p>`}
     ${tool_calls.map((call) => html`<p class="row-note"><code>${call.name}</code></p><pre tabindex="0" class="tool-text">${visible(JSON.stringify(call.arguments, null, 2) ?? '')}</pre>`)}
@@ -94,7 +97,7 @@ function message({ role, content, images = [], tool_calls = [], name }) {
 /** A word of the service that we have one for, or as it is. @param {string} key @param {string} word */
 const known = (key, word) => (key.startsWith('runs.') ? word : key);
 
-/** The line of a call. @param {ModelCall} call */
+/** The line of a call. @param {CallInfo} call */
 export function callTitle(call) {
   const { kind, model, first_chunk_ms, duration_ms, prompt_tokens, completion_tokens, outcome } = call;
   return html`<span class="row-title">${known(t(`runs.call.${kind}`), kind)}</span> <span class="run-brief">${model}</span>

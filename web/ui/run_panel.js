@@ -1,7 +1,7 @@
 // What a run did: its events in their order, the calls of the model among them with what was sent,
 // and its subagents, each of which opens in its place. Loaded when it is opened.
 
-/** @import { Frame, RunDetails, RunSpending, Spending } from '../state/wire.js' */
+/** @import { Envelope, RunDetails, RunSpending, Spending } from '../state/wire.js' */
 /** @import { ChildRow, RunRow, TextRow, ToolRow } from '../state/run_log.js' */
 /** @import { TemplateResult } from '../lit.js' */
 
@@ -31,7 +31,7 @@ export class NaviRunPanel extends NaviPanel {
     this._path = [shownRun.get() ?? ''];
     /** @type {RunDetails | null} */
     this._details = null;
-    /** @type {Frame[]} */
+    /** @type {Envelope[]} */
     this._frames = [];
     /** Where the events go on; undefined until any were read. @type {string | null | undefined} */
     this._next = undefined;

@@ -1,0 +1,2082 @@
+// Made by `npm run types` from `wire.json`.
+
+/**
+ * Whatever crosses it.
+ */
+export type Wire =
+  | Health
+  | ProfileList
+  | ToolList
+  | NewSessionRequest
+  | CreatedSession
+  | SessionList
+  | SessionSnapshot
+  | MessagePage
+  | SessionChange
+  | PinRequest
+  | Stopped
+  | Continued
+  | Resolution
+  | ChatRequest
+  | PlainInput
+  | ModeChange
+  | ApprovalList
+  | ApprovalDecision
+  | RuleList
+  | ConsentLog
+  | PlainAnswer
+  | FileList
+  | Branched
+  | NewBranch
+  | ShownBranch
+  | ChangeList
+  | Change
+  | SubagentStopped
+  | RunList
+  | RunDetails
+  | CallDetails
+  | SearchResult
+  | MemoryOverview
+  | MemoryExport
+  | Fact
+  | FactHistory
+  | FactChange
+  | ExtensionToolList
+  | AllowRequest
+  | McpServerList
+  | SkillList
+  | SystemStatus
+  | FetchRequest
+  | TokenList
+  | NewTokenRequest
+  | CreatedToken
+  | NaviError
+  | Envelope
+  | ClientFrame
+  | HubFrame
+  | CallDecision
+  | FileRef
+  | SendMode
+  | PlainConsent
+  | ConsentMode
+  | RestDecision
+  | MessageId
+  | UserInput
+  | ApprovalId
+  | Decision
+  | CallId
+  | Profile
+  | ListedTool
+  | Effect
+  | ToolSource
+  | SessionId
+  | SessionSummary
+  | UserId
+  | SessionState
+  | Message
+  | RunId
+  | Role
+  | AttachedFile
+  | FileId
+  | ToolCall
+  | ToolOutcome
+  | MessageState
+  | TodoItem
+  | TodoStatus
+  | Plan
+  | PlanStep
+  | Compression
+  | Fork
+  | QueuedMessage
+  | ActiveRun
+  | RunWait
+  | WaitReason
+  | PendingApproval
+  | ApprovalRequest
+  | Detail
+  | DetailKind
+  | UnknownCall
+  | RunNotice
+  | ChatMessage
+  | ToolSpec
+  | ConsentRule
+  | RuleId
+  | Permission
+  | ConsentEntry
+  | PermittedBy
+  | SessionFile
+  | FileSource
+  | ChangeId
+  | ChangeAction
+  | RunInfo
+  | RunState
+  | Spending
+  | Cost
+  | CallInfo
+  | CallKind
+  | CallOutcome
+  | RunSpending
+  | CallReply
+  | SearchHit
+  | Snippet
+  | Mark
+  | FactWithHistory
+  | FormerFact
+  | ExtensionTool
+  | ExtensionKind
+  | ExtensionState
+  | McpServer
+  | McpServerState
+  | SkillInfo
+  | BackendKind
+  | BackendStatus
+  | ModelInfo
+  | FetchableModel
+  | Fence
+  | TokenInfo
+  | ErrorCode
+  | PartId
+  | Delta
+  | DecidedBy
+  | ResyncReason;
+export type ProfileList = Profile[];
+/**
+ * What running a tool does to the world (DESIGN section 6), from harmless to anything.
+ */
+export type Effect = 'read' | 'write' | 'egress' | 'host';
+/**
+ * Where a tool comes from.
+ */
+export type ToolSource = 'builtin' | 'user' | 'mcp';
+export type ToolList = ListedTool[];
+/**
+ * A conversation.
+ */
+export type SessionId = string;
+/**
+ * A person. Every session, file and event belongs to one.
+ */
+export type UserId = string;
+/**
+ * What the session's foreground run is doing, or how the last one ended.
+ */
+export type SessionState = ('idle' | 'running') | 'interrupted' | 'failed';
+export type SessionList = SessionSummary[];
+/**
+ * A message of a conversation. The assistant's is known before its text streams.
+ */
+export type MessageId = string;
+/**
+ * The work on one turn.
+ */
+export type RunId = string;
+/**
+ * Who speaks. System messages are built for each call and never stored.
+ */
+export type Role = 'system' | 'user' | 'assistant' | 'tool';
+/**
+ * A file of a session.
+ */
+export type FileId = string;
+/**
+ * A tool call. Ours, never the backend's: backends reuse or leave out theirs.
+ */
+export type CallId = string;
+/**
+ * What became of a tool call, on its tool message.
+ */
+export type ToolOutcome = 'success' | 'failed' | 'stopped' | 'outcome_unknown' | 'interrupted';
+/**
+ * What a person says of a call whose outcome is unknown.
+ */
+export type CallDecision = 'done' | 'retry' | 'skip';
+/**
+ * How a message came to its end.
+ */
+export type MessageState = 'complete' | 'stopped' | 'interrupted' | 'failed';
+/**
+ * Where a step stands.
+ */
+export type TodoStatus = 'pending' | 'in_progress' | 'done' | 'failed' | 'skipped';
+/**
+ * One step of a plan. Its status is that of the todo item with the same number.
+ */
+export type PlanStep = {
+  /**
+   * Counts from 1; the id of its todo item.
+   */
+  number: number;
+  /**
+   * What is to be done, on one line.
+   */
+  text: string;
+  /**
+   * The milestone that it stands under, where the plan has any.
+   */
+  milestone?: string;
+} & PlanStep1;
+export type PlanStep1 =
+  | {
+      executor: 'tool';
+      tool: string;
+    }
+  | {
+      executor: 'agent';
+      profile_id: string;
+    }
+  | {
+      executor: 'self';
+    };
+/**
+ * What becomes of a message that comes while a run goes.
+ */
+export type SendMode = 'queue' | 'steer';
+/**
+ * Why nothing moves just now.
+ */
+export type WaitReason = 'lane' | 'prefill' | 'approval' | 'retry';
+/**
+ * How much a session may do without asking.
+ */
+export type ConsentMode = 'ask' | 'edits' | 'auto';
+/**
+ * A request for a person's consent.
+ */
+export type ApprovalId = string;
+/**
+ * How a detail of a request is shown.
+ */
+export type DetailKind = 'text' | 'code' | 'diff';
+/**
+ * One message as the model sees it.
+ */
+export type ChatMessage =
+  | {
+      role: 'system';
+      content: string;
+    }
+  | {
+      role: 'user';
+      content: string;
+      /**
+       * Base64, no `data:` prefix.
+       */
+      images: string[];
+    }
+  | {
+      role: 'assistant';
+      content: string;
+      tool_calls: ToolCall[];
+    }
+  | {
+      role: 'tool';
+      call_id: CallId;
+      name: string;
+      content: string;
+    };
+/**
+ * What becomes of calls that a person would be asked about, in a run.
+ */
+export type PlainConsent = 'deny' | 'ask' | 'allow';
+/**
+ * `allow` or `deny`; and the socket's words, of which `once` is `allow` and `always` is
+ * `allow` with `always: true`.
+ */
+export type RestDecision = 'allow' | 'always' | 'deny';
+/**
+ * A rule of consent.
+ */
+export type RuleId = string;
+/**
+ * Whether something may be done.
+ */
+export type Permission = 'allow' | 'deny';
+/**
+ * By whom or what a call was allowed or denied.
+ */
+export type PermittedBy = ('timeout' | 'stop') | 'user' | 'rule' | 'mode';
+/**
+ * Where a file came from.
+ */
+export type FileSource = 'upload' | 'tool';
+/**
+ * A change to a file.
+ */
+export type ChangeId = string;
+/**
+ * What was done to a file.
+ */
+export type ChangeAction = ('write' | 'edit' | 'move' | 'delete') | 'undo';
+/**
+ * How a run stands in the store.
+ */
+export type RunState = ('running' | 'completed' | 'stopped' | 'failed' | 'interrupted') | 'limited';
+/**
+ * What a model call was for.
+ */
+export type CallKind = 'turn' | 'plan' | 'summary';
+/**
+ * How a model call ended.
+ */
+export type CallOutcome = ('done' | 'failed') | 'stopped' | 'interrupted' | 'time_up';
+export type FactHistory = FormerFact[];
+/**
+ * Where a tool comes from.
+ */
+export type ExtensionKind = 'user' | 'mcp';
+/**
+ * Whether a tool may be called.
+ */
+export type ExtensionState = 'allowed' | 'new' | 'changed' | 'failed';
+export type ExtensionToolList = ExtensionTool[];
+/**
+ * How an MCP server is.
+ */
+export type McpServerState = ('starting' | 'ready') | 'waiting' | 'failed';
+export type McpServerList = McpServer[];
+export type SkillList = SkillInfo[];
+/**
+ * The kinds of backend.
+ */
+export type BackendKind = 'ollama' | 'openai' | 'starter';
+/**
+ * One backend as it stands.
+ */
+export type BackendStatus = {
+  kind: BackendKind;
+  /**
+   * Where it is: a URL, or `in process`.
+   */
+  address: string;
+  version?: string;
+  models: ModelInfo[];
+  /**
+   * The model that is used where a profile names none.
+   */
+  default_model?: string;
+} & BackendStatus1;
+export type BackendStatus1 =
+  | {
+      state: 'unknown';
+    }
+  | {
+      state: 'ready';
+    }
+  | {
+      state: 'loading';
+      detail: string;
+    }
+  | {
+      state: 'fetching';
+      model: string;
+      /**
+       * Bytes here, of bytes in all.
+       */
+      received: number;
+      total: number;
+    }
+  | {
+      state: 'down';
+      /**
+       * What is wrong, as a person reads it.
+       */
+      problem: string;
+      /**
+       * The one thing to do about it.
+       */
+      remedy: string;
+    };
+export type TokenList = TokenInfo[];
+/**
+ * What went wrong, in a word that stays the same from release to release.
+ */
+export type ErrorCode =
+  | 'invalid_json'
+  | 'unknown_type'
+  | 'invalid_field'
+  | 'binary_frame'
+  | 'frame_too_large'
+  | 'body_too_large'
+  | 'body_too_slow'
+  | 'unsupported_media_type'
+  | 'empty_message'
+  | 'message_too_large'
+  | 'too_many_images'
+  | 'image_too_large'
+  | 'invalid_image'
+  | 'invalid_id'
+  | 'file_not_found'
+  | 'invalid_upload'
+  | 'file_too_large'
+  | 'too_many_files'
+  | 'unknown_profile'
+  | 'unauthorized'
+  | 'forbidden_origin'
+  | 'forbidden_host'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'session_not_found'
+  | 'message_not_found'
+  | 'approval_not_found'
+  | 'approval_resolved'
+  | 'rule_not_found'
+  | 'too_many_rules'
+  | 'fact_not_found'
+  | 'change_not_found'
+  | 'change_conflict'
+  | 'memory_full'
+  | 'tool_changed'
+  | 'session_busy'
+  | 'queue_full'
+  | 'nothing_to_continue'
+  | 'model_unknown'
+  | 'backend_unavailable'
+  | 'backend_busy'
+  | 'backend_unauthorized'
+  | 'backend_error'
+  | 'backend_stream_broken'
+  | 'model_not_found'
+  | 'context_overflow'
+  | 'empty_reply'
+  | 'first_chunk_timeout'
+  | 'chunk_timeout'
+  | 'reply_too_long'
+  | 'run_failed'
+  | 'rate_limited'
+  | 'shutting_down'
+  | 'store_unavailable'
+  | 'internal';
+/**
+ * An event with its place in the session.
+ */
+export type Envelope = {
+  /**
+   * Gapless within a session. Absent on deltas and on what goes to one tab alone.
+   */
+  seq?: number;
+  /**
+   * Absent only where no run is meant (`resync` of an idle session, refused frames).
+   */
+  run_id?: RunId;
+  /**
+   * The run that started this one; subagents only.
+   */
+  parent_run_id?: RunId;
+  at: string;
+} & Envelope1;
+export type Envelope1 =
+  | {
+      type: 'message_accepted';
+      client_id?: string;
+      message_id: MessageId;
+      /**
+       * It waits for the run that goes now.
+       */
+      queued: boolean;
+      /**
+       * How it waits, where it does.
+       */
+      mode: SendMode;
+      content: string;
+      images?: string[];
+      files?: AttachedFile[];
+    }
+  | {
+      type: 'queue_changed';
+      message_id: MessageId;
+      content: string | null;
+    }
+  | {
+      type: 'message_steered';
+      message_id: MessageId;
+    }
+  | {
+      type: 'branch_changed';
+      branch_id: number;
+    }
+  | {
+      type: 'stream_start';
+      /**
+       * The user message that this run answers.
+       */
+      message_id: MessageId;
+      model: string;
+      profile_id: string;
+    }
+  | {
+      type: 'run_waiting';
+      reason: WaitReason;
+      detail: string;
+      is_subagent?: boolean;
+    }
+  | (Delta & {
+      type: 'thinking_delta';
+    })
+  | {
+      type: 'thinking_end';
+      is_subagent?: boolean;
+    }
+  | {
+      type: 'plan_ready';
+      /**
+       * As the model wrote it.
+       */
+      plan: string;
+      /**
+       * The message that holds it (`is_plan`).
+       */
+      message_id: MessageId;
+      steps: PlanStep[];
+      is_subagent?: boolean;
+    }
+  | {
+      type: 'subagent_started';
+      /**
+       * The `spawn_agent` call that it answers.
+       */
+      call_id: CallId;
+      profile_id: string;
+      task: string;
+      is_subagent?: boolean;
+    }
+  | {
+      type: 'subagent_finished';
+      call_id: CallId;
+      /**
+       * False where the iteration limit, the time limit, a stop or a fault ended it.
+       */
+      completed_normally: boolean;
+      is_subagent?: boolean;
+    }
+  | {
+      type: 'profile_switched';
+      profile_id: string;
+      profile_name: string;
+    }
+  | {
+      type: 'context_compressed';
+      /**
+       * How many messages the model saw before, and sees now.
+       */
+      messages_before: number;
+      messages_after: number;
+      /**
+       * The first message that stands word for word; none where no message does.
+       */
+      first_kept: MessageId | null;
+    }
+  | {
+      type: 'turn_thinking';
+      thinking: string;
+      is_subagent: boolean;
+    }
+  | (Delta & {
+      type: 'stream_delta';
+    })
+  | {
+      type: 'tool_started';
+      tool: string;
+      args: unknown;
+      is_subagent: boolean;
+      call_id: CallId;
+      /**
+       * The assistant message that asked for it.
+       */
+      message_id: MessageId;
+    }
+  | {
+      type: 'tool_output';
+      call_id: CallId;
+      part_id: PartId;
+      offset: number;
+      delta: string;
+      is_subagent?: boolean;
+    }
+  | {
+      type: 'tool_call';
+      tool: string;
+      args: unknown;
+      result: string;
+      success: boolean;
+      outcome: ToolOutcome;
+      is_subagent: boolean;
+      call_id: CallId;
+      duration_ms: number;
+      /**
+       * Whether the result came from outside and is data, whatever it says.
+       */
+      outside?: boolean;
+      /**
+       * Images that the call gave back.
+       */
+      files?: AttachedFile[];
+    }
+  | {
+      type: 'approval_requested';
+      approval_id: ApprovalId;
+      call_id: CallId;
+      tool: string;
+      request: ApprovalRequest;
+      /**
+       * When it counts as denied.
+       */
+      expires_at: string;
+      is_subagent?: boolean;
+    }
+  | {
+      type: 'approval_resolved';
+      approval_id: ApprovalId;
+      call_id: CallId;
+      decision: Decision;
+      by: DecidedBy;
+      is_subagent?: boolean;
+    }
+  | {
+      type: 'call_resolved';
+      call_id: CallId;
+      decision: CallDecision;
+    }
+  | {
+      type: 'mode_changed';
+      mode: ConsentMode;
+    }
+  | {
+      type: 'todo_updated';
+      items: TodoItem[];
+      is_subagent?: boolean;
+    }
+  | {
+      type: 'stream_end';
+      content: string;
+      message_id: MessageId;
+      context_tokens: number;
+      max_context_tokens: number;
+      /**
+       * False where a limit ended the run.
+       */
+      completed: boolean;
+    }
+  | {
+      type: 'stream_stopped';
+    }
+  | {
+      type: 'run_interrupted';
+      reason: string;
+      can_continue: boolean;
+    }
+  | {
+      type: 'notice';
+      code: string;
+      message: string;
+      is_subagent?: boolean;
+    }
+  | {
+      type: 'error';
+      message: string;
+      /**
+       * Whether the run goes on.
+       */
+      recoverable: boolean;
+      code: ErrorCode;
+      /**
+       * That of the frame which this answers.
+       */
+      client_id?: string;
+    }
+  | {
+      type: 'resync';
+      reason: ResyncReason;
+      session: SessionSnapshot;
+    }
+  | {
+      type: 'pong';
+    };
+/**
+ * A streamed part: an answer's text, its reasoning, or a tool's output.
+ */
+export type PartId = string;
+/**
+ * A person's answer to a request for approval.
+ */
+export type Decision = 'once' | 'always' | 'deny';
+/**
+ * Who answered.
+ */
+export type DecidedBy = 'user' | 'timeout' | 'stop';
+/**
+ * Why a cursor could not be served.
+ */
+export type ResyncReason = 'cursor_ahead' | 'epoch_changed' | 'log_expired';
+/**
+ * A frame from a client.
+ */
+export type ClientFrame =
+  | (UserInput & {
+      type: 'message';
+    })
+  | {
+      type: 'stop';
+    }
+  | {
+      type: 'continue';
+    }
+  | {
+      type: 'withdraw';
+      message_id: MessageId;
+    }
+  | {
+      type: 'edit_queued';
+      message_id: MessageId;
+      content: string;
+    }
+  | {
+      type: 'approve';
+      approval_id: ApprovalId;
+      decision: Decision;
+    }
+  | {
+      type: 'resolve_call';
+      call_id: CallId;
+      decision: CallDecision;
+    }
+  | {
+      type: 'ping';
+    };
+/**
+ * A frame of `/ws/sessions`.
+ */
+export type HubFrame =
+  | {
+      type: 'sessions';
+      sessions: SessionSummary[];
+      status: SystemStatus;
+    }
+  | {
+      type: 'session_changed';
+      session: SessionSummary;
+    }
+  | {
+      type: 'session_removed';
+      session_id: SessionId;
+    }
+  | {
+      type: 'status';
+      status: SystemStatus;
+    }
+  | {
+      type: 'pong';
+    };
+
+/**
+ * The one answer.
+ */
+export interface Health {
+  status: string;
+}
+/**
+ * A profile as its file gives it.
+ */
+export interface Profile {
+  id: string;
+  name: string;
+  description: string;
+  system_prompt: string;
+  subagent_system_prompt: string;
+  enabled_tools: string[];
+  /**
+   * `enabled_tools` where empty.
+   */
+  subagent_tools: string[];
+  /**
+   * The backend that answers, where it can. Where absent, the first that can in the order of
+   * `LLM_BACKEND`, which begins with Ollama.
+   */
+  llm_backend: string | null;
+  /**
+   * As its backend calls it; Ollama where the profile names none. The default model where
+   * absent.
+   */
+  model: string | null;
+  temperature: number;
+  max_iterations: number;
+  scratchpad_sections: string[];
+  think_enabled: boolean;
+  iteration_budget_enabled: boolean;
+  planning_enabled: boolean;
+  planning_phase2_enabled: boolean;
+  goal_anchoring_enabled: boolean;
+  goal_anchoring_interval: number;
+  anti_stall_enabled: boolean;
+  anti_stall_threshold: number;
+  step_validation_enabled: boolean;
+  adaptive_replan_enabled: boolean;
+  subagent_planning_enabled: boolean;
+}
+/**
+ * A tool as the list of all tools shows it.
+ */
+export interface ListedTool {
+  name: string;
+  description: string;
+  /**
+   * JSON Schema of the arguments: an object.
+   */
+  parameters: {
+    [k: string]: unknown;
+  };
+  /**
+   * The most that any call of it does; one call may do less.
+   */
+  effect: Effect;
+  time_limit_ms: number;
+  source: ToolSource;
+}
+/**
+ * What a new session may be given.
+ */
+export interface NewSessionRequest {
+  /**
+   * The default profile where absent.
+   */
+  profile_id?: string;
+}
+/**
+ * A session that was just made.
+ */
+export interface CreatedSession {
+  session_id: SessionId;
+  profile_id: string;
+  created_at: string;
+}
+/**
+ * A row of the session list.
+ */
+export interface SessionSummary {
+  id: SessionId;
+  user_id: UserId;
+  title: string;
+  profile_id: string;
+  pinned: boolean;
+  context_token_count: number;
+  state: SessionState;
+  /**
+   * How many requests for consent wait for an answer.
+   */
+  asks?: number;
+  created_at: string;
+  last_active: string;
+}
+/**
+ * A session with its conversation, as it stood when `last_seq` was its newest event.
+ * A client that has this attaches with `?after=last_seq&epoch=epoch`.
+ */
+export interface SessionSnapshot {
+  id: SessionId;
+  user_id: UserId;
+  title: string;
+  profile_id: string;
+  pinned: boolean;
+  context_token_count: number;
+  state: SessionState;
+  /**
+   * How many requests for consent wait for an answer.
+   */
+  asks?: number;
+  created_at: string;
+  last_active: string;
+  messages: Message[];
+  todo: TodoItem[];
+  /**
+   * The newest plan; the status of its steps stands in `todo`.
+   */
+  plan: Plan | null;
+  /**
+   * What the model sees instead of the messages before `first_kept`.
+   */
+  compression: Compression | null;
+  /**
+   * How many messages stand before `messages`, where only the newest were asked for.
+   */
+  earlier?: number;
+  /**
+   * Where the conversation has other branches.
+   */
+  forks: Fork[];
+  queue: QueuedMessage[];
+  run: ActiveRun | null;
+  /**
+   * How much it may do without asking.
+   */
+  mode: ConsentMode;
+  /**
+   * When it first read text from outside: what goes out of this machine is asked about since.
+   */
+  tainted_at?: string;
+  /**
+   * What a person is asked just now.
+   */
+  approvals: PendingApproval[];
+  /**
+   * Calls of the last run that a person may say what became of.
+   */
+  unknown_calls: UnknownCall[];
+  /**
+   * Whether `{"type":"continue"}` would do something.
+   */
+  can_continue: boolean;
+  /**
+   * Why the last run failed or was interrupted.
+   */
+  reason: string | null;
+  /**
+   * The newest notices of the runs that are shown, oldest first.
+   */
+  notices: RunNotice[];
+  max_context_tokens: number;
+  last_seq: number;
+  epoch: number;
+}
+/**
+ * One message of `messages` or `context`.
+ */
+export interface Message {
+  id: MessageId;
+  /**
+   * The run that this message belongs to: the one that answers it, or that made it.
+   */
+  run_id: RunId;
+  role: Role;
+  content: string | null;
+  /**
+   * Base64, without a `data:` prefix. User and assistant only.
+   */
+  images?: string[];
+  /**
+   * Where the images are, relative to the service's own address, in place of `images` where
+   * only the newest messages were asked for.
+   */
+  image_urls?: string[];
+  /**
+   * What the user attached, or images that a tool gave back. User and tool only.
+   */
+  files?: AttachedFile[];
+  /**
+   * Assistant only; each has exactly one tool message after it.
+   */
+  tool_calls?: ToolCall[];
+  /**
+   * Tool results only.
+   */
+  tool_call_id?: CallId;
+  /**
+   * The tool's name; tool results only.
+   */
+  name?: string;
+  /**
+   * Tool results only.
+   */
+  outcome?: ToolOutcome;
+  /**
+   * What the user said of a call whose outcome is unknown; in snapshots alone.
+   */
+  decision?: CallDecision;
+  /**
+   * Whether the text came from outside and is data, whatever it says; tool results only.
+   */
+  outside?: boolean;
+  /**
+   * How long the tool ran, in milliseconds; tool results only.
+   */
+  duration_ms?: number;
+  /**
+   * The model's reasoning, where it gave any.
+   */
+  thinking?: string;
+  state: MessageState;
+  is_summary: boolean;
+  is_plan: boolean;
+  /**
+   * The sender's own id for it; the same one twice is one message.
+   */
+  client_id?: string;
+  created_at: string;
+}
+/**
+ * A file as a message carries it. It outlives the file: what was sent stays in the conversation.
+ */
+export interface AttachedFile {
+  file_id: FileId;
+  /**
+   * The sender's name for it: a label, never a path.
+   */
+  name: string;
+  /**
+   * Where the session's tools find it, within the workspace. Of our making.
+   */
+  path: string;
+  /**
+   * What its content is, as in `image/png`; not what its sender said.
+   */
+  media_type: string;
+  bytes: number;
+  /**
+   * Whether `GET /sessions/{session_id}/files/{file_id}/image` shows it.
+   */
+  image: boolean;
+}
+/**
+ * A call that the model asked for.
+ */
+export interface ToolCall {
+  id: CallId;
+  name: string;
+  /**
+   * The arguments as the model gave them: an object, or the raw text where it was no JSON object.
+   */
+  arguments: {
+    [k: string]: unknown;
+  };
+}
+/**
+ * One step.
+ */
+export interface TodoItem {
+  /**
+   * Counts from 1 within the list; another step gets it only when a plan replaces the list.
+   */
+  id: number;
+  text: string;
+  status: TodoStatus;
+  /**
+   * What showed that the step is done, or why it failed or was skipped.
+   */
+  note?: string;
+}
+/**
+ * The newest plan of a session.
+ */
+export interface Plan {
+  run_id: RunId;
+  /**
+   * The message that holds it (`is_plan`).
+   */
+  message_id: MessageId;
+  /**
+   * As the model wrote it.
+   */
+  text: string;
+  steps: PlanStep[];
+}
+/**
+ * What stands in `context` for the old part of `messages`.
+ */
+export interface Compression {
+  summary: string;
+  /**
+   * The first message that the model still sees word for word; none where no message does.
+   */
+  first_kept: MessageId | null;
+}
+/**
+ * A place where the conversation was edited or an answer made anew: the message that stands
+ * there now is one of several.
+ */
+export interface Fork {
+  /**
+   * The first message of the branch that is shown, at this place.
+   */
+  message_id: MessageId;
+  /**
+   * The branches that go on from here, oldest first; the one that is shown is one of them.
+   */
+  branch_ids: number[];
+  /**
+   * The one that is shown.
+   */
+  shown: number;
+}
+/**
+ * A message that waits for the run before it.
+ */
+export interface QueuedMessage {
+  message_id: MessageId;
+  /**
+   * The run that will answer it.
+   */
+  run_id: RunId;
+  content: string;
+  images?: string[];
+  files?: AttachedFile[];
+  client_id?: string;
+  /**
+   * Whether the run that goes takes it in before its next model call.
+   */
+  mode: SendMode;
+  created_at: string;
+}
+/**
+ * The run that goes now.
+ */
+export interface ActiveRun {
+  run_id: RunId;
+  message_id: MessageId;
+  model: string;
+  started_at: string;
+  /**
+   * What it was last told to wait for, if nothing moved since but streamed text.
+   */
+  waiting: RunWait | null;
+}
+/**
+ * Why a run stands still.
+ */
+export interface RunWait {
+  reason: WaitReason;
+  detail: string;
+}
+/**
+ * A request that nobody has answered yet.
+ */
+export interface PendingApproval {
+  approval_id: ApprovalId;
+  run_id: RunId;
+  call_id: CallId;
+  tool: string;
+  request: ApprovalRequest;
+  requested_at: string;
+  /**
+   * When it counts as denied.
+   */
+  expires_at: string;
+  /**
+   * Whether a child of the session's run asks; it goes with its process.
+   */
+  is_subagent?: boolean;
+}
+/**
+ * What a person is asked.
+ */
+export interface ApprovalRequest {
+  /**
+   * One line: what would be done, as in "run `cargo test`".
+   */
+  summary: string;
+  effect: Effect;
+  /**
+   * Why it is asked about, in a sentence.
+   */
+  reason: string;
+  details: Detail[];
+  /**
+   * What "always" would allow from then on, in a few words; none where it cannot be given.
+   */
+  always?: string;
+}
+/**
+ * A part of what would be done.
+ */
+export interface Detail {
+  /**
+   * A word or two, as in `command` or `directory`.
+   */
+  label: string;
+  kind: DetailKind;
+  text: string;
+}
+/**
+ * A call that had started when Navi went down, and of which nobody has said yet what became.
+ */
+export interface UnknownCall {
+  call_id: CallId;
+  tool: string;
+  args: unknown;
+  /**
+   * The assistant message that asked for it.
+   */
+  message_id: MessageId;
+}
+/**
+ * Something that a run had to say to its user.
+ */
+export interface RunNotice {
+  /**
+   * Of the event that told it.
+   */
+  seq: number;
+  at: string;
+  code: string;
+  message: string;
+}
+/**
+ * A page of a conversation, and what stands beside its messages.
+ */
+export interface MessagePage {
+  /**
+   * In order. It begins with a turn where it can.
+   */
+  messages: Message[];
+  /**
+   * How many messages stand before these.
+   */
+  earlier: number;
+  /**
+   * Where the conversation has other branches, in this page.
+   */
+  forks: Fork[];
+  /**
+   * The newest notices of the runs in this page, oldest first.
+   */
+  notices: RunNotice[];
+}
+/**
+ * What can be changed of a session.
+ */
+export interface SessionChange {
+  /**
+   * 1 to 200 characters.
+   */
+  title: string;
+}
+/**
+ * Whether to pin.
+ */
+export interface PinRequest {
+  /**
+   * Pins or unpins; the other of what it is now where absent.
+   */
+  pinned?: boolean;
+}
+/**
+ * What a stop found.
+ */
+export interface Stopped {
+  /**
+   * Whether there was a run to stop.
+   */
+  stopped: boolean;
+}
+/**
+ * The run that goes on.
+ */
+export interface Continued {
+  run_id: RunId;
+}
+/**
+ * What became of a call.
+ */
+export interface Resolution {
+  decision: CallDecision;
+}
+/**
+ * Everything a backend needs for one call.
+ */
+export interface ChatRequest {
+  model: string;
+  messages: ChatMessage[];
+  /**
+   * Empty where the model may not call tools.
+   */
+  tools: ToolSpec[];
+  temperature: number;
+  /**
+   * Whether to ask for reasoning. A backend that cannot reason ignores it.
+   */
+  think: boolean;
+  /**
+   * The context window to ask for, in tokens.
+   */
+  context_window: number;
+  /**
+   * A limit on the answer, in tokens.
+   */
+  max_output_tokens: number | null;
+  /**
+   * Whether the answer is wanted as it comes. Otherwise the backend sends it in one piece.
+   */
+  streamed: boolean;
+}
+/**
+ * A tool as the model and the profile see it.
+ */
+export interface ToolSpec {
+  name: string;
+  description: string;
+  /**
+   * JSON Schema of the arguments: an object.
+   */
+  parameters: {
+    [k: string]: unknown;
+  };
+  /**
+   * The most that any call of it does; one call may do less.
+   */
+  effect: Effect;
+  time_limit_ms: number;
+}
+/**
+ * A message for a plain run, which has nobody to ask.
+ */
+export interface PlainInput {
+  content: string;
+  /**
+   * Base64; a `data:` prefix is stripped.
+   */
+  images?: string[];
+  files?: FileRef[];
+  /**
+   * The sender's own id: the same one twice is one message.
+   */
+  client_id?: string;
+  mode?: SendMode;
+  /**
+   * What becomes of calls that a person would be asked about.
+   */
+  consent?: PlainConsent;
+}
+/**
+ * A file that was uploaded before.
+ */
+export interface FileRef {
+  /**
+   * What the upload returned counts; this is for who reads the frame.
+   */
+  name?: string;
+  /**
+   * As the upload returned it.
+   */
+  path: string;
+}
+/**
+ * How much a session may do without asking.
+ */
+export interface ModeChange {
+  mode: ConsentMode;
+}
+/**
+ * What waits for an answer.
+ */
+export interface ApprovalList {
+  approvals: PendingApproval[];
+}
+/**
+ * An answer to a request.
+ */
+export interface ApprovalDecision {
+  decision: RestDecision;
+  /**
+   * Whether it holds for all such calls from then on.
+   */
+  always?: boolean;
+  /**
+   * For the model, with a denial: at most 500 characters.
+   */
+  note?: string;
+}
+/**
+ * A user's rules.
+ */
+export interface RuleList {
+  rules: ConsentRule[];
+}
+/**
+ * What a person allowed or forbade once and for all: calls of one tool with one key.
+ */
+export interface ConsentRule {
+  id: RuleId;
+  tool: string;
+  /**
+   * What it covers, for a person.
+   */
+  words: string;
+  decision: Permission;
+  created_at: string;
+}
+/**
+ * A page of what was allowed, newest first.
+ */
+export interface ConsentLog {
+  entries: ConsentEntry[];
+  /**
+   * Where the next page starts; null where this was the last.
+   */
+  next: number | null;
+}
+/**
+ * A line of the list of what was allowed, and by whom.
+ */
+export interface ConsentEntry {
+  /**
+   * Grows with time; a page's place in the list.
+   */
+  id: number;
+  at: string;
+  /**
+   * It may have been deleted since.
+   */
+  session_id: SessionId;
+  run_id: RunId;
+  call_id: CallId;
+  tool: string;
+  effect: Effect;
+  summary: string;
+  decision: Permission;
+  by: PermittedBy;
+}
+/**
+ * The answer of a plain run (SPEC section 3).
+ */
+export interface PlainAnswer {
+  run_id: RunId;
+  message_id: MessageId;
+  content: string;
+  /**
+   * False where a limit ended the run.
+   */
+  completed: boolean;
+  context_tokens: number;
+}
+/**
+ * Files of a session, oldest first.
+ */
+export interface FileList {
+  files: SessionFile[];
+}
+/**
+ * A file as the list shows it.
+ */
+export interface SessionFile {
+  file_id: FileId;
+  /**
+   * The sender's name for it: a label, never a path.
+   */
+  name: string;
+  /**
+   * Where the session's tools find it, within the workspace. Of our making.
+   */
+  path: string;
+  /**
+   * What its content is, as in `image/png`; not what its sender said.
+   */
+  media_type: string;
+  bytes: number;
+  /**
+   * Whether `GET /sessions/{session_id}/files/{file_id}/image` shows it.
+   */
+  image: boolean;
+  source: FileSource;
+  /**
+   * Whether the model gets its text.
+   */
+  text: boolean;
+  /**
+   * Why the model gets neither its text nor its image, where that may surprise; null otherwise.
+   */
+  problem: string | null;
+  created_at: string;
+  last_used_at: string;
+  /**
+   * When it goes, unless it is used before.
+   */
+  expires_at: string;
+}
+/**
+ * A branch and its run.
+ */
+export interface Branched {
+  branch_id: number;
+  /**
+   * The run that answers on it.
+   */
+  run_id: RunId;
+  /**
+   * The message that it answers.
+   */
+  message_id: MessageId;
+}
+/**
+ * Where a branch starts.
+ */
+export interface NewBranch {
+  /**
+   * A message of the user's that is shown.
+   */
+  message_id: MessageId;
+  /**
+   * What stands in its place; where absent, the message is answered anew.
+   */
+  content?: string;
+}
+/**
+ * The branch to show.
+ */
+export interface ShownBranch {
+  branch_id: number;
+}
+/**
+ * A session's changes to files.
+ */
+export interface ChangeList {
+  /**
+   * Newest first.
+   */
+  changes: Change[];
+}
+/**
+ * A change to a file, made by the filesystem tool or by taking one back.
+ */
+export interface Change {
+  id: ChangeId;
+  action: ChangeAction;
+  /**
+   * In the workspace where it is relative.
+   */
+  path: string;
+  /**
+   * Where a move went.
+   */
+  to?: string;
+  at: string;
+  /**
+   * The run that did it; none where a person took a change back.
+   */
+  run_id?: RunId;
+  call_id?: CallId;
+  /**
+   * The change that this one took back.
+   */
+  undoes?: ChangeId;
+  undoable: boolean;
+  /**
+   * Why it cannot be undone, in a sentence; none where it can.
+   */
+  why_not?: string;
+}
+/**
+ * What a stop found.
+ */
+export interface SubagentStopped {
+  /**
+   * Whether it still went.
+   */
+  stopped: boolean;
+}
+/**
+ * Runs of a session, newest first. The next page is the one before the last of them.
+ */
+export interface RunList {
+  runs: RunInfo[];
+  /**
+   * Of all runs of the session.
+   */
+  spent: Spending;
+}
+/**
+ * A run as the store has it.
+ */
+export interface RunInfo {
+  run_id: RunId;
+  session_id: SessionId;
+  /**
+   * The run that started it; subagents only.
+   */
+  parent_run_id: RunId | null;
+  /**
+   * The user message that it answers.
+   */
+  message_id: MessageId;
+  profile_id: string;
+  backend: string;
+  model: string;
+  state: RunState;
+  /**
+   * Why it ended so, where that is not plain from the state.
+   */
+  reason: string | null;
+  started_at: string;
+  ended_at: string | null;
+  /**
+   * This and the counts below are known when the run has ended.
+   */
+  iterations: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+}
+/**
+ * What runs that have ended used, and what that cost.
+ */
+export interface Spending {
+  prompt_tokens: number;
+  completion_tokens: number;
+  /**
+   * By the price table as it is now; none where no model of them has a price.
+   */
+  cost?: Cost;
+}
+/**
+ * An amount of money.
+ */
+export interface Cost {
+  amount: number;
+  /**
+   * Three letters, as in `EUR`.
+   */
+  currency: string;
+}
+/**
+ * A run with its calls and the runs that it started.
+ */
+export interface RunDetails {
+  run: RunInfo;
+  calls: CallInfo[];
+  children: RunId[];
+  /**
+   * Added where the price table is at hand.
+   */
+  spent?: RunSpending;
+}
+/**
+ * A model call of a run.
+ */
+export interface CallInfo {
+  /**
+   * Counts from 1 within the run.
+   */
+  n: number;
+  kind: CallKind;
+  started_at: string;
+  /**
+   * From the start, with the wait for a slot and what was tried in vain; none where nothing
+   * came, and where the answer was wanted whole.
+   */
+  first_chunk_ms: number | null;
+  duration_ms: number;
+  model: string;
+  /**
+   * As the backend counted them; for a call of the loop an estimate where it counts nothing.
+   */
+  prompt_tokens: number | null;
+  completion_tokens: number | null;
+  outcome: CallOutcome;
+  /**
+   * The session's last event before it began.
+   */
+  after_seq: number;
+}
+/**
+ * What was spent around a run.
+ */
+export interface RunSpending {
+  /**
+   * By the run and all runs under it.
+   */
+  run: Spending;
+  /**
+   * By all runs of its session.
+   */
+  session: Spending;
+  /**
+   * By all of the user's runs that began on its day, by the service's clock.
+   */
+  day: Spending;
+}
+/**
+ * What the model was sent at a call, and what it said.
+ */
+export interface CallDetails {
+  request: ChatRequest;
+  /**
+   * Whether `request` is what was sent, to the byte. It is made again from what is stored;
+   * a file that has gone since, or another release, can make it differ.
+   */
+  exact: boolean;
+  reply: CallReply;
+}
+/**
+ * What the model said.
+ */
+export interface CallReply {
+  content: string | null;
+  thinking: string | null;
+  tool_calls: ToolCall[];
+}
+/**
+ * What was found, best first.
+ */
+export interface SearchResult {
+  hits: SearchHit[];
+}
+/**
+ * A message, or a session's title, that holds all the words.
+ */
+export interface SearchHit {
+  session_id: SessionId;
+  session_title: string;
+  /**
+   * None where the title was found; `branch_id` and `role` then too.
+   */
+  message_id?: MessageId;
+  /**
+   * The branch that the message was said on. It may not be the one that is shown.
+   */
+  branch_id?: number;
+  role?: Role;
+  snippet: Snippet;
+  /**
+   * When the message was said, or the session was last active.
+   */
+  at: string;
+}
+/**
+ * A few words around what was found: plain text, never markup.
+ */
+export interface Snippet {
+  /**
+   * On one line. `…` stands where something was left out.
+   */
+  text: string;
+  /**
+   * What matched: in order, without overlap.
+   */
+  marks: Mark[];
+}
+/**
+ * A stretch of a text, in UTF-16 code units, as the page's language counts.
+ */
+export interface Mark {
+  start: number;
+  end: number;
+}
+/**
+ * All that is known of a user.
+ */
+export interface MemoryOverview {
+  /**
+   * By category and key. Those of a confidence of 0.5 or less are unconfirmed: they do not
+   * stand in the summary.
+   */
+  facts: Fact[];
+  /**
+   * What every conversation begins with; null where nothing is known.
+   */
+  summary: string | null;
+  /**
+   * When the summary was written.
+   */
+  updated_at: string | null;
+}
+/**
+ * A fact about the user. `category` and `key` name it.
+ */
+export interface Fact {
+  category: string;
+  key: string;
+  value: string;
+  /**
+   * None where the user wrote it in the memory page, or the session is gone for good.
+   */
+  session_id?: SessionId;
+  /**
+   * The message in which the user said it.
+   */
+  message_id?: MessageId;
+  /**
+   * 0 to 1; 1 where the user said or wrote it in so many words.
+   */
+  confidence: number;
+  created_at: string;
+  updated_at: string;
+}
+/**
+ * All that is known of a user and was before.
+ */
+export interface MemoryExport {
+  exported_at: string;
+  facts: FactWithHistory[];
+  summary: string | null;
+}
+/**
+ * A fact with the values that it had before, newest first.
+ */
+export interface FactWithHistory {
+  category: string;
+  key: string;
+  value: string;
+  /**
+   * None where the user wrote it in the memory page, or the session is gone for good.
+   */
+  session_id?: SessionId;
+  /**
+   * The message in which the user said it.
+   */
+  message_id?: MessageId;
+  /**
+   * 0 to 1; 1 where the user said or wrote it in so many words.
+   */
+  confidence: number;
+  created_at: string;
+  updated_at: string;
+  history: FormerFact[];
+}
+/**
+ * A value that a fact had before.
+ */
+export interface FormerFact {
+  value: string;
+  /**
+   * None where the user wrote it in the memory page, or the session is gone for good.
+   */
+  session_id?: SessionId;
+  /**
+   * The message in which the user said it.
+   */
+  message_id?: MessageId;
+  confidence: number;
+  replaced_at: string;
+}
+/**
+ * A fact as the user wants it.
+ */
+export interface FactChange {
+  /**
+   * 1 to 500 characters.
+   */
+  value: string;
+}
+/**
+ * A user's tool, or one of an MCP server.
+ */
+export interface ExtensionTool {
+  name: string;
+  kind: ExtensionKind;
+  state: ExtensionState;
+  /**
+   * What is wrong with it.
+   */
+  problem?: string;
+  /**
+   * What an allowance has to name: over everything in the folder, or everything that the
+   * server says of the tool. Absent where nothing could be read.
+   */
+  sha256?: string;
+  description: string;
+  /**
+   * What it says that it does.
+   */
+  effect?: Effect;
+  /**
+   * The folder of a user's tool.
+   */
+  folder?: string;
+  /**
+   * The server of an MCP tool.
+   */
+  server?: string;
+}
+/**
+ * What a person saw and allows.
+ */
+export interface AllowRequest {
+  /**
+   * The tool's `sha256`, as `GET /tools` told it.
+   */
+  sha256: string;
+}
+/**
+ * An MCP server as it stands.
+ */
+export interface McpServer {
+  name: string;
+  /**
+   * `stdio` or `http`.
+   */
+  transport: string;
+  state: McpServerState;
+  /**
+   * Since when.
+   */
+  since: string;
+  /**
+   * How often it went since it was last well for a while.
+   */
+  failures: number;
+  /**
+   * What went wrong last.
+   */
+  last_error?: string;
+  /**
+   * What of it was left out, one sentence each.
+   */
+  problems: string[];
+  /**
+   * The names of its tools, as the model calls them.
+   */
+  tools: string[];
+}
+/**
+ * A skill: instructions for a kind of work.
+ */
+export interface SkillInfo {
+  name: string;
+  description: string;
+  folder: string;
+}
+/**
+ * The service as the page shows it.
+ */
+export interface SystemStatus {
+  version: string;
+  /**
+   * The backend that the next call would go to; none where none is ready.
+   */
+  active: BackendKind | null;
+  backends: BackendStatus[];
+  /**
+   * What is wrong here beside the backends (a profile that was refused, …), one sentence each.
+   */
+  warnings: string[];
+  /**
+   * Models that the starter can fetch, and which of them are here.
+   */
+  fetchable: FetchableModel[];
+  /**
+   * What keeps tools in.
+   */
+  fence: Fence;
+}
+/**
+ * A model that a backend offers.
+ */
+export interface ModelInfo {
+  name: string;
+  /**
+   * None where the backend does not say.
+   */
+  tools?: boolean;
+  vision?: boolean;
+  thinking?: boolean;
+  /**
+   * The window it was made for, in tokens.
+   */
+  context_window?: number;
+  /**
+   * A toy: it chats, and can do nothing else.
+   */
+  demo?: boolean;
+}
+/**
+ * A model that the starter can fetch.
+ */
+export interface FetchableModel {
+  name: string;
+  title: string;
+  /**
+   * Bytes on disk.
+   */
+  size: number;
+  /**
+   * Bytes of memory that it needs.
+   */
+  memory: number;
+  demo: boolean;
+  present: boolean;
+  /**
+   * Bytes that are here while it is being fetched.
+   */
+  received?: number;
+  /**
+   * Why the last fetch of it failed, and what to do.
+   */
+  problem?: string;
+}
+/**
+ * Where the fence around tools is open (DESIGN section 7): the page shows it.
+ */
+export interface Fence {
+  /**
+   * `FS_ALLOWED_PATHS` is `*`.
+   */
+  files_open: boolean;
+  /**
+   * `TERMINAL_ALLOWED_COMMANDS` is `*`.
+   */
+  commands_open: boolean;
+  /**
+   * Why commands are not held by a sandbox, and what to do; none where they are.
+   */
+  sandbox?: string;
+}
+/**
+ * Which model.
+ */
+export interface FetchRequest {
+  /**
+   * One of `fetchable` in the status.
+   */
+  name: string;
+}
+/**
+ * A token, without what opens the door.
+ */
+export interface TokenInfo {
+  id: string;
+  name: string;
+  created_at: string;
+  last_used_at: string | null;
+}
+/**
+ * What a token is for.
+ */
+export interface NewTokenRequest {
+  /**
+   * 1 to 100 characters.
+   */
+  name: string;
+}
+/**
+ * A token that was just made.
+ */
+export interface CreatedToken {
+  id: string;
+  name: string;
+  created_at: string;
+  /**
+   * Told only now: `Authorization: Bearer <token>`.
+   */
+  token: string;
+}
+/**
+ * An error as it crosses a boundary: a code for programs, a sentence for a person.
+ * Internals are logged where they happen and never stand in `message`.
+ */
+export interface NaviError {
+  code: ErrorCode;
+  message: string;
+}
+/**
+ * A piece of a streamed part.
+ */
+export interface Delta {
+  part_id: PartId;
+  /**
+   * How much of the part came before, in UTF-16 code units.
+   */
+  offset: number;
+  delta: string;
+  is_subagent?: boolean;
+}
+/**
+ * A message as a person sends it, over either door.
+ */
+export interface UserInput {
+  content: string;
+  /**
+   * Base64; a `data:` prefix is stripped.
+   */
+  images?: string[];
+  files?: FileRef[];
+  /**
+   * The sender's own id: the same one twice is one message.
+   */
+  client_id?: string;
+  mode?: SendMode;
+}
