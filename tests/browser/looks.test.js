@@ -10,7 +10,9 @@ const ANSWER = [
   '## Three ways\n\nA table, a list and some code:\n\n',
   '| way | time |\n| --- | --- |\n| on foot | 2 h |\n| by train | 20 min |\n\n',
   '- one\n- two with `inline code`\n\n',
-  '```rust\nfn main() { println!("a rather long line of code that does not fit on a narrow screen at all"); }\n```\n',
+  'Gauge\n: How far apart the rails are[^1].\n\n',
+  '```rust\nfn main() { println!("a rather long line of code that does not fit on a narrow screen at all"); }\n```\n\n',
+  '[^1]: Mostly 1,435 mm, by https://example.org/a-rather-long-address/that-does-not-fit.\n    Not everywhere.\n',
 ].join('');
 
 const looks = [

@@ -175,6 +175,8 @@ export const en = {
   'alert.important': 'Important',
   'alert.warning': 'Warning',
   'alert.caution': 'Caution',
+  'footnote.read': 'Footnote {n}',
+  'footnote.back': 'Footnote {n}: back to the text',
 
   'code.wrap': 'Wrap long lines',
   'code.copy': 'Copy code',

@@ -178,6 +178,8 @@ export const ru = {
   'alert.important': 'Важно',
   'alert.warning': 'Внимание',
   'alert.caution': 'Осторожно',
+  'footnote.read': 'Сноска {n}',
+  'footnote.back': 'Сноска {n}: назад к тексту',
 
   'code.wrap': 'Переносить длинные строки',
   'code.copy': 'Копировать код',

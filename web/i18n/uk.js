@@ -178,6 +178,8 @@ export const uk = {
   'alert.important': 'Важливо',
   'alert.warning': 'Увага',
   'alert.caution': 'Обережно',
+  'footnote.read': 'Виноска {n}',
+  'footnote.back': 'Виноска {n}: назад до тексту',
 
   'code.wrap': 'Переносити довгі рядки',
   'code.copy': 'Копіювати код',

@@ -9,6 +9,8 @@
 /** @import { TreeNode } from './tree.js' */
 
 import { Lexer } from 'marked';
+import { EXTENSIONS } from './extensions.js';
+import { Footnotes } from './footnotes.js';
 import { blockOf, finish } from './tree.js';
 
 /** @typedef {{ node: TreeNode }} Block */
@@ -25,33 +27,6 @@ const MAX_KEPT = 12;
 /** Text over this is shown as it is: laying out megabytes of Markdown would freeze the page. */
 export const MAX_MARKDOWN_CHARS = 400_000;
 
-/** Between its marks a backslash escapes nothing and a star stresses nothing: it stays as it was written. */
-const MATHEMATICS = /** @type {any} */ ({
-  inline: [(/** @type {string} */ source) => {
-    const raw = /^(?:\\\([^]+?\\\)|\\\[[^]+?\\\]|\$\$[^]+?\$\$)/.exec(source)?.[0];
-    return raw === undefined ? undefined : { type: 'mathematics', raw };
-  }],
-  startInline: [(/** @type {string} */ source) => source.indexOf('$$')],
-});
-
-/** Nodes whose texts are their own. @type {WeakSet<TreeNode>} */
-const owned = new WeakSet();
-
-/**
- * The same in texts of its own: a piece that the lexer cut out of a text keeps the whole of it, as
- * it stood then, in memory.
- * @param {TreeNode} node
- * @returns {TreeNode}
- */
-function own(node) {
-  if (owned.has(node)) return node;
-  const attrs = JSON.parse(JSON.stringify(node.attrs));
-  const children = node.children.map((child) => (typeof child === 'string' ? JSON.parse(JSON.stringify(child)) : own(child)));
-  const copy = { ...node, attrs, children };
-  owned.add(copy);
-  return copy;
-}
-
 export class MarkdownStream {
   #text = '';
   /** Length of the text that the frozen blocks cover. */
@@ -62,6 +37,8 @@ export class MarkdownStream {
   #blocks = [];
   /** Stands before the frozen place, and is no frozen block yet. @type {Begun | null} */
   #begun = null;
+  /** What the frozen blocks have of notes and their marks. */
+  #notes = new Footnotes();
   /** @type {TokensList['links']} */
   #links = {};
   #complete = false;
@@ -101,6 +78,7 @@ export class MarkdownStream {
     this.#frozen = [];
     this.#frozen_chars = 0;
     this.#begun = null;
+    this.#notes = new Footnotes();
     this.#links = {};
   }
 
@@ -117,21 +95,22 @@ export class MarkdownStream {
     }
     const nodes = tokens.map(blockOf);
     if (this.#begun !== null) nodes[0] = joined(this.#begun, /** @type {TreeNode} */ (nodes[0]));
-    let keep_from = 0;
-    let offset = 0;
-    for (const [index, token] of tokens.entries()) {
-      // Where the lexer does not give the source back to the letter, nothing is frozen.
-      if (!tail.startsWith(token.raw, offset)) return [...this.#frozen, ...blocks(nodes)];
-      if (token.type !== 'space' && tail.includes('\n', offset)) keep_from = index;
-      offset += token.raw.length;
-    }
+    const keep_from = openFrom(tokens, tail);
+    if (keep_from === null) return this.#shown(nodes);
     if (keep_from > 0) {
-      this.#frozen = [...this.#frozen, ...blocks(nodes.slice(0, keep_from)).map(({ node }) => ({ node: own(node) }))];
+      this.#frozen = [...this.#frozen, ...blocks(this.#notes.freeze(nodes.slice(0, keep_from)))];
       this.#frozen_chars += tokens.slice(0, keep_from).reduce((sum, token) => sum + token.raw.length, -head.length);
       this.#begun = null;
     }
     this.#begin(tokens[keep_from], nodes[keep_from], keep_from === 0);
-    return [...this.#frozen, ...blocks(nodes.slice(keep_from))];
+    return this.#shown(nodes.slice(keep_from));
+  }
+
+  /** The frozen blocks with those that are still open, and the notes of all. @param {(TreeNode | null)[]} open @returns {Block[]} */
+  #shown(open) {
+    const notes = this.#notes.copy();
+    const rest = notes.read(open, false);
+    return [...this.#frozen, ...blocks(rest), ...notes.list()];
   }
 
   /**
@@ -148,18 +127,19 @@ export class MarkdownStream {
     const raw = parts.rest.slice(0, -MIN_KEPT).join('');
     const chars = raw.length + (known === null ? parts.head.length : 0);
     this.#frozen_chars += chars;
-    this.#begun = {
-      type: parts.type, head: parts.head, node: own(withoutLast(parts.type, node, MIN_KEPT)), chars: (known?.chars ?? 0) + chars,
-    };
+    const [begun] = this.#notes.freeze([withoutLast(parts.type, node, MIN_KEPT)]);
+    this.#begun = { type: parts.type, head: parts.head, node: begun, chars: (known?.chars ?? 0) + chars };
   }
 
   /** @param {string} text */
   #whole(text) {
     this.#links = {};
     const old = this.#blocks;
-    const whole = blocks(this.#lex(text).map(blockOf));
-    finish(whole.at(-1)?.node);
-    return whole.map((block, i) => {
+    const nodes = this.#lex(text).map(blockOf);
+    finish(nodes.at(-1) ?? undefined);
+    const notes = new Footnotes();
+    const rest = notes.read(nodes, true);
+    return [...blocks(rest), ...notes.list()].map((block, i) => {
       const known = old[i];
       return known !== undefined && JSON.stringify(known.node) === JSON.stringify(block.node) ? known : block;
     });
@@ -167,12 +147,29 @@ export class MarkdownStream {
 
   /** @param {string} text */
   #lex(text) {
-    const lexer = new Lexer({ gfm: true, breaks: false, extensions: MATHEMATICS });
+    const lexer = new Lexer({ gfm: true, breaks: false, extensions: EXTENSIONS });
     Object.assign(lexer.tokens.links, this.#links);
     const tokens = lexer.lex(text);
     this.#links = tokens.links;
     return tokens;
   }
+}
+
+/**
+ * The index of the first token that may still change; null where the lexer does not give the
+ * source back to the letter, so that nothing can be frozen.
+ * @param {Token[]} tokens
+ * @param {string} tail
+ */
+function openFrom(tokens, tail) {
+  let open = 0;
+  let offset = 0;
+  for (const [index, token] of tokens.entries()) {
+    if (!tail.startsWith(token.raw, offset)) return null;
+    if (token.type !== 'space' && tail.includes('\n', offset)) open = index;
+    offset += token.raw.length;
+  }
+  return open;
 }
 
 /**

@@ -48,6 +48,11 @@ export function blockOf(token) {
       return tableOf(/** @type {Tokens.Table} */ (token));
     case 'hr':
       return node('hr');
+    case 'footnote':
+      // They are moved under the text before anything is shown (`footnotes.js`).
+      return node('footnote', { '.label': token.label }, blocksOf(token.tokens));
+    case 'definitions':
+      return definitionsOf(token);
     default:
       return token.raw.trim() === '' ? null : node('p', {}, [token.raw.trim()]);
   }
@@ -116,6 +121,14 @@ function listOf(token) {
   return node(token.ordered ? 'ol' : 'ul', attrs, items);
 }
 
+/** @param {Tokens.Generic} token */
+function definitionsOf({ term, items }) {
+  return node('dl', {}, [node('dt', {}, inlineOf(term)), ...items.map((/** @type {Token[]} */ tokens) => {
+    const blocks = blocksOf(tokens);
+    return node('dd', {}, blocks.length === 1 && blocks[0].tag === 'p' ? blocks[0].children : blocks);
+  })]);
+}
+
 /** @param {Tokens.Table} token */
 function tableOf(token) {
   /** @param {string} tag @param {Tokens.TableCell[]} cells */
@@ -164,6 +177,9 @@ function inlineOf(tokens) {
         break;
       case 'mathematics':
         out.push(node('navi-math', { '.source': token.raw }));
+        break;
+      case 'footnote_mark':
+        out.push(node('navi-footnote', { '.label': token.label, '.number': '' }));
         break;
       case 'escape':
         out.push(token.text);

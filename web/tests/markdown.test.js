@@ -174,6 +174,7 @@ test('a thousand nasty documents, cut anywhere, end as they do at once, in the p
     '# head\n', 'text', ' ', '\n', '\n\n', '**', '*', '_', '`', '```\n', '```js\n', '~~~\n', '> ', '> - ', '- ', '* ', '1. ', '7) ', '  ', '    ', '\t',
     '- [ ] ', '- [x] ', '| a | b |\n|---|---|\n', '| 1 | `|` |\n', '|', '---\n', '===\n', '[ref]', '[ref]: https://example.org/x\n', '[a](https://example.org)',
     '![p](x.png)', '<div>', '</div>\n', '<!-- ', '-->', '&amp;', '&#0;', '\\', '\\(x^2\\)', '$$a_b$$', 'https://example.org/a_b', '🙂', '\r\n', '\u0000', '~~', '~',
+    '[^1]', '[^2]', '[^a]', '[^1]: note\n', '[^2]: ', '[^A]:\n    ', '    set in\n', 'Term\n: meaning\n', '\n: ', ': ', '- item[^a]\n[^a]: in a list\n',
     ...Array.from({ length: 3 }, (_, i) => '- long list\n'.repeat(20 * i + 20)), '| 1 | 2 |\n'.repeat(30),
   ];
   let seed = 20_261_125;
@@ -244,6 +245,47 @@ test('an alert is a quote with its kind', () => {
   assert.deepEqual(alert.children[1], { tag: 'p', attrs: {}, children: ['Take ', { tag: 'em', attrs: {}, children: ['care'] }, '.'] });
   assert.deepEqual(whole('> [!tip]')[0].children.length, 1);
   assert.deepEqual(whole('> [!other]\n> x')[0].attrs, {});
+});
+
+test('notes stand under the text, in the order in which it names them, wherever they are written', () => {
+  const mark = (/** @type {string} */ label, /** @type {string} */ number) => ({ tag: 'navi-footnote', attrs: { '.label': label, '.number': number }, children: [] });
+  const back = (/** @type {string} */ label, /** @type {string} */ number) => ({ tag: 'navi-footnote-back', attrs: { '.label': label, '.number': number }, children: [] });
+  const p = (/** @type {any[]} */ ...children) => ({ tag: 'p', attrs: {}, children });
+  const [text, list, after, notes, ...rest] = whole('One[^b], two[^1], one[^b]; no[^none], [^x](https://example.org).\n[^1]: First,\nand more.\n\n    Set in.\n\n- a\n[^B]: In *a* list.\n- b\n\nAfter.\n\n[^c]: Never named.\n[^b]: Again.');
+  assert.deepEqual(text.children.slice(0, 8), ['One', mark('b', '1'), ', two', mark('1', '2'), ', one', mark('b', '1'), '; no', mark('none', '')]);
+  assert.equal(/** @type {any} */ (text.children[9]).tag, 'a');
+  assert.deepEqual(list.children.map((item) => /** @type {any} */ (item).children), [['a'], ['b']]);
+  assert.deepEqual(after, p('After.'));
+  assert.deepEqual([notes.tag, notes.attrs, rest], ['ol', { class: 'footnotes' }, []]);
+  assert.deepEqual(notes.children, [
+    { tag: 'li', attrs: { value: '1' }, children: [p('In ', { tag: 'em', attrs: {}, children: ['a'] }, ' list.'), back('B', '1')] },
+    { tag: 'li', attrs: { value: '2' }, children: [p('First,\nand more.'), p('Set in.'), back('1', '2')] },
+    { tag: 'li', attrs: { class: 'unnamed' }, children: [p('Never named.')] },
+  ]);
+  assert.equal(whole('`[^1]` and \\[^1]\n\n[^1]: x')[1].children.length, 1);
+});
+
+test('a term with what it means is a list of definitions', () => {
+  const dl = (/** @type {any} */ term, /** @type {any[][]} */ ...meanings) => ({ tag: 'dl', attrs: {}, children: [{ tag: 'dt', attrs: {}, children: [term] }, ...meanings.map((children) => ({ tag: 'dd', attrs: {}, children }))] });
+  const code = { tag: 'code', attrs: {}, children: ['--flag'] };
+  const [first, second, third, next, more] = whole('Term\n: one\n  of it\n: two\n`--flag`\n:   on\n\nLoose\n\n: - list\n\nNext\nwords\n: no\n\n- a\n: b\n');
+  assert.deepEqual([first, second], [dl('Term', ['one\nof it'], ['two']), dl(code, ['on'])]);
+  assert.deepEqual(third, dl('Loose', [{ tag: 'ul', attrs: {}, children: [{ tag: 'li', attrs: {}, children: ['list'] }] }]));
+  assert.deepEqual(next, { tag: 'p', attrs: {}, children: ['Next\nwords\n: no'] });
+  assert.equal(more.tag, 'ul');
+});
+
+test('notes and definitions that grow are right at each line, and a note is no block of the text', () => {
+  const text = `Words[^1] of it[^2].\n\n${Array.from({ length: 30 }, (_, i) => `- item[^${i + 3}]\n`).join('')}\nTerm\n: meaning\n\nOther\n: meaning[^1]\n\n${Array.from({ length: 32 }, (_, i) => `[^${i + 1}]: Note ${i}.\n`).join('')}`;
+  const stream = new MarkdownStream();
+  for (let i = 1; i < text.length; i += 1) {
+    const blocks = stream.update(text.slice(0, i), false);
+    if (text[i - 1] === '\n' && i > text.indexOf('[^32]:')) assert.deepEqual(blocks.map((block) => block.node), whole(text.slice(0, i)));
+    assert.ok(blocks.length <= 5, text.slice(0, i));
+  }
+  const told = stream.update(text, true);
+  assert.deepEqual(told.map((block) => block.node), whole(text));
+  assert.deepEqual(told.map((block) => block.node.tag), ['p', 'ul', 'dl', 'dl', 'ol']);
 });
 
 test('mathematics keeps its backslashes, stars and underscores; code and prices stay as they are', () => {

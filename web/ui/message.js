@@ -20,6 +20,7 @@ import { icons, mark } from './icons.js';
 import { isUnfolded, workHead } from './work.js';
 import './alert.js';
 import './code.js';
+import './footnote.js';
 import './markdown.js';
 import './math.js';
 import './plan.js';
