@@ -1,5 +1,5 @@
-// What an answer is made of, while it comes and after: footnotes that lead there and back, and
-// lists of definitions.
+// What an answer is made of, while it comes and after: footnotes that lead there and back, lists
+// of definitions, and a list of more items than a screen shows.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -48,6 +48,26 @@ describe('an answer', () => {
     assert.deepEqual(await answer.locator('dt').allInnerTexts(), ['Delta', '--fast']);
     assert.deepEqual(await answer.locator('dd').allInnerTexts(), ['A piece of a stream.', 'Where a river ends.', 'Quicker.']);
     await tab.screenshot('answer-definitions');
+  });
+
+  it('lays out what is in sight of a long list, and numbers all of it', async () => {
+    const { model, tab } = it_has;
+    const items = (from, to) => Array.from({ length: to - from }, (_, i) => `${from + i + 1}. item ${from + i + 1}\n      - below it\n`).join('');
+    await model.script([{ text: items(0, 1_200) }, { hold: 'rest' }, { text: `${items(1_200, 1_205)}\nThat is all.` }]);
+    await tab.send('List it all.');
+    await tab.sees('item 1200');
+    const answer = tab.answers.last();
+    const lists = answer.locator('ol.piece');
+    const out_of_sight = () => lists.evaluateAll((all) => all.filter((list) => !list.firstElementChild.checkVisibility({ contentVisibilityAuto: true })).length);
+    await tab.page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+    assert.equal(await lists.count(), 30);
+    assert.ok(await out_of_sight() > 20, `${await out_of_sight()} of ${await lists.count()}`);
+    await model.release('rest');
+    await tab.sees('That is all.');
+    await tab.idle();
+    const numbers = await lists.evaluateAll((all) => all.flatMap((list) => [...list.children].map((item, i) => [list.start + i, item.firstChild.textContent.trim()])));
+    assert.deepEqual(numbers, Array.from({ length: 1_205 }, (_, i) => [i + 1, `item ${i + 1}`]));
+    await tab.screenshot('answer-long-list');
   });
 });
 

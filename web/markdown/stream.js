@@ -24,6 +24,9 @@ import { blockOf, finish } from './tree.js';
 const MIN_KEPT = 4;
 const MAX_KEPT = 12;
 
+/** A longer list is shown as several: what of it is out of sight is not laid out. */
+export const MAX_ITEMS = 40;
+
 /** Text over this is shown as it is: laying out megabytes of Markdown would freeze the page. */
 export const MAX_MARKDOWN_CHARS = 400_000;
 
@@ -220,7 +223,26 @@ function plainly(text) {
 }
 
 /**
+ * A list as lists of so many items at the most, whose numbers go on.
+ * @param {TreeNode} node
+ * @returns {TreeNode[]}
+ */
+function pieces({ tag, attrs, children }) {
+  const first = Number(attrs.start ?? 1);
+  return Array.from({ length: Math.ceil(children.length / MAX_ITEMS) }, (_, i) => {
+    const before = i * MAX_ITEMS;
+    /** @type {Record<string, string>} */
+    const own = { class: before + MAX_ITEMS < children.length ? 'piece more' : 'piece' };
+    if (tag === 'ol' && first + before !== 1) own.start = String(first + before);
+    return { tag, attrs: own, children: children.slice(before, before + MAX_ITEMS) };
+  });
+}
+
+/** @param {TreeNode} node */
+const isLong = ({ tag, children }) => (tag === 'ol' || tag === 'ul') && children.length > MAX_ITEMS;
+
+/**
  * @param {(TreeNode | null)[]} nodes
  * @returns {Block[]}
  */
-const blocks = (nodes) => nodes.filter((node) => node !== null).map((node) => ({ node }));
+const blocks = (nodes) => nodes.filter((node) => node !== null).flatMap((node) => (isLong(node) ? pieces(node) : [node])).map((node) => ({ node }));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { MarkdownStream } from '../markdown/stream.js';
+import { MarkdownStream, MAX_ITEMS } from '../markdown/stream.js';
 import { safeHref } from '../markdown/tree.js';
 import { CHUNK, showBlocks } from '../markdown/dom.js';
 import { FakeDocument, serialise } from './fake_dom.js';
@@ -165,6 +165,33 @@ test('a list or table that becomes long is right at each length, and its beginni
     }
     assert.deepEqual(stream.update(document, true).map((block) => block.node), whole(document), name);
   }
+});
+
+test('a list of many items is shown as several, whose numbers go on and whose items stay where they are', () => {
+  const document = new FakeDocument();
+  Object.assign(globalThis, { document });
+  const items = (/** @type {number} */ count, /** @type {string} */ begin) => Array.from({ length: count }, (_, i) => `${begin} item ${i}\n\n    - below\n\n`).join('');
+  const stream = new MarkdownStream();
+  const parent = /** @type {any} */ (document.createElement('div'));
+  /** @type {ReturnType<MarkdownStream['update']>} */
+  let shown = [];
+  /** @type {any} */
+  let first = null;
+  const text = items(2 * MAX_ITEMS + 5, '3.');
+  for (let at = 20; at <= text.length; at += 20) {
+    const next = stream.update(text.slice(0, at), false);
+    showBlocks(parent, shown, next);
+    shown = next;
+    first ??= parent.childNodes[0].childNodes[0];
+    assert.equal(parent.childNodes[0].childNodes[0], first);
+  }
+  const told = stream.update(text, true).map(({ node }) => node);
+  assert.deepEqual(told.map(({ tag, attrs, children }) => [tag, attrs, children.length]), [
+    ['ol', { class: 'piece more', start: '3' }, MAX_ITEMS], ['ol', { class: 'piece more', start: String(3 + MAX_ITEMS) }, MAX_ITEMS], ['ol', { class: 'piece', start: String(3 + 2 * MAX_ITEMS) }, 5],
+  ]);
+  assert.deepEqual(told, whole(text));
+  assert.deepEqual(whole(items(MAX_ITEMS, '-')).map(({ attrs, children }) => [attrs, children.length]), [[{}, MAX_ITEMS]]);
+  assert.deepEqual(whole(items(MAX_ITEMS + 1, '-')).map(({ attrs, children }) => [attrs, children.length]), [[{ class: 'piece more' }, MAX_ITEMS], [{ class: 'piece' }, 1]]);
 });
 
 test('a thousand nasty documents, cut anywhere, end as they do at once, in the page too', () => {
