@@ -74,6 +74,7 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(page::index())
         .service(page::files())
         .service(page::favicon())
+        .service(page::worker())
         .service(login::link())
         .service(docs::page())
         .service(docs::script())

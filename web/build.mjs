@@ -27,7 +27,7 @@ async function wanted() {
   const { outputFiles, metafile } = await build({
     absWorkingDir: here,
     entryPoints: {
-      main: 'main.js', early: 'early.js', page: 'styles/page.css', math: 'markdown/math.js', colours: 'markdown/colours.js',
+      main: 'main.js', early: 'early.js', sw: 'sw.js', page: 'styles/page.css', math: 'markdown/math.js', colours: 'markdown/colours.js',
       ...Object.fromEntries(LANGUAGES.map((name) => [name, `i18n/${name}.js`])),
     },
     outdir: dist,
@@ -66,7 +66,7 @@ function measure(files) {
   const onTheWire = (name) => gzipSync(files.get(name) ?? '', { level: 9 }).length;
   // Of the languages one is loaded: the largest counts.
   const language = LANGUAGES.map((name) => `${name}.js`).reduce((a, b) => (onTheWire(a) > onTheWire(b) ? a : b));
-  const first = ['index.html', 'early.js', 'page.css', 'main.js', language, 'icon.svg', 'manifest.webmanifest'];
+  const first = ['index.html', 'early.js', 'page.css', 'main.js', language, 'icon.svg', 'manifest.webmanifest', 'sw.js'];
   for (const name of first) console.log(`${String(onTheWire(name)).padStart(7)}  ${name}`);
   const total = first.reduce((sum, name) => sum + onTheWire(name), 0);
   console.log(`${String(total).padStart(7)}  in all, of ${FIRST_LOAD_BYTES}`);

@@ -26,7 +26,7 @@ struct Compressed;
 /// What a page of ours may load: our own files. Nothing inline, nothing from elsewhere.
 pub(crate) fn content_security_policy() -> &'static str {
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
-     font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; \
+     font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; \
      form-action 'self'; frame-ancestors 'none'"
 }
 
@@ -48,6 +48,13 @@ pub(crate) fn favicon() -> Resource {
         .route(web::head().to(get_favicon))
 }
 
+/// The page's service worker. It may answer for what lies beside it: it stands at the root.
+pub(crate) fn worker() -> Resource {
+    resource("/sw.js", "GET, HEAD")
+        .route(web::get().to(get_worker))
+        .route(web::head().to(get_worker))
+}
+
 async fn get_index(request: HttpRequest) -> HttpResponse {
     // Asked for again each time, and answered with 304: an update of Navi shows at once.
     serve("index.html", "no-cache", &request)
@@ -59,8 +66,17 @@ async fn get_file(request: HttpRequest, path: web::Path<String>) -> HttpResponse
 }
 
 async fn get_favicon(request: HttpRequest) -> HttpResponse {
-    let icon = Files::iter().find(|path| path.ends_with("/icon.svg"));
-    serve(&icon.unwrap_or_default(), "max-age=86400", &request)
+    serve_by_name("icon.svg", &request)
+}
+
+async fn get_worker(request: HttpRequest) -> HttpResponse {
+    serve_by_name("sw.js", &request)
+}
+
+/// A file at an address of its own, which stays when the page changes.
+fn serve_by_name(name: &str, request: &HttpRequest) -> HttpResponse {
+    let path = Files::iter().find(|path| path.rsplit('/').next() == Some(name));
+    serve(&path.unwrap_or_default(), "max-age=86400", request)
 }
 
 fn serve(path: &str, caching: &'static str, request: &HttpRequest) -> HttpResponse {

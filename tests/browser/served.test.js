@@ -2,11 +2,10 @@
 // once the service was updated.
 
 import assert from 'node:assert/strict';
-import { createServer, request } from 'node:http';
-import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 
 import { Tab } from './harness/browser.js';
+import { prefixed } from './harness/proxy.js';
 import { world } from './harness/world.js';
 
 const FIRST_LOAD_BYTES = 150 * 1024;
@@ -38,8 +37,8 @@ describe('a visit', () => {
     const { browser, navi, window } = it_has;
     const { origin } = new URL(navi.link);
     const state = await window.context.storageState();
-    // Another browser, which has nothing of the page yet.
-    const context = await browser.newContext({ storageState: state });
+    // Another browser, which has nothing of the page yet. What its worker keeps is in `offline.test.js`.
+    const context = await browser.newContext({ storageState: state, serviceWorkers: 'block' });
     try {
       const first = await visit(context, `${origin}/`);
       const bytes = first.requests.reduce((sum, request) => sum + request.bytes, 0);
@@ -109,46 +108,6 @@ describe('a visit', () => {
     assert.equal(await tab.composer.inputValue(), 'Half of a thought');
   });
 });
-
-/** A proxy that gives Navi the prefix `/a/prefix`. */
-async function prefixed(upstream) {
-  const { hostname, port } = new URL(upstream);
-  const onward = (url) => url.replace(/^\/a\/prefix/, '');
-  const asked = [];
-  const server = createServer((incoming, outgoing) => {
-    asked.push(incoming.url);
-    if (!incoming.url.startsWith('/a/prefix/')) {
-      outgoing.writeHead(404).end();
-      return;
-    }
-    const sent = request({ hostname, port, method: incoming.method, path: onward(incoming.url), headers: incoming.headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode, answer.headers);
-      answer.pipe(outgoing);
-    });
-    sent.on('error', () => outgoing.destroy());
-    incoming.pipe(sent);
-  });
-  server.on('upgrade', (incoming, socket, head) => {
-    asked.push(incoming.url);
-    const up = connect(Number(port), hostname, () => {
-      const lines = Object.entries(incoming.headers).map(([name, value]) => `${name}: ${value}`);
-      up.write(`GET ${onward(incoming.url)} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
-      up.write(head);
-      up.pipe(socket);
-      socket.pipe(up);
-    });
-    for (const end of [up, socket]) end.on('error', () => { up.destroy(); socket.destroy(); });
-  });
-  await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
-  return {
-    asked,
-    address: `http://127.0.0.1:${server.address().port}/a/prefix`,
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}
 
 describe('behind a prefix', () => {
   const it_has = world();

@@ -14,7 +14,7 @@ const connection = (tab, state) => tab.page.locator(`[data-testid="connection"]$
 
 /** The same login in a browser whose complaints are the test's own doing. */
 async function complaining({ browser, window }, prepare) {
-  const context = await browser.newContext({ storageState: await window.context.storageState(), viewport: { width: 1280, height: 800 } });
+  const context = await browser.newContext({ storageState: await window.context.storageState(), viewport: { width: 1280, height: 800 }, serviceWorkers: 'block' });
   context.setDefaultTimeout(20_000);
   const tab = new Tab(await context.newPage());
   await prepare(tab.page);

@@ -131,6 +131,11 @@ async fn the_pages_files_come_compressed_and_are_kept_for_good() {
     }
     let icon = get("favicon.ico", "gzip").await.unwrap();
     assert_eq!(icon.headers()["content-type"], "image/svg+xml");
+    // May answer for all that lies beside it, so it stands at the root.
+    let worker = get("sw.js", "gzip").await.unwrap();
+    let kind = "text/javascript; charset=utf-8";
+    assert_eq!(worker.headers()["content-type"], kind);
+    assert_eq!(worker.headers()["cache-control"], "max-age=86400");
 }
 
 #[tokio::test]

@@ -17,8 +17,9 @@ import { restoreKept } from './restore.js';
 import { begin, onRefused, openSession, post, takeBack } from './session.js';
 import {
   chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, panel, profiles, sessions, shownFile, shownRun,
-  signedOut, silentSince, status, target, toasts,
+  signedOut, silentSince, status, target, toasts, wasOpen,
 } from './signals.js';
+import { isKept, keepShell } from './shell.js';
 import { lookForUpdate } from './update.js';
 
 const TOAST_MS = 6_000;
@@ -44,12 +45,12 @@ export function boot() {
 let list_socket = null;
 
 function openList() {
-  let was_open = false;
   list_socket = new Socket({
     path: () => 'ws/sessions',
     onopen: () => {
-      if (was_open) void lookForUpdate();
-      was_open = true;
+      if (wasOpen.get() || isKept()) void lookForUpdate();
+      if (!wasOpen.get()) void keepShell();
+      wasOpen.set(true);
     },
     onframe: listFrame,
     onstate: (state, silent_since_ms) => {

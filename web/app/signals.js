@@ -69,6 +69,8 @@ export function showSession(state) {
 export const sessionError = signal(/** @type {PageError | null} */ (null));
 /** The session's socket, and the one of the list. */
 export const connection = signal(/** @type {Connection} */ ('connecting'));
+/** Whether Navi answered since the page is open. */
+export const wasOpen = signal(false);
 export const listConnection = signal(/** @type {Connection} */ ('connecting'));
 /** Since when the service says nothing, where one of them is silent. */
 export const silentSince = signal(0);

@@ -48,6 +48,7 @@ export const en = {
   'backend.starter': 'Navi itself',
 
   'connection.connecting': 'Connecting…',
+  'connection.absent': 'Navi is not running. Waiting for it…',
   'connection.lost': 'Connection lost. Reconnecting…',
   'connection.restarting': 'Navi is restarting…',
   'connection.silent': 'Navi is not answering',

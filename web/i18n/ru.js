@@ -48,6 +48,7 @@ export const ru = {
   'backend.starter': 'сама Navi',
 
   'connection.connecting': 'Соединение…',
+  'connection.absent': 'Navi не запущена. Жду её…',
   'connection.lost': 'Связь потеряна. Восстанавливаю…',
   'connection.restarting': 'Navi перезапускается…',
   'connection.silent': 'Navi не отвечает',

@@ -48,6 +48,7 @@ export const uk = {
   'backend.starter': 'сама Navi',
 
   'connection.connecting': 'З’єднання…',
+  'connection.absent': 'Navi не запущена. Чекаю на неї…',
   'connection.lost': 'Зв’язок втрачено. Відновлюю…',
   'connection.restarting': 'Navi перезапускається…',
   'connection.silent': 'Navi не відповідає',

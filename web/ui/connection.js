@@ -1,6 +1,6 @@
 /** @import { Connection } from '../net/socket.js' */
 
-import { silentSince } from '../app/signals.js';
+import { silentSince, wasOpen } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html } from '../lit.js';
 import { Clock, NaviElement } from './element.js';
@@ -18,8 +18,9 @@ export class NaviConnection extends NaviElement {
 
   render() {
     const seconds = Math.max(0, Math.round((this._clock.now - silentSince.get()) / 1000));
+    const words = this.state === 'lost' && !wasOpen.get() ? 'absent' : this.state;
     return html`<span class="connection" role="status" data-testid="connection" data-state=${this.state}><span class="spinner" aria-hidden="true"></span>
-      <span class="connection-text">${t(`connection.${this.state}`)}</span>
+      <span class="connection-text">${t(`connection.${words}`)}</span>
       ${this.state === 'silent' ? html`<span class="connection-text" aria-hidden="true" data-testid="silent-for">· ${formatDuration(seconds * 1000)}</span>` : ''}</span>`;
   }
 }

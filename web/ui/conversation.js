@@ -230,7 +230,7 @@ function ending(state) {
 }
 
 function skeleton() {
-  return html`<div class="scroll" aria-busy="true" aria-label=${t('app.loading')}><div class="column skeleton" data-testid="skeleton">
+  return html`<div class="scroll" role="status" aria-busy="true" aria-label=${t('app.loading')}><div class="column skeleton" data-testid="skeleton">
     <div class="bone right"></div><div class="bone"></div><div class="bone"></div><div class="bone short"></div>
   </div></div>`;
 }

@@ -23,7 +23,8 @@ export async function startBrowser() {
 
 /** A browser that has logged in by the link; each tab that is opened in it shares its cookie. */
 export async function logIn(browser, navi, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  // What a test says of the page's requests would not hold for those of its worker.
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, serviceWorkers: 'block', ...options });
   context.setDefaultTimeout(LIMIT_MS);
   const faults = [];
   // Reported as console errors by Chromium too, but only the event names the directive.
