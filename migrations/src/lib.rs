@@ -13,6 +13,7 @@ mod m0007_tools;
 mod m0008_model_calls;
 mod m0009_log;
 mod m0010_lean_commits;
+mod m0011_archived;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -39,6 +40,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0008_model_calls::ModelCalls),
             Box::new(m0009_log::Log),
             Box::new(m0010_lean_commits::LeanCommits),
+            Box::new(m0011_archived::Archived),
         ]
     }
 }

@@ -1,6 +1,7 @@
 //! `/sessions/{session_id}`: one session.
 
 use actix_web::{HttpResponse, Resource, web};
+use navi_actors::domain::session::command::RowChange;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,12 +13,16 @@ use super::path::SessionPath;
 use super::{App, resource};
 use crate::access::Principal;
 
-/// What can be changed of a session.
+/// What can be changed of a session: one of these, or both.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SessionChange {
     /// 1 to 200 characters.
-    title: String,
+    #[serde(default)]
+    title: Option<String>,
+    /// Puts the session away, which unpins it, or brings it back.
+    #[serde(default)]
+    archived: Option<bool>,
 }
 
 /// How much of a session to read.
@@ -102,8 +107,11 @@ pub(crate) async fn change(
     SessionPath(session): SessionPath,
     JsonBody(change): JsonBody<SessionChange>,
 ) -> Result<HttpResponse, ApiError> {
-    let renamed = app.engine.rename(who.user, session, change.title).await?;
-    Ok(HttpResponse::Ok().json(renamed))
+    let change = RowChange {
+        title: change.title,
+        archived: change.archived,
+    };
+    Ok(HttpResponse::Ok().json(app.engine.change_row(who.user, session, change).await?))
 }
 
 #[utoipa::path(patch, path = "/sessions/{session_id}/pin", tag = "sessions",

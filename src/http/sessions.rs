@@ -3,6 +3,7 @@
 use actix_web::{HttpResponse, Resource, web};
 use chrono::{DateTime, Utc};
 use navi_actors::protocol::ids::SessionId;
+use navi_actors::store::Listed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,13 @@ pub(crate) struct NewSessionRequest {
     /// The default profile where absent.
     #[serde(default)]
     pub(crate) profile_id: Option<String>,
+}
+
+/// Which sessions to list.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ListQuery {
+    #[serde(default)]
+    archived: bool,
 }
 
 /// A session that was just made.
@@ -53,7 +61,17 @@ pub(crate) async fn create(
 }
 
 #[utoipa::path(get, path = "/sessions", tag = "sessions",
+    params(("archived" = Option<bool>, Query, description = "Those that are put away, in place of the others.")),
     responses((status = 200, description = "All sessions: pinned ones first, then by latest activity.", body = ref("#/components/schemas/SessionList")), Failures))]
-pub(crate) async fn list(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
-    Ok(HttpResponse::Ok().json(app.engine.sessions(who.user).await?))
+pub(crate) async fn list(
+    app: web::Data<App>,
+    who: Principal,
+    query: web::Query<ListQuery>,
+) -> Result<HttpResponse, ApiError> {
+    let listed = if query.archived {
+        Listed::Archived
+    } else {
+        Listed::Current
+    };
+    Ok(HttpResponse::Ok().json(app.engine.sessions(who.user, listed).await?))
 }

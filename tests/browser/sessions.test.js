@@ -1,8 +1,9 @@
-// The list of sessions: new, pin, rename, delete, and delete taken back.
+// The list of sessions: new, pin, rename, put away, delete, and what is taken back.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
+import { assertLooks } from './harness/looks.js';
 import { world } from './harness/world.js';
 
 describe('the session list', () => {
@@ -90,6 +91,51 @@ describe('the session list', () => {
     assert.equal((await texts()).length, before.length);
     await item('Third').click();
     await tab.sees('Answer to Question two');
+  });
+
+  it('puts a session away, and takes that back', async () => {
+    const { tab } = it_has;
+    await act('Question one', /^archive/i);
+    await item('Question one').waitFor({ state: 'detached' });
+    await tab.undo.click();
+    await it_has.tab.sessions.first().filter({ hasText: 'Question one' }).waitFor();
+    assert.equal(await item('Question one').getAttribute('data-pinned'), 'true');
+  });
+
+  it('keeps what is put away in a fold, from where it opens and comes back', async () => {
+    const { model, tab, window } = it_has;
+    const { page } = tab;
+    const fold = page.getByTestId('archived');
+    await act('Third', /^archive/i);
+    await item('Third').waitFor({ state: 'detached' });
+    const other = await window.tabBeside(tab);
+    const other_fold = other.page.getByTestId('archived');
+    await other_fold.locator('summary').click();
+    await other_fold.getByText('Third').waitFor();
+
+    await fold.locator('summary').click();
+    await fold.getByText('Third').click();
+    await tab.sees('Answer to Question two');
+    await page.getByTestId('archived-badge').waitFor();
+    await item('Third').hover();
+    await assertLooks(tab, (size) => tab.screenshot(`archived-${size}`));
+    await model.script([{ text: 'Good to hear from you.' }]);
+    await tab.send('Are you there?');
+    await tab.sees('Good to hear from you.');
+    await tab.idle();
+    await page.getByTestId('archived-empty').waitFor();
+    await page.getByTestId('archived-badge').waitFor({ state: 'detached' });
+    await other.page.getByTestId('archived-empty').waitFor();
+    await other.page.close();
+
+    await act('Third', /^archive/i);
+    await item('Third').getByRole('button', { name: /^bring back/i }).waitFor({ state: 'attached' });
+    await page.getByTestId('session-search').fill('good to hear');
+    await page.getByTestId('search-hit').filter({ hasText: 'archived' }).waitFor();
+    await page.getByTestId('session-search').fill('');
+    await act('Third', /^bring back/i);
+    await page.getByTestId('archived-empty').waitFor();
+    await item('Third').waitFor();
   });
 
   it('tells every tab', async () => {

@@ -217,6 +217,62 @@ async fn a_session_lives_its_life_over_rest() {
 }
 
 #[tokio::test]
+async fn a_session_that_is_put_away_comes_back_with_the_next_message() {
+    let model = FakeModel::start();
+    let server = House::new(&[("OLLAMA_HOST", &model.url())]).start();
+    let session = server.new_session().await;
+    let one = format!("/sessions/{session}");
+    let list = async |query: &str| server.get(&format!("/sessions{query}")).await;
+    let archive = async |archived: bool| {
+        let body = json!({"archived": archived});
+        server.call(Method::PATCH, &one, Some(body)).await
+    };
+    let mut page = server.socket("/ws/sessions").await;
+    page.next_of("sessions").await;
+    server
+        .call(Method::PATCH, &format!("{one}/pin"), None)
+        .await;
+    page.next_of("session_changed").await;
+    let (status, row) = archive(true).await;
+    assert_eq!(
+        (status, &row["archived"], &row["pinned"]),
+        (StatusCode::OK, &json!(true), &json!(false))
+    );
+    let told = page.next_of("session_changed").await;
+    assert_eq!(told["session"], row);
+    assert_eq!(list("").await, json!([]));
+    assert_eq!(list("?archived=false").await, json!([]));
+    assert_eq!(list("?archived=true").await, json!([row]));
+    assert_eq!(server.get(&one).await["archived"], true);
+
+    server.call(Method::DELETE, &one, None).await;
+    assert_eq!(list("?archived=true").await, json!([]));
+    let back = server.post(&format!("{one}/restore"), json!({})).await;
+    assert_eq!(back["archived"], true);
+
+    let path = format!("{one}/messages");
+    server.post(&path, json!({"content": "hello again"})).await;
+    assert_eq!(list("?archived=true").await, json!([]));
+    assert_eq!(list("").await[0]["id"], session.as_str());
+
+    let both = json!({"title": "Lamps", "archived": true});
+    let (_, row) = server.call(Method::PATCH, &one, Some(both)).await;
+    assert_eq!(
+        (&row["title"], &row["archived"]),
+        (&json!("Lamps"), &json!(true))
+    );
+    archive(false).await;
+    assert_eq!(list("").await[0]["title"], "Lamps");
+    let (status, wrong) = server
+        .call(Method::GET, "/sessions?archived=maybe", None)
+        .await;
+    assert_eq!(
+        (status, &wrong["code"]),
+        (StatusCode::BAD_REQUEST, &json!("invalid_field"))
+    );
+}
+
+#[tokio::test]
 async fn a_plain_run_answers_when_it_is_done() {
     let model = FakeModel::start();
     let server = House::new(&[("OLLAMA_HOST", &model.url())]).start();

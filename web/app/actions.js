@@ -9,7 +9,8 @@ import { takeKey } from '../net/key.js';
 import { Socket } from '../net/socket.js';
 import { errorGroup } from '../state/errors.js';
 import { defaultProfile, fetching } from '../state/service.js';
-import { sorted, withoutSession, withSession } from '../state/sessions.js';
+import { sorted } from '../state/sessions.js';
+import { dropRow, place, readArchived, refreshArchived } from './archive.js';
 import { guardClosing } from './kept.js';
 import { loadNotify, tell } from './notify.js';
 import { loadPrefs } from './prefs.js';
@@ -17,7 +18,7 @@ import { restoreKept } from './restore.js';
 import { begin, onRefused, openSession, post, takeBack } from './session.js';
 import {
   chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, panel, profiles, sessions, shownFile, shownRun,
-  signedOut, silentSince, status, target, toasts, wasOpen,
+  signedOut, silentSince, status, target, toasts, wasOpen, rowOf,
 } from './signals.js';
 import { isKept, keepShell } from './shell.js';
 import { lookForUpdate } from './update.js';
@@ -71,7 +72,7 @@ async function lookAround() {
   try {
     const [list, system] = await Promise.all([api.sessions(), api.status()]);
     if (signedOut.get()) signedIn();
-    sessions.set({ loaded: true, list: sorted(list) });
+    setList(list);
     setStatus(system);
   } catch (error) {
     if (error instanceof ApiError && error.code === 'unauthorized') signedOut.set(true);
@@ -96,12 +97,12 @@ async function loadProfiles() {
 /** @param {any} frame */
 function listFrame(frame) {
   if (frame.type === 'sessions') {
-    sessions.set({ loaded: true, list: sorted(frame.sessions) });
+    setList(frame.sessions);
     setStatus(frame.status);
     void loadProfiles();
   } else if (frame.type === 'session_changed') {
-    tell(sessions.get().list.find(({ id }) => id === frame.session.id), frame.session);
-    sessions.set({ loaded: true, list: withSession(sessions.get().list, frame.session) });
+    tell(rowOf(frame.session.id), frame.session);
+    place(frame.session);
   } else if (frame.type === 'session_removed') {
     forget(frame.session_id);
   } else if (frame.type === 'status') {
@@ -110,6 +111,19 @@ function listFrame(frame) {
     setStatus(frame.status);
     if (frame.status.warnings.join('\n') !== before) void loadProfiles();
   }
+}
+
+/** @param {SessionSummary[]} list */
+function setList(list) {
+  sessions.set({ loaded: true, list: sorted(list) });
+  refreshArchived();
+  findOpen();
+}
+
+/** One that is open and in no list may be put away. */
+function findOpen() {
+  const id = openId.get();
+  if (id !== null && sessions.get().loaded && !creating.get() && rowOf(id) === undefined) void readArchived();
 }
 
 /** @param {SystemStatus} next */
@@ -122,7 +136,7 @@ function setStatus(next) {
 
 /** @param {string} id */
 function forget(id) {
-  sessions.set({ loaded: true, list: withoutSession(sessions.get().list, id) });
+  dropRow(id);
   if (openId.get() === id) showNew();
 }
 
@@ -131,6 +145,7 @@ function followHash() {
   drawerOpen.set(false);
   if (match?.[2] !== undefined) target.set({ session_id: match[1], message_id: match[2] });
   openSession(match === null ? null : match[1]);
+  findOpen();
 }
 
 /** @param {string} id @param {string} [message_id] */
@@ -197,11 +212,39 @@ export function togglePin(summary) {
  * @param {() => Promise<unknown>} request
  */
 function optimistic(before, after, request) {
-  sessions.set({ loaded: true, list: withSession(sessions.get().list, after) });
+  place(after);
   request().catch((error) => {
-    sessions.set({ loaded: true, list: withSession(sessions.get().list, before) });
+    place(before);
     showError(pageError(error));
   });
+}
+
+/** Puts a conversation away. @param {SessionSummary} summary */
+export async function archive(summary) {
+  const was_open = openId.get() === summary.id;
+  const away = { ...summary, archived: true, pinned: false };
+  place(away);
+  if (was_open) showNew();
+  try {
+    await api.archive(summary.id, true);
+  } catch (error) {
+    place(summary);
+    showError(pageError(error));
+    return;
+  }
+  showToast(t('session.archived', { title: summary.title || t('sidebar.untitled') }), {
+    label: t('session.undo'),
+    run: () => {
+      // A pin brings it back, too.
+      optimistic(away, summary, () => (summary.pinned ? api.pin(summary.id, true) : api.archive(summary.id, false)));
+      if (was_open) location.hash = sessionHref(summary.id);
+    },
+  }, UNDO_TOAST_MS);
+}
+
+/** @param {SessionSummary} summary */
+export function bringBack(summary) {
+  optimistic(summary, { ...summary, archived: false }, () => api.archive(summary.id, false));
 }
 
 /** @param {SessionSummary} summary */
@@ -211,7 +254,7 @@ export async function remove(summary) {
   try {
     await api.remove(summary.id);
   } catch (error) {
-    sessions.set({ loaded: true, list: withSession(sessions.get().list, summary) });
+    place(summary);
     showError(pageError(error));
     return;
   }
@@ -225,7 +268,7 @@ export async function remove(summary) {
 async function restore(summary, reopen) {
   try {
     await api.restore(summary.id);
-    sessions.set({ loaded: true, list: withSession(sessions.get().list, summary) });
+    place(summary);
     if (reopen) location.hash = sessionHref(summary.id);
   } catch (error) {
     showError(pageError(error));

@@ -1,19 +1,19 @@
 // What can be done from the palette, by name.
 
 import { languageNames, t } from '../i18n/index.js';
-import { openPanel, showNew, showToast, togglePin } from './actions.js';
+import { archive, bringBack, openPanel, showNew, showToast, togglePin } from './actions.js';
 import { exportAll, exportOpen } from './export.js';
 import { canNotify, notifies, toggleNotify } from './notify.js';
 import { folded, setLanguage, setTheme, theme, toggleFolded } from './prefs.js';
 import { continueRun, stop } from './session.js';
-import { isLoaded, isRunning, openId, session, sessions } from './signals.js';
+import { isLoaded, isRunning, openId, rowOf, session, sessions } from './signals.js';
 
 /** @typedef {import('../i18n/index.js').Language} Language */
 /** @typedef {{ id: string, name: string, run: () => void }} Command */
 
 /** Those that would do something now. @returns {Command[]} */
 export function commands() {
-  const open = sessions.get().list.find(({ id }) => id === openId.get());
+  const open = rowOf(openId.get());
   /** @type {(Command | false)[]} */
   const all = [
     { id: 'new', name: t('sidebar.new'), run: showNew },
@@ -23,6 +23,7 @@ export function commands() {
     { id: 'memory', name: t('memory.open'), run: () => openPanel('memory') },
     { id: 'permissions', name: t('permissions.open'), run: () => openPanel('permissions') },
     open !== undefined && { id: 'pin', name: t(open.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(open) },
+    open !== undefined && { id: 'archive', name: t(open.archived ? 'session.unarchive' : 'session.archive'), run: () => (open.archived ? bringBack(open) : void archive(open)) },
     open !== undefined && { id: 'export-md', name: t('export.markdown'), run: () => void exportOpen('md') },
     open !== undefined && { id: 'export-json', name: t('export.json'), run: () => void exportOpen('json') },
     sessions.get().list.length > 0 && { id: 'export-all', name: t('export.all'), run: () => void exportAll() },

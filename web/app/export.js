@@ -19,13 +19,13 @@ export async function exportOpen(kind) {
   }
 }
 
-/** Every conversation, one a line: JSON that is read piece by piece. */
+/** Every conversation, those too that are put away, one a line: JSON that is read piece by piece. */
 export async function exportAll() {
-  const { list } = sessions.get();
   /** @type {Blob[]} */
   const lines = [];
-  showToast(t('export.begun', { n: list.length }));
   try {
+    const list = [...sessions.get().list, ...await api.archived()];
+    showToast(t('export.begun', { n: list.length }));
     for (const { id } of list) lines.push(new Blob([JSON.stringify(await api.wholeSession(id)), '\n']));
   } catch (error) {
     showError(pageError(error));

@@ -14,6 +14,8 @@ import { isAtHand } from '../state/plan.js';
 /** @typedef {{ id: number, text: string, action: { label: string, run: () => void } | null, error: boolean }} Toast */
 
 export const sessions = signal(/** @type {{ loaded: boolean, list: SessionSummary[] }} */ ({ loaded: false, list: [] }));
+/** Those that are put away; before `read`, only what was heard of them. */
+export const archived = signal(/** @type {{ state: 'unread' | 'reading' | 'read' | 'failed', list: SessionSummary[] }} */ ({ state: 'unread', list: [] }));
 export const status = signal(/** @type {SystemStatus | null} */ (null));
 export const profiles = signal(/** @type {Profile[]} */ ([]));
 
@@ -128,8 +130,13 @@ export const announcement = signal('');
 /** The model whose download was asked for and has not shown up in the status yet. */
 export const fetchAsked = signal(/** @type {string | null} */ (null));
 
+/** A session's row, in whichever list it stands. @param {string | null} id */
+export function rowOf(id) {
+  const is_it = (/** @type {SessionSummary} */ item) => item.id === id;
+  return sessions.get().list.find(is_it) ?? archived.get().list.find(is_it);
+}
+
 /** The open session's title; the list hears of a new one first. */
 export function openTitle() {
-  const id = openId.get();
-  return sessions.get().list.find((item) => item.id === id)?.title || ownTitle.get();
+  return rowOf(openId.get())?.title || ownTitle.get();
 }

@@ -92,10 +92,9 @@ const MAX_LOG_PAGES = 500;
 
 export const api = {
   /** @returns {Promise<SessionSummary[]>} */
-  async sessions() {
-    const answer = await call('GET', 'sessions');
-    return Array.isArray(answer) ? answer : answer?.sessions ?? [];
-  },
+  sessions: async () => listOf(await call('GET', 'sessions'), 'sessions'),
+  /** Those that are put away. @returns {Promise<SessionSummary[]>} */
+  archived: async () => listOf(await call('GET', 'sessions?archived=true'), 'sessions'),
   /** The session with its newest messages. @param {string} id @param {number} newest @returns {Promise<SessionSnapshot>} */
   session: (id, newest) => call('GET', `${session(id)}?messages=${newest}`),
   /** The session with its whole conversation. @param {string} id @returns {Promise<SessionSnapshot>} */
@@ -106,6 +105,8 @@ export const api = {
   create: (profile_id) => call('POST', 'sessions', profile_id === null ? {} : { profile_id }),
   /** @param {string} id @param {string} title */
   rename: (id, title) => call('PATCH', session(id), { title }),
+  /** @param {string} id @param {boolean} archived */
+  archive: (id, archived) => call('PATCH', session(id), { archived }),
   /** @param {string} id @param {boolean} pinned */
   pin: (id, pinned) => call('PATCH', `${session(id)}/pin`, { pinned }),
   /** @param {string} id */

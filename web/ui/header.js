@@ -1,6 +1,6 @@
 import { openPanel } from '../app/actions.js';
 import { folded } from '../app/prefs.js';
-import { chosenProfile, connection, contextTokens, drawerOpen, isLoaded, listConnection, maxContextTokens, openId, openTitle, profileId, profiles, runModel, sessions, status } from '../app/signals.js';
+import { chosenProfile, connection, contextTokens, drawerOpen, isLoaded, listConnection, maxContextTokens, openId, openTitle, profileId, profiles, rowOf, runModel, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, svg } from '../lit.js';
 import { activeBackend, defaultProfile, expectedModel } from '../state/service.js';
@@ -15,7 +15,7 @@ import './mode.js';
 export class NaviHeader extends NaviElement {
   render() {
     const id = openId.get();
-    const listed = sessions.get().list.find((item) => item.id === id);
+    const listed = rowOf(id);
     const profile_id = profileId.get() ?? listed?.profile_id ?? chosenProfile.get();
     const profile = profiles.get().find((item) => item.id === profile_id) ?? (id === null ? defaultProfile(profiles.get()) : null);
     const expected = expectedModel(status.get(), profile);
@@ -35,6 +35,7 @@ export class NaviHeader extends NaviElement {
           <span class="head-model" data-testid="model-name" title=${backend === null ? t('header.model') : t('header.backend', { name: t(`backend.${backend.kind}`) })}>${name ?? t('header.no_model')}</span>
           ${backend === null ? nothing : html`<span class="head-backend" data-testid="backend-name">${backend.kind}</span>`}
           ${info?.demo === true ? html`<span class="badge" data-testid="demo-badge" title=${t('header.demo_hint')}>${t('header.demo')}</span>` : nothing}
+          ${listed?.archived ? html`<span class="head-backend" data-testid="archived-badge">${t('archive.mark')}</span>` : nothing}
         </p>
       </div>
       ${link === 'open' ? nothing : html`<navi-connection .state=${link}></navi-connection>`}

@@ -15,6 +15,8 @@ export const icons = {
   pin: icon(svg`<path d="M9 4h6l-.8 6.2L17 13v2H7v-2l2.8-2.8L9 4ZM12 15v5.5"/>`),
   pencil: icon(svg`<path d="m5 19 .9-4L16.4 4.6a1.6 1.6 0 0 1 2.3 0l.7.7a1.6 1.6 0 0 1 0 2.3L9 18l-4 1Z"/>`),
   trash: icon(svg`<path d="M5 7h14M10 7V4.5h4V7M7 7l.8 12.5h8.4L17 7M10.3 11v5M13.7 11v5"/>`),
+  archive: icon(svg`<path d="M4 5h16v4H4ZM5.5 9v10.5h13V9M10 12.5h4"/>`),
+  unarchive: icon(svg`<path d="M4 5h16v4H4ZM5.5 9v10.5h13V9M12 17v-5M9.5 14l2.5-2.5 2.5 2.5"/>`),
   send: icon(svg`<path d="M12 19.5V5M5.5 11.2 12 4.7l6.5 6.5"/>`),
   stop: icon(svg`<rect x="7" y="7" width="10" height="10" rx="2" class="solid"/>`),
   image: icon(svg`<rect x="4" y="5" width="16" height="14" rx="2.5"/><circle cx="9" cy="10" r="1.6"/><path d="m5 17.5 4.8-4.6 3 2.8 3-3.2 4 4"/>`),

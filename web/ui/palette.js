@@ -105,7 +105,8 @@ function conversation(session) {
 
 /** @param {SearchHit} hit @returns {Choice} */
 function place(hit) {
-  return { id: hit.message_id ?? hit.session_id, icon: 'search', text: words(hit), side: hit.session_title, run: () => goTo(hit.session_id, hit.message_id) };
+  const side = hit.session_archived ? `${hit.session_title} · ${t('archive.mark')}` : hit.session_title;
+  return { id: hit.message_id ?? hit.session_id, icon: 'search', text: words(hit), side, run: () => goTo(hit.session_id, hit.message_id) };
 }
 
 /** @param {Choice} choice @param {number} n @param {boolean} selected @param {() => void} take */

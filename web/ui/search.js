@@ -55,7 +55,7 @@ function hit(found) {
       event.preventDefault();
       goTo(session_id, message_id);
     }}>
-    <span class="hit-head"><span class="session-title" dir="auto">${found.session_title || t('sidebar.untitled')}</span><time datetime=${found.at}>${formatTime(found.at)}</time></span>
+    <span class="hit-head"><span class="session-title" dir="auto">${found.session_title || t('sidebar.untitled')}</span>${found.session_archived ? html`<span class="badge">${t('archive.mark')}</span>` : nothing}<time datetime=${found.at}>${formatTime(found.at)}</time></span>
     ${words(found)}
   </a></li>`;
 }

@@ -1,6 +1,6 @@
 /** @import { SessionSummary } from '../state/wire.js' */
 
-import { remove, rename, sessionHref, togglePin } from '../app/actions.js';
+import { archive, bringBack, remove, rename, sessionHref, togglePin } from '../app/actions.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { NaviElement } from './element.js';
@@ -35,15 +35,16 @@ export class NaviSessionItem extends NaviElement {
         ${state === '' ? nothing : html`<span class="state-dot ${phase}" role="img" aria-label=${state} title=${state}></span>`}
       </a>
       <span class="session-actions">
-        ${this.#action('pin', session.pinned ? 'session.unpin' : 'session.pin', () => togglePin(session))}
+        ${session.archived ? nothing : this.#action('pin', session.pinned ? 'session.unpin' : 'session.pin', () => togglePin(session))}
         ${this.#action('pencil', 'session.rename', () => void this.#rename())}
+        ${session.archived ? this.#action('unarchive', 'session.unarchive', () => bringBack(session)) : this.#action('archive', 'session.archive', () => void archive(session))}
         ${this.#action('trash', 'session.delete', () => void remove(session))}
       </span>
     </div>`;
   }
 
   /**
-   * @param {'pin' | 'pencil' | 'trash'} icon
+   * @param {'pin' | 'pencil' | 'trash' | 'archive' | 'unarchive'} icon
    * @param {string} label
    * @param {() => void} run
    */

@@ -9,6 +9,7 @@ import { NaviElement } from './element.js';
 import { fold } from './fold.js';
 import { icons, mark } from './icons.js';
 import { COMMAND } from './keys.js';
+import './archived.js';
 import './search.js';
 import './session_item.js';
 import './settings.js';
@@ -47,6 +48,7 @@ export class NaviSidebar extends NaviElement {
         ${groups(found).map(([group, items]) => html`<h2>${t(`sidebar.group.${group}`)}</h2>
           <ul>${repeat(items, (item) => item.id, (item) => html`<li><navi-session-item .session=${item}
             ?current=${item.id === openId.get()}></navi-session-item></li>`)}</ul>`)}
+        ${loaded ? html`<navi-archived .query=${this._query}></navi-archived>` : nothing}
         ${this._query.trim() !== '' ? html`<navi-search .query=${this._query.trim()}></navi-search>` : nothing}
       </nav>
       <button type="button" class="open-memory" data-testid="open-palette" aria-haspopup="dialog" @click=${() => openPanel('palette')}>${icons.command}<span>${t('palette.open')}</span><kbd>${COMMAND} K</kbd></button>
@@ -66,7 +68,7 @@ export class NaviSidebar extends NaviElement {
     const in_search = event.target instanceof HTMLInputElement;
     if (in_search && event.key !== 'ArrowDown') return;
     if (in_search && /** @type {HTMLInputElement} */ (event.target).type !== 'search') return;
-    const links = /** @type {HTMLElement[]} */ ([...this.querySelectorAll('.session-link')]);
+    const links = /** @type {HTMLElement[]} */ ([...this.querySelectorAll('.session-link')]).filter((link) => link.closest('details:not([open])') === null);
     if (links.length === 0) return;
     const here = links.findIndex((item) => item.closest('li')?.contains(/** @type {Node} */ (event.target)));
     let next = 0;

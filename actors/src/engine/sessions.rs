@@ -2,7 +2,7 @@
 
 use super::{Engine, move_dir};
 use crate::domain::input::{self, no_such_message};
-use crate::domain::session::command::Command;
+use crate::domain::session::command::{Command, RowChange};
 use crate::domain::session::transition::{Accepted, Branched, PlainAnswer};
 use crate::feed::{self, Feed};
 use crate::files::InlineImage;
@@ -18,7 +18,7 @@ use crate::session::messages::{
     Ask, Attach, GetContext, GetSnapshot, RunPlain, Send as SendMessage, StartBranch,
 };
 use crate::session::replies::NoReply;
-use crate::store::NewSession;
+use crate::store::{Listed, NewSession};
 
 /// The most characters of a title.
 const TITLE_CHARS: usize = 200;
@@ -53,12 +53,17 @@ impl Engine {
         Ok(loaded.summary)
     }
 
-    /// The user's sessions: pinned first, then the latest activity.
+    /// The user's sessions, those that are put away or the others: pinned first, then the
+    /// latest activity.
     ///
     /// # Errors
     /// What the store says.
-    pub async fn sessions(&self, user: UserId) -> Result<Vec<SessionSummary>, NaviError> {
-        self.stored(async move |store| store.list_sessions(user).await)
+    pub async fn sessions(
+        &self,
+        user: UserId,
+        listed: Listed,
+    ) -> Result<Vec<SessionSummary>, NaviError> {
+        self.stored(async move |store| store.list_sessions(user, listed).await)
             .await
     }
 
@@ -314,25 +319,26 @@ impl Engine {
         self.request(user, session, edit).await
     }
 
-    /// Gives the session another title.
+    /// Gives the session another title, puts it away, or brings it back.
     ///
     /// # Errors
-    /// `invalid_field` where it is empty or over 200 characters.
-    pub async fn rename(
+    /// `invalid_field` where nothing is to change, or the title is empty or over 200 characters.
+    pub async fn change_row(
         &self,
         user: UserId,
         session: SessionId,
-        title: String,
+        change: RowChange,
     ) -> Result<SessionSummary, NaviError> {
-        let title = title.trim().to_owned();
-        let chars = title.chars().count();
-        if chars == 0 || chars > TITLE_CHARS {
+        if change == RowChange::default() {
             return Err(NaviError::new(
                 ErrorCode::InvalidField,
-                format!("title must have 1 to {TITLE_CHARS} characters; this one has {chars}"),
+                "nothing is to change; name a title, or archived",
             ));
         }
-        self.request(user, session, Command::Rename(title)).await
+        let title = change.title.as_deref().map(valid_title).transpose()?;
+        let change = RowChange { title, ..change };
+        self.request(user, session, Command::ChangeRow(change))
+            .await
     }
 
     /// Pins or unpins; without a wish, the other of what it is.
@@ -411,4 +417,16 @@ impl Engine {
     pub fn watch(&self, user: UserId) -> Feed {
         feed::watch_feed(self.clone(), user)
     }
+}
+
+fn valid_title(title: &str) -> Result<String, NaviError> {
+    let title = title.trim();
+    let chars = title.chars().count();
+    if chars == 0 || chars > TITLE_CHARS {
+        return Err(NaviError::new(
+            ErrorCode::InvalidField,
+            format!("title must have 1 to {TITLE_CHARS} characters; this one has {chars}"),
+        ));
+    }
+    Ok(title.to_owned())
 }

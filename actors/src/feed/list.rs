@@ -10,6 +10,7 @@ use super::Feed;
 use crate::engine::Engine;
 use crate::hub::{Change, HubFrame};
 use crate::protocol::ids::UserId;
+use crate::store::Listed;
 
 /// The feed of a page that watches the session list: everything first, then each change.
 pub(crate) fn watch_feed(engine: Engine, user: UserId) -> Feed {
@@ -37,7 +38,11 @@ impl Page {
     async fn next(&mut self) -> Option<ByteString> {
         loop {
             if std::mem::take(&mut self.starts) {
-                let sessions = self.engine.sessions(self.user).await.ok()?;
+                let sessions = self
+                    .engine
+                    .sessions(self.user, Listed::Current)
+                    .await
+                    .ok()?;
                 let status = Box::new(self.engine.status());
                 return Some(hub_frame(&HubFrame::Sessions { sessions, status }));
             }

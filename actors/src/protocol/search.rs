@@ -12,6 +12,9 @@ use super::message::Role;
 pub struct SearchHit {
     pub session_id: SessionId,
     pub session_title: String,
+    /// Whether the session is put away.
+    #[serde(default)]
+    pub session_archived: bool,
     /// None where the title was found; `branch_id` and `role` then too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,

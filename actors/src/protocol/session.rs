@@ -48,6 +48,9 @@ pub struct SessionSummary {
     pub title: String,
     pub profile_id: String,
     pub pinned: bool,
+    /// Put away: it stands in the list of those alone, until the next message to it.
+    #[serde(default)]
+    pub archived: bool,
     pub context_token_count: u32,
     pub state: SessionState,
     /// How many requests for consent wait for an answer.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::testing::{Part, TestDb, Writer, at, ended, event, on_both, run, user_message};
-use super::types::{LogRange, PageLimits};
+use super::types::{Listed, LogRange, PageLimits};
 use super::{KnownMessage, LogItem, StoreError};
 use crate::domain::session::write::Write;
 use crate::protocol::command::SendMode;
@@ -408,10 +408,20 @@ async fn a_deleted_session_takes_only_its_restoration(db: TestDb) {
     assert_eq!(writer.write(vec![Write::Pinned(true)]).await, gone);
     let again = vec![Write::Deleted(Some(at(8)))];
     assert_eq!(writer.write(again).await, gone);
-    assert_eq!(store.list_sessions(user_id).await.unwrap(), []);
+    assert_eq!(
+        store.list_sessions(user_id, Listed::Current).await.unwrap(),
+        []
+    );
     writer.write(vec![Write::Deleted(None)]).await.unwrap();
     writer.write(vec![Write::Pinned(true)]).await.unwrap();
-    assert_eq!(store.list_sessions(user_id).await.unwrap().len(), 1);
+    assert_eq!(
+        store
+            .list_sessions(user_id, Listed::Current)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 async fn a_client_id_is_found_in_queue_and_conversation(db: TestDb) {

@@ -69,12 +69,12 @@ impl Kind {
     /// is looked for, `$2` the user.
     fn select(self, backend: DbBackend) -> (String, &'static str, &'static str) {
         let columns = match self {
-            Self::Titles => "s.id AS session_id, s.title AS title, s.last_active AS at, \
-                             s.title AS text, NULL AS message_id, NULL AS branch_id, NULL AS role"
+            Self::Titles => "s.id AS session_id, s.title AS title, s.archived AS archived, \
+                             s.last_active AS at, s.title AS text, NULL AS message_id, NULL AS branch_id, NULL AS role"
                 .to_owned(),
             Self::Messages => format!(
-                "s.id AS session_id, s.title AS title, m.created_at AS at, \
-                 substr(m.content, 1, {SEARCHED}) AS text, m.id AS message_id, \
+                "s.id AS session_id, s.title AS title, s.archived AS archived, \
+                 m.created_at AS at,                  substr(m.content, 1, {SEARCHED}) AS text, m.id AS message_id, \
                  m.branch_id AS branch_id, m.role AS role"
             ),
         };
@@ -170,6 +170,7 @@ fn tsquery(query: &SearchQuery) -> String {
 struct Row {
     session_id: Uuid,
     title: DbText,
+    archived: bool,
     at: DateTime<Utc>,
     text: DbText,
     message_id: Option<Uuid>,
@@ -182,6 +183,7 @@ impl Row {
         Ok(SearchHit {
             session_id: SessionId(self.session_id),
             session_title: self.title.0,
+            session_archived: self.archived,
             message_id: self.message_id.map(MessageId),
             branch_id: self
                 .branch_id

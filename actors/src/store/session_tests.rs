@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::StoreError;
 use super::testing::{Part, TestDb, Writer, at, ended, on_both, run, user_message};
-use super::types::{NewSession, UserRole};
+use super::types::{Listed, NewSession, UserRole};
 use crate::domain::session::write::{RunRow, Write};
 use crate::protocol::event::PartKind;
 use crate::protocol::ids::{CallId, MessageId, OwnerId, PartId, RunId, SessionId, UserId};
@@ -13,6 +13,7 @@ use crate::protocol::session::{RunState, SessionState};
 
 on_both!(
     the_list_is_pinned_first_then_latest,
+    what_is_put_away_stands_in_a_list_of_its_own,
     a_session_is_its_users_alone,
     a_deleted_session_can_be_restored_until_it_is_purged,
     unfinished_parts_are_what_no_message_holds,
@@ -32,7 +33,7 @@ async fn the_list_is_pinned_first_then_latest(db: TestDb) {
         writer.write(writes).await.unwrap();
         ids.push(writer.id);
     }
-    let list = store.list_sessions(user_id).await.unwrap();
+    let list = store.list_sessions(user_id, Listed::Current).await.unwrap();
     let order: Vec<_> = list.iter().map(|summary| summary.id).collect();
     assert_eq!(order, [ids[3], ids[1], ids[2], ids[0]]);
     assert!(list.iter().all(|s| s.state == SessionState::Idle));
@@ -40,6 +41,34 @@ async fn the_list_is_pinned_first_then_latest(db: TestDb) {
         let found = store.find_session(user_id, summary.id).await.unwrap();
         assert_eq!(found, summary);
     }
+}
+
+async fn what_is_put_away_stands_in_a_list_of_its_own(db: TestDb) {
+    let store = db.open().await;
+    let user_id = store.local_user().await.unwrap().id;
+    let (kept, away) = (Writer::new(&store).await, Writer::new(&store).await);
+    let title = "Autumn in the mountains".to_owned();
+    let writes = vec![Write::Title(title), Write::Archived(true)];
+    away.write(writes).await.unwrap();
+    let ids = async |listed| -> Vec<SessionId> {
+        let list = store.list_sessions(user_id, listed).await.unwrap();
+        list.iter().map(|summary| summary.id).collect()
+    };
+    assert_eq!(ids(Listed::Current).await, [kept.id]);
+    assert_eq!(ids(Listed::Archived).await, [away.id]);
+    assert!(away.load().await.summary.archived);
+    assert!(!kept.load().await.summary.archived);
+    let found = store.search(user_id, "autumn", 10, 0).await.unwrap();
+    assert!(found.len() == 1 && found[0].session_archived, "{found:?}");
+
+    let delete = vec![Write::Deleted(Some(at(1)))];
+    away.write(delete).await.unwrap();
+    assert_eq!(ids(Listed::Archived).await, []);
+    assert!(store.restore(user_id, away.id).await.unwrap().archived);
+    away.write(vec![Write::Archived(false)]).await.unwrap();
+    assert_eq!(ids(Listed::Archived).await, []);
+    let found = store.search(user_id, "autumn", 10, 0).await.unwrap();
+    assert!(!found[0].session_archived);
 }
 
 async fn a_session_is_its_users_alone(db: TestDb) {
@@ -51,7 +80,8 @@ async fn a_session_is_its_users_alone(db: TestDb) {
     assert_eq!(owner, store.local_user().await.unwrap().id);
     let missing = Err(StoreError::SessionNotFound);
     assert_eq!(store.find_session(other.id, writer.id).await, missing);
-    assert_eq!(store.list_sessions(other.id).await.unwrap(), []);
+    let of_other = store.list_sessions(other.id, Listed::Current).await;
+    assert_eq!(of_other, Ok(vec![]));
     let delete = vec![Write::Deleted(Some(at(1)))];
     writer.write(delete).await.unwrap();
     assert_eq!(store.restore(other.id, writer.id).await, missing);

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::entities::{approval, branch, run, session};
 use super::rows::{SummaryRow, branch_to_row, summary_from_row};
-use super::types::NewSession;
+use super::types::{Listed, NewSession};
 use super::values::{db_time, name_of, to_json};
 use super::{Store, StoreError};
 use crate::domain::history::{Branch, ROOT_BRANCH};
@@ -54,6 +54,7 @@ impl Store {
             plan: Set(None),
             consent_mode: Set(Some(name_of(&new.mode)?)),
             tainted_at: Set(None),
+            archived: Set(false),
         };
         let root = branch_to_row(new.id, &Branch::root(), created_at)?;
         let transaction = self.begin_write().await?;
@@ -71,6 +72,7 @@ impl Store {
                 title: new.title,
                 profile_id: new.profile_id,
                 pinned: false,
+                archived: false,
                 context_token_count: 0,
                 state: SessionState::Idle,
                 asks: 0,
@@ -103,14 +105,20 @@ impl Store {
         })
     }
 
-    /// A user's sessions: pinned ones first, then the latest activity.
+    /// A user's sessions, those that are put away or the others: pinned ones first, then the
+    /// latest activity.
     ///
     /// # Errors
     /// As the store's other reads.
-    pub async fn list_sessions(&self, user_id: UserId) -> Result<Vec<SessionSummary>, StoreError> {
+    pub async fn list_sessions(
+        &self,
+        user_id: UserId,
+        listed: Listed,
+    ) -> Result<Vec<SessionSummary>, StoreError> {
         summaries()
             .filter(session::Column::UserId.eq(user_id.0))
             .filter(session::Column::DeletedAt.is_null())
+            .filter(session::Column::Archived.eq(listed == Listed::Archived))
             .order_by_desc(session::Column::Pinned)
             .order_by_desc(session::Column::LastActive)
             .order_by_desc(session::Column::Id)
@@ -279,6 +287,7 @@ fn summaries() -> Select<session::Entity> {
             session::Column::Title,
             session::Column::ProfileId,
             session::Column::Pinned,
+            session::Column::Archived,
             session::Column::ContextTokenCount,
             session::Column::CreatedAt,
             session::Column::LastActive,

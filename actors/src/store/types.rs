@@ -42,6 +42,14 @@ pub struct NewSession {
     pub created_at: DateTime<Utc>,
 }
 
+/// Which of a user's sessions a list has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// Those that are not put away.
+    Current,
+    Archived,
+}
+
 /// One item of the log, as a tab that catches up reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogItem {

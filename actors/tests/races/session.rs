@@ -222,6 +222,7 @@ impl Session {
             title: String::new(),
             profile_id: String::new(),
             pinned: false,
+            archived: false,
             context_token_count: 0,
             state: SessionState::Idle,
             asks: 0,

@@ -55,6 +55,7 @@ impl Session {
         self.write(Write::Fork(branch));
         self.write(Write::ContextTokens(0));
         self.write(Write::Active(now));
+        self.bring_back();
         if let Some(content) = start.content {
             let mut message = Message::user(MessageId::new(), run_id, content, now);
             message.images = start.message.images;

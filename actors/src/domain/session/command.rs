@@ -36,7 +36,7 @@ pub enum Command {
     },
     StartBranch(Box<BranchStart>),
     ShowBranch(u32),
-    Rename(String),
+    ChangeRow(RowChange),
     Pin(bool),
     TogglePin,
     SetMode(ConsentMode),
@@ -100,6 +100,13 @@ pub enum Command {
         /// The title that it takes the place of.
         instead_of: String,
     },
+}
+
+/// What a person changes of a session's row, validated.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowChange {
+    pub title: Option<String>,
+    pub archived: Option<bool>,
 }
 
 /// A message that comes, validated.

@@ -94,6 +94,7 @@ impl Session {
             files: input.attached.clone(),
         };
         self.write(Write::Active(now));
+        self.bring_back();
         if self.ahead.message_count == 0 && self.ahead.summary.title.is_empty() {
             self.write(Write::Title(title::from_text(&input.content)));
         }

@@ -35,7 +35,7 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 
 use self::approvals::Answers;
-use self::command::{Command, Leaving};
+use self::command::{Command, Leaving, RowChange};
 use self::leaving::Closing;
 use self::state::State;
 use self::stored::LoadedSession;
@@ -190,6 +190,7 @@ impl Session {
             Command::StopChild(run_id) => self.stop_child(run_id, to),
             Command::Continue => {
                 let run_id = self.go_on(Vec::new(), now)?;
+                self.bring_back();
                 self.reply(to, Reply::Continued(run_id));
             }
             Command::ResolveCall { call_id, decision } => {
@@ -197,12 +198,9 @@ impl Session {
             }
             Command::StartBranch(start) => self.start_branch(*start, to, now)?,
             Command::ShowBranch(branch_id) => self.show_branch(branch_id, to)?,
-            Command::Rename(title) => self.change_row(Write::Title(title), to),
-            Command::Pin(pinned) => self.change_row(Write::Pinned(pinned), to),
-            Command::TogglePin => {
-                let pinned = !self.ahead.summary.pinned;
-                self.change_row(Write::Pinned(pinned), to);
-            }
+            Command::ChangeRow(change) => self.change_row(change, to),
+            Command::Pin(pinned) => self.pin(pinned, to),
+            Command::TogglePin => self.pin(!self.ahead.summary.pinned, to),
             Command::SetMode(mode) => self.set_mode(mode, to)?,
             Command::Answer {
                 approval_id,
@@ -269,10 +267,39 @@ impl Session {
         self.out.then.push(Effect::Reply(to, Ok(reply)));
     }
 
-    fn change_row(&mut self, write: Write, to: ReplyTo) {
-        self.write(write);
+    fn change_row(&mut self, change: RowChange, to: ReplyTo) {
+        if let Some(title) = change.title {
+            self.write(Write::Title(title));
+        }
+        match change.archived {
+            Some(true) => {
+                self.write(Write::Archived(true));
+                self.write(Write::Pinned(false));
+            }
+            Some(false) => self.bring_back(),
+            None => {}
+        }
+        self.reply_row(to);
+    }
+
+    fn pin(&mut self, pinned: bool, to: ReplyTo) {
+        if pinned {
+            self.bring_back();
+        }
+        self.write(Write::Pinned(pinned));
+        self.reply_row(to);
+    }
+
+    fn reply_row(&mut self, to: ReplyTo) {
         let summary = self.ahead.summary.clone();
         self.reply(to, Reply::Summary(summary));
+    }
+
+    /// Whatever a person goes on with is not put away any more.
+    fn bring_back(&mut self) {
+        if self.ahead.summary.archived {
+            self.write(Write::Archived(false));
+        }
     }
 
     fn notify(&mut self, code: String, message: String, to: ReplyTo) {

@@ -55,6 +55,7 @@ pub enum Write {
     },
     Title(String),
     Pinned(bool),
+    Archived(bool),
     Profile(String),
     ContextTokens(u32),
     Plan(Option<Plan>),

@@ -28,6 +28,7 @@ pub struct Model {
     pub plan: Option<String>,
     pub consent_mode: Option<String>,
     pub tainted_at: Option<DateTimeUtc>,
+    pub archived: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -8,7 +8,7 @@ use super::world::{NOW, policy};
 use crate::domain::history::ContextState;
 use crate::domain::run_loop::{Record, RunEnd, RunSummary, failed};
 use crate::domain::session::Session;
-use crate::domain::session::command::{Command, Incoming};
+use crate::domain::session::command::{Command, Incoming, RowChange};
 use crate::domain::session::state::State;
 use crate::domain::session::transition::{
     Accepted, Compacted, Effect, Refused, Reply, ReplyTo, StartPoint, Transition,
@@ -184,6 +184,43 @@ fn two_toggles_of_a_pin_have_two_answers() {
         other => panic!("{other:?}"),
     });
     assert_eq!(pinned, [true, false]);
+}
+
+#[test]
+fn what_is_put_away_is_not_pinned_and_comes_back_with_what_goes_on() {
+    let mut desk = Desk::new();
+    let put_away = |desk: &mut Desk| {
+        desk.ask(Command::Pin(true)).unwrap();
+        let archive = RowChange {
+            archived: Some(true),
+            ..RowChange::default()
+        };
+        match desk.ask(Command::ChangeRow(archive)) {
+            Ok(Reply::Summary(row)) => assert!(row.archived && !row.pinned, "{row:?}"),
+            other => panic!("{other:?}"),
+        }
+    };
+    put_away(&mut desk);
+    let rename = RowChange {
+        title: Some("Another".to_owned()),
+        ..RowChange::default()
+    };
+    desk.ask(Command::ChangeRow(rename)).unwrap();
+    assert!(desk.session.ahead().summary.archived);
+
+    desk.ask(Command::Pin(true)).unwrap();
+    assert!(!desk.session.ahead().summary.archived);
+
+    put_away(&mut desk);
+    desk.send("hello", SendMode::Queue);
+    assert!(!desk.session.ahead().summary.archived);
+
+    // While its run goes: what waits for it was said before.
+    desk.send("and then?", SendMode::Queue);
+    put_away(&mut desk);
+    assert!(desk.settle().summary.archived);
+    desk.send("one more", SendMode::Queue);
+    assert!(!desk.settle().summary.archived);
 }
 
 #[test]

@@ -229,6 +229,7 @@ pub(crate) fn empty() -> LoadedSession {
             title: String::new(),
             profile_id: "secretary".to_owned(),
             pinned: false,
+            archived: false,
             context_token_count: 0,
             state: SessionState::Idle,
             asks: 0,
