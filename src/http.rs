@@ -13,6 +13,7 @@ mod extensions;
 mod files;
 mod gate;
 mod health;
+mod imports;
 mod inspect;
 mod login;
 mod memory;
@@ -91,6 +92,7 @@ fn protected() -> impl HttpServiceFactory {
         .service(agents::profiles_routes())
         .service(agents::tools_routes())
         .service(sessions::routes())
+        .service(imports::routes())
         .service(session::routes())
         .service(session::context_routes())
         .service(session::pin_routes())

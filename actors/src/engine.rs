@@ -4,6 +4,7 @@
 mod changes;
 mod consent;
 mod files;
+mod imports;
 mod measuring;
 mod runs;
 mod sessions;

@@ -17,6 +17,7 @@ use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::event::Envelope;
 use navi_actors::protocol::extension::{ExtensionTool, McpServer, SkillInfo};
 use navi_actors::protocol::file::FileList;
+use navi_actors::protocol::import::{Imported, ImportedSession};
 use navi_actors::protocol::inspect::{CallDetails, RunDetails, RunList};
 use navi_actors::protocol::memory::{Fact, FormerFact, MemoryExport, MemoryOverview};
 use navi_actors::protocol::profile::Profile;
@@ -31,7 +32,7 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use super::{
-    agents, branches, changes, consent, extensions, files, health, inspect, login, memory,
+    agents, branches, changes, consent, extensions, files, health, imports, inspect, login, memory,
     messages, metrics, models, resource, resume, runs, search, session, sessions, status, tokens,
     workspace,
 };
@@ -70,6 +71,7 @@ fn json_text(text: &'static str) -> HttpResponse {
         agents::tools,
         sessions::create,
         sessions::list,
+        imports::import,
         session::read,
         session::change,
         session::delete,

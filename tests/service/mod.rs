@@ -6,6 +6,7 @@ mod commands;
 mod doors;
 mod extensions;
 mod files;
+mod imports;
 mod login;
 mod memory;
 mod metrics;

@@ -27,6 +27,7 @@ export function commands() {
     open !== undefined && { id: 'export-md', name: t('export.markdown'), run: () => void exportOpen('md') },
     open !== undefined && { id: 'export-json', name: t('export.json'), run: () => void exportOpen('json') },
     sessions.get().list.length > 0 && { id: 'export-all', name: t('export.all'), run: () => void exportAll() },
+    { id: 'import', name: t('import.open'), run: () => openPanel('import') },
     { id: 'print', name: t('palette.print'), run: () => print() },
     { id: 'sidebar', name: t(folded.get() ? 'sidebar.unfold' : 'sidebar.fold'), run: toggleFolded },
     canNotify() && { id: 'notify', name: t(notifies.get() ? 'notify.off' : 'notify.on'), run: () => void changeNotify() },

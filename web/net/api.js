@@ -17,6 +17,9 @@ export class ApiError extends Error {
 /** A service that hangs answers no request either: what waits for it is given back. */
 const PATIENCE_MS = 60_000;
 
+/** What is sent may be tens of megabytes. */
+const IMPORT_PATIENCE_MS = 600_000;
+
 /** A change as short as this outlives the page that asked for it: a browser keeps 64 KiB of them in all. */
 const OUTLIVES_CHARS = 2_048;
 
@@ -103,6 +106,8 @@ export const api = {
   messagesBefore: (id, message_id, limit) => call('GET', `${session(id)}/messages?before=${encodeURIComponent(message_id)}&limit=${limit}`),
   /** @param {string | null} profile_id @returns {Promise<{ session_id: string, profile_id: string, created_at: string }>} */
   create: (profile_id) => call('POST', 'sessions', profile_id === null ? {} : { profile_id }),
+  /** A large one takes its time. @param {ImportedSession} file @returns {Promise<{ session: SessionSummary, messages: number, left_out: { images: number, files: number } }>} */
+  importSession: (file) => call('POST', 'sessions/import', file, AbortSignal.timeout(IMPORT_PATIENCE_MS)),
   /** @param {string} id @param {string} title */
   rename: (id, title) => call('PATCH', session(id), { title }),
   /** @param {string} id @param {boolean} archived */

@@ -18,6 +18,7 @@ import './file.js';
 import './files.js';
 import './header.js';
 import './image.js';
+import './import.js';
 import './keys_panel.js';
 import './memory.js';
 import './palette.js';
@@ -152,6 +153,7 @@ function opened(name) {
     case 'file': return html`<navi-file></navi-file>`;
     case 'files': return html`<navi-files></navi-files>`;
     case 'image': return html`<navi-image></navi-image>`;
+    case 'import': return html`<navi-import></navi-import>`;
     case 'keys': return html`<navi-keys></navi-keys>`;
     case 'memory': return html`<navi-memory></navi-memory>`;
     case 'palette': return html`<navi-palette></navi-palette>`;

@@ -167,7 +167,7 @@ fn validate_images(images: Vec<String>) -> Result<Vec<String>, NaviError> {
 }
 
 /// The bytes of an image. `number` counts from 1, for the error.
-fn decode(image: &str, number: usize) -> Result<Vec<u8>, NaviError> {
+pub(super) fn decode(image: &str, number: usize) -> Result<Vec<u8>, NaviError> {
     let invalid = |reason: &str| {
         Err(NaviError::new(
             ErrorCode::InvalidImage,

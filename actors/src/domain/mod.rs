@@ -10,6 +10,7 @@ pub mod first_chunk;
 pub mod guards;
 pub mod hangs;
 pub mod history;
+pub mod import;
 pub mod input;
 pub mod lanes;
 pub mod leaked_calls;

@@ -12,6 +12,7 @@ pub mod event;
 pub mod extension;
 pub mod file;
 pub mod ids;
+pub mod import;
 pub mod inspect;
 pub mod memory;
 pub mod message;

@@ -287,6 +287,22 @@ async fn state(
     session_memory::Entity::find_by_id(id.0).one(db).await
 }
 
+/// Takes the messages that a session begins with as read.
+pub(super) async fn take_as_read(
+    db: &DatabaseTransaction,
+    id: SessionId,
+    count: i64,
+) -> Result<(), DbErr> {
+    let read = session_memory::ActiveModel {
+        session_id: Set(id.0),
+        extracted_at: Set(None),
+        read_ordinal: Set(count),
+        failures: Set(0),
+        failed_count: Set(0),
+    };
+    write_state(db, read).await
+}
+
 async fn write_state(
     db: &DatabaseTransaction,
     row: session_memory::ActiveModel,

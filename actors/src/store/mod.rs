@@ -13,6 +13,7 @@ mod entities;
 mod error;
 mod files;
 mod held_text;
+mod imports;
 mod load;
 mod log;
 mod log_upkeep;
@@ -187,6 +188,9 @@ mod consent_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod cost_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod import_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod log_tests;

@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect,
-    RelationDef, Select,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, JoinType, QueryFilter,
+    QueryOrder, QuerySelect, RelationDef, Select,
 };
 use uuid::Uuid;
 
@@ -20,6 +20,9 @@ use crate::protocol::ids::{OwnerId, SessionId, UserId};
 use crate::protocol::session::{RunState, SessionState, SessionSummary};
 use crate::protocol::todo::Scratchpad;
 
+/// Of a session that was just made.
+const FIRST_EPOCH: i64 = 1;
+
 impl Store {
     /// Creates a session that `owner` has already taken.
     ///
@@ -31,39 +34,10 @@ impl Store {
         new: NewSession,
         owner: &OwnerId,
     ) -> Result<LoadedSession, StoreError> {
-        const FIRST_EPOCH: i64 = 1;
         let created_at = db_time(new.created_at);
-        let row = session::ActiveModel {
-            id: Set(new.id.0),
-            user_id: Set(new.user_id.0),
-            title: Set(new.title.as_str().into()),
-            profile_id: Set(new.profile_id.as_str().into()),
-            pinned: Set(false),
-            todo: Set("[]".to_owned()),
-            scratchpad: Set(to_json(&Scratchpad::new())?),
-            context_token_count: Set(0),
-            last_seq: Set(0),
-            message_count: Set(0),
-            last_run_id: Set(None),
-            owner: Set(Some(owner.0.as_str().into())),
-            epoch: Set(FIRST_EPOCH),
-            deleted_at: Set(None),
-            created_at: Set(created_at),
-            last_active: Set(created_at),
-            branch_id: Set(ROOT_BRANCH.into()),
-            plan: Set(None),
-            consent_mode: Set(Some(name_of(&new.mode)?)),
-            tainted_at: Set(None),
-            archived: Set(false),
-        };
-        let root = branch_to_row(new.id, &Branch::root(), created_at)?;
+        let row = session_row(&new, owner)?;
         let transaction = self.begin_write().await?;
-        session::Entity::insert(row)
-            .exec_without_returning(&transaction)
-            .await?;
-        branch::Entity::insert(root)
-            .exec_without_returning(&transaction)
-            .await?;
+        insert_session(&transaction, &new, row).await?;
         transaction.commit().await?;
         Ok(LoadedSession {
             summary: SessionSummary {
@@ -246,6 +220,53 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// The row of a new session that `owner` has taken.
+pub(super) fn session_row(
+    new: &NewSession,
+    owner: &OwnerId,
+) -> Result<session::ActiveModel, StoreError> {
+    let created_at = db_time(new.created_at);
+    Ok(session::ActiveModel {
+        id: Set(new.id.0),
+        user_id: Set(new.user_id.0),
+        title: Set(new.title.as_str().into()),
+        profile_id: Set(new.profile_id.as_str().into()),
+        pinned: Set(false),
+        todo: Set("[]".to_owned()),
+        scratchpad: Set(to_json(&Scratchpad::new())?),
+        context_token_count: Set(0),
+        last_seq: Set(0),
+        message_count: Set(0),
+        last_run_id: Set(None),
+        owner: Set(Some(owner.0.as_str().into())),
+        epoch: Set(FIRST_EPOCH),
+        deleted_at: Set(None),
+        created_at: Set(created_at),
+        last_active: Set(created_at),
+        branch_id: Set(ROOT_BRANCH.into()),
+        plan: Set(None),
+        consent_mode: Set(Some(name_of(&new.mode)?)),
+        tainted_at: Set(None),
+        archived: Set(false),
+    })
+}
+
+/// Writes a new session's row, and the branch that it begins with.
+pub(super) async fn insert_session(
+    transaction: &DatabaseTransaction,
+    new: &NewSession,
+    row: session::ActiveModel,
+) -> Result<(), StoreError> {
+    let root = branch_to_row(new.id, &Branch::root(), db_time(new.created_at))?;
+    session::Entity::insert(row)
+        .exec_without_returning(transaction)
+        .await?;
+    branch::Entity::insert(root)
+        .exec_without_returning(transaction)
+        .await?;
+    Ok(())
 }
 
 /// Refuses a session that does not exist or is deleted.

@@ -59,9 +59,9 @@ export async function logIn(browser, navi, options = {}) {
   };
 }
 
-/** A server that is killed or not there yet, or a file that is too large, is the test's doing; Chromium logs it all the same. */
+/** A server that is killed or not there yet, or a file that is wrong or too large, is the test's doing; Chromium logs it all the same. */
 function isTheTestsDoing(text) {
-  return /ERR_CONNECTION_|WebSocket connection to .* failed|net::ERR_|status of 413/.test(text);
+  return /ERR_CONNECTION_|WebSocket connection to .* failed|net::ERR_|status of 4(00|13)/.test(text);
 }
 
 /** One tab, by what a person finds in it. */
