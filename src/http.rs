@@ -95,6 +95,7 @@ fn protected() -> impl HttpServiceFactory {
         .service(imports::routes())
         .service(session::routes())
         .service(session::context_routes())
+        .service(session::parts_routes())
         .service(session::pin_routes())
         .service(session::restore_routes())
         .service(session::stop_routes())

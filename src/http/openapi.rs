@@ -13,6 +13,7 @@ use navi_actors::hub::HubFrame;
 use navi_actors::protocol::change::Change;
 use navi_actors::protocol::chat::ChatRequest;
 use navi_actors::protocol::command::{ClientFrame, PlainInput};
+use navi_actors::protocol::context::ContextParts;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::event::Envelope;
 use navi_actors::protocol::extension::{ExtensionTool, McpServer, SkillInfo};
@@ -76,6 +77,7 @@ fn json_text(text: &'static str) -> HttpResponse {
         session::change,
         session::delete,
         session::context,
+        session::parts,
         session::pin,
         session::restore,
         session::stop,
@@ -213,6 +215,9 @@ fn rest(schemas: &mut Schemas) {
     schemas.told::<resume::Continued>("Continued");
     schemas.taken::<resume::Resolution>("Resolution");
     schemas.told::<ChatRequest>("ChatRequest");
+    schemas.told::<ContextParts>("ContextParts");
+    schemas.taken::<ImportedSession>("ImportedSession");
+    schemas.told::<Imported>("Imported");
     schemas.taken::<PlainInput>("PlainInput");
     schemas.taken::<consent::ModeChange>("ModeChange");
     schemas.told::<consent::ApprovalList>("ApprovalList");
@@ -221,6 +226,7 @@ fn rest(schemas: &mut Schemas) {
     schemas.told::<consent::ConsentLog>("ConsentLog");
     schemas.told::<PlainAnswer>("PlainAnswer");
     schemas.told::<FileList>("FileList");
+    schemas.told::<WorkspaceListing>("WorkspaceListing");
     schemas.told::<Branched>("Branched");
     schemas.taken::<branches::NewBranch>("NewBranch");
     schemas.taken::<branches::ShownBranch>("ShownBranch");

@@ -58,6 +58,10 @@ pub(crate) fn context_routes() -> Resource {
     resource("/sessions/{session_id}/context", "GET").route(web::get().to(context))
 }
 
+pub(crate) fn parts_routes() -> Resource {
+    resource("/sessions/{session_id}/context/parts", "GET").route(web::get().to(parts))
+}
+
 pub(crate) fn pin_routes() -> Resource {
     resource("/sessions/{session_id}/pin", "PATCH").route(web::patch().to(pin))
 }
@@ -95,6 +99,17 @@ pub(crate) async fn context(
     SessionPath(session): SessionPath,
 ) -> Result<HttpResponse, ApiError> {
     Ok(HttpResponse::Ok().json(app.engine.context(who.user, session).await?))
+}
+
+#[utoipa::path(get, path = "/sessions/{session_id}/context/parts", tag = "sessions",
+    params(("session_id" = Uuid, Path,)),
+    responses((status = 200, description = "What fills that request, part by part.", body = ref("#/components/schemas/ContextParts")), Failures))]
+pub(crate) async fn parts(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+) -> Result<HttpResponse, ApiError> {
+    Ok(HttpResponse::Ok().json(app.engine.context_parts(who.user, session).await?))
 }
 
 #[utoipa::path(patch, path = "/sessions/{session_id}", tag = "sessions",

@@ -75,4 +75,24 @@ describe('conversations as files', () => {
     await item('What is a fjord?').click();
     await tab.sees('A drowned valley.');
   });
+
+  it('shows what fills the context', async () => {
+    const { model, tab } = it_has;
+    const { page } = tab;
+    await tab.newSession.click();
+    await model.script([{ text: 'Two.' }]);
+    await tab.send('One and one?');
+    await tab.sees('Two.');
+    await tab.idle();
+    await page.getByTestId('context-meter').click();
+    const part = (name) => page.locator(`[data-testid="context-part"][data-name="${name}"]`);
+    for (const name of ['system', 'tools', 'turns', 'answer', 'free']) await part(name).waitFor();
+    assert.match(await part('turns').innerText(), /\d/);
+    await assertLooks(tab, (size) => tab.screenshot(`context-${size}`), 'dialog[open]');
+    await page.getByTestId('context-sent').click();
+    await page.getByTestId('run-panel').waitFor();
+    await page.getByTestId('context').waitFor({ state: 'detached' });
+    await page.getByTestId('run-row').first().waitFor();
+    await page.getByTestId('run-close').click();
+  });
 });

@@ -173,6 +173,9 @@ async fn a_session_lives_its_life_over_rest() {
     assert_eq!(server.get("/sessions").await[0]["id"], id);
     assert_eq!(server.get(&one).await["messages"], json!([]));
     assert!(server.get(&format!("{one}/context")).await["messages"].is_array());
+    let parts = server.get(&format!("{one}/context/parts")).await;
+    assert!(parts["system"].as_u64() > Some(0) && parts["window"].as_u64() > Some(0));
+    assert_eq!((&parts["turns"], &parts["counted"]), (&json!(0), &json!(0)));
 
     let (status, changed) = server
         .call(Method::PATCH, &one, Some(json!({"title": "Lamps"})))

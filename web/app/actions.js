@@ -1,6 +1,7 @@
 // What a person does outside a conversation: the session list, new sessions, models. And the
 // page's start.
 
+/** @import { PanelName } from './signals.js' */
 /** @import { SessionSummary, SystemStatus } from '../state/wire.js' */
 
 import { t } from '../i18n/index.js';
@@ -320,7 +321,7 @@ export function showError(error) {
   showToast(`${t(`error.${errorGroup(error.code)}.title`)}${error.message === '' ? '' : `: ${error.message}`}`, null, TOAST_MS, true);
 }
 
-/** What stands over the page. @param {'file' | 'files' | 'image' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run'} name */
+/** What stands over the page. @param {PanelName} name */
 export function openPanel(name) {
   drawerOpen.set(false);
   panel.set(name);

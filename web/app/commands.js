@@ -20,6 +20,7 @@ export function commands() {
     isRunning.get() && { id: 'stop', name: t('composer.stop'), run: stop },
     session.get()?.can_continue === true && { id: 'continue', name: t('ending.continue'), run: continueRun },
     isLoaded.get() && { id: 'files', name: t('files.open'), run: () => openPanel('files') },
+    isLoaded.get() && { id: 'context', name: t('context.open'), run: () => openPanel('context') },
     { id: 'memory', name: t('memory.open'), run: () => openPanel('memory') },
     { id: 'permissions', name: t('permissions.open'), run: () => openPanel('permissions') },
     open !== undefined && { id: 'pin', name: t(open.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(open) },

@@ -11,6 +11,7 @@ import { isAtHand } from '../state/plan.js';
 
 /** @typedef {import('../net/socket.js').Connection} Connection */
 /** @typedef {{ code: string, message: string }} PageError */
+/** @typedef {'context' | 'file' | 'files' | 'image' | 'import' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run'} PanelName */
 /** @typedef {{ id: number, text: string, action: { label: string, run: () => void } | null, error: boolean }} Toast */
 
 export const sessions = signal(/** @type {{ loaded: boolean, list: SessionSummary[] }} */ ({ loaded: false, list: [] }));
@@ -89,7 +90,7 @@ export const target = signal(/** @type {{ session_id: string, message_id: string
 /** Whether the service has a newer page than this one. */
 export const outdated = signal(false);
 /** The panel that stands over the page. */
-export const panel = signal(/** @type {'file' | 'files' | 'image' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run' | null} */ (null));
+export const panel = signal(/** @type {PanelName | null} */ (null));
 /** The picture that is shown large, and where its file is. */
 export const shownImage = signal(/** @type {{ src: string, alt: string, download: string | null } | null} */ (null));
 /** The file of the workspace that its panel shows, by its path. */

@@ -1,7 +1,8 @@
 // REST calls. Every failure is an `ApiError` with the service's code, or one of ours:
 // `unreachable` when nobody answered. Paths are relative to the page, which may stand behind any prefix.
 
-/** @import { CallDetails, Change, ConsentEntry, ConsentMode, ConsentRule, Envelope, ExtensionTool, Fact, FormerFact, McpServer, MemoryOverview, MessagePage, Profile, RunDetails, SearchHit, SessionFile, SessionSnapshot, SessionSummary, SkillInfo, SystemStatus, WorkspaceListing } from '../state/wire.js' */
+/** @import { CallDetails, Change, ConsentEntry, ConsentMode, ConsentRule, ContextParts, Envelope, ExtensionTool, Fact, FormerFact, McpServer, MemoryOverview, MessagePage, Profile, RunDetails, SearchHit, SessionFile, SessionSnapshot, SessionSummary, SkillInfo, SystemStatus, WorkspaceListing } from '../state/wire.js' */
+/** @import { ImportedSession } from '../state/import.js' */
 
 import { key } from './key.js';
 
@@ -102,6 +103,8 @@ export const api = {
   session: (id, newest) => call('GET', `${session(id)}?messages=${newest}`),
   /** The session with its whole conversation. @param {string} id @returns {Promise<SessionSnapshot>} */
   wholeSession: (id) => call('GET', session(id)),
+  /** What fills its next call. @param {string} id @returns {Promise<ContextParts>} */
+  contextParts: (id) => call('GET', `${session(id)}/context/parts`),
   /** Those before a message. @param {string} id @param {string} message_id @param {number} limit @returns {Promise<MessagePage>} */
   messagesBefore: (id, message_id, limit) => call('GET', `${session(id)}/messages?before=${encodeURIComponent(message_id)}&limit=${limit}`),
   /** @param {string | null} profile_id @returns {Promise<{ session_id: string, profile_id: string, created_at: string }>} */

@@ -13,6 +13,7 @@ import { isComposing } from './keys.js';
 import './asks.js';
 import './banner.js';
 import './composer.js';
+import './context.js';
 import './conversation.js';
 import './file.js';
 import './files.js';
@@ -150,6 +151,7 @@ export class NaviApp extends NaviElement {
 /** What stands over the page. @param {ReturnType<typeof panel.get>} name */
 function opened(name) {
   switch (name) {
+    case 'context': return html`<navi-context></navi-context>`;
     case 'file': return html`<navi-file></navi-file>`;
     case 'files': return html`<navi-files></navi-files>`;
     case 'image': return html`<navi-image></navi-image>`;

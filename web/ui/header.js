@@ -35,7 +35,7 @@ export class NaviHeader extends NaviElement {
           <span class="head-model" data-testid="model-name" title=${backend === null ? t('header.model') : t('header.backend', { name: t(`backend.${backend.kind}`) })}>${name ?? t('header.no_model')}</span>
           ${backend === null ? nothing : html`<span class="head-backend" data-testid="backend-name">${backend.kind}</span>`}
           ${info?.demo === true ? html`<span class="badge" data-testid="demo-badge" title=${t('header.demo_hint')}>${t('header.demo')}</span>` : nothing}
-          ${listed?.archived ? html`<span class="head-backend" data-testid="archived-badge">${t('archive.mark')}</span>` : nothing}
+          ${listed?.archived ? html`<span class="head-mark" data-testid="archived-badge">${t('archive.mark')}</span>` : nothing}
         </p>
       </div>
       ${link === 'open' ? nothing : html`<navi-connection .state=${link}></navi-connection>`}
@@ -54,10 +54,10 @@ const ROUND = 2 * Math.PI * RADIUS;
 function contextMeter(used, max) {
   const share = Math.min(1, used / max);
   const label = t('header.context', { used: formatTokens(used), max: formatTokens(max) });
-  return html`<span class="context ${share > 0.8 ? 'high' : ''}" role="img" aria-label=${label} title=${label} data-testid="context-meter">
+  return html`<button type="button" class="context ${share > 0.8 ? 'high' : ''}" aria-haspopup="dialog" aria-label=${label} title=${label} data-testid="context-meter" @click=${() => openPanel('context')}>
     <svg viewBox="0 0 20 20" aria-hidden="true">${svg`<circle class="ring" cx="10" cy="10" r=${RADIUS}/>
       <circle class="fill" cx="10" cy="10" r=${RADIUS} stroke-dasharray="${share * ROUND} ${ROUND}" transform="rotate(-90 10 10)"/>`}</svg>
-    <span class="context-text">${formatTokens(used)}</span></span>`;
+    <span class="context-text">${formatTokens(used)}</span></button>`;
 }
 
 customElements.define('navi-header', NaviHeader);

@@ -8,6 +8,7 @@ use crate::feed::{self, Feed};
 use crate::files::InlineImage;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::command::{CallDecision, PlainInput, UserInput};
+use crate::protocol::context::ContextParts;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{CallId, MessageId, RunId, SessionId, UserId};
 use crate::protocol::message::Message;
@@ -149,7 +150,19 @@ impl Engine {
         user: UserId,
         session: SessionId,
     ) -> Result<ChatRequest, NaviError> {
-        self.ask(user, session, || GetContext).await?
+        Ok(self.ask(user, session, || GetContext).await??.request)
+    }
+
+    /// What fills that, part by part.
+    ///
+    /// # Errors
+    /// As [`Engine::context`].
+    pub async fn context_parts(
+        &self,
+        user: UserId,
+        session: SessionId,
+    ) -> Result<ContextParts, NaviError> {
+        Ok(self.ask(user, session, || GetContext).await??.parts)
     }
 
     /// Sends a message. Answered when it is committed; its run has begun or waits.

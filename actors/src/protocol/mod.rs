@@ -7,6 +7,7 @@ pub mod approval;
 pub mod change;
 pub mod chat;
 pub mod command;
+pub mod context;
 pub mod error;
 pub mod event;
 pub mod extension;

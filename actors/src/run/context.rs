@@ -16,7 +16,6 @@ use crate::domain::planning::AgentInfo;
 use crate::domain::run_loop::{Record, ToolUse};
 use crate::files::SessionFiles;
 use crate::llm_actor::{Priority, Ticket};
-use crate::protocol::chat::ChatRequest;
 use crate::protocol::error::NaviError;
 use crate::protocol::ids::{MessageId, SessionId, UserId};
 use crate::protocol::message::{Message, Role};
@@ -24,7 +23,7 @@ use crate::protocol::offered::OfferedTools;
 use crate::protocol::profile::Profile;
 use crate::root::store_error;
 use crate::services::{Services, now};
-use crate::session::messages::{GetNotes, RunGone};
+use crate::session::messages::{GetNotes, NextCall, RunGone};
 
 /// How many of the last messages planning is shown, and how much of each.
 const RECENT: usize = 6;
@@ -294,7 +293,7 @@ pub(crate) fn would_send(
     services: &Services,
     profile_id: &str,
     conversation: &Conversation<'_>,
-) -> Result<ChatRequest, NaviError> {
+) -> Result<NextCall, NaviError> {
     let profile = services.profiles.of_session(profile_id).profile;
     let wanted = model_choice::wanted(&profile);
     let choice = model_choice::choose(&services.models.statuses(), wanted);
@@ -315,5 +314,8 @@ pub(crate) fn would_send(
     };
     let persona = services.persona();
     let setup = context::call_setup(&profile, &persona, &model, offer);
-    Ok(setup.request(conversation).request)
+    Ok(NextCall {
+        request: setup.request(conversation).request,
+        parts: setup.parts(conversation),
+    })
 }

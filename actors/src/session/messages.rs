@@ -16,6 +16,7 @@ use crate::domain::session::stored::Span;
 use crate::domain::session::transition::{Accepted, Branched, PlainAnswer, Refused, Reply};
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::command::{PlainInput, UserInput};
+use crate::protocol::context::ContextParts;
 use crate::protocol::error::NaviError;
 use crate::protocol::event::ResyncReason;
 use crate::protocol::ids::{MessageId, RunId};
@@ -69,8 +70,15 @@ pub struct GetSnapshot;
 
 /// What the model would be sent now.
 #[derive(Debug, ActixMessage)]
-#[rtype(result = "Result<ChatRequest, NaviError>")]
+#[rtype(result = "Result<NextCall, NaviError>")]
 pub struct GetContext;
+
+/// A request that nobody has sent, and what fills it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NextCall {
+    pub request: ChatRequest,
+    pub parts: ContextParts,
+}
 
 /// Joins the session's events.
 #[derive(Clone, Copy, Debug, Default, ActixMessage)]

@@ -7,12 +7,13 @@ use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 use super::SessionActor;
-use super::messages::{Attach, Attached, GetContext, GetNotes, GetSnapshot, Notes, Start};
+use super::messages::{
+    Attach, Attached, GetContext, GetNotes, GetSnapshot, NextCall, Notes, Start,
+};
 use super::outline::Outline;
 use super::replies::Waiting;
 use crate::domain::context::{self, Conversation};
 use crate::domain::model_choice;
-use crate::protocol::chat::ChatRequest;
 use crate::protocol::error::NaviError;
 use crate::protocol::session::{ActiveRun, SessionSnapshot};
 use crate::root::store_error;
@@ -111,7 +112,7 @@ impl Handler<GetSnapshot> for SessionActor {
 }
 
 impl Handler<GetContext> for SessionActor {
-    type Result = ResponseFuture<Result<ChatRequest, NaviError>>;
+    type Result = ResponseFuture<Result<NextCall, NaviError>>;
 
     fn handle(&mut self, _: GetContext, _: &mut Context<Self>) -> Self::Result {
         let services = Arc::clone(&self.services);
@@ -120,6 +121,7 @@ impl Handler<GetContext> for SessionActor {
         let store = self.services.store.clone();
         let (id, path) = (self.id, self.told.path());
         let user = self.told.summary.user_id;
+        let counted = self.told.summary.context_token_count;
         Box::pin(async move {
             if context.memory.is_none() {
                 // The first run takes it in.
@@ -137,7 +139,9 @@ impl Handler<GetContext> for SessionActor {
                 .views_again(id, messages.iter().map(AsRef::as_ref))
                 .await;
             let conversation = Conversation::of(&context, &messages).with_files(&views);
-            run::would_send(&services, &profile_id, &conversation)
+            let mut next = run::would_send(&services, &profile_id, &conversation)?;
+            next.parts.counted = counted;
+            Ok(next)
         })
     }
 }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use super::Conversation;
 use super::notes::{Notes, disarmed};
+use super::tokens::message_tokens;
 use crate::domain::cut::cut_middle;
 use crate::domain::files::{self, FileViews};
 use crate::domain::outside;
 use crate::domain::turns;
 use crate::protocol::chat::ChatMessage;
+use crate::protocol::context::ContextParts;
 use crate::protocol::message::{Message, MessageState, Role, ToolCall};
 
 /// What the model is told after a reply of its own that was cut off.
@@ -61,6 +63,22 @@ impl Assembled {
     pub(super) fn without_images(&mut self) {
         let turns = self.turns.iter_mut().flatten();
         hide_images(self.head.iter_mut().chain(turns));
+    }
+
+    /// The tokens of the head, by what its messages are for.
+    pub(super) fn head_tokens(&self) -> ContextParts {
+        let mut parts = ContextParts::default();
+        for message in &self.head {
+            let part = match message {
+                ChatMessage::System { content } if content.starts_with(MEMORY_HEADING) => {
+                    &mut parts.memory
+                }
+                ChatMessage::System { .. } => &mut parts.system,
+                _ => &mut parts.summary,
+            };
+            *part = part.saturating_add(message_tokens(message));
+        }
+        parts
     }
 
     /// Puts the assistant's words into the head.

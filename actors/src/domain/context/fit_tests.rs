@@ -17,6 +17,40 @@ fn long_turns(count: u128) -> Vec<Arc<Message>> {
 }
 
 #[test]
+fn the_parts_of_a_call_add_up_to_its_prompt() {
+    let messages = long_turns(6);
+    let summary = summary_of("- old");
+    let conversation = Conversation {
+        memory: Some("Olha"),
+        summary: Some(&summary),
+        ..plain(&messages)
+    };
+    let call = call_setup(
+        &profile(),
+        "You are Navi.",
+        &ModelInfo::default(),
+        offer(RunKind::Session),
+    );
+    let parts = call.parts(&conversation);
+    let sum = parts.system + parts.memory + parts.summary + parts.turns + parts.tools;
+    assert_eq!(sum, request_tokens(&call.request(&conversation).request));
+    assert!(
+        parts.system > 0 && parts.memory > 0 && parts.summary > 0 && parts.tools > 0,
+        "{parts:?}"
+    );
+    assert_eq!((parts.window, parts.left_out_turns), (8_192, 0));
+    assert!(sum + parts.answer <= parts.window);
+
+    let many = long_turns(20);
+    let crowded = call.parts(&plain(&many));
+    assert!(
+        crowded.left_out_turns > 0 && crowded.memory == 0,
+        "{crowded:?}"
+    );
+    assert!(crowded.turns < crowded.window);
+}
+
+#[test]
 fn the_oldest_whole_turns_are_left_out_and_counted() {
     let mut messages = long_turns(6);
     messages.push(Arc::new(user(7, "and now?")));

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::chat::ChatRequest;
+use crate::protocol::context::ContextParts;
 use crate::protocol::message::{Message, MessageState, Role};
 use crate::protocol::offered::OfferedTools;
 use crate::protocol::plan::Plan;
@@ -183,11 +184,7 @@ impl CallSetup {
     #[must_use]
     pub fn request(&self, conversation: &Conversation<'_>) -> Built {
         let options = &self.options;
-        let limit = result_limit(options.window);
-        let mut assembled = assemble(&self.system, conversation, limit, &self.notes);
-        if !options.sees_images {
-            assembled.without_images();
-        }
+        let assembled = self.assembled(conversation);
         let reserve = tool_tokens(&self.tools).saturating_add(answer_room(options.window));
         let room = options.room.unwrap_or(options.window);
         let fitted = fit(assembled, room, reserve);
@@ -205,6 +202,31 @@ impl CallSetup {
             left_out_turns: fitted.left_out_turns,
             shortened_results: fitted.shortened_results,
         }
+    }
+
+    /// What the prompt of such a request is made of. Nothing is counted yet.
+    #[must_use]
+    pub fn parts(&self, conversation: &Conversation<'_>) -> ContextParts {
+        let built = self.request(conversation);
+        let head = self.assembled(conversation).head_tokens();
+        let messages = estimate_tokens(&built.request.messages);
+        ContextParts {
+            turns: messages.saturating_sub(head.system + head.memory + head.summary),
+            tools: tool_tokens(&built.request.tools),
+            answer: answer_room(self.options.window),
+            window: self.options.window,
+            left_out_turns: u32::try_from(built.left_out_turns).unwrap_or(u32::MAX),
+            ..head
+        }
+    }
+
+    fn assembled(&self, conversation: &Conversation<'_>) -> Assembled {
+        let limit = result_limit(self.options.window);
+        let mut assembled = assemble(&self.system, conversation, limit, &self.notes);
+        if !self.options.sees_images {
+            assembled.without_images();
+        }
+        assembled
     }
 }
 
