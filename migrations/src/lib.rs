@@ -14,6 +14,7 @@ mod m0008_model_calls;
 mod m0009_log;
 mod m0010_lean_commits;
 mod m0011_archived;
+mod m0012_tags;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -41,6 +42,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0009_log::Log),
             Box::new(m0010_lean_commits::LeanCommits),
             Box::new(m0011_archived::Archived),
+            Box::new(m0012_tags::Tags),
         ]
     }
 }

@@ -13,13 +13,16 @@ use super::path::SessionPath;
 use super::{App, resource};
 use crate::access::Principal;
 
-/// What can be changed of a session: one of these, or both.
+/// What can be changed of a session: one of these, or more.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SessionChange {
     /// 1 to 200 characters.
     #[serde(default)]
     title: Option<String>,
+    /// In place of those that it has: at most 10, of 1 to 40 characters.
+    #[serde(default)]
+    tags: Option<Vec<String>>,
     /// Puts the session away, which unpins it, or brings it back.
     #[serde(default)]
     archived: Option<bool>,
@@ -125,6 +128,7 @@ pub(crate) async fn change(
     let change = RowChange {
         title: change.title,
         archived: change.archived,
+        tags: change.tags,
     };
     Ok(HttpResponse::Ok().json(app.engine.change_row(who.user, session, change).await?))
 }

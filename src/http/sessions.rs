@@ -2,6 +2,7 @@
 
 use actix_web::{HttpResponse, Resource, web};
 use chrono::{DateTime, Utc};
+use navi_actors::domain::tags;
 use navi_actors::protocol::ids::SessionId;
 use navi_actors::store::Listed;
 use schemars::JsonSchema;
@@ -27,6 +28,7 @@ pub(crate) struct NewSessionRequest {
 pub(crate) struct ListQuery {
     #[serde(default)]
     archived: bool,
+    tag: Option<String>,
 }
 
 /// A session that was just made.
@@ -61,7 +63,8 @@ pub(crate) async fn create(
 }
 
 #[utoipa::path(get, path = "/sessions", tag = "sessions",
-    params(("archived" = Option<bool>, Query, description = "Those that are put away, in place of the others.")),
+    params(("archived" = Option<bool>, Query, description = "Those that are put away, in place of the others."),
+        ("tag" = Option<String>, Query, description = "Those alone that have this tag, in whatever case.")),
     responses((status = 200, description = "All sessions: pinned ones first, then by latest activity.", body = ref("#/components/schemas/SessionList")), Failures))]
 pub(crate) async fn list(
     app: web::Data<App>,
@@ -73,5 +76,9 @@ pub(crate) async fn list(
     } else {
         Listed::Current
     };
-    Ok(HttpResponse::Ok().json(app.engine.sessions(who.user, listed).await?))
+    let mut sessions = app.engine.sessions(who.user, listed).await?;
+    if let Some(tag) = &query.tag {
+        sessions.retain(|session| tags::holds(&session.tags, tag));
+    }
+    Ok(HttpResponse::Ok().json(sessions))
 }

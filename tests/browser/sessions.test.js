@@ -138,6 +138,34 @@ describe('the session list', () => {
     await item('Third').waitFor();
   });
 
+  it('files a session under tags, and shows those that have one', async () => {
+    const { tab } = it_has;
+    const { page } = tab;
+    await item('Third').click();
+    await tab.sees('Good to hear from you.');
+    await page.keyboard.press('ControlOrMeta+k');
+    await page.getByTestId('palette-input').fill('tags of this');
+    await page.locator('[data-testid="palette-option"][aria-selected="true"]').filter({ hasText: 'Tags of this' }).waitFor();
+    await page.keyboard.press('Enter');
+    for (const tag of ['trips', 'Карпати']) {
+      await page.getByTestId('tag-new').fill(tag);
+      await page.keyboard.press('Enter');
+      await page.locator('[data-testid="tag"][aria-pressed="true"]').filter({ hasText: tag }).waitFor();
+    }
+    await assertLooks(tab, (size) => tab.screenshot(`tags-${size}`), 'dialog[open]');
+    await page.getByTestId('tags-close').click();
+    await item('Third').getByText('trips, Карпати').waitFor();
+    const filter = page.getByTestId('tag-filter').filter({ hasText: 'trips' });
+    await filter.click();
+    await item('Question one').waitFor({ state: 'detached' });
+    await item('Third').waitFor();
+    await tab.screenshot('tag-filter');
+    await page.reload();
+    await tab.ready();
+    await item('Question one').waitFor();
+    await item('Third').getByText('trips, Карпати').waitFor();
+  });
+
   it('tells every tab', async () => {
     const { tab, window } = it_has;
     const other = await window.tabBeside(tab);

@@ -276,6 +276,46 @@ async fn a_session_that_is_put_away_comes_back_with_the_next_message() {
 }
 
 #[tokio::test]
+async fn sessions_are_filed_under_tags_and_found_by_them() {
+    let server = House::new(&[]).start();
+    let session = server.new_session().await;
+    server.new_session().await;
+    let one = format!("/sessions/{session}");
+    let file = async |tags: Value| {
+        let body = json!({"tags": tags});
+        server.call(Method::PATCH, &one, Some(body)).await
+    };
+    let (status, row) = file(json!([" Work ", "дім", "work"])).await;
+    assert_eq!(
+        (status, &row["tags"]),
+        (StatusCode::OK, &json!(["Work", "дім"]))
+    );
+    assert_eq!(server.get(&one).await["tags"], row["tags"]);
+    assert_eq!(server.get("/sessions?tag=work").await, json!([row]));
+    assert_eq!(server.get("/sessions?tag=wor").await, json!([]));
+    assert_eq!(
+        server.get("/sessions?tag=work&archived=true").await,
+        json!([])
+    );
+    for wrong in [
+        json!([""]),
+        json!(["a\u{200b}"]),
+        json!(vec!["x".repeat(41)]),
+        json!("x"),
+    ] {
+        let (status, body) = file(wrong).await;
+        assert_eq!(
+            (status, &body["code"]),
+            (StatusCode::BAD_REQUEST, &json!("invalid_field"))
+        );
+    }
+    let (_, none) = file(json!([])).await;
+    assert!(none.get("tags").is_none(), "{none}");
+    let (status, _) = server.call(Method::PATCH, &one, Some(json!({}))).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
 async fn a_plain_run_answers_when_it_is_done() {
     let model = FakeModel::start();
     let server = House::new(&[("OLLAMA_HOST", &model.url())]).start();

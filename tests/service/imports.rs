@@ -55,7 +55,7 @@ async fn out_and_in_and_out_again_is_the_same_conversation() {
     let server = House::new(&[("OLLAMA_HOST", &model.url())]).start();
     let session = server.new_session().await;
     // With a title of its own it asks no model for one.
-    let title = Some(json!({"title": "A file"}));
+    let title = Some(json!({"title": "A file", "tags": ["files"]}));
     let path = format!("/sessions/{session}");
     server.call(Method::PATCH, &path, title).await;
     let mut tab = server.tab(&session, None).await;
@@ -79,7 +79,7 @@ async fn out_and_in_and_out_again_is_the_same_conversation() {
     let listed = page.next_of("session_changed").await;
     assert_eq!(listed["session"], once["session"]);
     let second = export(&server, &once["session"]["id"]).await;
-    for field in ["title", "profile_id", "created_at", "last_active"] {
+    for field in ["title", "tags", "profile_id", "created_at", "last_active"] {
         assert_eq!(second[field], first[field], "{field}");
     }
     let (before, mut after) = (told(&first), told(&second));

@@ -206,6 +206,11 @@ export function togglePin(summary) {
   optimistic(summary, { ...summary, pinned }, () => api.pin(summary.id, pinned));
 }
 
+/** @param {SessionSummary} summary @param {string[]} tags */
+export function setTags(summary, tags) {
+  optimistic(summary, { ...summary, tags }, () => api.setTags(summary.id, tags));
+}
+
 /**
  * Shows a change at once and takes it back where the service refuses it.
  * @param {SessionSummary} before

@@ -24,6 +24,7 @@ export function commands() {
     { id: 'memory', name: t('memory.open'), run: () => openPanel('memory') },
     { id: 'permissions', name: t('permissions.open'), run: () => openPanel('permissions') },
     open !== undefined && { id: 'pin', name: t(open.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(open) },
+    open !== undefined && { id: 'tags', name: t('tags.open'), run: () => openPanel('tags') },
     open !== undefined && { id: 'archive', name: t(open.archived ? 'session.unarchive' : 'session.archive'), run: () => (open.archived ? bringBack(open) : void archive(open)) },
     open !== undefined && { id: 'export-md', name: t('export.markdown'), run: () => void exportOpen('md') },
     open !== undefined && { id: 'export-json', name: t('export.json'), run: () => void exportOpen('json') },

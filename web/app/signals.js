@@ -11,12 +11,14 @@ import { isAtHand } from '../state/plan.js';
 
 /** @typedef {import('../net/socket.js').Connection} Connection */
 /** @typedef {{ code: string, message: string }} PageError */
-/** @typedef {'context' | 'file' | 'files' | 'image' | 'import' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run'} PanelName */
+/** @typedef {'context' | 'file' | 'files' | 'image' | 'import' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run' | 'tags'} PanelName */
 /** @typedef {{ id: number, text: string, action: { label: string, run: () => void } | null, error: boolean }} Toast */
 
 export const sessions = signal(/** @type {{ loaded: boolean, list: SessionSummary[] }} */ ({ loaded: false, list: [] }));
 /** Those that are put away; before `read`, only what was heard of them. */
 export const archived = signal(/** @type {{ state: 'unread' | 'reading' | 'read' | 'failed', list: SessionSummary[] }} */ ({ state: 'unread', list: [] }));
+/** The tag whose conversations the list shows; null for all. */
+export const shownTag = signal(/** @type {string | null} */ (null));
 export const status = signal(/** @type {SystemStatus | null} */ (null));
 export const profiles = signal(/** @type {Profile[]} */ ([]));
 

@@ -113,6 +113,8 @@ export const api = {
   importSession: (file) => call('POST', 'sessions/import', file, AbortSignal.timeout(IMPORT_PATIENCE_MS)),
   /** @param {string} id @param {string} title */
   rename: (id, title) => call('PATCH', session(id), { title }),
+  /** @param {string} id @param {string[]} tags */
+  setTags: (id, tags) => call('PATCH', session(id), { tags }),
   /** @param {string} id @param {boolean} archived */
   archive: (id, archived) => call('PATCH', session(id), { archived }),
   /** @param {string} id @param {boolean} pinned */

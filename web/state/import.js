@@ -6,6 +6,7 @@
  * @typedef {object} ImportedSession
  * @property {string} title
  * @property {string} [profile_id]
+ * @property {unknown[]} [tags]
  * @property {string} [created_at]
  * @property {string} [last_active]
  * @property {ImportedMessage[]} messages
@@ -50,7 +51,8 @@ function conversation(value) {
   if (isObject(value.mapping)) return fromChatGpt(value, value.mapping);
   if (!Array.isArray(value.messages)) return null;
   const messages = value.messages.map(message).filter((item) => item !== null);
-  return messages.length === 0 ? null : { title: textOf(value.title), messages, ...texts(value, ['profile_id', 'created_at', 'last_active']) };
+  const tags = Array.isArray(value.tags) ? { tags: value.tags } : {};
+  return messages.length === 0 ? null : { title: textOf(value.title), messages, ...tags, ...texts(value, ['profile_id', 'created_at', 'last_active']) };
 }
 
 /** A message of Navi's or of OpenAI's; what a developer told the model is not the conversation's. @param {unknown} value @returns {ImportedMessage | null} */

@@ -12,9 +12,9 @@ test('an export of Navi\'s own is taken as it is, without what is the service\'s
     { id: 'n', run_id: 'r', role: 'assistant', content: null, tool_calls: [{ id: 'k', name: 'lamp', arguments: { n: 1 } }], created_at: '2026-01-01T00:00:01Z' },
     { id: 'o', run_id: 'r', role: 'tool', content: 'on', tool_call_id: 'k', name: 'lamp', outcome: 'success', duration_ms: 3, outside: false, created_at: '2026-01-01T00:00:02Z' },
   ];
-  const session = { id: 's', user_id: 'u', title: 'Lamps', profile_id: 'smart_home', pinned: true, mode: 'auto', created_at: '2026-01-01T00:00:00Z', last_active: '2026-01-02T00:00:00Z', messages };
+  const session = { id: 's', user_id: 'u', title: 'Lamps', profile_id: 'smart_home', pinned: true, tags: ['home'], mode: 'auto', created_at: '2026-01-01T00:00:00Z', last_active: '2026-01-02T00:00:00Z', messages };
   const one = {
-    title: 'Lamps', profile_id: 'smart_home', created_at: '2026-01-01T00:00:00Z', last_active: '2026-01-02T00:00:00Z',
+    title: 'Lamps', tags: ['home'], profile_id: 'smart_home', created_at: '2026-01-01T00:00:00Z', last_active: '2026-01-02T00:00:00Z',
     messages: [
       { role: 'user', content: 'On?', run_id: 'r', images: ['iVBO'], state: 'complete', is_plan: false, created_at: '2026-01-01T00:00:00Z' },
       { role: 'assistant', content: null, run_id: 'r', tool_calls: [{ id: 'k', name: 'lamp', arguments: { n: 1 } }], created_at: '2026-01-01T00:00:01Z' },

@@ -27,6 +27,7 @@ import './permissions.js';
 import './queue.js';
 import './run_panel.js';
 import './sidebar.js';
+import './tags.js';
 import './todo.js';
 import './welcome.js';
 
@@ -161,6 +162,7 @@ function opened(name) {
     case 'palette': return html`<navi-palette></navi-palette>`;
     case 'permissions': return html`<navi-permissions></navi-permissions>`;
     case 'run': return html`<navi-run-panel></navi-run-panel>`;
+    case 'tags': return html`<navi-tags></navi-tags>`;
     case null: return nothing;
   }
 }

@@ -32,6 +32,7 @@ export class NaviSessionItem extends NaviElement {
         title=${`${title}\n${formatTime(session.last_active)}`} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}
         @dblclick=${() => void this.#rename()}>
         <span class="session-title" dir="auto">${title}</span>
+        ${(session.tags ?? []).length === 0 ? nothing : html`<span class="session-tags" dir="auto" data-testid="session-tags">${session.tags?.join(', ')}</span>`}
         ${state === '' ? nothing : html`<span class="state-dot ${phase}" role="img" aria-label=${state} title=${state}></span>`}
       </a>
       <span class="session-actions">

@@ -1,10 +1,11 @@
 /** @import { SessionSummary } from '../state/wire.js' */
 
 import { openPanel, showNew } from '../app/actions.js';
-import { drawerOpen, openId, sessions } from '../app/signals.js';
+import { archived, drawerOpen, openId, sessions, shownTag } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { groupOf, matching } from '../state/sessions.js';
+import { tagged, tagsOf } from '../state/tags.js';
 import { NaviElement } from './element.js';
 import { fold } from './fold.js';
 import { icons, mark } from './icons.js';
@@ -28,7 +29,9 @@ export class NaviSidebar extends NaviElement {
 
   render() {
     const { loaded, list } = sessions.get();
-    const found = matching(list, this._query).slice(0, ROWS);
+    const tags = tagsOf([...list, ...archived.get().list]);
+    const tag = tags.find((other) => other === shownTag.get()) ?? null;
+    const found = tagged(matching(list, this._query), tag).slice(0, ROWS);
     return html`
       <div class="sidebar-head">
         <a class="brand" href="#/">${mark}<span>Navi</span></a>
@@ -42,13 +45,15 @@ export class NaviSidebar extends NaviElement {
       <label class="search">${icons.search}<input type="search" data-testid="session-search" placeholder=${t('sidebar.search')} aria-label=${t('sidebar.search')}
         .value=${this._query} @input=${(/** @type {InputEvent} */ event) => { this._query = /** @type {HTMLInputElement} */ (event.target).value; }}
         @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}></label>
+      ${tags.length === 0 ? nothing : html`<div class="tag-row" role="group" aria-label=${t('tags.filter')}>${tags.map((other) => html`<button type="button" class="tag-chip" dir="auto" data-testid="tag-filter"
+        aria-pressed=${String(other === tag)} @click=${() => shownTag.set(other === tag ? null : other)}>${other}</button>`)}</div>`}
       <nav class="session-list" aria-label=${t('sidebar.label')} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
         ${!loaded ? html`<div class="skeleton"><div class="bone"></div><div class="bone"></div><div class="bone short"></div></div>` : nothing}
         ${loaded && list.length === 0 ? html`<p class="quiet">${t('sidebar.empty')}</p>` : nothing}
         ${groups(found).map(([group, items]) => html`<h2>${t(`sidebar.group.${group}`)}</h2>
           <ul>${repeat(items, (item) => item.id, (item) => html`<li><navi-session-item .session=${item}
             ?current=${item.id === openId.get()}></navi-session-item></li>`)}</ul>`)}
-        ${loaded ? html`<navi-archived .query=${this._query}></navi-archived>` : nothing}
+        ${loaded ? html`<navi-archived .query=${this._query} .tag=${tag}></navi-archived>` : nothing}
         ${this._query.trim() !== '' ? html`<navi-search .query=${this._query.trim()}></navi-search>` : nothing}
       </nav>
       <button type="button" class="open-memory" data-testid="open-palette" aria-haspopup="dialog" @click=${() => openPanel('palette')}>${icons.command}<span>${t('palette.open')}</span><kbd>${COMMAND} K</kbd></button>

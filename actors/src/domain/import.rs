@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
 
 use super::input::{self, MAX_CONTENT_BYTES, MAX_IMAGES, MAX_IMAGES_BYTES};
-use super::title;
+use super::{tags, title};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{CallId, MessageId, RunId};
 use crate::protocol::import::{ImportedMessage, ImportedSession, LeftOut};
@@ -31,6 +31,7 @@ const MAX_NAME_BYTES: usize = 128;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conversation {
     pub title: String,
+    pub tags: Vec<String>,
     pub created_at: DateTime<Utc>,
     pub last_active: DateTime<Utc>,
     pub messages: Vec<Message>,
@@ -48,6 +49,7 @@ pub fn conversation(file: ImportedSession, now: DateTime<Utc>) -> Result<Convers
             "a conversation must have 1 to {MAX_MESSAGES} messages; this one has {count}"
         )));
     }
+    let tags = tags::valid(&file.tags)?;
     let mut reader = Reader {
         created_at: within(file.created_at.unwrap_or(now), now),
         now,
@@ -66,6 +68,7 @@ pub fn conversation(file: ImportedSession, now: DateTime<Utc>) -> Result<Convers
     let last_active = file.last_active.unwrap_or(reader.created_at);
     Ok(Conversation {
         title: titled(&file.title, &messages),
+        tags,
         created_at,
         last_active: within(last_active, now),
         messages,

@@ -30,6 +30,7 @@ pub mod search;
 pub mod session;
 pub mod shorten;
 pub mod slots;
+pub mod tags;
 pub mod title;
 pub mod todo;
 pub mod turns;

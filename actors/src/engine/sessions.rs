@@ -4,6 +4,7 @@ use super::{Engine, move_dir};
 use crate::domain::input::{self, no_such_message};
 use crate::domain::session::command::{Command, RowChange};
 use crate::domain::session::transition::{Accepted, Branched, PlainAnswer};
+use crate::domain::tags;
 use crate::feed::{self, Feed};
 use crate::files::InlineImage;
 use crate::protocol::chat::ChatRequest;
@@ -332,10 +333,11 @@ impl Engine {
         self.request(user, session, edit).await
     }
 
-    /// Gives the session another title, puts it away, or brings it back.
+    /// Gives the session another title or other tags, puts it away, or brings it back.
     ///
     /// # Errors
-    /// `invalid_field` where nothing is to change, or the title is empty or over 200 characters.
+    /// `invalid_field` where nothing is to change, the title is empty or over 200 characters, or
+    /// a tag is none.
     pub async fn change_row(
         &self,
         user: UserId,
@@ -345,11 +347,16 @@ impl Engine {
         if change == RowChange::default() {
             return Err(NaviError::new(
                 ErrorCode::InvalidField,
-                "nothing is to change; name a title, or archived",
+                "nothing is to change; name a title, tags, or archived",
             ));
         }
         let title = change.title.as_deref().map(valid_title).transpose()?;
-        let change = RowChange { title, ..change };
+        let tags = change.tags.as_deref().map(tags::valid).transpose()?;
+        let change = RowChange {
+            title,
+            tags,
+            ..change
+        };
         self.request(user, session, Command::ChangeRow(change))
             .await
     }

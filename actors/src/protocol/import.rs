@@ -20,6 +20,8 @@ pub struct ImportedSession {
     #[serde(default)]
     pub profile_id: Option<String>,
     #[serde(default)]
+    pub tags: Vec<String>,
+    #[serde(default)]
     pub created_at: Option<DateTime<Utc>>,
     #[serde(default)]
     pub last_active: Option<DateTime<Utc>>,

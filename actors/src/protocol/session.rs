@@ -51,6 +51,9 @@ pub struct SessionSummary {
     /// Put away: it stands in the list of those alone, until the next message to it.
     #[serde(default)]
     pub archived: bool,
+    /// What its user files it under, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     pub context_token_count: u32,
     pub state: SessionState,
     /// How many requests for consent wait for an answer.

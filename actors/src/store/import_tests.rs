@@ -19,6 +19,7 @@ on_both!(
 fn talk(messages: Vec<Message>) -> Conversation {
     Conversation {
         title: "Rivers".to_owned(),
+        tags: vec!["geography".to_owned()],
         created_at: at(0),
         last_active: at(5),
         messages,
@@ -62,6 +63,7 @@ async fn an_imported_conversation_is_a_session_like_others_and_from_outside(db: 
         .await
         .unwrap();
     assert_eq!((row.created_at, row.last_active), (at(0), at(5)));
+    assert_eq!(row.tags, ["geography"]);
     let listed = store.list_sessions(user_id, Listed::Current).await;
     assert_eq!(listed, Ok(vec![row]));
     let found = store.search(user_id, "rivers", 10, 0).await.unwrap();

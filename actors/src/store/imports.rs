@@ -9,7 +9,7 @@ use super::memory_reading::take_as_read;
 use super::rows::message_to_row;
 use super::sessions::{insert_session, session_row};
 use super::types::NewSession;
-use super::values::{db_time, to_db};
+use super::values::{db_time, to_db, to_json};
 use super::{Store, StoreError};
 use crate::domain::history::ROOT_BRANCH;
 use crate::domain::import::Conversation;
@@ -41,6 +41,7 @@ impl Store {
         let row = session::ActiveModel {
             message_count: Set(count),
             last_active: Set(db_time(talk.last_active)),
+            tags: Set(to_json(&talk.tags)?),
             tainted_at: Set(Some(db_time(at))),
             ..session_row(&new, owner)?
         };

@@ -159,6 +159,7 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
             profile_id: row.profile_id,
             pinned: row.pinned,
             archived: row.archived,
+            tags: row.tags,
             context_token_count: row.context_token_count,
             created_at: row.created_at,
             last_active: row.last_active,

@@ -196,6 +196,7 @@ impl Prepared {
             Write::Title(title) => self.set(session::Column::Title, DbText::from(title)),
             Write::Pinned(pinned) => self.set(session::Column::Pinned, pinned),
             Write::Archived(archived) => self.set(session::Column::Archived, archived),
+            Write::Tags(tags) => self.set(session::Column::Tags, to_json(&tags)?),
             Write::Profile(id) => self.set(session::Column::ProfileId, DbText::from(id)),
             Write::ContextTokens(count) => {
                 self.set(session::Column::ContextTokenCount, i64::from(count));

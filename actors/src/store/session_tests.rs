@@ -48,7 +48,12 @@ async fn what_is_put_away_stands_in_a_list_of_its_own(db: TestDb) {
     let user_id = store.local_user().await.unwrap().id;
     let (kept, away) = (Writer::new(&store).await, Writer::new(&store).await);
     let title = "Autumn in the mountains".to_owned();
-    let writes = vec![Write::Title(title), Write::Archived(true)];
+    let tags = vec!["trips".to_owned(), "Карпати \"23\"".to_owned()];
+    let writes = vec![
+        Write::Title(title),
+        Write::Archived(true),
+        Write::Tags(tags.clone()),
+    ];
     away.write(writes).await.unwrap();
     let ids = async |listed| -> Vec<SessionId> {
         let list = store.list_sessions(user_id, listed).await.unwrap();
@@ -57,6 +62,9 @@ async fn what_is_put_away_stands_in_a_list_of_its_own(db: TestDb) {
     assert_eq!(ids(Listed::Current).await, [kept.id]);
     assert_eq!(ids(Listed::Archived).await, [away.id]);
     assert!(away.load().await.summary.archived);
+    assert_eq!(away.load().await.summary.tags, tags);
+    let listed = store.list_sessions(user_id, Listed::Archived).await;
+    assert_eq!(listed.unwrap()[0].tags, tags);
     assert!(!kept.load().await.summary.archived);
     let found = store.search(user_id, "autumn", 10, 0).await.unwrap();
     assert!(found.len() == 1 && found[0].session_archived, "{found:?}");

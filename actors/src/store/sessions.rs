@@ -47,6 +47,7 @@ impl Store {
                 profile_id: new.profile_id,
                 pinned: false,
                 archived: false,
+                tags: Vec::new(),
                 context_token_count: 0,
                 state: SessionState::Idle,
                 asks: 0,
@@ -250,6 +251,7 @@ pub(super) fn session_row(
         consent_mode: Set(Some(name_of(&new.mode)?)),
         tainted_at: Set(None),
         archived: Set(false),
+        tags: Set("[]".to_owned()),
     })
 }
 
@@ -309,6 +311,7 @@ fn summaries() -> Select<session::Entity> {
             session::Column::ProfileId,
             session::Column::Pinned,
             session::Column::Archived,
+            session::Column::Tags,
             session::Column::ContextTokenCount,
             session::Column::CreatedAt,
             session::Column::LastActive,

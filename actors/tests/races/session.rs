@@ -223,6 +223,7 @@ impl Session {
             profile_id: String::new(),
             pinned: false,
             archived: false,
+            tags: Vec::new(),
             context_token_count: 0,
             state: SessionState::Idle,
             asks: 0,

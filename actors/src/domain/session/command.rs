@@ -107,6 +107,7 @@ pub enum Command {
 pub struct RowChange {
     pub title: Option<String>,
     pub archived: Option<bool>,
+    pub tags: Option<Vec<String>>,
 }
 
 /// A message that comes, validated.

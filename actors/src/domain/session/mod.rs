@@ -271,6 +271,9 @@ impl Session {
         if let Some(title) = change.title {
             self.write(Write::Title(title));
         }
+        if let Some(tags) = change.tags {
+            self.write(Write::Tags(tags));
+        }
         match change.archived {
             Some(true) => {
                 self.write(Write::Archived(true));

@@ -405,6 +405,7 @@ impl State {
             Write::Title(title) => self.summary.title.clone_from(title),
             Write::Pinned(pinned) => self.summary.pinned = *pinned,
             Write::Archived(archived) => self.summary.archived = *archived,
+            Write::Tags(tags) => self.summary.tags.clone_from(tags),
             Write::Profile(profile) => self.summary.profile_id.clone_from(profile),
             Write::ContextTokens(tokens) => self.summary.context_token_count = *tokens,
             Write::Todo(items) => self.todo.clone_from(items),

@@ -56,6 +56,7 @@ pub enum Write {
     Title(String),
     Pinned(bool),
     Archived(bool),
+    Tags(Vec<String>),
     Profile(String),
     ContextTokens(u32),
     Plan(Option<Plan>),

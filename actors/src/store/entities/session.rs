@@ -29,6 +29,7 @@ pub struct Model {
     pub consent_mode: Option<String>,
     pub tainted_at: Option<DateTimeUtc>,
     pub archived: bool,
+    pub tags: String,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -230,6 +230,7 @@ pub(crate) fn empty() -> LoadedSession {
             profile_id: "secretary".to_owned(),
             pinned: false,
             archived: false,
+            tags: Vec::new(),
             context_token_count: 0,
             state: SessionState::Idle,
             asks: 0,
