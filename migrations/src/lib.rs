@@ -15,6 +15,7 @@ mod m0009_log;
 mod m0010_lean_commits;
 mod m0011_archived;
 mod m0012_tags;
+mod m0013_reasons;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -43,6 +44,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0010_lean_commits::LeanCommits),
             Box::new(m0011_archived::Archived),
             Box::new(m0012_tags::Tags),
+            Box::new(m0013_reasons::Reasons),
         ]
     }
 }

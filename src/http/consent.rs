@@ -3,9 +3,7 @@
 
 use actix_web::{HttpResponse, Resource, web};
 use navi_actors::domain::session::command::ApprovalAnswer;
-use navi_actors::protocol::approval::{
-    ConsentEntry, ConsentMode, ConsentRule, PendingApproval, Permission,
-};
+use navi_actors::protocol::approval::{ConsentEntry, ConsentMode, ConsentRule, PendingApproval};
 use navi_actors::protocol::command::Decision;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::{ApprovalId, RuleId};
@@ -43,13 +41,13 @@ pub(crate) struct ApprovalDecision {
     /// Whether it holds for all such calls from then on.
     #[serde(default)]
     always: bool,
-    /// For the model, with a denial: at most 500 characters.
+    /// Why not, for the model: with a denial, at most 500 characters on one line.
     #[serde(default)]
     note: Option<String>,
 }
 
-/// `allow` or `deny`; and the socket's words, of which `once` is `allow` and `always` is
-/// `allow` with `always: true`.
+/// `allow` or `deny`; and the socket's words, of which `once` is `allow`, `always` is `allow`
+/// with `always: true`, and `never` is `deny` with it.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RestDecision {
@@ -57,6 +55,7 @@ pub(crate) enum RestDecision {
     Allow,
     Always,
     Deny,
+    Never,
 }
 
 impl From<ApprovalDecision> for ApprovalAnswer {
@@ -64,10 +63,10 @@ impl From<ApprovalDecision> for ApprovalAnswer {
         let decision = match (given.decision, given.always) {
             (RestDecision::Allow, false) => Decision::Once,
             (RestDecision::Allow, true) | (RestDecision::Always, _) => Decision::Always,
-            (RestDecision::Deny, _) => Decision::Deny,
+            (RestDecision::Deny, false) => Decision::Deny,
+            (RestDecision::Deny, true) | (RestDecision::Never, _) => Decision::Never,
         };
         Self {
-            forbids: given.always && decision.permission() == Permission::Deny,
             decision,
             note: given.note,
         }

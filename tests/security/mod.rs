@@ -5,6 +5,7 @@
 
 mod commands;
 mod consent;
+mod denials;
 mod doors;
 mod evening;
 mod extensions;

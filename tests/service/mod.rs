@@ -3,6 +3,7 @@
 mod branches;
 mod changes;
 mod commands;
+mod consent;
 mod doors;
 mod extensions;
 mod files;

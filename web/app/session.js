@@ -7,6 +7,7 @@
 import { t } from '../i18n/index.js';
 import { api, ApiError } from '../net/api.js';
 import { SessionLink } from '../net/session_link.js';
+import { isDenied } from '../state/approvals.js';
 import { images, isReady, refs } from '../state/attachments.js';
 import { isChild } from '../state/children.js';
 import { isUnderWay, toSend, withChange, withoutConfirmed } from '../state/outbox.js';
@@ -277,10 +278,11 @@ export function stop() {
  * Answers a question. Where another tab was first, its answer counts.
  * @param {string} approval_id
  * @param {Decision} decision
+ * @param {string} note why not, where one says so
  * @returns {boolean} whether it is on its way
  */
-export function approve(approval_id, decision) {
-  if (link?.send({ type: 'approve', approval_id, decision }) !== true) return false;
+export function approve(approval_id, decision, note) {
+  if (link?.send({ type: 'approve', approval_id, decision, ...(note === '' ? {} : { note }) }) !== true) return false;
   answering.set(new Map([...answering.get(), [approval_id, { decision, sending: true }]]));
   return true;
 }
@@ -357,7 +359,7 @@ function announce(frame) {
   if (frame.seq === undefined) return;
   // A subagent's question is everyone's.
   if (frame.type === 'approval_requested') announcement.set(t('announce.approval', { summary: frame.request.summary }));
-  if (frame.type === 'approval_resolved') announcement.set(t(frame.decision === 'deny' ? 'announce.denied' : 'announce.allowed'));
+  if (frame.type === 'approval_resolved') announcement.set(t(isDenied(frame) ? 'announce.denied' : 'announce.allowed'));
   if (isChild(frame)) return;
   if (frame.type === 'mode_changed') announcement.set(t('announce.mode', { mode: t(`mode.${frame.mode}`) }));
   if (frame.type === 'plan_ready') announcement.set(t('announce.plan', { n: frame.steps.length }));

@@ -5,13 +5,13 @@
 /** @import { Child, SessionState } from './types.js' */
 
 /** A question, and its answer once there is one.
- * @typedef {PendingApproval & { decision: Decision | null, by: DecidedBy | null }} Approval */
+ * @typedef {PendingApproval & { decision: Decision | null, by: DecidedBy | null, note: string | null }} Approval */
 
 /** So many answered questions are kept: each is shown with its call. */
 const KEPT = 200;
 
 /** @param {PendingApproval} pending @returns {Approval} */
-export const newApproval = (pending) => ({ ...pending, decision: null, by: null });
+export const newApproval = (pending) => ({ ...pending, decision: null, by: null, note: null });
 
 /**
  * @param {SessionState} state
@@ -34,8 +34,8 @@ export function withRequest(state, frame) {
  * @returns {SessionState}
  */
 export function withResolution(state, frame) {
-  const { approval_id, decision, by } = frame;
-  const approvals = state.approvals.map((known) => (known.approval_id === approval_id ? { ...known, decision, by } : known));
+  const { approval_id, decision, by, note = null } = frame;
+  const approvals = state.approvals.map((known) => (known.approval_id === approval_id ? { ...known, decision, by, note } : known));
   return withoutConsentWait({ ...state, approvals }, frame.run_id);
 }
 
@@ -63,6 +63,9 @@ export function withoutAsked(approvals) {
 
 /** @param {Approval} approval */
 export const isOpen = (approval) => approval.decision === null;
+
+/** @param {{ decision: Decision | null }} answered */
+export const isDenied = ({ decision }) => decision === 'deny' || decision === 'never';
 
 /**
  * The newest question about a call.

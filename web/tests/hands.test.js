@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 
 import { find, images, isReady, newAttachment, readAttachment, refs, withList } from '../state/attachments.js';
-import { approvalOf, asked as countAsked, askedBy, atTheEnd, isOpen, remainingMs } from '../state/approvals.js';
+import { approvalOf, asked as countAsked, askedBy, atTheEnd, isDenied, isOpen, remainingMs } from '../state/approvals.js';
 import { counts, findDiff } from '../state/diff.js';
 import { seen } from '../state/invisible.js';
 import { fromSnapshot, newCall } from '../state/model.js';
@@ -58,6 +58,19 @@ test('a question is shown until it is answered, and its answer stands at its cal
   state = play(start, service.frames);
   assert.deepEqual([approvalOf(state.approvals, 'k')?.decision, approvalOf(state.approvals, 'k')?.by], ['once', 'user']);
   assert.equal(state.approvals.some(isOpen), false);
+});
+
+test('a denial stands with its reason, a lasting one too, and is no allowance', () => {
+  for (const decision of /** @type {const} */ (['deny', 'never'])) {
+    const service = asking();
+    service.tell({ ...answer, decision, note: 'not there' });
+    const told = approvalOf(play(start, service.frames).approvals, 'k');
+    assert.deepEqual([told?.decision, told?.note, told !== null && isDenied(told)], [decision, 'not there', true]);
+  }
+  const allowed = asking();
+  allowed.tell(answer);
+  const told = approvalOf(play(start, allowed.frames).approvals, 'k');
+  assert.deepEqual([told?.note, told !== null && isDenied(told)], [null, false]);
 });
 
 test('the same question told twice is one; an answer to one that nobody knows is nothing', () => {
@@ -318,6 +331,7 @@ test('what a person did not allow is no failure, for one who comes later too', a
   }
   const asked = /** @type {any} */ ({ decision: 'deny' });
   assert.equal(shownState(call('terminal', 'no', 'failed'), asked), 'denied');
+  assert.equal(shownState(call('terminal', 'no', 'failed'), { ...asked, decision: 'never' }), 'denied');
   assert.equal(shownState(call('terminal', 'no', 'failed'), { ...asked, decision: 'once' }), 'failed');
   assert.equal(shownState({ ...newCall('k', 'terminal', {}, 'running') }, { ...asked, decision: null }), 'asked');
 });

@@ -8,12 +8,13 @@ import { approve } from '../app/session.js';
 import { answering, approvals, children, connection, profiles } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
-import { askedBy, isOpen, remainingMs } from '../state/approvals.js';
+import { askedBy, isDenied, isOpen, remainingMs } from '../state/approvals.js';
 import { findDiff } from '../state/diff.js';
 import { isLong } from './diff.js';
 import { NaviElement } from './element.js';
 import { formatDuration, formatTime, sentence } from './format.js';
 import { icons, toolIcon } from './icons.js';
+import { isComposing } from './keys.js';
 import { visible, visibleWords } from './visible.js';
 
 /** A button that has just come to stand under a pointer is not pressed by the press that was meant for something else. */
@@ -25,12 +26,14 @@ const URGENT_MS = 60 * 1000;
 /** A code of more than these is folded. */
 const LINES = 24;
 const CHARS = 2000;
+/** As long may the service's note be. */
+const NOTE_CHARS = 500;
 
 /** By where a key lies, whatever the layout. @type {Record<string, string>} */
 const KEYS = { KeyY: 'approve-once', KeyA: 'approve-always', KeyN: 'approve-deny' };
 
 export class NaviApproval extends NaviElement {
-  static properties = { approval: { attribute: false }, _now: { state: true }, _settled: { state: true }, _whole: { state: true } };
+  static properties = { approval: { attribute: false }, _now: { state: true }, _settled: { state: true }, _whole: { state: true }, _why: { state: true } };
 
   constructor() {
     super();
@@ -39,6 +42,8 @@ export class NaviApproval extends NaviElement {
     this._settled = false;
     /** Whether all that is asked about is shown: nothing is allowed before. */
     this._whole = false;
+    /** Whether there is a field for why not. */
+    this._why = false;
     /** Whether single keys answer: who was led here without asking for it presses a button. */
     this._keys = true;
     /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -58,6 +63,7 @@ export class NaviApproval extends NaviElement {
     const before = /** @type {Approval | null | undefined} */ (changed.get('approval'));
     if (before == null || before.approval_id === this.approval.approval_id) return;
     this._whole = false;
+    this._why = false;
     this.#settle();
   }
 
@@ -123,7 +129,8 @@ export class NaviApproval extends NaviElement {
 
   /** Y, A and N answer where the question has the keyboard. @param {KeyboardEvent} event */
   #key(event) {
-    if (!this._keys || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    // In the field for a reason they are letters.
+    if (!this._keys || event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     const chosen = KEYS[event.code];
     const button = chosen === undefined ? null : this.querySelector(`[data-testid="${chosen}"]`) ?? (chosen === 'approve-once' ? this.querySelector('[data-testid="approval-show-all"]') : null);
     if (!(button instanceof HTMLElement)) return;
@@ -154,12 +161,30 @@ export class NaviApproval extends NaviElement {
     // What is folded away has not been seen: it is shown first, and then asked about.
     const folded = !this._whole && request.details.some(isFolded);
     return html`<div class="approval-actions">
-      ${folded ? html`<button type="button" class="button small" data-testid="approval-show-all" aria-disabled=${String(blocked)} @click=${() => { if (!blocked) this.#unfold(); }}>${t('approval.show_all')}</button>`
+      <div class="approval-group">${folded ? html`<button type="button" class="button small" data-testid="approval-show-all" aria-disabled=${String(blocked)} @click=${() => { if (!blocked) this.#unfold(); }}>${t('approval.show_all')}</button>`
         : this.#button('once', t('approval.once'), 'button small', blocked, sent)}
-      ${folded || request.always === undefined ? nothing : this.#button('always', html`${t('approval.always')} <q class="approval-words" dir="auto">${visibleWords(request.always)}</q>`, 'button small soft', blocked, sent)}
-      ${this.#button('deny', t('approval.deny'), 'button small plain danger', blocked, sent)}
+      ${folded || request.always === undefined ? nothing : this.#button('always', html`${t('approval.always')} <q class="approval-words" dir="auto">${visibleWords(request.always)}</q>`, 'button small soft', blocked, sent)}</div>
+      <div class="approval-group deny">${this.#button('deny', t('approval.deny'), 'button small plain danger', blocked, sent)}
+      ${folded || request.always === undefined ? nothing : this.#button('never', html`${t('approval.never')}<span class="off-screen"> <q>${visibleWords(request.always)}</q></span>`, 'button small plain danger', blocked, sent)}
+      <button type="button" class="link-button" data-testid="approval-why" aria-expanded=${String(this._why)} @click=${() => void this.#toggleWhy()}>${t('approval.why')}</button></div>
       ${this.#time(approval)}
-    </div>`;
+    </div>
+    ${this._why ? html`<form class="approval-note" @submit=${(/** @type {SubmitEvent} */ event) => { event.preventDefault(); if (!blocked) this.#answer('deny'); }}>
+      <input type="text" data-testid="approval-note" maxlength=${NOTE_CHARS} autocomplete="off" enterkeyhint="send" placeholder=${t('approval.note')} aria-label=${t('approval.note')} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#noteKey(event)}>
+      <button type="submit" class="button small" data-testid="approval-note-send" aria-disabled=${String(blocked)}>${t('approval.note_send')}</button></form>` : nothing}`;
+  }
+
+  async #toggleWhy() {
+    this._why = !this._why;
+    await this.updateComplete;
+    /** @type {HTMLElement | null} */ (this.querySelector(`[data-testid="${this._why ? 'approval-note' : 'approval-why'}"]`))?.focus();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #noteKey(event) {
+    if (event.key !== 'Escape' || isComposing(event)) return;
+    event.preventDefault();
+    void this.#toggleWhy();
   }
 
   /**
@@ -189,7 +214,8 @@ export class NaviApproval extends NaviElement {
   #answer(decision) {
     const { approval_id } = this.approval;
     const held = this.contains(document.activeElement);
-    if (!approve(approval_id, decision)) return;
+    const note = isDenied({ decision }) ? this.querySelector('input')?.value.trim() ?? '' : '';
+    if (!approve(approval_id, decision, note)) return;
     if (!held) return;
     // The keyboard goes on to what is asked next, and else back to where one writes.
     const next = approvals.get().find((other) => isOpen(other) && other.approval_id !== approval_id);
@@ -221,14 +247,17 @@ const profileName = (id) => profiles.get().find((profile) => profile.id === id)?
  * @param {Approval} approval
  */
 function outcome(approval) {
-  const { decision, by, approval_id, request } = approval;
+  const { decision, by, note, approval_id, request } = approval;
   const sent = answering.get().get(approval_id)?.decision;
   const key = by === 'user' ? `approval.outcome.${decision}` : `approval.outcome.${by}`;
   // Another tab was first, or somebody over REST.
   const elsewhere = by === 'user' && sent !== decision;
-  return html`<p class="approval-outcome ${decision === 'deny' ? 'denied' : 'allowed'}" data-testid="approval-outcome" data-decision=${decision} data-by=${by}
-    data-elsewhere=${String(elsewhere)}>${decision === 'deny' ? icons.shield : icons.check}
-    <span>${t(key)}${decision === 'always' && request.always !== undefined ? html`: <q dir="auto">${visibleWords(request.always)}</q>` : nothing}${
+  const denied = isDenied(approval);
+  const rule = decision === 'always' || decision === 'never';
+  return html`<p class="approval-outcome ${denied ? 'denied' : 'allowed'}" data-testid="approval-outcome" data-decision=${decision} data-by=${by}
+    data-elsewhere=${String(elsewhere)}>${denied ? icons.shield : icons.check}
+    <span>${t(key)}${rule && request.always !== undefined ? html`: <q dir="auto">${visibleWords(request.always)}</q>` : nothing}${
+      note === null ? nothing : html` · ${t('approval.said')} <q dir="auto" data-testid="approval-said">${visible(note)}</q>`}${
       elsewhere ? html` · ${t(sent === undefined ? 'approval.elsewhere' : 'approval.too_late')}` : nothing}</span></p>`;
 }
 

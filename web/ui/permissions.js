@@ -13,7 +13,7 @@ import { formatTime } from './format.js';
 import { icons, toolIcon } from './icons.js';
 import { holes } from './mode.js';
 import { NaviPanel } from './panel.js';
-import { visibleWords } from './visible.js';
+import { visible, visibleWords } from './visible.js';
 import './extensions.js';
 
 /** @typedef {{ code: string, message: string }} Problem */
@@ -138,8 +138,9 @@ function logRow(entry) {
   return html`<li class="row" data-testid="log-entry" data-decision=${entry.decision} data-by=${entry.by} data-tool=${entry.tool}>
     <span class="row-icon ${entry.decision}">${entry.decision === 'allow' ? icons.check : icons.cross}</span>
     <div class="row-text"><p class="row-title" dir="auto">${visibleWords(entry.summary)}</p>
-      <p class="row-note"><b>${t(`permissions.decided.${entry.decision}`)}</b> ${t(`permissions.by.${entry.by}`)} · ${entry.tool} · ${t(`approval.effect.${entry.effect}`)} · <time datetime=${entry.at}>${formatTime(entry.at)}</time>${
-        session === undefined ? nothing : html` · <a href=${sessionHref(session.id)} dir="auto" @click=${() => panel.set(null)}>${session.title || t('sidebar.untitled')}</a>`}</p></div></li>`;
+      <p class="row-note"><b>${t(`permissions.decided.${entry.decision}`)}</b> ${t(`permissions.by.${entry.by}`)}${entry.rule === undefined ? nothing : html` <q dir="auto" data-testid="log-rule">${visibleWords(entry.rule)}</q>`} · ${entry.tool} · ${t(`approval.effect.${entry.effect}`)} · <time datetime=${entry.at}>${formatTime(entry.at)}</time>${
+        session === undefined ? nothing : html` · <a href=${sessionHref(session.id)} dir="auto" @click=${() => panel.set(null)}>${session.title || t('sidebar.untitled')}</a>`}</p>
+      ${entry.note === undefined ? nothing : html`<p class="row-note" data-testid="log-note">${t('approval.said')} <q dir="auto">${visible(entry.note)}</q></p>`}</div></li>`;
 }
 
 customElements.define('navi-permissions', NaviPermissions);

@@ -4,6 +4,7 @@ use super::Engine;
 use crate::domain::consent::{MAX_NOTE_CHARS, MAX_RULES};
 use crate::domain::session::command::{ApprovalAnswer, Command};
 use crate::domain::session::transition::Answered;
+use crate::domain::unseen::is_moving;
 use crate::protocol::approval::{
     ConsentEntry, ConsentMode, ConsentRule, DecidedBy, PendingApproval, Permission, Resolution,
 };
@@ -34,7 +35,7 @@ impl Engine {
     /// # Errors
     /// `approval_not_found`: this session never asked it; `approval_resolved`: another answer
     /// was first; `invalid_field`: it cannot be forbidden once and for all, or the note is too
-    /// long; `too_many_rules`. Nothing is changed then.
+    /// long, of more than one line, or no denial's; `too_many_rules`. Nothing is changed then.
     pub async fn approve(
         &self,
         user: UserId,
@@ -42,14 +43,8 @@ impl Engine {
         approval_id: ApprovalId,
         given: ApprovalAnswer,
     ) -> Result<(), NaviError> {
-        let note = note(given.note)?;
-        if given.forbids && given.decision != Decision::Deny {
-            return Err(NaviError::new(
-                ErrorCode::InvalidField,
-                "only a denial can forbid such calls from then on",
-            ));
-        }
-        if given.forbids || given.decision == Decision::Always {
+        let note = note(given.note, given.decision)?;
+        if given.decision.rule().is_some() {
             let count =
                 async move |store: crate::store::Store| store.count_consent_rules(user).await;
             if self.stored(count).await? >= MAX_RULES {
@@ -144,17 +139,25 @@ impl Engine {
     }
 }
 
-fn note(note: Option<String>) -> Result<Option<String>, NaviError> {
+fn note(note: Option<String>, decision: Decision) -> Result<Option<String>, NaviError> {
     let note = note.map(|note| note.trim().to_owned());
-    let note = note.filter(|note| !note.is_empty());
-    let chars = note.as_deref().map_or(0, |note| note.chars().count());
-    if chars > MAX_NOTE_CHARS {
-        return Err(NaviError::new(
-            ErrorCode::InvalidField,
-            format!("note: at most {MAX_NOTE_CHARS} characters; this one has {chars}"),
-        ));
-    }
-    Ok(note)
+    let Some(note) = note.filter(|note| !note.is_empty()) else {
+        return Ok(None);
+    };
+    let chars = note.chars().count();
+    let problem = if chars > MAX_NOTE_CHARS {
+        format!("at most {MAX_NOTE_CHARS} characters; this one has {chars}")
+    } else if note.chars().any(is_moving) {
+        "one line, without control characters and marks of direction".to_owned()
+    } else if decision.permission() == Permission::Allow {
+        "it says why not, and goes with a denial alone; leave it out".to_owned()
+    } else {
+        return Ok(Some(note));
+    };
+    Err(NaviError::new(
+        ErrorCode::InvalidField,
+        format!("note: {problem}"),
+    ))
 }
 
 fn resolved_before(resolution: Resolution) -> NaviError {

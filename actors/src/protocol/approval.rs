@@ -72,7 +72,8 @@ pub struct ApprovalRequest {
     /// Why it is asked about, in a sentence.
     pub reason: String,
     pub details: Vec<Detail>,
-    /// What "always" would allow from then on, in a few words; none where it cannot be given.
+    /// What "always" would allow and "never" forbid from then on, in a few words; none where
+    /// neither can be said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<String>,
 }
@@ -126,8 +127,14 @@ impl Decision {
     pub fn permission(self) -> Permission {
         match self {
             Self::Once | Self::Always => Permission::Allow,
-            Self::Deny => Permission::Deny,
+            Self::Deny | Self::Never => Permission::Deny,
         }
+    }
+
+    /// What the rule says that it makes, where it makes one.
+    #[must_use]
+    pub fn rule(self) -> Option<Permission> {
+        matches!(self, Self::Always | Self::Never).then(|| self.permission())
     }
 }
 
@@ -181,4 +188,10 @@ pub struct ConsentEntry {
     pub summary: String,
     pub decision: Permission,
     pub by: PermittedBy,
+    /// What the rule covers that decided, where one did; it may have been deleted since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Why not, in the words of the person who denied it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }

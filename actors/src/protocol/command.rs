@@ -24,6 +24,10 @@ pub enum ClientFrame {
     Approve {
         approval_id: ApprovalId,
         decision: Decision,
+        /// Why not, in the person's words, for the model: with a denial, at most 500 characters
+        /// on one line.
+        #[serde(default)]
+        note: Option<String>,
     },
     /// What became of a call whose outcome a crash left unknown.
     ResolveCall {
@@ -51,8 +55,11 @@ pub enum CallDecision {
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     Once,
+    /// This call, and such calls from then on.
     Always,
     Deny,
+    /// Neither this call, nor such calls from then on.
+    Never,
 }
 
 /// A message as a person sends it, over either door.

@@ -206,6 +206,9 @@ pub enum Event {
         call_id: CallId,
         decision: Decision,
         by: DecidedBy,
+        /// Why not, in the words of the person who denied it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_subagent: bool,
     },

@@ -234,6 +234,7 @@ impl Driver {
                 Err(RuleUnknown) => return Ruling::Refuse(refused(UNKNOWN_RULE.to_owned()), None),
             },
         };
+        let (rule, rule_words) = rule.unzip();
         let by_word = prepared.tool.by_word(&prepared.args);
         let question = Question {
             tool: &call.name,
@@ -260,6 +261,8 @@ impl Driver {
             summary: summary.clone(),
             decision,
             by,
+            rule: rule_words.clone().filter(|_| by == PermittedBy::Rule),
+            note: None,
         };
         match (verdict, proposal) {
             (Verdict::Free, _) => Ruling::Run(None, None),
@@ -275,7 +278,7 @@ impl Driver {
                 Ruling::Run(Some(entry), by_rule.map(Approval::Rule))
             }
             (Verdict::Deny { message, by }, _) => Ruling::Refuse(
-                refused(format!("{summary}: {message}")),
+                refused(format!("{message} (the call: {summary})")),
                 Some(entry(Permission::Deny, by)),
             ),
             (Verdict::Ask { .. }, Ok(_)) if consent.waiting >= consent::MAX_WAITING => {
@@ -316,17 +319,18 @@ impl Driver {
         }
     }
 
-    /// The user's rule for such calls.
-    async fn rule(&self, tool: &str, key: &str) -> Result<Option<Rule>, RuleUnknown> {
+    /// The user's rule for such calls, and what it covers in words.
+    async fn rule(&self, tool: &str, key: &str) -> Result<Option<(Rule, String)>, RuleUnknown> {
         let store = &self.services.store;
         let found = async {
             let Some(rule) = store.consent_rule(self.user_id, tool, key).await? else {
                 return Ok(None);
             };
-            Ok(Some(Rule {
+            let found = Rule {
                 decision: rule.decision,
                 given_here: store.always_given(self.session_id, tool, key).await?,
-            }))
+            };
+            Ok(Some((found, rule.words)))
         };
         found.await.map_err(|error: StoreError| {
             tracing::error!(%error, "a rule could not be looked up");
@@ -373,9 +377,7 @@ impl Driver {
             return Ok(Some((approval, consent.tainted_at.is_some())));
         }
         let reason = match answer.resolution.by {
-            DecidedBy::User | DecidedBy::Stop => {
-                consent::denied(&asked.summary, answer.note.as_deref())
-            }
+            DecidedBy::User | DecidedBy::Stop => consent::denied(&asked.summary, &answer),
             DecidedBy::Timeout => consent::unanswered(&asked.summary),
         };
         let result = refused(reason);

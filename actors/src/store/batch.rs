@@ -186,6 +186,8 @@ impl Rows {
             consent_rule::Column::Decision,
             consent_rule::Column::CreatedAt,
         ])
+        // A question from before the rule that forbids does not undo it.
+        .action_and_where(consent_rule::Column::Decision.ne("deny"))
         .to_owned();
         // One by one: an insert must not change the same row twice.
         for rule in self.rules {

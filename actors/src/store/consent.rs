@@ -312,6 +312,8 @@ pub(super) fn entry_to_row(row: ConsentRow) -> Result<consent_entry::ActiveModel
         decision: Set(name_of(&entry.decision)?),
         decided_by: Set(name_of(&entry.by)?),
         at: Set(db_time(entry.at)),
+        rule: Set(entry.rule.map(Into::into)),
+        note: Set(entry.note.map(Into::into)),
     })
 }
 
@@ -327,5 +329,7 @@ fn entry_from_row(row: consent_entry::Model) -> Result<ConsentEntry, StoreError>
         summary: row.summary.0,
         decision: named("consent_log.decision", row.decision)?,
         by: named("consent_log.decided_by", row.decided_by)?,
+        rule: row.rule.map(|rule| rule.0),
+        note: row.note.map(|note| note.0),
     })
 }

@@ -90,6 +90,8 @@ fn line(user_id: UserId, session_id: SessionId, seconds: i64) -> Write {
             summary: format!("call {seconds}"),
             decision: Permission::Allow,
             by: PermittedBy::Rule,
+            rule: Some("`ls`".to_owned()),
+            note: None,
         },
     })
 }
@@ -188,6 +190,8 @@ async fn a_rule_is_one_for_its_calls_and_its_users_own(db: TestDb) {
     let writes = vec![
         rule(user, "ls", Permission::Allow, at(1)),
         rule(user, "ls", Permission::Deny, at(2)),
+        // One that forbids stands until it is taken back.
+        rule(user, "ls", Permission::Allow, at(4)),
         rule(user, "cat", Permission::Allow, at(3)),
     ];
     writer.write(writes).await.unwrap();

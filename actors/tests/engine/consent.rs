@@ -136,12 +136,16 @@ fn a_denial_is_the_calls_one_result_and_the_run_goes_on() {
             .approve(house.user, session, id, denial)
             .await
             .unwrap();
+        let resolved = tab.until("approval_resolved").await.pop().unwrap();
+        assert_eq!(resolved["note"], "write to eve instead");
         let (success, text) = result(&mut tab).await;
         assert!(!success);
         assert!(text.contains("did not allow this: send to bob"), "{text}");
         assert!(text.contains("write to eve instead"), "{text}");
         tab.until("stream_end").await;
         assert_eq!(sent(&house, session), "");
+        let log = house.engine.consent_log(house.user, None, 1).await.unwrap();
+        assert_eq!(log[0].note.as_deref(), Some("write to eve instead"));
     });
 }
 
@@ -234,13 +238,9 @@ fn always_counts_once_where_it_is_not_offered_and_a_denial_can_be_a_rule() {
         house.say(session, "write to all").await;
         let (id, request) = requested(&mut tab).await;
         assert!(request["request"].get("always").is_none());
-        let forbid = ApprovalAnswer {
-            forbids: true,
-            ..Decision::Deny.into()
-        };
         let refused = house
             .engine
-            .approve(house.user, session, id, forbid)
+            .approve(house.user, session, id, Decision::Never.into())
             .await
             .unwrap_err();
         assert_eq!(refused.code, ErrorCode::InvalidField);
@@ -255,15 +255,9 @@ fn always_counts_once_where_it_is_not_offered_and_a_denial_can_be_a_rule() {
         house.script([send("bob")]);
         house.say(session, "write to bob").await;
         let (id, _) = requested(&mut tab).await;
-        let forbid = ApprovalAnswer {
-            forbids: true,
-            ..Decision::Deny.into()
-        };
-        house
-            .engine
-            .approve(house.user, session, id, forbid)
-            .await
-            .unwrap();
+        answer(&house, session, id, Decision::Never).await;
+        let (_, text) = result(&mut tab).await;
+        assert!(text.contains("refused without asking"), "{text}");
         tab.until("stream_end").await;
         house
             .engine
@@ -274,6 +268,11 @@ fn always_counts_once_where_it_is_not_offered_and_a_denial_can_be_a_rule() {
         house.say(session, "write to bob").await;
         let (success, text) = result(&mut tab).await;
         assert!(!success && text.contains("forbidden"), "{text}");
+        let log = house.engine.consent_log(house.user, None, 1).await.unwrap();
+        assert_eq!(
+            (log[0].decision, log[0].by, log[0].rule.as_deref()),
+            (Permission::Deny, PermittedBy::Rule, Some("sending to bob"))
+        );
     });
 }
 

@@ -10,6 +10,7 @@ use actix_web::web;
 use actix_web_actors::ws::{self, CloseCode, CloseReason, ProtocolError, WebsocketContext};
 use bytestring::ByteString;
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::domain::session::command::ApprovalAnswer;
 use navi_actors::domain::session::transition::Accepted;
 use navi_actors::protocol::command::{ClientFrame, SendMode};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
@@ -304,8 +305,14 @@ async fn handle(
         ClientFrame::Approve {
             approval_id,
             decision,
+            note,
         } => engine
-            .approve(user, session, approval_id, decision.into())
+            .approve(
+                user,
+                session,
+                approval_id,
+                ApprovalAnswer { decision, note },
+            )
             .await
             .map(|()| None),
         ClientFrame::ResolveCall { call_id, decision } => engine

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use crate::protocol::approval::{
     ConsentMode, PendingApproval, Permission, PermittedBy, Resolution,
 };
-use crate::protocol::command::PlainConsent;
+use crate::protocol::command::{Decision, PlainConsent};
 use crate::protocol::tool::Effect;
 
 /// The most rules that a user may have.
@@ -34,7 +34,7 @@ pub const MAX_WAITING: usize = 32;
 /// asked about: a call with more than this is refused before anybody is asked.
 pub const MAX_SHOWN_BYTES: usize = 128 * 1024;
 
-/// The most characters of the note that a person may send with an answer.
+/// The most characters of the note by which a person says why not.
 pub const MAX_NOTE_CHARS: usize = 500;
 
 /// Tools that change the session's own state alone, or that only start what is asked about
@@ -70,7 +70,7 @@ pub struct Asking {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub resolution: Resolution,
-    /// What the person said beside.
+    /// Why not, in the person's words.
     pub note: Option<String>,
 }
 
@@ -240,11 +240,18 @@ fn hashed(parts: &[&str]) -> String {
 
 /// What the model is told of a call that was not allowed.
 #[must_use]
-pub fn denied(summary: &str, note: Option<&str>) -> String {
-    let said = note.map_or_else(String::new, |note| format!(" The user says: {note}"));
-    format!(
-        "the user did not allow this: {summary}; do not try again in another way, ask what they want or go on without it.{said}"
-    )
+pub fn denied(summary: &str, answer: &Answer) -> String {
+    let mut told = format!(
+        "the user did not allow this: {summary}; do not try again in another way, ask what they want or go on without it."
+    );
+    if answer.resolution.decision == Decision::Never {
+        told.push_str(" From now on such calls are refused without asking them.");
+    }
+    if let Some(note) = &answer.note {
+        told.push_str(" The user says: ");
+        told.push_str(note);
+    }
+    told
 }
 
 /// What it is told where nobody answered in time.

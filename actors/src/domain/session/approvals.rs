@@ -76,22 +76,17 @@ impl Session {
             return Err(Refused::shutting_down());
         }
         let has_rule = asking.rule_key.is_some();
-        if answering.forbids && !has_rule {
-            return Err(Refused::error(
-                ErrorCode::InvalidField,
-                "decision: this cannot be forbidden once and for all, such calls are always asked about; deny this one",
-            ));
-        }
         let decision = match answering.decision {
             // Such calls are always asked about: it counts for this one.
             Decision::Always if !has_rule => Decision::Once,
+            Decision::Never if !has_rule => {
+                return Err(Refused::error(
+                    ErrorCode::InvalidField,
+                    "decision: this cannot be forbidden once and for all, such calls are always asked about; deny this one",
+                ));
+            }
             decision => decision,
         };
-        let user_id = self.ahead.summary.user_id;
-        let forbids = answering
-            .forbids
-            .then(|| rule_of(asking, user_id, Permission::Deny, now))
-            .flatten();
         let answer = Answer {
             resolution: Resolution {
                 decision,
@@ -100,9 +95,6 @@ impl Session {
             note: answering.note,
         };
         self.resolve(id, answer, now);
-        if let Some(rule) = forbids {
-            self.write(Write::ConsentRule(rule));
-        }
         self.reply(to, Reply::Answered(Answered::Now));
         Ok(())
     }
@@ -168,9 +160,9 @@ impl Session {
         };
         let user_id = self.ahead.summary.user_id;
         let Resolution { decision, by } = answer.resolution;
-        let rule = (decision == Decision::Always)
-            .then(|| rule_of(&asking, user_id, Permission::Allow, now))
-            .flatten();
+        let rule = decision
+            .rule()
+            .and_then(|permission| rule_of(&asking, user_id, permission, now));
         let pending = asking.pending;
         let origin = self.ahead.origin_of(pending.run_id);
         let origin = origin.unwrap_or_else(|| Origin::foreground(pending.run_id));
@@ -192,6 +184,8 @@ impl Session {
                 summary: pending.request.summary,
                 decision: decision.permission(),
                 by: PermittedBy::from(by),
+                rule: None,
+                note: answer.note.clone(),
             },
         }));
         if let Some(rule) = rule {
@@ -202,6 +196,7 @@ impl Session {
             call_id: pending.call_id,
             decision,
             by,
+            note: answer.note.clone(),
             is_subagent: origin.is_subagent(),
         };
         self.tell(Some(origin), event);

@@ -148,9 +148,7 @@ impl BranchStart {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalAnswer {
     pub decision: Decision,
-    /// Forbids such calls from then on; only together with a denial.
-    pub forbids: bool,
-    /// For the model, with a denial.
+    /// Why not, for the model; only with a denial.
     pub note: Option<String>,
 }
 
@@ -158,7 +156,6 @@ impl From<Decision> for ApprovalAnswer {
     fn from(decision: Decision) -> Self {
         Self {
             decision,
-            forbids: false,
             note: None,
         }
     }

@@ -93,7 +93,8 @@ pub enum Write {
         resolution: Resolution,
         at: DateTime<Utc>,
     },
-    /// A rule that its user made: it takes the place of the one for the same calls.
+    /// A rule that its user made: it takes the place of the one for the same calls, but for one
+    /// that forbids them, which stands until it is taken back.
     ConsentRule(NewRule),
     /// What was allowed or denied, for the list.
     Consented(ConsentRow),

@@ -19,6 +19,8 @@ pub struct Model {
     pub decision: String,
     pub decided_by: String,
     pub at: DateTimeUtc,
+    pub rule: Option<DbText>,
+    pub note: Option<DbText>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

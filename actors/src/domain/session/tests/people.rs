@@ -122,8 +122,13 @@ impl World {
         let open = self.told.approvals.iter();
         let open: Vec<ApprovalId> = open.map(|asking| asking.pending.approval_id).collect();
         if let Some(id) = self.random.pick(&open).copied() {
-            let decisions = [Decision::Once, Decision::Always, Decision::Deny];
-            let decision = decisions[self.random.below(3)];
+            let decisions = [
+                Decision::Once,
+                Decision::Always,
+                Decision::Deny,
+                Decision::Never,
+            ];
+            let decision = decisions[self.random.below(decisions.len())];
             let command = Command::Answer {
                 approval_id: id,
                 answer: ApprovalAnswer::from(decision),
