@@ -115,7 +115,7 @@ impl Models {
     /// # Errors
     /// As [`model_choice::choose`].
     pub async fn choose(&self, wanted: Wanted<'_>) -> Result<Choice, NaviError> {
-        if !self.preferred_is_known(wanted.backend) {
+        if !self.preferred_is_known(wanted) {
             self.probe().await;
         }
         self.choose_now(wanted)
@@ -124,7 +124,7 @@ impl Models {
     /// The same, where nothing has to be asked for it.
     #[must_use]
     pub fn choose_known(&self, wanted: Wanted<'_>) -> Option<Choice> {
-        let is_known = self.preferred_is_known(wanted.backend);
+        let is_known = self.preferred_is_known(wanted);
         is_known.then(|| self.choose_now(wanted).ok()).flatten()
     }
 
@@ -194,12 +194,14 @@ impl Models {
     }
 
     /// Whether the choice can be made without asking: the wanted backend, and the first that is
-    /// not known to be down, are ready.
-    fn preferred_is_known(&self, wanted: Option<BackendKind>) -> bool {
+    /// not known to be down, are ready. Any may have the model that was chosen for a session.
+    fn preferred_is_known(&self, wanted: Wanted<'_>) -> bool {
         let unknown =
             |backend: &GuardedBackend| backend.status.borrow().state == BackendState::Unknown;
-        let mut own = self.0.iter().filter(|it| Some(it.kind) == wanted);
-        if own.any(unknown) {
+        let may_be_meant = |backend: &&GuardedBackend| {
+            wanted.chosen.is_some() || Some(backend.kind) == wanted.backend
+        };
+        if self.0.iter().filter(may_be_meant).any(unknown) {
             return false;
         }
         for backend in self.0.iter() {

@@ -31,6 +31,7 @@ pub async fn find_model(models: &Models, name: &str) -> Result<Choice, NaviError
     let wanted = Wanted {
         backend: active(&statuses).map(|backend| backend.kind),
         model: Some(name),
+        ..Wanted::default()
     };
     let choice = models.choose(wanted).await?;
     let offered: Vec<&str> = active(&statuses)

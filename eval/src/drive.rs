@@ -127,7 +127,7 @@ impl Driver<'_> {
     /// A new session with the task's files.
     async fn open(&self) -> anyhow::Result<Tab> {
         let engine = &self.house.engine;
-        let created = engine.create_session(self.user, self.task.profile.clone());
+        let created = engine.create_session(self.user, self.task.profile.clone(), None);
         let session = created.await?.id;
         let workspace = self.house.workspace(session);
         for (path, text) in &self.task.files {
@@ -301,7 +301,7 @@ async fn wait_for_memory(
 
 /// What a new session of the user is told of them.
 async fn remembered(house: &House, user: UserId) -> anyhow::Result<Option<String>> {
-    let session = house.engine.create_session(user, None).await?.id;
+    let session = house.engine.create_session(user, None, None).await?.id;
     let context = house.engine.context(user, session).await?;
     Ok(context
         .messages

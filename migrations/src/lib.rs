@@ -16,6 +16,7 @@ mod m0010_lean_commits;
 mod m0011_archived;
 mod m0012_tags;
 mod m0013_reasons;
+mod m0014_session_model;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -45,6 +46,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0011_archived::Archived),
             Box::new(m0012_tags::Tags),
             Box::new(m0013_reasons::Reasons),
+            Box::new(m0014_session_model::SessionModel),
         ]
     }
 }

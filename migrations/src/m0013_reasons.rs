@@ -8,7 +8,7 @@ pub(crate) struct Reasons;
 
 impl MigrationName for Reasons {
     fn name(&self) -> &'static str {
-        "m0011_reasons"
+        "m0013_reasons"
     }
 }
 

@@ -1,9 +1,9 @@
 //! `/sessions/{session_id}`: one session.
 
 use actix_web::{HttpResponse, Resource, web};
-use navi_actors::domain::session::command::RowChange;
+use navi_actors::engine::SessionWish;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::body::{JsonBody, OptionalJsonBody};
 use super::error::ApiError;
@@ -13,19 +13,43 @@ use super::path::SessionPath;
 use super::{App, resource};
 use crate::access::Principal;
 
-/// What can be changed of a session: one of these, or more.
+/// What can be changed of a session: at least one of these.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SessionChange {
     /// 1 to 200 characters.
     #[serde(default)]
     title: Option<String>,
+    /// A run that goes has it from its next iteration on.
+    #[serde(default)]
+    profile_id: Option<String>,
+    /// One that `GET /api/status` lists, from the next run on; null: the profile's own. A
+    /// subagent whose profile names a model has that one all the same.
+    #[serde(default, deserialize_with = "even_null")]
+    model: Option<Option<String>>,
     /// In place of those that it has: at most 10, of 1 to 40 characters.
     #[serde(default)]
     tags: Option<Vec<String>>,
     /// Puts the session away, which unpins it, or brings it back.
     #[serde(default)]
     archived: Option<bool>,
+}
+
+/// A field that is there, be it null.
+fn even_null<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(value).map(Some)
+}
+
+impl From<SessionChange> for SessionWish {
+    fn from(change: SessionChange) -> Self {
+        Self {
+            title: change.title,
+            profile_id: change.profile_id,
+            model: change.model,
+            archived: change.archived,
+            tags: change.tags,
+        }
+    }
 }
 
 /// How much of a session to read.
@@ -125,12 +149,8 @@ pub(crate) async fn change(
     SessionPath(session): SessionPath,
     JsonBody(change): JsonBody<SessionChange>,
 ) -> Result<HttpResponse, ApiError> {
-    let change = RowChange {
-        title: change.title,
-        archived: change.archived,
-        tags: change.tags,
-    };
-    Ok(HttpResponse::Ok().json(app.engine.change_row(who.user, session, change).await?))
+    let changed = app.engine.change(who.user, session, change.into()).await?;
+    Ok(HttpResponse::Ok().json(changed))
 }
 
 #[utoipa::path(patch, path = "/sessions/{session_id}/pin", tag = "sessions",

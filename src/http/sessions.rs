@@ -21,6 +21,9 @@ pub(crate) struct NewSessionRequest {
     /// The default profile where absent.
     #[serde(default)]
     pub(crate) profile_id: Option<String>,
+    /// One that `GET /api/status` lists; the profile's where absent.
+    #[serde(default)]
+    model: Option<String>,
 }
 
 /// Which sessions to list.
@@ -53,8 +56,11 @@ pub(crate) async fn create(
     who: Principal,
     OptionalJsonBody(body): OptionalJsonBody<NewSessionRequest>,
 ) -> Result<HttpResponse, ApiError> {
-    let profile_id = body.unwrap_or_default().profile_id;
-    let session = app.engine.create_session(who.user, profile_id).await?;
+    let NewSessionRequest { profile_id, model } = body.unwrap_or_default();
+    let session = app
+        .engine
+        .create_session(who.user, profile_id, model)
+        .await?;
     Ok(HttpResponse::Created().json(CreatedSession {
         session_id: session.id,
         profile_id: session.profile_id,

@@ -17,6 +17,7 @@ mod profiles;
 mod reloads;
 mod runs;
 mod search;
+mod session_model;
 mod slots;
 mod small_models;
 mod sockets;

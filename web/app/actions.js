@@ -18,8 +18,8 @@ import { loadPrefs } from './prefs.js';
 import { restoreKept } from './restore.js';
 import { begin, onRefused, openSession, post, takeBack } from './session.js';
 import {
-  chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, panel, profiles, sessions, shownFile, shownRun,
-  signedOut, silentSince, status, target, toasts, wasOpen, rowOf,
+  chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, panel, profiles, rowOf, sessions, shownFile, shownRun,
+  signedOut, silentSince, status, target, toasts, wasOpen,
 } from './signals.js';
 import { isKept, keepShell } from './shell.js';
 import { lookForUpdate } from './update.js';
@@ -179,7 +179,7 @@ export async function startSession() {
   createError.set(null);
   const first = post(NEW, 'queue');
   try {
-    const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.id ?? null);
+    const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.id ?? null, chosenModel.get());
     begin(first, session_id);
     location.hash = sessionHref(session_id);
     // Not by the event, which keys overtake: what is typed next belongs there.
@@ -197,7 +197,7 @@ export async function startSession() {
 export function rename(summary, title) {
   const name = title.trim();
   if (name === '' || name === summary.title) return;
-  optimistic(summary, { ...summary, title: name }, () => api.rename(summary.id, name));
+  optimistic(summary, { ...summary, title: name }, () => api.change(summary.id, { title: name }));
 }
 
 /** @param {SessionSummary} summary */
@@ -208,7 +208,7 @@ export function togglePin(summary) {
 
 /** @param {SessionSummary} summary @param {string[]} tags */
 export function setTags(summary, tags) {
-  optimistic(summary, { ...summary, tags }, () => api.setTags(summary.id, tags));
+  optimistic(summary, { ...summary, tags }, () => api.change(summary.id, { tags }));
 }
 
 /**
@@ -232,7 +232,7 @@ export async function archive(summary) {
   place(away);
   if (was_open) showNew();
   try {
-    await api.archive(summary.id, true);
+    await api.change(summary.id, { archived: true });
   } catch (error) {
     place(summary);
     showError(pageError(error));
@@ -242,7 +242,7 @@ export async function archive(summary) {
     label: t('session.undo'),
     run: () => {
       // A pin brings it back, too.
-      optimistic(away, summary, () => (summary.pinned ? api.pin(summary.id, true) : api.archive(summary.id, false)));
+      optimistic(away, summary, () => (summary.pinned ? api.pin(summary.id, true) : api.change(summary.id, { archived: false })));
       if (was_open) location.hash = sessionHref(summary.id);
     },
   }, UNDO_TOAST_MS);
@@ -250,7 +250,7 @@ export async function archive(summary) {
 
 /** @param {SessionSummary} summary */
 export function bringBack(summary) {
-  optimistic(summary, { ...summary, archived: false }, () => api.archive(summary.id, false));
+  optimistic(summary, { ...summary, archived: false }, () => api.change(summary.id, { archived: false }));
 }
 
 /** @param {SessionSummary} summary */

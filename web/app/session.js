@@ -296,8 +296,14 @@ function unanswered() {
 /** @param {unknown} frame @returns {boolean} whether it is on its way */
 export const send = (frame) => link?.send(frame) === true;
 
-/** How much the session may do without asking. Every tab hears of it by an event. @param {ConsentMode} mode */
+/** How much the session may do without asking. Every tab hears of it by an event, as of the others. @param {ConsentMode} mode */
 export const setMode = (mode) => ask((id) => api.setMode(id, mode));
+
+/** @param {string} profile_id */
+export const setProfile = (profile_id) => ask((id) => api.change(id, { profile_id }));
+
+/** The model that answers from the next message on; null for the profile's own. @param {string | null} model */
+export const setModel = (model) => ask((id) => api.change(id, { model }));
 
 export const continueRun = () => link?.send({ type: 'continue' });
 
@@ -361,6 +367,7 @@ function announce(frame) {
   if (frame.type === 'approval_requested') announcement.set(t('announce.approval', { summary: frame.request.summary }));
   if (frame.type === 'approval_resolved') announcement.set(t(isDenied(frame) ? 'announce.denied' : 'announce.allowed'));
   if (isChild(frame)) return;
+  if (frame.type === 'model_changed') announcement.set(frame.model === null ? t('announce.model_own') : t('announce.model', { name: frame.model }));
   if (frame.type === 'mode_changed') announcement.set(t('announce.mode', { mode: t(`mode.${frame.mode}`) }));
   if (frame.type === 'plan_ready') announcement.set(t('announce.plan', { n: frame.steps.length }));
   if (frame.type === 'profile_switched') announcement.set(t('announce.profile', { name: frame.profile_name }));

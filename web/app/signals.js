@@ -51,6 +51,8 @@ export const ownTitle = part((state) => state?.title ?? '');
 export const contextTokens = part((state) => state?.context_tokens ?? 0);
 export const maxContextTokens = part((state) => state?.max_context_tokens ?? 0);
 export const mode = part((state) => state?.mode ?? null);
+/** The model that was chosen for it. */
+export const sessionModel = part((state) => state?.chosen_model ?? null);
 /** Whether text from outside was read. */
 export const outside = part((state) => state?.outside === true);
 export const queue = part((state) => state?.queue ?? NONE);
@@ -84,6 +86,8 @@ export const stopping = signal(false);
 
 /** The profile for the next new session; null for the service's default. */
 export const chosenProfile = signal(/** @type {string | null} */ (null));
+/** The model for the next new session; null for its profile's. */
+export const chosenModel = signal(/** @type {string | null} */ (null));
 export const creating = signal(false);
 export const createError = signal(/** @type {PageError | null} */ (null));
 

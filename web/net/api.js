@@ -107,16 +107,12 @@ export const api = {
   contextParts: (id) => call('GET', `${session(id)}/context/parts`),
   /** Those before a message. @param {string} id @param {string} message_id @param {number} limit @returns {Promise<MessagePage>} */
   messagesBefore: (id, message_id, limit) => call('GET', `${session(id)}/messages?before=${encodeURIComponent(message_id)}&limit=${limit}`),
-  /** @param {string | null} profile_id @returns {Promise<{ session_id: string, profile_id: string, created_at: string }>} */
-  create: (profile_id) => call('POST', 'sessions', profile_id === null ? {} : { profile_id }),
+  /** @param {string | null} profile_id @param {string | null} model @returns {Promise<{ session_id: string, profile_id: string, created_at: string }>} */
+  create: (profile_id, model) => call('POST', 'sessions', { profile_id, model }),
   /** A large one takes its time. @param {ImportedSession} file @returns {Promise<{ session: SessionSummary, messages: number, left_out: { images: number, files: number } }>} */
   importSession: (file) => call('POST', 'sessions/import', file, AbortSignal.timeout(IMPORT_PATIENCE_MS)),
-  /** @param {string} id @param {string} title */
-  rename: (id, title) => call('PATCH', session(id), { title }),
-  /** @param {string} id @param {string[]} tags */
-  setTags: (id, tags) => call('PATCH', session(id), { tags }),
-  /** @param {string} id @param {boolean} archived */
-  archive: (id, archived) => call('PATCH', session(id), { archived }),
+  /** What is left out stays; the model null is the profile's own. @param {string} id @param {{ title?: string, profile_id?: string, model?: string | null, tags?: string[], archived?: boolean }} changes */
+  change: (id, changes) => call('PATCH', session(id), changes),
   /** @param {string} id @param {boolean} pinned */
   pin: (id, pinned) => call('PATCH', `${session(id)}/pin`, { pinned }),
   /** @param {string} id */

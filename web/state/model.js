@@ -33,6 +33,7 @@ export function fromSnapshot(snapshot) {
     held: null,
     run: snapshot.run ?? null,
     model: snapshot.run?.model || null,
+    chosen_model: snapshot.model ?? null,
     waiting: snapshot.run?.waiting ? { ...snapshot.run.waiting, since: snapshot.run.started_at } : null,
     ending: running ? null : endingOf(snapshot),
     can_continue: snapshot.can_continue,

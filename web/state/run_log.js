@@ -19,7 +19,7 @@
 /** @typedef {CallRow | ToolRow | TextRow | ChildRow | EventRow} RunRow */
 
 /** Events that say nothing of their own here: what they tell stands in another row, or is no step of the run. */
-const SILENT = new Set(['thinking_end', 'turn_thinking', 'tool_output', 'queue_changed', 'branch_changed', 'mode_changed', 'resync', 'pong']);
+const SILENT = new Set(['thinking_end', 'turn_thinking', 'tool_output', 'queue_changed', 'branch_changed', 'mode_changed', 'model_changed', 'resync', 'pong']);
 
 /** The events that get a row by their name, for the test that looks for their words. @param {string} type */
 export const isNamed = (type) => !SILENT.has(type)

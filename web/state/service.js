@@ -12,18 +12,38 @@ export function activeBackend(status) {
 }
 
 /**
+ * The backends whose models can be chosen now: what a run would find.
+ * @param {SystemStatus | null} status
+ */
+export const readyBackends = (status) => status?.backends.filter(({ state }) => state === 'ready') ?? [];
+
+/** Whether a backend lists the model under this name: Ollama has `name:latest` for what everybody calls `name`. @param {ModelInfo} model @param {string} name */
+export const isCalled = (model, name) => model.name === name || model.name === `${name}:latest`;
+
+/**
+ * The backend that a session's next run goes to: that of the model which was chosen for it.
+ * @param {SystemStatus | null} status
+ * @param {string | null} chosen
+ * @returns {BackendStatus | null}
+ */
+export function backendOf(status, chosen) {
+  const having = chosen === null ? undefined : readyBackends(status).find(({ models }) => models.some((model) => isCalled(model, chosen)));
+  return having ?? activeBackend(status);
+}
+
+/**
  * Where what a person writes goes beyond their machine; null where it does not, or nobody knows.
  * @param {SystemStatus | null} status
  * @param {ModelInfo | null} model
+ * @param {BackendStatus | null} [backend]
  */
-export function hostOf(status, model) {
-  const backend = activeBackend(status);
+export function hostOf(status, model, backend = activeBackend(status)) {
   // Ollama passes such a model's calls on.
   if (backend?.kind === 'ollama' && /[:-]cloud$/.test(model?.name ?? '')) return 'ollama.com';
   return backend === null ? null : remoteHost(backend);
 }
 
-/** Whether nothing that could answer is anywhere else. @param {SystemStatus | null} status @param {ModelInfo | null} model */
+/** Whether nothing that could answer is anywhere else. @param {SystemStatus | null} status @param {ModelInfo | null} model the one that answers */
 export function staysHere(status, model) {
   return status !== null && status.backends.length > 0 && status.backends.every((backend) => remoteHost(backend) === null) && hostOf(status, model) === null;
 }
@@ -40,17 +60,17 @@ function remoteHost({ kind, address }) {
 }
 
 /**
- * The model that a profile gets, as far as the page can tell before a run says it.
+ * The model that a session with this profile gets, as far as the page can tell before a run says it.
  * @param {SystemStatus | null} status
  * @param {Pick<Profile, 'model'> | null} profile
+ * @param {string | null} [chosen] the one that was chosen for it
  * @returns {ModelInfo | null}
  */
-export function expectedModel(status, profile) {
-  const backend = activeBackend(status);
+export function expectedModel(status, profile, chosen = null) {
+  const backend = backendOf(status, chosen);
   if (backend === null) return null;
-  const wanted = [profile?.model, backend.default_model];
-  for (const name of wanted) {
-    const model = backend.models.find((item) => item.name === name);
+  for (const name of [chosen, profile?.model, backend.default_model]) {
+    const model = name == null ? undefined : backend.models.find((item) => isCalled(item, name));
     if (model !== undefined) return model;
   }
   return backend.default_model === undefined ? backend.models[0] ?? null : { name: backend.default_model };
@@ -102,4 +122,15 @@ export function modelTrouble(status) {
     if (backend.state === 'loading') loading = backend.detail;
   }
   return { problems, loading };
+}
+
+/**
+ * Why a model does not do for a profile; null where it does, or nobody knows.
+ * @param {ModelInfo} model
+ * @param {ProfileInfo | null} profile
+ * @returns {'demo' | 'no_tools' | null}
+ */
+export function misfit(model, profile) {
+  if (model.demo === true) return 'demo';
+  return model.tools === false && (profile?.enabled_tools ?? []).length > 0 ? 'no_tools' : null;
 }

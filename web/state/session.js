@@ -87,7 +87,7 @@ export const EVENT_TYPES = /** @type {const} */ ([
   'message_accepted', 'queue_changed', 'message_steered', 'branch_changed', 'stream_start', 'run_waiting',
   'thinking_delta', 'thinking_end', 'turn_thinking', 'plan_ready', 'subagent_started', 'subagent_finished',
   'profile_switched', 'context_compressed', 'stream_delta', 'tool_started', 'tool_output', 'tool_call',
-  'approval_requested', 'approval_resolved', 'call_resolved', 'mode_changed', 'todo_updated', 'stream_end', 'stream_stopped', 'run_interrupted', 'notice', 'error', 'resync', 'pong',
+  'approval_requested', 'approval_resolved', 'call_resolved', 'mode_changed', 'model_changed', 'todo_updated', 'stream_end', 'stream_stopped', 'run_interrupted', 'notice', 'error', 'resync', 'pong',
 ]);
 
 /**
@@ -170,6 +170,8 @@ function applyEvent(state, frame, step) {
       return withDecision(state, frame);
     case 'mode_changed':
       return { ...state, mode: frame.mode };
+    case 'model_changed':
+      return { ...state, chosen_model: frame.model };
     case 'stream_end': {
       const ended = mapAssistant(state, frame.message_id, frame, (entry) => ({
         ...closeThinking(entry, frame.at), content: frame.content, open: false, state: 'complete',

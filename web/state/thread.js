@@ -54,7 +54,9 @@ export function applyToThread(thread, frame) {
         files: frame.files ?? [],
       }));
     case 'profile_switched': {
-      const entry = newSwitch(lastAssistant(thread, frame)?.id ?? `${frame.seq}`, frame.profile_id, frame.profile_name, frame.at);
+      // A person's own is no message's.
+      const after = frame.run_id === undefined ? null : lastAssistant(thread, frame);
+      const entry = newSwitch(after?.id ?? `${frame.seq}`, frame.profile_id, frame.profile_name, frame.at);
       if (thread.entries.some((known) => known.id === entry.id)) return thread;
       return { ...thread, entries: [...thread.entries, entry] };
     }

@@ -115,6 +115,7 @@
  * @property {{ run_id: string, frames: Envelope[] } | null} held what subagents do while the past of those of the run that goes is read
  * @property {Omit<ActiveRun, 'waiting'> | null} run
  * @property {string | null} model of the newest run
+ * @property {string | null} chosen_model the one that its runs ask for, from the next on; null where that is its profile's
  * @property {Ending | null} ending
  * @property {boolean} can_continue
  * @property {number} context_tokens

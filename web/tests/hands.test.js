@@ -147,6 +147,19 @@ test('questions of other conversations are counted too', () => {
   assert.equal(countAsked(null, list, 0), 3);
 });
 
+test('the chosen model is the newest that was told, and a profile that a person chose stands where they did', () => {
+  const service = new FakeService();
+  assert.equal(start.chosen_model, null);
+  assert.equal(fromSnapshot({ ...service.snapshot, model: 'big' }).chosen_model, 'big');
+  service.tell({ type: 'model_changed', model: 'small' });
+  assert.equal(play(start, service.frames).chosen_model, 'small');
+  service.tell({ type: 'model_changed', model: null });
+  for (const profile_id of ['one', 'two']) service.tell({ type: 'profile_switched', profile_id, profile_name: profile_id, run_id: undefined });
+  const state = play(start, service.frames);
+  assert.deepEqual([state.chosen_model, state.profile_id], [null, 'two']);
+  assert.deepEqual(state.entries.map((entry) => entry.kind === 'switch' && entry.profile_name), ['one', 'two']);
+});
+
 test('the mode is the newest that was told', () => {
   const service = new FakeService();
   assert.equal(start.mode, 'edits');

@@ -6,7 +6,7 @@ import { delayMs } from '../net/socket.js';
 import { HOLD_AFTER_MS, readItem, toSend, withChange, withoutConfirmed } from '../state/outbox.js';
 import { byCategory, isUnconfirmed, plainName } from '../state/memory.js';
 import { pieces } from '../state/search.js';
-import { activeBackend, defaultProfile, expectedModel, fetching, hostOf, modelTrouble, staysHere, worthFetching } from '../state/service.js';
+import { activeBackend, backendOf, defaultProfile, expectedModel, fetching, hostOf, misfit, modelTrouble, readyBackends, staysHere, worthFetching } from '../state/service.js';
 import { groupOf, matching, withoutSession, withSession } from '../state/sessions.js';
 
 /** @import { OutboxItem } from '../state/outbox.js' */
@@ -103,6 +103,36 @@ test('the status says which model answers, what is wrong, and what one could fet
   const profiles = [{ id: 'a' }, { id: 'secretary' }];
   assert.equal(defaultProfile(profiles)?.id, 'secretary');
   assert.equal(defaultProfile([]), null);
+});
+
+test('the model that was chosen answers wherever it is, and else the profile’s', () => {
+  /** @type {SystemStatus} */
+  const two = {
+    ...demo, active: 'ollama',
+    backends: [
+      { kind: 'ollama', address: 'http://localhost:11434', state: 'ready', models: [{ name: 'small:latest' }, { name: 'big' }], default_model: 'small:latest' },
+      { kind: 'openai', address: 'https://models.example.com/v1', state: 'ready', models: [{ name: 'small' }, { name: 'huge' }] },
+      { kind: 'starter', address: 'in process', state: 'loading', detail: '', models: [{ name: 'tiny' }] },
+    ],
+  };
+  const profile = { id: 'p', name: 'P', description: '', model: 'big', enabled_tools: ['todo'] };
+  for (const [chosen, model, kind] of /** @type {const} */ ([[null, 'big', 'ollama'], ['small', 'small:latest', 'ollama'], ['huge', 'huge', 'openai'], ['tiny', 'big', 'ollama'], ['gone', 'big', 'ollama']])) {
+    assert.equal(expectedModel(two, profile, chosen)?.name, model, chosen ?? 'none');
+    assert.equal(backendOf(two, chosen)?.kind, kind, chosen ?? 'none');
+  }
+  // Where it is decides where what one writes goes.
+  assert.equal(hostOf(two, { name: 'huge' }, backendOf(two, 'huge')), 'models.example.com');
+  assert.equal(hostOf(two, { name: 'big' }, backendOf(two, 'big')), null);
+  assert.deepEqual(readyBackends(two).map(({ kind }) => kind), ['ollama', 'openai']);
+  assert.deepEqual(readyBackends(null), []);
+});
+
+test('a model that does not do for a profile says why', () => {
+  const profile = { id: 'p', name: 'P', description: '', enabled_tools: ['todo'] };
+  assert.equal(misfit({ name: 'm', tools: false }, profile), 'no_tools');
+  assert.equal(misfit({ name: 'm', tools: false }, { ...profile, enabled_tools: [] }), null);
+  assert.equal(misfit({ name: 'm' }, profile), null, 'nobody knows');
+  assert.equal(misfit({ name: 'm', demo: true }, null), 'demo');
 });
 
 test('colouring code loses and adds nothing', () => {

@@ -1,11 +1,11 @@
 import { startSession } from '../app/actions.js';
 import { addFiles, attachmentsOf, MAX_FILES, remove } from '../app/attachments.js';
+import { choice } from '../app/choice.js';
 import { beginEdit, draftOf, setDraft } from '../app/drafts.js';
 import { post, stop } from '../app/session.js';
-import { creating, isLoaded, isRunning, NEW, openId, profileId, profiles, session, sessionError, status, stopping } from '../app/signals.js';
+import { creating, isLoaded, isRunning, NEW, openId, session, sessionError, stopping } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, live, nothing, repeat } from '../lit.js';
-import { expectedModel } from '../state/service.js';
 import { NaviElement } from './element.js';
 import { formatBytes } from './format.js';
 import { icons } from './icons.js';
@@ -139,8 +139,7 @@ export class NaviComposer extends NaviElement {
   /** @param {Attachment[]} list */
   #visionProblem(list) {
     if (!list.some(({ picture }) => picture)) return '';
-    const profile = profiles.get().find((item) => item.id === profileId.get()) ?? null;
-    const model = expectedModel(status.get(), profile);
+    const { model } = choice();
     return model?.vision === false ? t('composer.no_vision', { model: model.name }) : '';
   }
 

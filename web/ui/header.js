@@ -1,9 +1,8 @@
 import { openPanel } from '../app/actions.js';
 import { folded } from '../app/prefs.js';
-import { chosenProfile, connection, contextTokens, drawerOpen, isLoaded, listConnection, maxContextTokens, openId, openTitle, profileId, profiles, rowOf, runModel, status } from '../app/signals.js';
+import { connection, contextTokens, drawerOpen, isLoaded, listConnection, maxContextTokens, openId, openTitle, rowOf } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, svg } from '../lit.js';
-import { activeBackend, defaultProfile, expectedModel } from '../state/service.js';
 import { NaviElement } from './element.js';
 import { formatTokens } from './format.js';
 import { fold } from './fold.js';
@@ -15,13 +14,6 @@ import './mode.js';
 export class NaviHeader extends NaviElement {
   render() {
     const id = openId.get();
-    const listed = rowOf(id);
-    const profile_id = profileId.get() ?? listed?.profile_id ?? chosenProfile.get();
-    const profile = profiles.get().find((item) => item.id === profile_id) ?? (id === null ? defaultProfile(profiles.get()) : null);
-    const expected = expectedModel(status.get(), profile);
-    const name = runModel.get() || (expected?.name ?? null);
-    const backend = activeBackend(status.get());
-    const info = backend?.models.find((item) => item.name === name) ?? expected;
     const link = id === null ? listConnection.get() : connection.get();
     return html`<header class="page-head">
       <button type="button" class="icon-button drawer-open" aria-label=${t('sidebar.open')} title=${t('sidebar.open')} data-testid="drawer-open"
@@ -30,16 +22,10 @@ export class NaviHeader extends NaviElement {
         @click=${() => fold('.sidebar-fold')}>${icons.sidebar}</button>`}
       <div class="head-text">
         <h1 data-testid="session-title" dir="auto">${id === null ? t('sidebar.new') : openTitle() || t('sidebar.untitled')}</h1>
-        <p class="head-meta">
-          ${profile === null && !profile_id ? nothing : html`<span data-testid="profile-name" title=${t('header.profile')}>${profile?.name ?? profile_id}</span><span aria-hidden="true">·</span>`}
-          <span class="head-model" data-testid="model-name" title=${backend === null ? t('header.model') : t('header.backend', { name: t(`backend.${backend.kind}`) })}>${name ?? t('header.no_model')}</span>
-          ${backend === null ? nothing : html`<span class="head-backend" data-testid="backend-name">${backend.kind}</span>`}
-          ${info?.demo === true ? html`<span class="badge" data-testid="demo-badge" title=${t('header.demo_hint')}>${t('header.demo')}</span>` : nothing}
-          ${listed?.archived ? html`<span class="head-mark" data-testid="archived-badge">${t('archive.mark')}</span>` : nothing}
-        </p>
+        <p class="head-meta"><navi-mode></navi-mode>
+          ${rowOf(id)?.archived ? html`<span class="head-mark" data-testid="archived-badge">${t('archive.mark')}</span>` : nothing}</p>
       </div>
       ${link === 'open' ? nothing : html`<navi-connection .state=${link}></navi-connection>`}
-      <navi-mode></navi-mode>
       ${!isLoaded.get() ? nothing : html`<button type="button" class="icon-button" data-testid="open-files" aria-haspopup="dialog" title=${t('files.open')} aria-label=${t('files.open')}
         @click=${() => openPanel('files')}>${icons.folder}</button>`}
       ${maxContextTokens.get() === 0 ? nothing : contextMeter(contextTokens.get(), maxContextTokens.get())}

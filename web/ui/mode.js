@@ -1,15 +1,20 @@
-// How much Navi may do without asking, in the open session, and what keeps her in.
+// Who answers in the open session, or in the next new one, by which model, and how much Navi may do
+// without asking: one button says it, its panel changes it. And what keeps her in.
 
 /** @import { ConsentMode, Fence } from '../state/wire.js' */
 
-import { setMode } from '../app/session.js';
-import { mode, outside, status } from '../app/signals.js';
+import { choice } from '../app/choice.js';
+import { setMode, setModel, setProfile } from '../app/session.js';
+import { chosenModel, chosenProfile, mode, openId, outside, profiles, runModel, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, live, nothing } from '../lit.js';
 import { withCode } from './cards.js';
 import { NaviElement } from './element.js';
 import { sentence } from './format.js';
 import { icons } from './icons.js';
+import { modelChoices } from './models.js';
+
+/** @typedef {{ mode: ConsentMode | null, profile_id: string | null, model: string | null }} Choices */
 
 const MODES = /** @type {const} */ (['ask', 'edits', 'auto']);
 
@@ -21,41 +26,106 @@ export class NaviMode extends NaviElement {
 
   constructor() {
     super();
-    /** What was asked for and is not told yet. @type {ConsentMode | null} */
-    this._wanted = null;
+    /** What was asked for and is not told yet. @type {Partial<Choices>} */
+    this._wanted = {};
     this._open = false;
   }
 
   willUpdate() {
-    if (this._wanted !== null && mode.get() === this._wanted) this._wanted = null;
+    const now = this.#now();
+    for (const what of /** @type {(keyof Choices)[]} */ (Object.keys(this._wanted))) {
+      if (this._wanted[what] === now[what]) this.#settle(what);
+    }
+  }
+
+  /** @returns {Choices} */
+  #now() {
+    const { profile_id, chosen } = choice();
+    return { mode: mode.get(), profile_id, model: chosen };
   }
 
   render() {
-    const now = mode.get();
+    const { mode: now } = this.#now();
     const read = outside.get();
     const open = holes(status.get()?.fence);
-    if (now === null) return open.length === 0 ? nothing : fenceBadge(open);
-    return html`<span class="mode ${now} ${open.length > 0 ? 'unfenced' : ''}" data-testid="mode" data-mode=${now}>
-      <button type="button" class="mode-button" popovertarget="mode-panel" data-testid="mode-button" aria-haspopup="dialog" aria-expanded=${String(this._open)}
-        title="${t('mode.label')}: ${t(`mode.${now}`)}">${icons.shield}<span class="off-screen">${t('mode.label')}:</span> <span class="mode-name">${t(`mode.${now}`)}</span>
-        ${read ? html`<span data-testid="outside" title=${t('mode.outside')}>${icons.globe}<span class="off-screen">${t('mode.outside')}</span></span>` : nothing}
-        ${open.length === 0 ? nothing : fenceBadge(open)}</button>
-      <div id="mode-panel" popover class="mode-panel" role="dialog" aria-label=${t('mode.label')} data-testid="mode-panel" @toggle=${(/** @type {ToggleEvent} */ event) => { this._open = event.newState === 'open'; }}>
-        <fieldset><legend>${t('mode.label')}</legend>${MODES.map((name) => html`<label class="mode-choice ${name}">
-          <input type="radio" name="consent-mode" value=${name} data-testid=${`consent-${name}`} ?disabled=${this._wanted !== null} .checked=${live((this._wanted ?? now) === name)} @change=${() => void this.#choose(name)}>
-          <span><b>${t(`mode.${name}`)}</b>${this._wanted === name ? html` <span class="spinner" aria-hidden="true"></span>` : nothing}<span class="mode-text">${t(`mode.${name}.text`)}</span></span></label>`)}</fieldset>
+    const title = t('choice.title');
+    return html`<span class="mode ${now ?? ''} ${open.length > 0 ? 'unfenced' : ''}">
+      <button type="button" class="mode-button head-meta" popovertarget="mode-panel" data-testid="mode-button" aria-haspopup="dialog" aria-expanded=${String(this._open)} title=${title}>
+        <span class="off-screen">${title}:</span>
+        ${now === null ? nothing : html`<span class="mode-now" data-testid="mode" data-mode=${now} title="${t('mode.label')}: ${t(`mode.${now}`)}">${icons.shield}<span class="mode-name">${t(`mode.${now}`)}</span>
+          ${read ? html`<span data-testid="outside" title=${t('mode.outside')}>${icons.globe}<span class="off-screen">${t('mode.outside')}</span></span>` : nothing}</span>`}
+        ${open.length === 0 ? nothing : fenceBadge(open)}
+        ${answers()}
+        <span class="mode-more">${icons.chevron}</span></button>
+      <div id="mode-panel" popover class="mode-panel" role="dialog" aria-label=${title} data-testid="mode-panel" @toggle=${(/** @type {ToggleEvent} */ event) => { this._open = event.newState === 'open'; }}>
+        ${this._open ? this.#groups() : nothing}
         ${read ? html`<p class="mode-outside" data-testid="outside-text">${icons.globe}<span>${t('mode.outside')}</span></p>` : nothing}
         ${open.length === 0 ? nothing : html`<ul class="fence-list" data-testid="fence-list">${open.map((text) => html`<li>${icons.warning}<span>${withCode(text)}</span></li>`)}</ul>`}
       </div></span>`;
   }
 
-  /** @param {ConsentMode} chosen */
-  async #choose(chosen) {
-    this._wanted = chosen;
-    // Every tab is told by an event, this one too.
-    if (await setMode(chosen)) setTimeout(() => { if (this._wanted === chosen) this._wanted = null; }, TOLD_MS);
-    else this._wanted = null;
+  #groups() {
+    const now = this.#now();
+    const list = profiles.get();
+    return html`<fieldset data-testid="choice-models"><legend>${t('header.model')}${runModel.get() === null ? nothing : html` <span class="mode-next">${t('choice.next')}</span>`}</legend>
+        <div class="model-list">${modelChoices(choice()).map(({ name, label, notes, problem }) => this.#choice('model', name, html`<b class=${name === null ? '' : 'head-model'}>${label}</b>`, html`${notes}${problem === null ? nothing : html`<span class="model-problem" data-testid="model-problem">${icons.warning}<span>${problem}</span></span>`}`))}</div></fieldset>
+      ${list.length < 2 ? nothing : html`<fieldset data-testid="choice-profiles"><legend>${t('header.profile')}</legend>${list.map(({ id, name, description }) => this.#choice('profile_id', id, html`<b>${name}</b>`, description))}</fieldset>`}
+      ${now.mode === null ? nothing : html`<fieldset><legend>${t('mode.label')}</legend>${MODES.map((name) => this.#choice('mode', name, html`<b>${t(`mode.${name}`)}</b>`, t(`mode.${name}.text`)))}</fieldset>`}`;
   }
+
+  /**
+   * @template {keyof Choices} What
+   * @param {What} what
+   * @param {Choices[What]} value
+   * @param {unknown} label
+   * @param {unknown} text
+   */
+  #choice(what, value, label, text) {
+    const wanted = this._wanted[what];
+    const chosen = wanted === undefined ? this.#now()[what] : wanted;
+    return html`<label class="mode-choice ${what === 'mode' ? value : ''}">
+      <input type="radio" name=${`choice-${what}`} value=${value ?? ''} data-testid=${what === 'mode' ? `consent-${value}` : `choice-${what}`} aria-disabled=${String(wanted !== undefined)} .checked=${live(chosen === value)} @change=${() => void this.#choose(what, value)}>
+      <span>${label}${wanted === value ? html` <span class="spinner" aria-hidden="true"></span>` : nothing}<span class="mode-text">${text}</span></span></label>`;
+  }
+
+  /**
+   * @template {keyof Choices} What
+   * @param {What} what
+   * @param {Choices[What]} value
+   */
+  async #choose(what, value) {
+    // One after the other: what was asked for last is what holds.
+    if (this._wanted[what] !== undefined) return this.requestUpdate();
+    const send = /** @type {(value: Choices[What]) => Promise<boolean>} */ (/** @type {unknown} */ (openId.get() === null ? KEEP[what] : SEND[what]));
+    this._wanted = { ...this._wanted, [what]: value };
+    // Every tab is told by an event, this one too.
+    if (await send(value)) setTimeout(() => { if (this._wanted[what] === value) this.#settle(what); }, TOLD_MS);
+    else this.#settle(what);
+  }
+
+  /** @param {keyof Choices} what */
+  #settle(what) {
+    this._wanted = { ...this._wanted, [what]: undefined };
+  }
+}
+
+const SEND = { mode: setMode, profile_id: setProfile, model: setModel };
+/** For the next new session; its mode is the service's. */
+const KEEP = {
+  mode: async () => false,
+  profile_id: async (/** @type {string} */ id) => { chosenProfile.set(id); return true; },
+  model: async (/** @type {string | null} */ name) => { chosenModel.set(name); return true; },
+};
+
+/** Who answers, and by which model. */
+function answers() {
+  const { profile_id, profile, backend, model } = choice();
+  const name = runModel.get() || (model?.name ?? null);
+  const info = backend?.models.find((item) => item.name === name) ?? model;
+  return html`${profile_id === null ? nothing : html`<span class="head-profile" data-testid="profile-name">${profile?.name ?? profile_id}</span><span aria-hidden="true">·</span>`}
+    <span class="head-model" data-testid="model-name" title=${backend === null ? t('header.model') : t('header.backend', { name: t(`backend.${backend.kind}`) })}>${name ?? t('header.no_model')}</span>
+    ${backend === null ? nothing : html`<span class="head-backend" data-testid="backend-name">${backend.kind}</span>`}
+    ${info?.demo === true ? html`<span class="badge" data-testid="demo-badge" title=${t('header.demo_hint')}>${t('header.demo')}</span>` : nothing}`;
 }
 
 /** @param {string[]} open */

@@ -1,7 +1,8 @@
+import { choice } from '../app/choice.js';
 import { chosenProfile, createError, creating, NEW, profiles, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
-import { defaultProfile, expectedModel, hostOf, staysHere } from '../state/service.js';
+import { hostOf, staysHere } from '../state/service.js';
 import { errorCard } from './cards.js';
 import { NaviElement } from './element.js';
 import { mark } from './icons.js';
@@ -13,10 +14,9 @@ const EXAMPLES = ['plan', 'files', 'explain', 'draft'];
 export class NaviWelcome extends NaviElement {
   render() {
     const list = profiles.get();
-    const chosen = chosenProfile.get() ?? defaultProfile(list)?.id;
     const error = createError.get();
-    const model = expectedModel(status.get(), list.find(({ id }) => id === chosen) ?? null);
-    const host = hostOf(status.get(), model);
+    const { profile_id: chosen, backend, model } = choice();
+    const host = hostOf(status.get(), model, backend);
     if (creating.get()) return html`<div class="scroll"><div class="column">${pendingMessages(NEW)}</div></div>`;
     return html`<div class="scroll"><div class="column welcome" data-testid="welcome">
       <span class="welcome-mark">${mark}</span>

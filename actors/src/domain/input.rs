@@ -18,6 +18,8 @@ pub const MAX_IMAGE_BYTES: usize = 10 * 1024 * 1024;
 pub const MAX_IMAGES_BYTES: usize = 32 * 1024 * 1024;
 /// The longest `client_id`, in characters.
 pub const MAX_CLIENT_ID_CHARS: usize = 128;
+/// The longest name of a model, in characters: one may be a path.
+pub const MAX_MODEL_CHARS: usize = 500;
 /// What a frame or body that carries one message can need at most: the images in base64,
 /// the text with every character escaped, and the fields around them.
 pub const MAX_MESSAGE_JSON_BYTES: usize = 48 * 1024 * 1024;
@@ -72,6 +74,26 @@ pub fn validate_content(content: &str) -> Result<(), NaviError> {
     }
     if content.contains('\0') {
         return Err(invalid_field("content must not contain NUL characters"));
+    }
+    Ok(())
+}
+
+/// Checks the name of a model. Whether there is one of this name, the backends can tell when it
+/// is called.
+///
+/// # Errors
+/// It is empty, too long, or has characters that no name has.
+pub fn validate_model(name: &str) -> Result<(), NaviError> {
+    let chars = name.chars().count();
+    if chars == 0 || chars > MAX_MODEL_CHARS {
+        return Err(invalid_field(format!(
+            "model must have 1 to {MAX_MODEL_CHARS} characters; this one has {chars}"
+        )));
+    }
+    if is_blank(name) || name.chars().any(is_unseen) {
+        return Err(invalid_field(
+            "model must be a name as GET /api/status lists it, without characters that cannot be seen",
+        ));
     }
     Ok(())
 }

@@ -14,6 +14,8 @@ pub struct Choice {
     pub model: ModelInfo,
     /// The profile's own model, where the backend lacks it.
     pub instead_of: Option<String>,
+    /// The model that was chosen for the session, where no backend that can answer has it.
+    pub instead_of_chosen: Option<String>,
     /// The profile's own backend, where it cannot take a call.
     pub fell_back_from: Option<BackendKind>,
 }
@@ -37,25 +39,31 @@ pub fn active(backends: &[BackendStatus]) -> Option<&BackendStatus> {
         .find(|backend| backend.state == BackendState::Ready)
 }
 
-/// What a profile asks for. A model without a backend is called as Ollama calls it.
+/// What a session and its profile ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted<'a> {
+    /// The model that was chosen for the session, on whichever backend has it: before what the
+    /// profile asks for.
+    pub chosen: Option<&'a str>,
     pub backend: Option<BackendKind>,
+    /// Without a backend it is called as Ollama calls it.
     pub model: Option<&'a str>,
 }
 
-/// The backend and the model that a profile asks for.
+/// What a session with this profile asks for; `chosen` is the model that was chosen for it.
 #[must_use]
-pub fn wanted(profile: &Profile) -> Wanted<'_> {
+pub fn wanted<'a>(profile: &'a Profile, chosen: Option<&'a str>) -> Wanted<'a> {
     Wanted {
+        chosen,
         backend: profile.llm_backend.as_deref().and_then(BackendKind::named),
         model: profile.model.as_deref(),
     }
 }
 
-/// Chooses a backend, and of its models the one that is `wanted` there. Where the wanted backend
-/// cannot take a call the first that can does; on a backend that the profile does not mean, its
-/// default model is what is meant.
+/// Chooses the model that was chosen for the session, on the first backend that has it and can
+/// take a call. Else a backend, and of its models the one that is `wanted` there: where the
+/// wanted backend cannot take a call the first that can does; on a backend that the profile does
+/// not mean, its default model is what is meant.
 ///
 /// # Errors
 /// `backend_unavailable` where no backend is ready, naming each one's trouble and remedy.
@@ -63,6 +71,20 @@ pub fn choose(backends: &[BackendStatus], wanted: Wanted<'_>) -> Result<Choice, 
     let mut ready = backends
         .iter()
         .filter(|backend| backend.state == BackendState::Ready);
+    let chosen = wanted.chosen.and_then(|name| {
+        let mut having = ready.clone();
+        having.find_map(|backend| listed(backend, name).map(|model| (backend.kind, model)))
+    });
+    if let Some((kind, model)) = chosen {
+        return Ok(Choice {
+            kind,
+            model: as_asked_for(model),
+            instead_of: None,
+            instead_of_chosen: None,
+            fell_back_from: None,
+        });
+    }
+    let instead_of_chosen = wanted.chosen.map(ToOwned::to_owned);
     let own = ready.find(|backend| Some(backend.kind) == wanted.backend);
     let Some(backend) = own.or_else(|| active(backends)) else {
         return Err(none_ready(backends));
@@ -70,24 +92,13 @@ pub fn choose(backends: &[BackendStatus], wanted: Wanted<'_>) -> Result<Choice, 
     let fell_back_from = wanted.backend.filter(|kind| *kind != backend.kind);
     let named_by = wanted.backend.unwrap_or(BackendKind::Ollama);
     let wanted = wanted.model.filter(|_| named_by == backend.kind);
-    let find = |name: &str| {
-        backend
-            .models
-            .iter()
-            .find(|model| same_model(&model.name, name))
-    };
+    let find = |name: &str| listed(backend, name);
     let default = backend
         .default_model
         .as_deref()
         .or_else(|| backend.models.first().map(|model| model.name.as_str()));
     let (model, instead_of) = match (wanted.and_then(find), wanted, default) {
-        (Some(model), _, _) => {
-            let asked_for = ModelInfo {
-                stands_for: None,
-                ..model.clone()
-            };
-            (asked_for, None)
-        }
+        (Some(model), _, _) => (as_asked_for(model), None),
         (None, wanted, Some(default)) => {
             // A default that the backend does not list is tried all the same: its own
             // error says best what is missing.
@@ -120,8 +131,23 @@ pub fn choose(backends: &[BackendStatus], wanted: Wanted<'_>) -> Result<Choice, 
         kind: backend.kind,
         model,
         instead_of,
+        instead_of_chosen,
         fell_back_from,
     })
+}
+
+/// The model of this name, where the backend lists it.
+fn listed<'a>(backend: &'a BackendStatus, name: &str) -> Option<&'a ModelInfo> {
+    let mut models = backend.models.iter();
+    models.find(|model| same_model(&model.name, name))
+}
+
+/// One that was named stands for no other.
+fn as_asked_for(model: &ModelInfo) -> ModelInfo {
+    ModelInfo {
+        stands_for: None,
+        ..model.clone()
+    }
 }
 
 /// Ollama lists `name:latest` for what everybody calls `name`.
@@ -184,9 +210,41 @@ mod tests {
 
     fn ollama(model: &str) -> Wanted<'_> {
         Wanted {
-            backend: None,
             model: Some(model),
+            ..Wanted::default()
         }
+    }
+
+    #[test]
+    fn the_model_that_was_chosen_answers_wherever_it_is() {
+        let backends = |openai: BackendState| {
+            [
+                backend(BackendKind::Ollama, BackendState::Ready, &["small", "big"]),
+                backend(BackendKind::Openai, openai, &["small", "huge"]),
+            ]
+        };
+        let wanted = Wanted {
+            chosen: Some("huge"),
+            ..ollama("big")
+        };
+        let choice = choose(&backends(BackendState::Ready), wanted).unwrap();
+        assert_eq!(
+            (choice.kind, choice.model.name.as_str()),
+            (BackendKind::Openai, "huge")
+        );
+        assert_eq!(choice.fell_back_from, None);
+        // Of several that have it the first one does.
+        let both = Wanted {
+            chosen: Some("small"),
+            ..wanted
+        };
+        let choice = choose(&backends(BackendState::Ready), both).unwrap();
+        assert_eq!(choice.kind, BackendKind::Ollama);
+        // Where nobody has it the profile's does.
+        let choice = choose(&backends(down()), wanted).unwrap();
+        assert_eq!(choice.model.name, "big");
+        assert_eq!(choice.instead_of_chosen.as_deref(), Some("huge"));
+        assert_eq!(choice.instead_of, None);
     }
 
     #[test]
@@ -199,7 +257,7 @@ mod tests {
         };
         let wanted = Wanted {
             backend: Some(BackendKind::Openai),
-            model: Some("big"),
+            ..ollama("big")
         };
         let choice = choose(&backends(BackendState::Ready), wanted).unwrap();
         assert_eq!(choice.kind, BackendKind::Openai);

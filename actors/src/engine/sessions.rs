@@ -2,7 +2,7 @@
 
 use super::{Engine, move_dir};
 use crate::domain::input::{self, no_such_message};
-use crate::domain::session::command::{Command, RowChange};
+use crate::domain::session::command::{Command, SessionChange};
 use crate::domain::session::transition::{Accepted, Branched, PlainAnswer};
 use crate::domain::tags;
 use crate::feed::{self, Feed};
@@ -25,17 +25,31 @@ use crate::store::{Listed, NewSession};
 /// The most characters of a title.
 const TITLE_CHARS: usize = 200;
 
+/// What a door asks to be changed of a session; what is none stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionWish {
+    pub title: Option<String>,
+    pub profile_id: Option<String>,
+    /// None inside: the profile's own.
+    pub model: Option<Option<String>>,
+    pub archived: Option<bool>,
+    pub tags: Option<Vec<String>>,
+}
+
 impl Engine {
-    /// A new session. The default profile where none is named.
+    /// A new session. The default profile where none is named, and its model.
     ///
     /// # Errors
-    /// `unknown_profile`, or what the store says.
+    /// `unknown_profile`; `invalid_field` where no model can have this name; or what the store
+    /// says.
     pub async fn create_session(
         &self,
         user: UserId,
         profile_id: Option<String>,
+        model: Option<String>,
     ) -> Result<SessionSummary, NaviError> {
         self.refuse_when_closed()?;
+        model.as_deref().map_or(Ok(()), input::validate_model)?;
         let profiles = &self.services.profiles;
         let profile = profiles.find(profile_id.as_deref().unwrap_or(profiles.default_id()))?;
         let session = NewSession {
@@ -43,6 +57,7 @@ impl Engine {
             user_id: user,
             title: String::new(),
             profile_id: profile.id.clone(),
+            model,
             mode: self.services.consent.mode,
             created_at: now(),
         };
@@ -333,32 +348,37 @@ impl Engine {
         self.request(user, session, edit).await
     }
 
-    /// Gives the session another title or other tags, puts it away, or brings it back.
+    /// Changes the session: all of it, or nothing.
     ///
     /// # Errors
-    /// `invalid_field` where nothing is to change, the title is empty or over 200 characters, or
-    /// a tag is none.
-    pub async fn change_row(
+    /// `invalid_field` where nothing is to be changed, the title is empty or over 200
+    /// characters, no model can have this name, or a tag is none; `unknown_profile`.
+    pub async fn change(
         &self,
         user: UserId,
         session: SessionId,
-        change: RowChange,
+        wish: SessionWish,
     ) -> Result<SessionSummary, NaviError> {
-        if change == RowChange::default() {
+        if wish == SessionWish::default() {
             return Err(NaviError::new(
                 ErrorCode::InvalidField,
-                "nothing is to change; name a title, tags, or archived",
+                "nothing to change; name at least one of title, profile_id, model, tags and archived",
             ));
         }
-        let title = change.title.as_deref().map(valid_title).transpose()?;
-        let tags = change.tags.as_deref().map(tags::valid).transpose()?;
-        let change = RowChange {
-            title,
-            tags,
-            ..change
+        if let Some(Some(model)) = &wish.model {
+            input::validate_model(model)?;
+        }
+        let profile = wish.profile_id.as_deref();
+        let change = SessionChange {
+            title: wish.title.as_deref().map(valid_title).transpose()?,
+            profile: profile
+                .map(|id| self.services.profiles.find(id))
+                .transpose()?,
+            model: wish.model,
+            archived: wish.archived,
+            tags: wish.tags.as_deref().map(tags::valid).transpose()?,
         };
-        self.request(user, session, Command::ChangeRow(change))
-            .await
+        self.request(user, session, Command::Change(change)).await
     }
 
     /// Pins or unpins; without a wish, the other of what it is.

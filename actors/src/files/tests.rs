@@ -49,6 +49,7 @@ impl Fixture {
             id,
             user_id: store.local_user().await.unwrap().id,
             title: String::new(),
+            model: None,
             profile_id: "secretary".to_owned(),
             mode: ConsentMode::default(),
             created_at: now(),

@@ -189,6 +189,7 @@ fn question(priority: Priority, text: &str) -> Question {
                 ..ModelInfo::default()
             },
             instead_of: None,
+            instead_of_chosen: None,
             fell_back_from: None,
         },
         messages: vec![crate::protocol::chat::ChatMessage::User {

@@ -221,6 +221,11 @@ pub enum Event {
     ModeChanged {
         mode: ConsentMode,
     },
+    /// Which model the session's runs ask for, from the next one on; null where that is its
+    /// profile's.
+    ModelChanged {
+        model: Option<String>,
+    },
     /// The whole list after a change.
     TodoUpdated {
         items: Vec<TodoItem>,
@@ -310,6 +315,7 @@ impl Event {
             | Self::ApprovalResolved { .. }
             | Self::CallResolved { .. }
             | Self::ModeChanged { .. }
+            | Self::ModelChanged { .. }
             | Self::TodoUpdated { .. }
             | Self::StreamEnd { .. }
             | Self::StreamStopped { .. }
@@ -359,6 +365,7 @@ impl Event {
             Self::ApprovalResolved { .. } => "approval_resolved",
             Self::CallResolved { .. } => "call_resolved",
             Self::ModeChanged { .. } => "mode_changed",
+            Self::ModelChanged { .. } => "model_changed",
             Self::TodoUpdated { .. } => "todo_updated",
             Self::StreamEnd { .. } => "stream_end",
             Self::StreamStopped {} => "stream_stopped",

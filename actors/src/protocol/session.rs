@@ -47,6 +47,9 @@ pub struct SessionSummary {
     pub user_id: UserId,
     pub title: String,
     pub profile_id: String,
+    /// The model that was chosen for it; none where its profile's answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     pub pinned: bool,
     /// Put away: it stands in the list of those alone, until the next message to it.
     #[serde(default)]

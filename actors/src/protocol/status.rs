@@ -90,6 +90,9 @@ pub struct ModelInfo {
     /// The window it was made for, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u32>,
+    /// Of its weights, on disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
     /// A toy: it chats, and can do nothing else.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub demo: bool,

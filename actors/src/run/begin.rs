@@ -15,6 +15,7 @@ use crate::profiles::SessionProfile;
 use crate::protocol::error::NaviError;
 use crate::protocol::event::Event;
 use crate::protocol::message::Role;
+use crate::protocol::session::SessionSummary;
 use crate::services::{Services, now};
 use crate::session::messages::Ask;
 
@@ -84,7 +85,8 @@ async fn begin(
     let (config, told) = match known {
         Some(config) => (*config, ModelTold::Before),
         None => {
-            let found = find_config(&setup.services, &setup.profile_id).await?;
+            let model = setup.model.as_deref();
+            let found = find_config(&setup.services, &setup.profile_id, model).await?;
             (found, ModelTold::NotYet)
         }
     };
@@ -92,23 +94,23 @@ async fn begin(
     Ok((config, told, context))
 }
 
-/// The profile and the model that a run goes on with.
+/// The profile and the model that a run goes on with; `model` is the one that was chosen for it.
 pub(super) async fn find_config(
     services: &Services,
     profile_id: &str,
+    model: Option<&str>,
 ) -> Result<RunConfig, NaviError> {
     let found = services.profiles.of_session(profile_id);
-    let wanted = model_choice::wanted(&found.profile);
+    let wanted = model_choice::wanted(&found.profile, model);
     let choice = services.models.choose(wanted).await?;
     Ok(config_of(services, found, choice))
 }
 
 /// The same, where nothing has to be asked for it.
-pub(crate) fn known_config(services: &Services, profile_id: &str) -> Option<RunConfig> {
-    let found = services.profiles.of_session(profile_id);
-    let choice = services
-        .models
-        .choose_known(model_choice::wanted(&found.profile))?;
+pub(crate) fn known_config(services: &Services, session: &SessionSummary) -> Option<RunConfig> {
+    let found = services.profiles.of_session(&session.profile_id);
+    let wanted = model_choice::wanted(&found.profile, session.model.as_deref());
+    let choice = services.models.choose_known(wanted)?;
     Some(config_of(services, found, choice))
 }
 
@@ -212,6 +214,11 @@ pub(super) fn notices(services: &Services, config: &RunConfig) -> Vec<Record> {
             format!("{missing}; {model} answers instead"),
         )
     });
+    let chosen = untold(&config.choice.instead_of_chosen).map(|chosen| {
+        told("model_missing", format!(
+            "the model {chosen} that was chosen for this conversation is not there; {model} answers instead"
+        ))
+    });
     let fell_back = config.choice.fell_back_from.and_then(|kind| {
         let asked = kind.as_str();
         let first = services.tells_missing(&format!("backend {asked}"));
@@ -223,6 +230,7 @@ pub(super) fn notices(services: &Services, config: &RunConfig) -> Vec<Record> {
         .notice
         .clone()
         .into_iter()
+        .chain(chosen)
         .chain(fell_back)
         .chain(missing);
     events.map(Record::Event).collect()

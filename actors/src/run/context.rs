@@ -21,6 +21,7 @@ use crate::protocol::ids::{MessageId, SessionId, UserId};
 use crate::protocol::message::{Message, Role};
 use crate::protocol::offered::OfferedTools;
 use crate::protocol::profile::Profile;
+use crate::protocol::session::SessionSummary;
 use crate::root::store_error;
 use crate::services::{Services, now};
 use crate::session::messages::{GetNotes, NextCall, RunGone};
@@ -291,11 +292,11 @@ pub(super) fn agents(profiles: &[Arc<Profile>]) -> Vec<AgentInfo<'_>> {
 /// Where the profile is gone.
 pub(crate) fn would_send(
     services: &Services,
-    profile_id: &str,
+    session: &SessionSummary,
     conversation: &Conversation<'_>,
 ) -> Result<NextCall, NaviError> {
-    let profile = services.profiles.of_session(profile_id).profile;
-    let wanted = model_choice::wanted(&profile);
+    let profile = services.profiles.of_session(&session.profile_id).profile;
+    let wanted = model_choice::wanted(&profile, session.model.as_deref());
     let choice = model_choice::choose(&services.models.statuses(), wanted);
     let model = choice.map(|choice| choice.model).unwrap_or_default();
     let registry = services.toolbox.now();

@@ -52,6 +52,8 @@ pub(super) struct Driver {
     pub(super) work: Work,
     /// The session's, as this run knows it.
     profile_id: String,
+    /// See [`RunSetup::model`].
+    pub(super) model: Option<String>,
     /// The actor that drives this: it starts child runs.
     pub(super) own: Addr<RunActor>,
     /// Calls of the last reply that may be run.
@@ -116,6 +118,7 @@ impl Driver {
             context,
             work: setup.work,
             profile_id: setup.profile_id,
+            model: setup.model,
             own,
             prepared: HashMap::new(),
             child_slots: Arc::new(Semaphore::new(limits.parallel_children)),
@@ -211,7 +214,8 @@ impl Driver {
                 ..config
             });
         }
-        match find_config(&self.services, &around.profile_id).await {
+        let model = self.model.as_deref();
+        match find_config(&self.services, &around.profile_id, model).await {
             Ok(other) => {
                 self.profile_id = around.profile_id;
                 self.room = None;

@@ -57,6 +57,8 @@ pub struct RunSetup {
     pub user_id: UserId,
     pub origin: Origin,
     pub profile_id: String,
+    /// The model that was chosen for the session, as it was when the run began.
+    pub model: Option<String>,
     pub work: Work,
     pub ends: Ends,
     /// When its time is up.

@@ -35,6 +35,8 @@ pub(super) struct Spawner {
     asked_in: Option<MessageId>,
     /// The profile of a child for which none is named.
     profile_id: String,
+    /// The model that was chosen for the session: that of a child whose profile names none.
+    model: Option<String>,
     /// Of the parent: 0 for a foreground run.
     depth: u32,
     /// The most that a child's calls may do.
@@ -68,6 +70,7 @@ impl Driver {
             parent_deadline: self.deadline,
             asked_in: self.asked_in(),
             profile_id: profile.id.clone(),
+            model: self.model.clone(),
             ceiling,
             consent: self.consent,
             changes: self.changes.clone(),
@@ -115,6 +118,7 @@ impl Spawner {
         ends: Ends,
         finished: oneshot::Sender<ChildReport>,
     ) -> RunSetup {
+        let profile = self.services.profiles.of_session(&profile_id).profile;
         RunSetup {
             services: Arc::clone(&self.services),
             session: self.session.clone(),
@@ -124,6 +128,7 @@ impl Spawner {
                 run_id,
                 parent_run_id: Some(self.parent.run_id),
             },
+            model: self.model.clone().filter(|_| profile.model.is_none()),
             profile_id,
             work: Work::Child(ChildTask {
                 task: order.task,

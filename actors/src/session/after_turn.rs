@@ -8,11 +8,13 @@ use tokio_util::sync::CancellationToken;
 use super::SessionActor;
 use crate::completion;
 use crate::compression::{Compress, CompressionJob, Summarised, event};
+use crate::domain::model_choice::{self, Choice};
 use crate::domain::session::command::Command;
 use crate::domain::session::transition::{Compacted, Exchange};
-use crate::domain::{model_choice, title};
+use crate::domain::title;
 use crate::llm_actor::{Priority, Ticket};
 use crate::protocol::ids::RunId;
+use crate::protocol::session::SessionSummary;
 use crate::services::Services;
 
 impl SessionActor {
@@ -24,10 +26,10 @@ impl SessionActor {
         let stop = CancellationToken::new();
         self.compressing = Some(stop.clone().drop_guard());
         let services = Arc::clone(&self.services);
-        let (id, user_id) = (self.id, self.told.summary.user_id);
+        let id = self.id;
         let branch_id = self.told.branch_id;
         let (state, path) = (self.told.context().clone(), self.told.path());
-        let profile_id = self.told.summary.profile_id.clone();
+        let session = self.told.summary.clone();
         let notes = self.notes();
         let work = async move {
             let messages = services.store.context_messages(id, &path, state.start);
@@ -35,12 +37,10 @@ impl SessionActor {
             let messages = messages
                 .map(|(at, message)| (at, state.as_decided(message)))
                 .collect();
-            let profile = services.profiles.of_session(&profile_id).profile;
-            let wanted = model_choice::wanted(&profile);
-            let choice = model_choice::choose(&services.models.statuses(), wanted).ok()?;
+            let choice = choice(&services, &session)?;
             let job = CompressionJob {
                 session_id: id,
-                user_id,
+                user_id: session.user_id,
                 run_id,
                 choice,
                 priority: Priority::Background,
@@ -77,9 +77,9 @@ impl SessionActor {
     /// the start of the user's text stands there.
     pub(super) fn find_title(&mut self, ctx: &mut Context<Self>, exchange: Exchange) {
         let services = Arc::clone(&self.services);
-        let profile_id = self.told.summary.profile_id.clone();
+        let session = self.told.summary.clone();
         let work = async move {
-            let found = ask_title(&services, &profile_id, &exchange).await;
+            let found = ask_title(&services, &session, &exchange).await;
             found.zip(Some(exchange.title))
         };
         ctx.spawn(work.into_actor(self).map(move |found, actor, ctx| {
@@ -90,10 +90,19 @@ impl SessionActor {
     }
 }
 
-async fn ask_title(services: &Services, profile_id: &str, exchange: &Exchange) -> Option<String> {
-    let profile = services.profiles.of_session(profile_id).profile;
-    let wanted = model_choice::wanted(&profile);
-    let choice = model_choice::choose(&services.models.statuses(), wanted).ok()?;
+/// The model that the session's next run would have.
+fn choice(services: &Services, session: &SessionSummary) -> Option<Choice> {
+    let profile = services.profiles.of_session(&session.profile_id).profile;
+    let wanted = model_choice::wanted(&profile, session.model.as_deref());
+    model_choice::choose(&services.models.statuses(), wanted).ok()
+}
+
+async fn ask_title(
+    services: &Services,
+    session: &SessionSummary,
+    exchange: &Exchange,
+) -> Option<String> {
+    let choice = choice(services, session)?;
     if choice.model.demo {
         return None;
     }

@@ -147,6 +147,7 @@ impl SessionActor {
                 user_id: self.told.summary.user_id,
                 origin: Origin::foreground(run_id),
                 profile_id: self.told.summary.profile_id.clone(),
+                model: self.told.summary.model.clone(),
                 work: Work::Turn(Box::new(turn)),
                 ends,
                 deadline: Instant::now() + limits.time,

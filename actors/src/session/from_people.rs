@@ -68,7 +68,7 @@ impl SessionActor {
     fn config_of_next(&self) -> Option<Box<RunConfig>> {
         let ahead = self.session.ahead();
         let is_free = ahead.running().is_none();
-        let config = is_free.then(|| known_config(&self.services, &ahead.summary.profile_id));
+        let config = is_free.then(|| known_config(&self.services, &ahead.summary));
         config.flatten().map(Box::new)
     }
 }

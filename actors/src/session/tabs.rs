@@ -63,9 +63,9 @@ impl SessionActor {
     /// The window of the model that ran last; before that, of the one that would.
     fn window(&self) -> u32 {
         self.session.window().unwrap_or_else(|| {
-            let services = &self.services;
-            let profile = services.profiles.of_session(&self.told.summary.profile_id);
-            let wanted = model_choice::wanted(&profile.profile);
+            let (services, summary) = (&self.services, &self.told.summary);
+            let profile = services.profiles.of_session(&summary.profile_id);
+            let wanted = model_choice::wanted(&profile.profile, summary.model.as_deref());
             model_choice::choose(&services.models.statuses(), wanted)
                 .map_or(services.context_window, |choice| {
                     context::window(&choice.model, services.context_window)
@@ -116,16 +116,15 @@ impl Handler<GetContext> for SessionActor {
 
     fn handle(&mut self, _: GetContext, _: &mut Context<Self>) -> Self::Result {
         let services = Arc::clone(&self.services);
-        let profile_id = self.told.summary.profile_id.clone();
+        let session = self.told.summary.clone();
         let mut context = self.told.context().clone();
         let store = self.services.store.clone();
         let (id, path) = (self.id, self.told.path());
-        let user = self.told.summary.user_id;
         let counted = self.told.summary.context_token_count;
         Box::pin(async move {
             if context.memory.is_none() {
                 // The first run takes it in.
-                let memory = store.memory_summary(user).await;
+                let memory = store.memory_summary(session.user_id).await;
                 context.memory = memory.map_err(|error| store_error(&error))?;
             }
             let read = store.context_messages(id, &path, context.start).await;
@@ -139,7 +138,7 @@ impl Handler<GetContext> for SessionActor {
                 .views_again(id, messages.iter().map(AsRef::as_ref))
                 .await;
             let conversation = Conversation::of(&context, &messages).with_files(&views);
-            let mut next = run::would_send(&services, &profile_id, &conversation)?;
+            let mut next = run::would_send(&services, &session, &conversation)?;
             next.parts.counted = counted;
             Ok(next)
         })

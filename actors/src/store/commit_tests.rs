@@ -122,6 +122,7 @@ async fn everything_comes_back(db: TestDb) {
             Write::Title("Greeting".to_owned()),
             Write::Pinned(true),
             Write::Profile("server_admin".to_owned()),
+            Write::Model(Some("big:7b".to_owned())),
             Write::ContextTokens(321),
             Write::Plan(None),
             Write::Plan(Some(plan.clone())),

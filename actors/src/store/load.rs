@@ -157,6 +157,7 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
             user_id: row.user_id,
             title: row.title,
             profile_id: row.profile_id,
+            model: row.model,
             pinned: row.pinned,
             archived: row.archived,
             tags: row.tags,

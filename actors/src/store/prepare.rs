@@ -198,6 +198,9 @@ impl Prepared {
             Write::Archived(archived) => self.set(session::Column::Archived, archived),
             Write::Tags(tags) => self.set(session::Column::Tags, to_json(&tags)?),
             Write::Profile(id) => self.set(session::Column::ProfileId, DbText::from(id)),
+            Write::Model(model) => {
+                self.set(session::Column::Model, model.map(DbText::from));
+            }
             Write::ContextTokens(count) => {
                 self.set(session::Column::ContextTokenCount, i64::from(count));
             }

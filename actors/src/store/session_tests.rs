@@ -99,6 +99,7 @@ async fn a_session_is_its_users_alone(db: TestDb) {
         user_id: UserId::new(),
         title: String::new(),
         mode: crate::protocol::approval::ConsentMode::default(),
+        model: None,
         profile_id: String::new(),
         created_at: at(0),
     };

@@ -119,6 +119,7 @@ impl Writer {
             user_id,
             title: "A talk".to_owned(),
             mode: crate::protocol::approval::ConsentMode::default(),
+            model: None,
             profile_id: "secretary".to_owned(),
             created_at: at(0),
         };

@@ -38,6 +38,8 @@ pub struct NewSession {
     pub user_id: UserId,
     pub title: String,
     pub profile_id: String,
+    /// None: its profile's.
+    pub model: Option<String>,
     pub mode: ConsentMode,
     pub created_at: DateTime<Utc>,
 }

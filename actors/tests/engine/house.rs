@@ -565,7 +565,7 @@ impl House {
 
     pub(crate) async fn session(&self) -> SessionId {
         self.engine
-            .create_session(self.user, None)
+            .create_session(self.user, None, None)
             .await
             .unwrap()
             .id

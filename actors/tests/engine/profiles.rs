@@ -75,7 +75,9 @@ fn a_session_whose_profile_is_deleted_goes_on_with_the_default_one() {
     with_house(|house| async move {
         let profiles = vec![profile("plain"), other("own", "Mine.")];
         house.engine.replace_profiles(set(profiles, "", None));
-        let created = house.engine.create_session(house.user, Some("own".into()));
+        let created = house
+            .engine
+            .create_session(house.user, Some("own".into()), None);
         let session = created.await.unwrap().id;
         let mut tab = house.tab(session, None).await;
         house

@@ -221,6 +221,7 @@ impl Session {
             user_id: UserId(Uuid::nil()),
             title: String::new(),
             profile_id: String::new(),
+            model: None,
             pinned: false,
             archived: false,
             tags: Vec::new(),

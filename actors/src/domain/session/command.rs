@@ -36,7 +36,8 @@ pub enum Command {
     },
     StartBranch(Box<BranchStart>),
     ShowBranch(u32),
-    ChangeRow(RowChange),
+    /// Validated already.
+    Change(SessionChange),
     Pin(bool),
     TogglePin,
     SetMode(ConsentMode),
@@ -102,14 +103,6 @@ pub enum Command {
     },
 }
 
-/// What a person changes of a session's row, validated.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RowChange {
-    pub title: Option<String>,
-    pub archived: Option<bool>,
-    pub tags: Option<Vec<String>>,
-}
-
 /// A message that comes, validated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Incoming {
@@ -120,6 +113,17 @@ pub struct Incoming {
     pub config: Option<Box<RunConfig>>,
     /// What the store knows under its `client_id`.
     pub stored: Option<(MessageId, RunId)>,
+}
+
+/// What a person changes of a session; what is none stays as it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionChange {
+    pub title: Option<String>,
+    pub profile: Option<Arc<Profile>>,
+    /// The model that its runs ask for; none inside where that is its profile's.
+    pub model: Option<Option<String>>,
+    pub archived: Option<bool>,
+    pub tags: Option<Vec<String>>,
 }
 
 /// Where a branch is to start, as the store has it.

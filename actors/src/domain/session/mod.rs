@@ -35,7 +35,7 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 
 use self::approvals::Answers;
-use self::command::{Command, Leaving, RowChange};
+use self::command::{Command, Leaving, SessionChange};
 use self::leaving::Closing;
 use self::state::State;
 use self::stored::LoadedSession;
@@ -198,7 +198,7 @@ impl Session {
             }
             Command::StartBranch(start) => self.start_branch(*start, to, now)?,
             Command::ShowBranch(branch_id) => self.show_branch(branch_id, to)?,
-            Command::ChangeRow(change) => self.change_row(change, to),
+            Command::Change(change) => self.change(change, to),
             Command::Pin(pinned) => self.pin(pinned, to),
             Command::TogglePin => self.pin(!self.ahead.summary.pinned, to),
             Command::SetMode(mode) => self.set_mode(mode, to)?,
@@ -267,7 +267,9 @@ impl Session {
         self.out.then.push(Effect::Reply(to, Ok(reply)));
     }
 
-    fn change_row(&mut self, change: RowChange, to: ReplyTo) {
+    /// All of it in one commit. A run that goes has the profile from its next iteration on; a
+    /// model is the next run's.
+    fn change(&mut self, change: SessionChange, to: ReplyTo) {
         if let Some(title) = change.title {
             self.write(Write::Title(title));
         }
@@ -281,6 +283,16 @@ impl Session {
             }
             Some(false) => self.bring_back(),
             None => {}
+        }
+        let before = &self.ahead.summary;
+        let profile = change.profile.filter(|it| it.id != before.profile_id);
+        let model = change.model.filter(|model| *model != before.model);
+        if let Some(profile) = profile {
+            self.change_profile(&profile, None);
+        }
+        if let Some(model) = model {
+            self.write(Write::Model(model.clone()));
+            self.tell(None, Event::ModelChanged { model });
         }
         self.reply_row(to);
     }

@@ -214,14 +214,18 @@ impl Session {
                 "you are {name} already; go on with the task"
             )));
         }
+        self.change_profile(&profile, Some(Origin::foreground(run_id)));
+        self.reply(to, Reply::Profile(profile));
+        Ok(())
+    }
+
+    pub(super) fn change_profile(&mut self, profile: &Profile, by: Option<Origin>) {
         self.write(Write::Profile(profile.id.clone()));
         let event = Event::ProfileSwitched {
             profile_id: profile.id.clone(),
             profile_name: profile.name.clone(),
         };
-        self.tell(Some(Origin::foreground(run_id)), event);
-        self.reply(to, Reply::Profile(profile));
-        Ok(())
+        self.tell(by, event);
     }
 }
 

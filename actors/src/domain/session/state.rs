@@ -407,6 +407,7 @@ impl State {
             Write::Archived(archived) => self.summary.archived = *archived,
             Write::Tags(tags) => self.summary.tags.clone_from(tags),
             Write::Profile(profile) => self.summary.profile_id.clone_from(profile),
+            Write::Model(model) => self.summary.model.clone_from(model),
             Write::ContextTokens(tokens) => self.summary.context_token_count = *tokens,
             Write::Todo(items) => self.todo.clone_from(items),
             Write::Scratchpad(notes) => self.scratchpad.clone_from(notes),

@@ -72,6 +72,8 @@ pub enum Write {
     ShowBranch(u32),
     Todo(Vec<TodoItem>),
     Scratchpad(Scratchpad),
+    /// The model that the session's runs ask for; none: its profile's.
+    Model(Option<String>),
     /// How much the session may do without asking.
     Mode(ConsentMode),
     /// The session has read text from outside. The first time stays.

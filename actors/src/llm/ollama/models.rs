@@ -42,6 +42,7 @@ struct Tag {
     /// May lack some that `/api/show` has.
     capabilities: Vec<String>,
     context_window: Option<u32>,
+    bytes: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -166,6 +167,7 @@ impl Catalog {
             context_window: shown
                 .and_then(|shown| shown.context_window)
                 .or(tag.context_window),
+            bytes: tag.bytes,
             demo: false,
             stands_for: None,
         })
@@ -225,6 +227,7 @@ fn read_tag(model: &Value) -> Option<Tag> {
         context_window: model
             .get("details")
             .and_then(|details| count_of(details.get("context_length"))),
+        bytes: model.get("size").and_then(Value::as_u64),
     })
 }
 

@@ -116,6 +116,9 @@ fn model_info(name: &str, model: &Value, detail: Option<&Value>) -> ModelInfo {
         vision: has(&["vision", "multimodal", "image"]),
         thinking: has(&["thinking", "reasoning"]),
         context_window,
+        bytes: meta
+            .and_then(|meta| meta.get("size"))
+            .and_then(Value::as_u64),
         demo: false,
         stands_for: None,
     }

@@ -216,6 +216,7 @@ fn info(model: &StarterModel) -> ModelInfo {
         vision: Some(false),
         thinking: Some(false),
         context_window: Some(model.context_window.min(most)),
+        bytes: Some(model.size),
         demo: model.demo,
         stands_for: None,
     }
@@ -249,6 +250,7 @@ impl Backend for StarterBackend {
                         vision: Some(false),
                         thinking: Some(false),
                         context_window: Some(window),
+                        bytes: None,
                         demo: false,
                         stands_for: None,
                     });

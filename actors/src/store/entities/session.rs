@@ -30,6 +30,7 @@ pub struct Model {
     pub tainted_at: Option<DateTimeUtc>,
     pub archived: bool,
     pub tags: String,
+    pub model: Option<DbText>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

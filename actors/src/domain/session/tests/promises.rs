@@ -8,7 +8,7 @@ use super::world::{NOW, policy};
 use crate::domain::history::ContextState;
 use crate::domain::run_loop::{Record, RunEnd, RunSummary, failed};
 use crate::domain::session::Session;
-use crate::domain::session::command::{Command, Incoming, RowChange};
+use crate::domain::session::command::{Command, Incoming, SessionChange};
 use crate::domain::session::state::State;
 use crate::domain::session::transition::{
     Accepted, Compacted, Effect, Refused, Reply, ReplyTo, StartPoint, Transition,
@@ -177,6 +177,20 @@ fn a_mode_that_is_set_back_is_set_back() {
 }
 
 #[test]
+fn a_model_that_is_set_back_is_set_back() {
+    let mut desk = Desk::new();
+    for model in [Some("big".to_owned()), None] {
+        let change = SessionChange {
+            model: Some(model.clone()),
+            ..SessionChange::default()
+        };
+        let changed = desk.ask(Command::Change(change));
+        assert!(matches!(changed, Ok(Reply::Summary(summary)) if summary.model == model));
+    }
+    assert_eq!(desk.settle().summary.model, None);
+}
+
+#[test]
 fn two_toggles_of_a_pin_have_two_answers() {
     let mut desk = Desk::new();
     let pinned = [(); 2].map(|()| match desk.ask(Command::TogglePin) {
@@ -191,21 +205,21 @@ fn what_is_put_away_is_not_pinned_and_comes_back_with_what_goes_on() {
     let mut desk = Desk::new();
     let put_away = |desk: &mut Desk| {
         desk.ask(Command::Pin(true)).unwrap();
-        let archive = RowChange {
+        let archive = SessionChange {
             archived: Some(true),
-            ..RowChange::default()
+            ..SessionChange::default()
         };
-        match desk.ask(Command::ChangeRow(archive)) {
+        match desk.ask(Command::Change(archive)) {
             Ok(Reply::Summary(row)) => assert!(row.archived && !row.pinned, "{row:?}"),
             other => panic!("{other:?}"),
         }
     };
     put_away(&mut desk);
-    let rename = RowChange {
+    let rename = SessionChange {
         title: Some("Another".to_owned()),
-        ..RowChange::default()
+        ..SessionChange::default()
     };
-    desk.ask(Command::ChangeRow(rename)).unwrap();
+    desk.ask(Command::Change(rename)).unwrap();
     assert!(desk.session.ahead().summary.archived);
 
     desk.ask(Command::Pin(true)).unwrap();

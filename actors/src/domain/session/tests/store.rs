@@ -228,6 +228,7 @@ pub(crate) fn empty() -> LoadedSession {
             user_id: UserId::new(),
             title: String::new(),
             profile_id: "secretary".to_owned(),
+            model: None,
             pinned: false,
             archived: false,
             tags: Vec::new(),
