@@ -31,6 +31,7 @@ mod search;
 mod server;
 mod session;
 mod sessions;
+mod settings;
 mod status;
 mod tokens;
 mod workspace;
@@ -38,7 +39,6 @@ mod ws;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_web::dev::HttpServiceFactory;
 use actix_web::middleware::from_fn;
@@ -49,6 +49,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::error::ApiError;
 use crate::access::Access;
+use crate::settings::Loaded;
 
 pub(crate) use self::server::{HttpDoor, open};
 pub(crate) use self::ws::tabs::Tabs;
@@ -58,13 +59,12 @@ pub(crate) use self::ws::tabs::Tabs;
 pub(crate) struct App {
     pub(crate) engine: Engine,
     pub(crate) access: Arc<Access>,
+    pub(crate) loaded: Arc<Loaded>,
     /// Where the service listens.
     pub(crate) address: SocketAddr,
     /// Cancelled when the service begins to shut down.
     pub(crate) closing: CancellationToken,
     pub(crate) tabs: Tabs,
-    /// How long a request's body may be too slow.
-    pub(crate) slow_body: Duration,
 }
 
 /// All routes. What stands in the protected scope needs a login; a path that no route has
@@ -135,6 +135,7 @@ fn protected() -> impl HttpServiceFactory {
         .service(extensions::restart_routes())
         .service(extensions::skills_routes())
         .service(status::routes())
+        .service(settings::routes())
         .service(models::routes())
         .configure(metrics::routes)
         .service(tokens::routes())

@@ -203,10 +203,10 @@ impl Service {
         let app = App {
             engine: engine.clone(),
             access: Arc::new(access),
+            loaded: Arc::new(loaded.clone()),
             address,
             closing: closing.clone(),
             tabs: http::Tabs::default(),
-            slow_body: settings.slow_body,
         };
         let door = http::open(app, listener)?;
         Ok(Self {

@@ -3,6 +3,7 @@
 
 mod addresses;
 mod collector;
+mod described;
 mod files;
 mod keys;
 pub(crate) mod layers;
@@ -38,8 +39,12 @@ pub(crate) use self::collector::CollectorSettings;
 use self::layers::{Environment, Layer};
 use self::read::Reader;
 pub(crate) use self::secret::Secret;
-use self::shown::{ShownValue, secrets, shown};
+pub(crate) use self::shown::ShownValue;
+use self::shown::{secrets, shown};
 use self::web::WebSettings;
+
+/// A person's own settings, in the data directory or that of the configuration.
+const FILE_NAME: &str = "navi.toml";
 
 /// What the service needs to know before it starts.
 #[derive(Clone, Debug)]
@@ -147,9 +152,11 @@ pub struct Overrides {
 }
 
 /// Settings, and where each came from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Loaded {
     pub settings: Settings,
+    /// The file that was read, or else the one that would be.
+    pub(crate) file: PathBuf,
     pub(crate) values: Vec<ShownValue>,
     /// The values of all secret settings, to be hidden in what others say.
     pub(crate) secrets: Vec<Secret>,
@@ -220,11 +227,12 @@ pub fn load(overrides: &Overrides, environment: &Environment) -> Result<Loaded, 
             problems: vec![error.to_string()],
         })?;
 
-    let mut reader = Reader::new(&config, file_path, problems);
+    let mut reader = Reader::new(&config, file_path.clone(), problems);
     let settings = typed(&mut reader);
     let problems = reader.into_problems();
     match settings {
         Some(settings) if problems.is_empty() => Ok(Loaded {
+            file: file_path.unwrap_or_else(|| settings.data_dir.join(FILE_NAME)),
             warnings: warnings(&settings, environment),
             values: shown(&config, &settings),
             secrets: secrets(&config),
@@ -248,7 +256,7 @@ fn user_file(
         ]
         .into_iter()
         .flatten()
-        .map(|dir| dir.join("navi.toml"))
+        .map(|dir| dir.join(FILE_NAME))
         .collect(),
     };
     for path in candidates {

@@ -24,27 +24,35 @@ const dist = join(here, 'dist');
  * @returns {Promise<Map<string, string>>}
  */
 async function wanted() {
-  const { outputFiles, metafile } = await build({
-    absWorkingDir: here,
-    entryPoints: {
-      main: 'main.js', early: 'early.js', sw: 'sw.js', page: 'styles/page.css', math: 'markdown/math.js', colours: 'markdown/colours.js',
+  const made = await Promise.all([
+    bundled({
+      early: 'early.js', sw: 'sw.js', page: 'styles/page.css', math: 'markdown/math.js', colours: 'markdown/colours.js',
       ...Object.fromEntries(LANGUAGES.map((name) => [name, `i18n/${name}.js`])),
-    },
-    outdir: dist,
-    bundle: true,
-    minify: true,
-    charset: 'utf8',
-    format: 'esm',
-    target: 'es2022',
-    legalComments: 'none',
-    metafile: true,
-    write: false,
-  });
-  const files = new Map(outputFiles.map(({ path, text }) => [path.slice(dist.length + 1), text]));
+    }),
+    // What is opened later uses the very modules that the page began with: those are a file for both.
+    bundled({ main: 'main.js', setup: 'ui/setup.js' }, { splitting: true, chunkNames: 'shared' }),
+  ]);
+  const files = new Map(made.flatMap(({ outputFiles }) => outputFiles.map(({ path, text }) => [path.slice(dist.length + 1), text])));
   for (const name of PLAIN) files.set(name, await readFile(join(here, name), 'utf8'));
-  files.set('licenses.txt', await licenses(Object.keys(metafile.inputs)));
+  files.set('licenses.txt', await licenses(made.flatMap(({ metafile }) => Object.keys(metafile.inputs))));
   return files;
 }
+
+/** @param {Record<string, string>} entryPoints by the names that they get @param {{ splitting?: boolean, chunkNames?: string }} [more] */
+const bundled = (entryPoints, more) => build({
+  absWorkingDir: here,
+  entryPoints,
+  outdir: dist,
+  bundle: true,
+  minify: true,
+  charset: 'utf8',
+  format: 'esm',
+  target: 'es2022',
+  legalComments: 'none',
+  metafile: true,
+  write: false,
+  ...more,
+});
 
 /** What came from others, and under which terms. @param {string[]} inputs */
 async function licenses(inputs) {
@@ -66,7 +74,7 @@ function measure(files) {
   const onTheWire = (name) => gzipSync(files.get(name) ?? '', { level: 9 }).length;
   // Of the languages one is loaded: the largest counts.
   const language = LANGUAGES.map((name) => `${name}.js`).reduce((a, b) => (onTheWire(a) > onTheWire(b) ? a : b));
-  const first = ['index.html', 'early.js', 'page.css', 'main.js', language, 'icon.svg', 'manifest.webmanifest', 'sw.js'];
+  const first = ['index.html', 'early.js', 'page.css', 'main.js', 'shared.js', language, 'icon.svg', 'manifest.webmanifest', 'sw.js'];
   for (const name of first) console.log(`${String(onTheWire(name)).padStart(7)}  ${name}`);
   const total = first.reduce((sum, name) => sum + onTheWire(name), 0);
   console.log(`${String(total).padStart(7)}  in all, of ${FIRST_LOAD_BYTES}`);

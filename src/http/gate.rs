@@ -42,7 +42,7 @@ pub(crate) async fn front(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    pace::keep(&mut request, app.slow_body);
+    pace::keep(&mut request, app.loaded.settings.slow_body);
     let started = Instant::now();
     let method = request.method().clone();
     // The pattern and not the path: a path can be a one-time link.

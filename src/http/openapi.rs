@@ -34,8 +34,8 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use super::{
     agents, branches, changes, consent, extensions, files, health, imports, inspect, login, memory,
-    messages, metrics, models, resource, resume, runs, search, session, sessions, status, tokens,
-    workspace,
+    messages, metrics, models, resource, resume, runs, search, session, sessions, settings, status,
+    tokens, workspace,
 };
 
 pub(crate) fn document() -> Resource {
@@ -123,6 +123,7 @@ fn json_text(text: &'static str) -> HttpResponse {
         extensions::restart,
         extensions::skills,
         status::status,
+        settings::settings,
         models::fetch,
         metrics::metrics,
         tokens::list,
@@ -247,6 +248,7 @@ fn rest(schemas: &mut Schemas) {
     schemas.told::<Vec<McpServer>>("McpServerList");
     schemas.told::<Vec<SkillInfo>>("SkillList");
     schemas.told::<SystemStatus>("SystemStatus");
+    schemas.told::<settings::SettingList<'_>>("SettingList");
     schemas.taken::<models::FetchRequest>("FetchRequest");
     schemas.told::<Vec<tokens::TokenInfo>>("TokenList");
     schemas.taken::<tokens::NewTokenRequest>("NewTokenRequest");

@@ -2,15 +2,21 @@
 
 use config::Config;
 use navi_actors::domain::redact::{HIDDEN, redacted};
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::described::description;
 use super::{Secret, Settings, keys, read};
 
 /// One line of `navi config`.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct ShownValue {
+    /// `section.key` in a file.
     pub(crate) key: &'static str,
+    /// The environment variable that sets it too.
     pub(crate) variable: &'static str,
+    /// What it is for.
+    pub(crate) description: String,
     /// Whether its value is hidden.
     pub(crate) secret: bool,
     /// Null where unset; `[hidden]` for a secret.
@@ -50,6 +56,7 @@ pub(super) fn shown(config: &Config, settings: &Settings) -> Vec<ShownValue> {
             ShownValue {
                 key: key.path,
                 variable: key.variable,
+                description: description(key.variable),
                 secret: key.secret,
                 value,
                 origin: read::origin(config, key),

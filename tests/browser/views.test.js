@@ -19,6 +19,7 @@ const VIEWS = [
   { name: 'rules', opens: ['open-permissions'], shows: 'permissions' },
   { name: 'decisions', opens: ['open-permissions', 'tab-log'], shows: 'permissions' },
   { name: 'extensions', opens: ['open-permissions', 'tab-extensions'], shows: 'permissions' },
+  { name: 'settings', opens: ['open-setup'], shows: 'setting' },
   { name: 'mode', opens: ['mode-button'], shows: 'mode-panel' },
 ];
 

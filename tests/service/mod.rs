@@ -18,6 +18,7 @@ mod reloads;
 mod runs;
 mod search;
 mod session_model;
+mod setup;
 mod slots;
 mod small_models;
 mod sockets;

@@ -7,6 +7,7 @@
 import { t } from '../i18n/index.js';
 import { api, ApiError } from '../net/api.js';
 import { takeKey } from '../net/key.js';
+import { loadPart } from '../net/part.js';
 import { Socket } from '../net/socket.js';
 import { errorGroup } from '../state/errors.js';
 import { defaultProfile, fetching } from '../state/service.js';
@@ -336,6 +337,17 @@ export function openPanel(name) {
 export function showFile(path) {
   shownFile.set(path);
   openPanel('file');
+}
+
+/** How Navi is set up: loaded with the first look at it. */
+export async function openSetup() {
+  try {
+    await loadPart(new URL('./setup.js', import.meta.url));
+  } catch {
+    showError({ code: 'unreachable', message: '' });
+    return;
+  }
+  openPanel('setup');
 }
 
 /** What a run did, and what its model was sent. @param {string} run_id */

@@ -1,7 +1,7 @@
 // What can be done from the palette, by name.
 
 import { languageNames, t } from '../i18n/index.js';
-import { archive, bringBack, openPanel, showNew, showToast, togglePin } from './actions.js';
+import { archive, bringBack, openPanel, openSetup, showNew, showToast, togglePin } from './actions.js';
 import { exportAll, exportOpen } from './export.js';
 import { canNotify, notifies, toggleNotify } from './notify.js';
 import { folded, setLanguage, setTheme, theme, toggleFolded } from './prefs.js';
@@ -23,6 +23,7 @@ export function commands() {
     isLoaded.get() && { id: 'context', name: t('context.open'), run: () => openPanel('context') },
     { id: 'memory', name: t('memory.open'), run: () => openPanel('memory') },
     { id: 'permissions', name: t('permissions.open'), run: () => openPanel('permissions') },
+    { id: 'setup', name: t('setup.open'), run: () => void openSetup() },
     open !== undefined && { id: 'pin', name: t(open.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(open) },
     open !== undefined && { id: 'tags', name: t('tags.open'), run: () => openPanel('tags') },
     open !== undefined && { id: 'archive', name: t(open.archived ? 'session.unarchive' : 'session.archive'), run: () => (open.archived ? bringBack(open) : void archive(open)) },

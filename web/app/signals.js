@@ -11,7 +11,7 @@ import { isAtHand } from '../state/plan.js';
 
 /** @typedef {import('../net/socket.js').Connection} Connection */
 /** @typedef {{ code: string, message: string }} PageError */
-/** @typedef {'context' | 'file' | 'files' | 'image' | 'import' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run' | 'tags'} PanelName */
+/** @typedef {'context' | 'file' | 'files' | 'image' | 'import' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run' | 'setup' | 'tags'} PanelName */
 /** @typedef {{ id: number, text: string, action: { label: string, run: () => void } | null, error: boolean }} Toast */
 
 export const sessions = signal(/** @type {{ loaded: boolean, list: SessionSummary[] }} */ ({ loaded: false, list: [] }));

@@ -162,6 +162,7 @@ function opened(name) {
     case 'palette': return html`<navi-palette></navi-palette>`;
     case 'permissions': return html`<navi-permissions></navi-permissions>`;
     case 'run': return html`<navi-run-panel></navi-run-panel>`;
+    case 'setup': return html`<navi-setup></navi-setup>`;
     case 'tags': return html`<navi-tags></navi-tags>`;
     case null: return nothing;
   }

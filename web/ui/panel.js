@@ -34,6 +34,28 @@ export class NaviPanel extends NaviElement {
   }
 
   /**
+   * Tabs over a part of it; the arrows go from one to the next.
+   * @template {string} T
+   * @param {string} label
+   * @param {readonly T[]} names
+   * @param {T} shown
+   * @param {{ title: (name: T) => string, show: (name: T) => void, content: unknown }} tabs
+   */
+  tabs(label, names, shown, { title, show, content }) {
+    const key = (/** @type {KeyboardEvent} */ event) => {
+      const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+      if (step === 0) return;
+      event.preventDefault();
+      const next = names[(names.indexOf(shown) + step + names.length) % names.length];
+      show(next);
+      /** @type {HTMLElement | null} */ (this.querySelector(`#tab-${next}`))?.focus();
+    };
+    return html`<div class="tabs" role="tablist" aria-label=${label} @keydown=${key}>${names.map((name) => html`<button type="button" role="tab" id="tab-${name}" aria-controls="tab-panel"
+        aria-selected=${String(shown === name)} tabindex=${shown === name ? 0 : -1} data-testid=${`tab-${name}`} @click=${() => show(name)}>${title(name)}</button>`)}</div>
+      <div id="tab-panel" role="tabpanel" aria-labelledby="tab-${shown}">${content}</div>`;
+  }
+
+  /**
    * With a heading, and a button that closes it.
    * @param {string} name
    * @param {string} title

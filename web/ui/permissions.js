@@ -47,11 +47,12 @@ export class NaviPermissions extends NaviPanel {
     const open = holes(status.get()?.fence);
     return this.frame('permissions', t('permissions.title'), html`
       ${open.length === 0 ? nothing : html`<ul class="fence-list" data-testid="fence-list">${open.map((text) => html`<li>${icons.warning}<span>${withCode(text)}</span></li>`)}</ul>`}
-      <div class="tabs" role="tablist" aria-label=${t('permissions.title')} @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>${TABS.map((name) => html`<button type="button" role="tab" id="tab-${name}" aria-controls="tab-panel"
-        aria-selected=${String(this._tab === name)} tabindex=${this._tab === name ? 0 : -1} data-testid=${`tab-${name}`} @click=${() => this.#show(name)}>${t(`permissions.tab.${name}`)}</button>`)}</div>
-      <div id="tab-panel" role="tabpanel" aria-labelledby="tab-${this._tab}">
-        ${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
-        ${this._tab === 'rules' ? this.#ruleList() : this._tab === 'log' ? this.#logList() : html`<navi-extensions></navi-extensions>`}</div>`);
+      ${this.tabs(t('permissions.title'), TABS, this._tab, {
+        title: (name) => t(`permissions.tab.${name}`),
+        show: (name) => this.#show(name),
+        content: html`${this._problem === null ? nothing : errorCard(this._problem, html`<button type="button" class="button small" @click=${() => void this.#load()}>${t('subagent.retry')}</button>`)}
+          ${this._tab === 'rules' ? this.#ruleList() : this._tab === 'log' ? this.#logList() : html`<navi-extensions></navi-extensions>`}`,
+      })}`);
   }
 
   #ruleList() {
@@ -78,16 +79,6 @@ export class NaviPermissions extends NaviPanel {
     this._tab = tab;
     this._problem = null;
     void this.#load();
-  }
-
-  /** @param {KeyboardEvent} event */
-  #key(event) {
-    const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
-    if (step === 0) return;
-    event.preventDefault();
-    const next = TABS[(TABS.indexOf(this._tab) + step + TABS.length) % TABS.length];
-    this.#show(next);
-    /** @type {HTMLElement | null} */ (this.querySelector(`#tab-${next}`))?.focus();
   }
 
   async #load() {

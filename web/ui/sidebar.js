@@ -1,6 +1,6 @@
 /** @import { SessionSummary } from '../state/wire.js' */
 
-import { openPanel, showNew } from '../app/actions.js';
+import { openPanel, openSetup, showNew } from '../app/actions.js';
 import { archived, drawerOpen, openId, sessions, shownTag } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
@@ -59,6 +59,7 @@ export class NaviSidebar extends NaviElement {
       <button type="button" class="open-memory" data-testid="open-palette" aria-haspopup="dialog" @click=${() => openPanel('palette')}>${icons.command}<span>${t('palette.open')}</span><kbd>${COMMAND} K</kbd></button>
       <button type="button" class="open-memory" data-testid="open-memory" aria-haspopup="dialog" @click=${() => openPanel('memory')}>${icons.memory}<span>${t('memory.open')}</span></button>
       <button type="button" class="open-memory" data-testid="open-permissions" aria-haspopup="dialog" @click=${() => openPanel('permissions')}>${icons.key}<span>${t('permissions.open')}</span></button>
+      <button type="button" class="open-memory" data-testid="open-setup" aria-haspopup="dialog" @click=${() => void openSetup()}>${icons.sliders}<span>${t('setup.open')}</span></button>
       <navi-settings></navi-settings>`;
   }
 

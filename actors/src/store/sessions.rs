@@ -253,6 +253,7 @@ pub(super) fn session_row(
         tainted_at: Set(None),
         archived: Set(false),
         tags: Set("[]".to_owned()),
+        model: Set(new.model.as_deref().map(Into::into)),
     })
 }
 

@@ -1,0 +1,32 @@
+// How Navi is set up: her settings. A file of its own,
+// loaded when it is opened.
+
+import { t } from '../i18n/index.js';
+import { html } from '../lit.js';
+import { NaviPanel } from './panel.js';
+import './setup_settings.js';
+
+const TABS = /** @type {const} */ (['settings']);
+const CONTENTS = {
+  settings: () => html`<navi-setup-settings></navi-setup-settings>`,
+};
+
+export class NaviSetup extends NaviPanel {
+  static properties = { _tab: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {typeof TABS[number]} */
+    this._tab = 'settings';
+  }
+
+  render() {
+    return this.frame('setup', t('setup.open'), this.tabs(t('setup.open'), TABS, this._tab, {
+      title: (name) => t(`setup.tab.${name}`),
+      show: (name) => { this._tab = name; },
+      content: CONTENTS[this._tab](),
+    }));
+  }
+}
+
+customElements.define('navi-setup', NaviSetup);
