@@ -16,6 +16,8 @@ use crate::starter;
 pub struct Backends {
     pub all: Vec<Arc<dyn Backend>>,
     pub(crate) fetcher: Option<Arc<dyn ModelFetcher>>,
+    /// The one of `all` that pulls models.
+    pub(crate) ollama: Option<Arc<OllamaBackend>>,
 }
 
 /// Builds them; asks none of them anything.
@@ -26,9 +28,12 @@ pub fn build(settings: &Settings) -> anyhow::Result<Backends> {
     let model = &settings.model;
     let wants = |choice| model.backend == BackendChoice::Auto || model.backend == choice;
     let mut all: Vec<Arc<dyn Backend>> = Vec::new();
+    let mut ollama = None;
     if wants(BackendChoice::Ollama) {
         let config = OllamaConfig::new(&model.ollama_host, &model.ollama_model);
-        all.push(Arc::new(OllamaBackend::new(config).context("OLLAMA_HOST")?));
+        let backend = Arc::new(OllamaBackend::new(config).context("OLLAMA_HOST")?);
+        all.push(Arc::<OllamaBackend>::clone(&backend));
+        ollama = Some(backend);
     }
     match &model.openai {
         Some(openai) if wants(BackendChoice::Openai) => all.push(Arc::new(
@@ -44,7 +49,11 @@ pub fn build(settings: &Settings) -> anyhow::Result<Backends> {
         all.push(starter.backend());
         fetcher = Some(Arc::new(starter));
     }
-    Ok(Backends { all, fetcher })
+    Ok(Backends {
+        all,
+        fetcher,
+        ollama,
+    })
 }
 
 fn openai_config(settings: &OpenaiSettings) -> OpenAiConfig {

@@ -7,6 +7,7 @@ use navi_actors::engine::{EngineConfig, ModelFetcher};
 use navi_actors::extensions::ExtensionPlaces;
 use navi_actors::llm::Backend;
 use navi_actors::llm::guard::StreamLimits;
+use navi_actors::llm::ollama::OllamaBackend;
 use navi_actors::memory::MemoryTimes;
 use navi_actors::profiles::ProfileSet;
 use navi_actors::protocol::status::Fence;
@@ -27,6 +28,8 @@ pub struct Parts {
     /// In order of preference.
     pub backends: Vec<Arc<dyn Backend>>,
     pub fetcher: Option<Arc<dyn ModelFetcher>>,
+    /// That of them which is asked to pull models.
+    pub ollama: Option<Arc<OllamaBackend>>,
     pub profiles: ProfileSet,
     pub registry: Registry,
     pub sessions_dir: PathBuf,
@@ -79,6 +82,7 @@ pub fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
         backends: parts.backends,
         parallel: settings.model.parallel,
         fetcher: parts.fetcher,
+        ollama: parts.ollama,
         profiles: parts.profiles,
         default_profile: settings.default_profile.clone(),
         registry: Arc::new(parts.registry),

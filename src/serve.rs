@@ -182,6 +182,7 @@ impl Service {
             store: store.clone(),
             backends: backends.all,
             fetcher: backends.fetcher,
+            ollama: backends.ollama,
             profiles: found.clone(),
             registry,
             extensions: Some(extension_places(settings)),

@@ -6,6 +6,7 @@ mod consent;
 mod files;
 mod imports;
 mod measuring;
+mod pulls;
 mod runs;
 mod sessions;
 mod start;
@@ -40,6 +41,7 @@ use crate::protocol::ids::{SessionId, UserId};
 use crate::protocol::profile::Profile;
 use crate::protocol::status::{Fence, FetchableModel};
 use crate::protocol::tool::ListedTool;
+use crate::pulls::Pulls;
 use crate::root::{CloseSessions, LiveSession, OpenSession, StopRoot, SystemRoot, store_error};
 use crate::services::{ResumePolicy, Services};
 use crate::session::SessionActor;
@@ -79,6 +81,7 @@ pub struct Engine {
     services: Arc<Services>,
     root: Addr<SystemRoot>,
     fetcher: Option<Arc<dyn ModelFetcher>>,
+    pulls: Pulls,
     extensions: Extensions,
     warnings: Arc<[String]>,
     watchdog: Watchdog,

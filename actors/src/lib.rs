@@ -25,6 +25,7 @@ pub mod prices;
 pub mod profiles;
 pub mod programs;
 pub mod protocol;
+mod pulls;
 pub mod replaying;
 pub mod root;
 pub mod run;

@@ -20,6 +20,7 @@ use std::time::Duration;
 use actix::{
     Actor, ActorFutureExt, AsyncContext, Context, Handler, ResponseFuture, SpawnHandle, WrapFuture,
 };
+use chrono::Utc;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -144,6 +145,7 @@ impl LlmActor {
             kind: backend.kind(),
             address: backend.address(),
             state: BackendState::Unknown,
+            down_since: None,
             version: None,
             models: Vec::new(),
             default_model: None,
@@ -201,6 +203,9 @@ impl LlmActor {
                         // Somebody has started it again.
                         actor.breaker = Breaker::default();
                         actor.slots.forget();
+                    }
+                    if matches!(status.state, BackendState::Down { .. }) {
+                        status.down_since = known.down_since.or_else(|| Some(Utc::now()));
                     }
                     let changed = *known != status;
                     *known = status;

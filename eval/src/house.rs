@@ -70,6 +70,7 @@ impl House {
             store: store.clone(),
             backends,
             // Nothing is fetched for a measurement.
+            ollama: None,
             fetcher: None,
             profiles,
             registry,

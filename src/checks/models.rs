@@ -18,6 +18,7 @@ pub(crate) async fn probe(backends: &[Arc<dyn Backend>]) -> Vec<BackendStatus> {
             kind: backend.kind(),
             address: backend.address(),
             state: probe.state,
+            down_since: None,
             version: probe.version,
             models: probe.models,
             default_model: probe.default_model,
@@ -109,6 +110,7 @@ mod tests {
             kind,
             address: "somewhere".to_owned(),
             state,
+            down_since: None,
             version: None,
             models: vec![ModelInfo {
                 name: "m".to_owned(),

@@ -1,4 +1,4 @@
-//! `POST /api/models/fetch`: the starter's models.
+//! `/api/models`: the starter's models are fetched, and Ollama's pulled.
 
 use actix_web::{HttpResponse, Resource, web};
 use schemars::JsonSchema;
@@ -17,8 +17,23 @@ pub(crate) struct FetchRequest {
     name: String,
 }
 
-pub(crate) fn routes() -> Resource {
+/// Which model Ollama is to pull, or not to pull any more.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct PullRequest {
+    /// As Ollama's library has it, or another registry: `qwen3:8b`, `hf.co/owner/model:Q4_K_M`.
+    name: String,
+}
+
+pub(crate) fn fetch_routes() -> Resource {
     resource("/api/models/fetch", "POST").route(web::post().to(fetch))
+}
+
+pub(crate) fn pull_routes() -> Resource {
+    resource("/api/models/pull", "POST").route(web::post().to(pull))
+}
+
+pub(crate) fn stop_routes() -> Resource {
+    resource("/api/models/pull/stop", "POST").route(web::post().to(stop))
 }
 
 #[utoipa::path(post, path = "/api/models/fetch", tag = "service",
@@ -31,4 +46,28 @@ pub(crate) async fn fetch(
 ) -> Result<HttpResponse, ApiError> {
     app.engine.fetch_model(&request.name).await?;
     Ok(HttpResponse::Accepted().finish())
+}
+
+#[utoipa::path(post, path = "/api/models/pull", tag = "service",
+    request_body = ref("#/components/schemas/PullRequest"),
+    responses((status = 202, description = "Ollama is asked to pull it, or does already; the status tells how far it is, and why it failed."), Failures))]
+pub(crate) async fn pull(
+    app: web::Data<App>,
+    _: Principal,
+    JsonBody(request): JsonBody<PullRequest>,
+) -> Result<HttpResponse, ApiError> {
+    app.engine.pull_model(&request.name)?;
+    Ok(HttpResponse::Accepted().finish())
+}
+
+#[utoipa::path(post, path = "/api/models/pull/stop", tag = "service",
+    request_body = ref("#/components/schemas/PullRequest"),
+    responses((status = 204, description = "It is not pulled any more, and the status has nothing of it. What Ollama has of it stays there."), Failures))]
+pub(crate) async fn stop(
+    app: web::Data<App>,
+    _: Principal,
+    JsonBody(request): JsonBody<PullRequest>,
+) -> Result<HttpResponse, ApiError> {
+    app.engine.stop_pull(&request.name)?;
+    Ok(HttpResponse::NoContent().finish())
 }

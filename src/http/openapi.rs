@@ -125,6 +125,8 @@ fn json_text(text: &'static str) -> HttpResponse {
         status::status,
         settings::settings,
         models::fetch,
+        models::pull,
+        models::stop,
         metrics::metrics,
         tokens::list,
         tokens::create,
@@ -250,6 +252,7 @@ fn rest(schemas: &mut Schemas) {
     schemas.told::<SystemStatus>("SystemStatus");
     schemas.told::<settings::SettingList<'_>>("SettingList");
     schemas.taken::<models::FetchRequest>("FetchRequest");
+    schemas.taken::<models::PullRequest>("PullRequest");
     schemas.told::<Vec<tokens::TokenInfo>>("TokenList");
     schemas.taken::<tokens::NewTokenRequest>("NewTokenRequest");
     schemas.told::<tokens::CreatedToken>("CreatedToken");

@@ -1,9 +1,11 @@
-// How Navi is set up: her settings.
+// How Navi is set up: her settings, and the models that answer.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
 import { world } from './harness/world.js';
+
+const MODELS = ['fake:latest'];
 
 describe('how Navi is set up', () => {
   const it_has = world({ settings: { OPENAI_API_KEY: 'sk-hunter2' } });
@@ -29,5 +31,54 @@ describe('how Navi is set up', () => {
     await tab.page.waitForFunction(() => document.querySelectorAll('[data-testid="setting"]').length === 1);
     await part('settings-filter').fill('no such thing');
     await part('settings-empty').waitFor();
+  });
+
+  it('shows what answers and what does not, and goes through its tabs by the arrows', async () => {
+    const { tab } = it_has;
+    await part('tab-settings').focus();
+    await tab.page.keyboard.press('ArrowRight');
+    const ollama = tab.page.locator('[data-testid="backend"][data-kind="ollama"]');
+    await ollama.waitFor();
+    assert.equal(await ollama.getAttribute('data-state'), 'ready');
+    assert.match(await ollama.getByTestId('model').innerText(), /fake:latest[^]*tools[^]*Answers for: .*Secretary/);
+    await tab.page.getByTestId('profile-model').filter({ hasText: 'is not there' }).first().waitFor();
+  });
+
+  it('has Ollama pull a model, in every tab', async () => {
+    const { model, tab, window } = it_has;
+    const raw = (said) => ({ raw: `${JSON.stringify(said)}\n` });
+    await model.script({ pull: 'new:1b', steps: [
+      raw({ status: 'pulling 1', digest: '1', total: 2_000_000, completed: 1_000_000 }), { hold: 'pull' }, raw({ status: 'success' }), 'end',
+    ] });
+    await part('pull-name').fill('new:1b');
+    await part('pull').click();
+    await part('pulling').filter({ hasText: '1 MB of 2 MB' }).waitFor();
+    const other = await window.tabBeside(tab);
+    await other.page.getByTestId('open-setup').click();
+    await other.page.getByTestId('tab-models').click();
+    await other.page.getByTestId('pulling').filter({ hasText: '1 MB of 2 MB' }).waitFor();
+    await tab.screenshot('setup-pulling');
+    await model.configure({ models: [...MODELS, 'new:1b'] });
+    await model.release('pull');
+    await tab.page.locator('[data-testid="model"][data-model="new:1b"]').waitFor();
+    await part('pulling').waitFor({ state: 'detached' });
+    await other.page.close();
+  });
+
+  it('says why a model was not pulled, and stops a pull', async () => {
+    const { model, tab } = it_has;
+    await part('pull-name').fill('nowhere');
+    await tab.page.keyboard.press('Enter');
+    await part('pull-failed').filter({ hasText: 'no model nowhere' }).waitFor();
+    await tab.screenshot('setup-pull-failed');
+    await part('pull-hide').click();
+    await part('pull-failed').waitFor({ state: 'detached' });
+    await model.script({ pull: 'endless', steps: ['begin', 'silence'] });
+    await part('pull-name').fill('endless');
+    await part('pull').click();
+    await part('pull-stop').click();
+    await part('pull-name').waitFor();
+  });
+});
   });
 });

@@ -20,6 +20,7 @@ const VIEWS = [
   { name: 'decisions', opens: ['open-permissions', 'tab-log'], shows: 'permissions' },
   { name: 'extensions', opens: ['open-permissions', 'tab-extensions'], shows: 'permissions' },
   { name: 'settings', opens: ['open-setup'], shows: 'setting' },
+  { name: 'models', opens: ['open-setup', 'tab-models'], shows: 'profile-model' },
   { name: 'mode', opens: ['mode-button'], shows: 'mode-panel' },
 ];
 

@@ -108,12 +108,15 @@ function listFrame(frame) {
   } else if (frame.type === 'session_removed') {
     forget(frame.session_id);
   } else if (frame.type === 'status') {
-    // A profile's file that was refused, or is good again, says so here first.
-    const before = status.get()?.warnings.join('\n');
+    // A profile that came or went, or whose file was refused, shows here first.
+    const before = profilesIn(status.get());
     setStatus(frame.status);
-    if (frame.status.warnings.join('\n') !== before) void loadProfiles();
+    if (profilesIn(frame.status) !== before) void loadProfiles();
   }
 }
+
+/** What the status tells of profiles. @param {SystemStatus | null} system */
+const profilesIn = (system) => JSON.stringify([system?.warnings, system?.profile_models]);
 
 /** @param {SessionSummary[]} list */
 function setList(list) {

@@ -240,6 +240,10 @@ export const api = {
   status: () => call('GET', 'api/status'),
   /** @param {string} name */
   fetchModel: (name) => call('POST', 'api/models/fetch', { name }),
+  /** @param {string} name as Ollama's library has it */
+  pullModel: (name) => call('POST', 'api/models/pull', { name }),
+  /** @param {string} name */
+  stopPull: (name) => call('POST', 'api/models/pull/stop', { name }),
   /** @returns {Promise<SettingList>} */
   settings: () => call('GET', 'api/settings'),
   /** @returns {Promise<Profile[]>} */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { settingsFor } from '../state/setup.js';
+import { answersFor, misfits, settingsFor } from '../state/setup.js';
 
-/** @import { Setting } from '../state/wire.js' */
+/** @import { Setting, SystemStatus } from '../state/wire.js' */
 
 /** @param {string} key @param {Partial<Setting>} [more] @returns {Setting} */
 const setting = (key, more = {}) => ({ key, variable: key.toUpperCase().replace('.', '_'), description: '', secret: false, value: null, origin: 'default', ...more });
@@ -14,6 +14,20 @@ const SETTINGS = [
   setting('openai.api_key', { secret: true, value: '[hidden]', origin: '/x/navi.toml' }),
 ];
 
+/** @type {SystemStatus} */
+const STATUS = {
+  version: '1', active: 'ollama', warnings: [], fetchable: [], fence: { files_open: false, commands_open: false },
+  backends: [
+    { kind: 'ollama', address: 'http://localhost:11434', state: 'ready', models: [{ name: 'a', tools: false }, { name: 'b' }], default_model: 'a' },
+    { kind: 'openai', address: 'http://localhost:1', state: 'down', problem: 'gone', remedy: 'start it', models: [] },
+  ],
+  profile_models: [
+    { profile_id: 'one', backend: 'ollama', model: 'a', instead_of: 'c' },
+    { profile_id: 'two', backend: 'ollama', model: 'b', fell_back_from: 'openai' },
+    { profile_id: 'three' },
+  ],
+};
+
 test('settings are found by all their words, under their headings', () => {
   /** @param {string} query @param {boolean} [only_set] */
   const found = (query, only_set = false) => settingsFor(SETTINGS, query, only_set).map(({ section, settings }) => [section, settings.map(({ key }) => key)]);
@@ -21,4 +35,16 @@ test('settings are found by all their words, under their headings', () => {
   assert.deepEqual(found('where OLLAMA'), [['ollama', ['ollama.host']]]);
   assert.deepEqual(found('', true), [['ollama', ['ollama.think']], ['openai', ['openai.api_key']]]);
   assert.deepEqual(found('nothing of it'), []);
+});
+
+test('a model answers for profiles, and what does not fit is told', () => {
+  const profile = (/** @type {string} */ id) => ({ id, name: id.toUpperCase(), description: '', enabled_tools: ['todo'] });
+  const profiles = ['one', 'two', 'three'].map(profile);
+  const [ollama] = STATUS.backends;
+  assert.deepEqual(answersFor(STATUS, profiles, ollama, { name: 'a' }), ['ONE']);
+  const keys = (/** @type {string} */ id) => misfits(STATUS, profile(id)).map(({ key }) => key);
+  assert.deepEqual(keys('one'), ['instead', 'tool_less']);
+  assert.deepEqual(keys('two'), ['fell_back']);
+  assert.deepEqual(keys('three'), ['nobody']);
+  assert.deepEqual(keys('new'), ['nobody']);
 });

@@ -1,14 +1,16 @@
-// How Navi is set up: her settings. A file of its own,
+// How Navi is set up: her settings, and the models that answer. A file of its own,
 // loaded when it is opened.
 
 import { t } from '../i18n/index.js';
 import { html } from '../lit.js';
 import { NaviPanel } from './panel.js';
+import './setup_models.js';
 import './setup_settings.js';
 
-const TABS = /** @type {const} */ (['settings']);
+const TABS = /** @type {const} */ (['settings', 'models']);
 const CONTENTS = {
   settings: () => html`<navi-setup-settings></navi-setup-settings>`,
+  models: () => html`<navi-setup-models></navi-setup-models>`,
 };
 
 export class NaviSetup extends NaviPanel {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
 use crate::protocol::profile::Profile;
-use crate::protocol::status::{BackendKind, BackendState, BackendStatus, ModelInfo};
+use crate::protocol::status::{BackendKind, BackendState, BackendStatus, ModelInfo, ProfileModel};
 
 /// A choice that can be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +57,23 @@ pub fn wanted<'a>(profile: &'a Profile, chosen: Option<&'a str>) -> Wanted<'a> {
         chosen,
         backend: profile.llm_backend.as_deref().and_then(BackendKind::named),
         model: profile.model.as_deref(),
+    }
+}
+
+/// Who would answer for a profile now.
+#[must_use]
+pub fn expected(backends: &[BackendStatus], profile: &Profile) -> ProfileModel {
+    let choice = choose(backends, wanted(profile, None)).ok();
+    let model = choice.as_ref().map(|choice| &choice.model);
+    ProfileModel {
+        profile_id: profile.id.clone(),
+        backend: choice.as_ref().map(|choice| choice.kind),
+        model: model.map(|model| model.name.clone()),
+        instead_of: choice
+            .as_ref()
+            .and_then(|choice| choice.instead_of.clone())
+            .or_else(|| model.and_then(|model| model.stands_for.clone())),
+        fell_back_from: choice.and_then(|choice| choice.fell_back_from),
     }
 }
 
@@ -194,6 +211,7 @@ mod tests {
     fn backend(kind: BackendKind, state: BackendState, models: &[&str]) -> BackendStatus {
         BackendStatus {
             kind,
+            down_since: None,
             address: "http://localhost".into(),
             state,
             version: None,

@@ -21,6 +21,7 @@ use crate::hub::Hub;
 use crate::journal::JournalActor;
 use crate::llm::Backend;
 use crate::llm::guard::StreamLimits;
+use crate::llm::ollama::OllamaBackend;
 use crate::memory::{MemoryHandle, MemoryTimes, Reader};
 use crate::metrics;
 use crate::models::Models;
@@ -29,6 +30,7 @@ use crate::profiles::{ProfileSet, Profiles};
 use crate::protocol::error::NaviError;
 use crate::protocol::ids::OwnerId;
 use crate::protocol::status::Fence;
+use crate::pulls::Pulls;
 use crate::root::{SystemRoot, store_error};
 use crate::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits, Services};
 use crate::store::{LogLimits, Store};
@@ -46,6 +48,8 @@ pub struct EngineConfig {
     /// How many requests each of them is sent at once.
     pub parallel: Parallel,
     pub fetcher: Option<Arc<dyn ModelFetcher>>,
+    /// That of `backends` which is asked to pull models.
+    pub ollama: Option<Arc<OllamaBackend>>,
     pub profiles: ProfileSet,
     pub default_profile: String,
     /// The tools that come with Navi.
@@ -209,6 +213,7 @@ impl Engine {
             services,
             root,
             fetcher: config.fetcher,
+            pulls: Pulls::new(config.ollama),
             extensions,
             warnings: config.warnings.into(),
             watchdog,

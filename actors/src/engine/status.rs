@@ -21,6 +21,13 @@ impl Engine {
         SystemStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             active: model_choice::active(&backends).map(|backend| backend.kind),
+            profile_models: self
+                .services
+                .profiles
+                .all()
+                .iter()
+                .map(|profile| model_choice::expected(&backends, profile))
+                .collect(),
             backends,
             warnings: [
                 &*self.warnings,
@@ -33,6 +40,7 @@ impl Engine {
                 .fetcher
                 .as_ref()
                 .map_or_else(Vec::new, |fetcher| fetcher.fetchable()),
+            pull: self.pulls.now(),
             fence: self.fence.as_ref().clone(),
         }
     }
@@ -52,16 +60,17 @@ impl Engine {
         let mut changes =
             futures_util::stream::select_all(watches.into_iter().map(WatchStream::from_changes));
         let mut fetches = tokio::time::interval(FETCH_PROGRESS);
-        let mut fetchable = Vec::new();
+        let mut told = (Vec::new(), None);
         loop {
             tokio::select! {
                 _ = changes.next() => {}
                 _ = fetches.tick() => {
-                    let now = self.fetcher.as_ref().map_or_else(Vec::new, |f| f.fetchable());
-                    if now == fetchable {
+                    let fetchable = self.fetcher.as_ref().map_or_else(Vec::new, |f| f.fetchable());
+                    let now = (fetchable, self.pulls.now());
+                    if now == told {
                         continue;
                     }
-                    fetchable = now;
+                    told = now;
                 }
             }
             self.tell_status_now();

@@ -1,5 +1,6 @@
 //! How the service itself is: what the banner, `navi doctor` and the page show.
 
+use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +69,9 @@ pub struct BackendStatus {
     pub address: String,
     #[serde(flatten)]
     pub state: BackendState,
+    /// Since when it does not answer; none where it does, or was not asked yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down_since: Option<DateTime<Utc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     pub models: Vec<ModelInfo>,
@@ -110,8 +114,13 @@ pub struct SystemStatus {
     pub backends: Vec<BackendStatus>,
     /// What is wrong here beside the backends (a profile that was refused, …), one sentence each.
     pub warnings: Vec<String>,
+    /// The model that each profile would get now.
+    pub profile_models: Vec<ProfileModel>,
     /// Models that the starter can fetch, and which of them are here.
     pub fetchable: Vec<FetchableModel>,
+    /// The model that Ollama pulls, or the last one that it could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull: Option<ModelPull>,
     /// What keeps tools in.
     pub fence: Fence,
 }
@@ -143,6 +152,37 @@ pub struct FetchableModel {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<u64>,
     /// Why the last fetch of it failed, and what to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// Who would answer for a profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileModel {
+    pub profile_id: String,
+    /// None where nobody would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<BackendKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The profile's own model, or the default one of the settings, which the backend lacks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<String>,
+    /// The profile's own backend, which cannot take a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fell_back_from: Option<BackendKind>,
+}
+
+/// A model that Ollama was asked to pull.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelPull {
+    pub name: String,
+    /// Bytes here, of bytes in all: of the parts of which Ollama has said something.
+    pub received: u64,
+    pub total: u64,
+    /// What it does just now, in its own words.
+    pub step: String,
+    /// Why it ended without the model, and what to do; none while it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

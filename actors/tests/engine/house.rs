@@ -450,6 +450,7 @@ impl House {
             store,
             backends: vec![Arc::new(ScriptedBackend(Arc::clone(&model)))],
             parallel: Parallel::Auto,
+            ollama: None,
             fetcher: None,
             files: FileLimits::default(),
             log: LogLimits::default(),

@@ -2,7 +2,7 @@
 //!
 //! | method and path | body | does |
 //! | --- | --- | --- |
-//! | `POST /control/script` | a reply `{"steps": [...], "when"?, "with_tools"?, "streamed"?, "system"?, "last"?, "temperature"?, "results"?, "always"?}`, or a list of them | queues them |
+//! | `POST /control/script` | a reply `{"steps": [...], "when"?, "with_tools"?, "streamed"?, "system"?, "last"?, "temperature"?, "results"?, "pull"?, "always"?}`, or a list of them | queues them |
 //! | `POST /control/release/GATE` | | opens a gate, for good |
 //! | `POST /control/config` | `{"ollama", "openai", "api_key", "models", "capabilities", "context_window", "template", "owned_by", "slots"}` | what is left out is as at the start |
 //! | `POST /control/reset` | | forgets scripts, gates, requests, violations and configuration |

@@ -18,6 +18,7 @@
 //! A call that is neither streamed nor offers tools is Navi's own (a plan, a title, memory):
 //! it quotes the user's words, and none of them is a command there. One whose prompt speaks of
 //! `DIRECT` is a planner's first, and is answered `DIRECT`: the run goes on without a plan.
+//! A pull finds no model of that name.
 
 use serde_json::Value;
 
@@ -40,7 +41,17 @@ fn is_of_user(message: &&&Value) -> bool {
     role(message) == "user" && !text.starts_with(NOTE)
 }
 
+/// The model that is to be pulled; none where this is a call.
+pub(super) fn pulled(body: &Value) -> Option<&str> {
+    let is_pull = body.get("messages").is_none();
+    is_pull.then(|| body["model"].as_str()).flatten()
+}
+
 pub(super) fn reply_to(body: &Value) -> Vec<Step> {
+    if pulled(body).is_some() {
+        let unknown = "pull model manifest: file does not exist";
+        return vec![Step::Error(unknown.to_owned())];
+    }
     let messages = messages(body);
     let asked_at = messages.iter().rposition(|message| is_of_user(&message));
     let asked = last_user_text(body);

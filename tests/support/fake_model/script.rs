@@ -133,6 +133,9 @@ pub(crate) struct Reply {
     /// So many results must stand after the last user message.
     #[serde(default)]
     results: Option<usize>,
+    /// It answers a pull of this model, by lines of [`Step::Raw`], and no call.
+    #[serde(default)]
+    pull: Option<String>,
     /// Answers every such call that no other script answers, and is never used up.
     #[serde(default)]
     pub(super) always: bool,
@@ -149,6 +152,7 @@ impl Reply {
             last: None,
             temperature: None,
             results: None,
+            pull: None,
             always: false,
         }
     }
@@ -188,6 +192,11 @@ impl Reply {
         self
     }
 
+    pub(crate) fn pull(mut self, model: &str) -> Self {
+        self.pull = Some(model.to_owned());
+        self
+    }
+
     pub(crate) fn always(mut self) -> Self {
         self.always = true;
         self
@@ -200,7 +209,8 @@ impl Reply {
         let messages = rules::messages(body);
         let mut systems = messages.iter().filter(|it| rules::role(it) == "system");
         let last = messages.last().map(rules::text_of).unwrap_or_default();
-        has(&rules::last_user_text(body), &self.when)
+        self.pull.as_deref() == rules::pulled(body)
+            && has(&rules::last_user_text(body), &self.when)
             && (self.system.is_none() || systems.any(|it| has(&rules::text_of(it), &self.system)))
             && has(&last, &self.last)
             && self

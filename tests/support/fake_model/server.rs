@@ -159,6 +159,7 @@ async fn answer(
                 return perform(writer, request, protocol, shared).await;
             }
         }
+        ("POST", "/api/pull") => return perform(writer, request, protocol, shared).await,
         ("GET", "/api/version") => (200, json!({"version": "0.0.0-fake"}).to_string()),
         ("GET", "/api/tags") => (200, tags(&config).to_string()),
         ("POST", "/api/show") => (200, show(&config).to_string()),
@@ -257,7 +258,7 @@ fn tags(config: &Config) -> Value {
     let models: Vec<Value> = config
         .models
         .iter()
-        .map(|name| json!({"name": name, "model": name, "digest": format!("digest of {name}")}))
+        .map(|name| json!({"name": name, "model": name, "digest": format!("digest of {name}"), "size": 4096}))
         .collect();
     json!({ "models": models })
 }

@@ -1,6 +1,7 @@
 //! Ollama by its own API (`docs/api.md` of the Ollama project): it alone takes `num_ctx`.
 
 mod models;
+pub mod pull;
 pub(super) mod request;
 mod stream;
 

@@ -175,7 +175,7 @@ impl Catalog {
 }
 
 /// Whether two names mean one model: `:latest` may be left out.
-fn same_model(left: &str, right: &str) -> bool {
+pub(super) fn same_model(left: &str, right: &str) -> bool {
     let bare = |name: &str| name.strip_suffix(":latest").unwrap_or(name).to_lowercase();
     bare(left) == bare(right)
 }
