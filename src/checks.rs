@@ -2,17 +2,19 @@
 //! of these, `navi doctor` all.
 
 mod database;
+mod look;
 mod machine;
 mod models;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
-pub(crate) use self::database::check as database;
-pub(crate) use self::machine::{clock, data_directory, disk_space, port, sandbox};
+pub(crate) use self::look::{Report, look};
+pub(crate) use self::machine::sandbox;
 pub(crate) use self::models::{check as models, probe};
 
 /// How a thing stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Level {
     Fine,
@@ -21,11 +23,13 @@ pub(crate) enum Level {
 }
 
 /// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Check {
     pub(crate) name: &'static str,
     pub(crate) level: Level,
+    /// What was found.
     pub(crate) detail: String,
+    /// What to do about it; none where it is well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) remedy: Option<String>,
 }

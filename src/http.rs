@@ -7,6 +7,7 @@ mod body;
 mod branches;
 mod changes;
 mod consent;
+mod diagnostics;
 mod docs;
 mod error;
 mod extensions;
@@ -49,6 +50,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::error::ApiError;
 use crate::access::Access;
+use crate::diagnostics::Diagnostics;
 use crate::settings::Loaded;
 
 pub(crate) use self::server::{HttpDoor, open};
@@ -60,6 +62,7 @@ pub(crate) struct App {
     pub(crate) engine: Engine,
     pub(crate) access: Arc<Access>,
     pub(crate) loaded: Arc<Loaded>,
+    pub(crate) diagnostics: Diagnostics,
     /// Where the service listens.
     pub(crate) address: SocketAddr,
     /// Cancelled when the service begins to shut down.
@@ -136,6 +139,7 @@ fn protected() -> impl HttpServiceFactory {
         .service(extensions::skills_routes())
         .service(status::routes())
         .service(settings::routes())
+        .service(diagnostics::routes())
         .service(models::fetch_routes())
         .service(models::pull_routes())
         .service(models::stop_routes())

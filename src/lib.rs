@@ -11,6 +11,7 @@ mod cli;
 mod collector;
 mod command;
 pub mod console;
+mod diagnostics;
 pub mod engine_config;
 mod extensions;
 mod http;

@@ -30,6 +30,7 @@ use tracing::{debug, error, info, warn};
 use crate::access::Access;
 use crate::access::links::{Links, make_private_dir};
 use crate::command::store_config;
+use crate::diagnostics::Diagnostics;
 use crate::engine_config::{Parts, engine_config, extension_places, tool_config};
 use crate::http::{self, App, HttpDoor};
 use crate::instance::Instance;
@@ -178,6 +179,7 @@ impl Service {
         if let Some(settings) = &settings.collector {
             collector::turn_on(settings, runtime.handle().clone())?;
         }
+        let for_diagnostics = runtime.handle().clone();
         let parts = Parts {
             store: store.clone(),
             backends: backends.all,
@@ -201,10 +203,12 @@ impl Service {
         let watch = profiles::watch(files, found, put_in_force, closing.clone());
         let watch_extensions =
             extensions::watch(engine.clone(), extension_places(settings), closing.clone());
+        let shared = Arc::new(loaded.clone());
         let app = App {
             engine: engine.clone(),
             access: Arc::new(access),
-            loaded: Arc::new(loaded.clone()),
+            diagnostics: Diagnostics::new(Arc::clone(&shared), for_diagnostics),
+            loaded: shared,
             address,
             closing: closing.clone(),
             tabs: http::Tabs::default(),

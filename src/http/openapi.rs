@@ -32,10 +32,12 @@ use serde_json::{Map, Value, json};
 use utoipa::OpenApi as _;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
+use crate::checks::Report;
+
 use super::{
-    agents, branches, changes, consent, extensions, files, health, imports, inspect, login, memory,
-    messages, metrics, models, resource, resume, runs, search, session, sessions, settings, status,
-    tokens, workspace,
+    agents, branches, changes, consent, diagnostics, extensions, files, health, imports, inspect,
+    login, memory, messages, metrics, models, resource, resume, runs, search, session, sessions,
+    settings, status, tokens, workspace,
 };
 
 pub(crate) fn document() -> Resource {
@@ -124,6 +126,7 @@ fn json_text(text: &'static str) -> HttpResponse {
         extensions::skills,
         status::status,
         settings::settings,
+        diagnostics::diagnostics,
         models::fetch,
         models::pull,
         models::stop,
@@ -251,6 +254,7 @@ fn rest(schemas: &mut Schemas) {
     schemas.told::<Vec<SkillInfo>>("SkillList");
     schemas.told::<SystemStatus>("SystemStatus");
     schemas.told::<settings::SettingList<'_>>("SettingList");
+    schemas.told::<Report>("Report");
     schemas.taken::<models::FetchRequest>("FetchRequest");
     schemas.taken::<models::PullRequest>("PullRequest");
     schemas.told::<Vec<tokens::TokenInfo>>("TokenList");

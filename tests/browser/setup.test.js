@@ -1,4 +1,4 @@
-// How Navi is set up: her settings, and the models that answer.
+// How Navi is set up: her settings, the models that answer, and what is wrong.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -79,6 +79,20 @@ describe('how Navi is set up', () => {
     await part('pull-stop').click();
     await part('pull-name').waitFor();
   });
-});
+
+  it('looks for what is wrong, and copies a report of it', async () => {
+    const { tab, window } = it_has;
+    await window.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await part('tab-diagnostics').click();
+    await tab.page.locator('[data-testid="check"][data-check="database"][data-level="fine"]').waitFor();
+    await part('diagnostics-copy').click();
+    await tab.page.getByText('Copied', { exact: true }).first().waitFor();
+    const report = await tab.page.evaluate(() => navigator.clipboard.readText());
+    assert.match(report, /^Navi \d/);
+    assert.match(report, /✓ database: /);
+    assert.match(report, /OPENAI_API_KEY=\[hidden\] \(environment\)/);
+    assert.doesNotMatch(report, /hunter2/);
+    await tab.page.keyboard.press('Escape');
+    await part('setup').waitFor({ state: 'detached' });
   });
 });

@@ -21,6 +21,7 @@ const VIEWS = [
   { name: 'extensions', opens: ['open-permissions', 'tab-extensions'], shows: 'permissions' },
   { name: 'settings', opens: ['open-setup'], shows: 'setting' },
   { name: 'models', opens: ['open-setup', 'tab-models'], shows: 'profile-model' },
+  { name: 'diagnostics', opens: ['open-setup', 'tab-diagnostics'], shows: 'check' },
   { name: 'mode', opens: ['mode-button'], shows: 'mode-panel' },
 ];
 

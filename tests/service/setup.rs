@@ -1,4 +1,4 @@
-//! How Navi is set up, as the page shows it: settings and models.
+//! How Navi is set up, as the page shows it: settings, models, what is wrong.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -34,10 +34,33 @@ async fn the_settings_are_those_that_the_command_prints() {
 }
 
 #[tokio::test]
+async fn what_the_doctor_finds_the_service_finds_too() {
+    let server = House::new(&[]).start();
+    // Both get a report: who comes while one looks waits for what it finds.
+    let (report, again) = tokio::join!(
+        server.get("/api/diagnostics"),
+        server.get("/api/diagnostics")
+    );
+    for report in [report, again] {
+        assert_eq!(report["level"], "warning");
+        let check = |name: &str| {
+            let mut checks = report["checks"].as_array().unwrap().iter();
+            checks.find(|check| check["name"] == name).unwrap().clone()
+        };
+        assert_eq!(check("model")["level"], "warning");
+        assert!(check("model")["remedy"].is_string());
+        assert_eq!(check("database")["level"], "fine", "{report}");
+        let port = check("port")["detail"].as_str().unwrap().to_owned();
+        assert!(port.contains("navi runs at"), "{port}");
+    }
+}
+
+#[tokio::test]
 async fn strangers_learn_nothing_of_it() {
     let server = House::new(&[]).start();
     for (method, path) in [
         (Method::GET, "/api/settings"),
+        (Method::GET, "/api/diagnostics"),
         (Method::POST, "/api/models/pull"),
         (Method::POST, "/api/models/pull/stop"),
     ] {
@@ -191,5 +214,5 @@ async fn it_is_told_who_would_answer_for_a_profile_and_who_does_not() {
     let backends = status["backends"].as_array().unwrap();
     assert!(backends[0]["down_since"].is_null(), "{status}");
     assert!(backends[1]["down_since"].is_string(), "{status}");
-    assert_eq!(backends[0]["models"][0]["size"], 4096);
+    assert_eq!(backends[0]["models"][0]["bytes"], 4096);
 }

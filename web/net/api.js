@@ -1,7 +1,7 @@
 // REST calls. Every failure is an `ApiError` with the service's code, or one of ours:
 // `unreachable` when nobody answered. Paths are relative to the page, which may stand behind any prefix.
 
-/** @import { CallDetails, Change, ConsentEntry, ConsentMode, ConsentRule, ContextParts, Envelope, ExtensionTool, Fact, FormerFact, McpServer, MemoryOverview, MessagePage, Profile, RunDetails, SearchHit, SessionFile, SessionSnapshot, SessionSummary, SettingList, SkillInfo, SystemStatus, WorkspaceListing } from '../state/wire.js' */
+/** @import { CallDetails, Change, ConsentEntry, ConsentMode, ConsentRule, ContextParts, Envelope, ExtensionTool, Fact, FormerFact, McpServer, MemoryOverview, MessagePage, Profile, Report, RunDetails, SearchHit, SessionFile, SessionSnapshot, SessionSummary, SettingList, SkillInfo, SystemStatus, WorkspaceListing } from '../state/wire.js' */
 /** @import { ImportedSession } from '../state/import.js' */
 
 import { key } from './key.js';
@@ -246,6 +246,8 @@ export const api = {
   stopPull: (name) => call('POST', 'api/models/pull/stop', { name }),
   /** @returns {Promise<SettingList>} */
   settings: () => call('GET', 'api/settings'),
+  /** What is wrong, looked for now. @returns {Promise<Report>} */
+  diagnostics: () => call('GET', 'api/diagnostics'),
   /** @returns {Promise<Profile[]>} */
   async profiles() {
     const answer = await call('GET', 'agents/profiles');

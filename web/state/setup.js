@@ -1,6 +1,6 @@
 // What of Navi's set-up is shown, and in which order.
 
-/** @import { BackendStatus, ModelInfo, ProfileInfo, Setting, SystemStatus } from './wire.js' */
+/** @import { BackendStatus, ModelInfo, ProfileInfo, Report, Setting, SystemStatus } from './wire.js' */
 
 /** What nobody set has this origin. */
 const BUILT_IN = 'default';
@@ -63,4 +63,18 @@ export function misfits(status, profile) {
   if (instead_of !== undefined) found.push({ key: 'instead', params: { model: instead_of } });
   if (known?.tools === false && (profile.enabled_tools ?? []).length > 0) found.push({ key: 'tool_less', params: {} });
   return found;
+}
+
+const MARKS = { fine: '✓', warning: '!', broken: '✗' };
+
+/**
+ * What a person may send to somebody who helps: the service hides secrets in all of it.
+ * @param {string} version
+ * @param {Report} report
+ * @param {Setting[]} settings
+ */
+export function reportText(version, report, settings) {
+  const checks = report.checks.map(({ name, level, detail, remedy }) => `${MARKS[level]} ${name}: ${detail}${remedy === undefined ? '' : `\n  → ${remedy}`}`);
+  const set = settings.filter(isSet).map(({ variable, value, origin }) => `${variable}=${value ?? ''} (${origin})`);
+  return [`Navi ${version}`, ...checks, '', ...set].join('\n').trimEnd();
 }

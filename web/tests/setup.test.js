@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { answersFor, misfits, settingsFor } from '../state/setup.js';
+import { answersFor, misfits, reportText, settingsFor } from '../state/setup.js';
 
-/** @import { Setting, SystemStatus } from '../state/wire.js' */
+/** @import { Report, Setting, SystemStatus } from '../state/wire.js' */
 
 /** @param {string} key @param {Partial<Setting>} [more] @returns {Setting} */
 const setting = (key, more = {}) => ({ key, variable: key.toUpperCase().replace('.', '_'), description: '', secret: false, value: null, origin: 'default', ...more });
@@ -47,4 +47,13 @@ test('a model answers for profiles, and what does not fit is told', () => {
   assert.deepEqual(keys('two'), ['fell_back']);
   assert.deepEqual(keys('three'), ['nobody']);
   assert.deepEqual(keys('new'), ['nobody']);
+});
+
+test('a report has what is wrong and what was set', () => {
+  /** @type {Report} */
+  const report = { level: 'warning', checks: [{ name: 'disk', level: 'fine', detail: '9 MB free' }, { name: 'model', level: 'warning', detail: 'none', remedy: 'start one' }] };
+  assert.equal(reportText('1.0', report, SETTINGS), [
+    'Navi 1.0', '✓ disk: 9 MB free', '! model: none', '  → start one', '',
+    'OLLAMA_THINK=true (environment)', 'OPENAI_API_KEY=[hidden] (/x/navi.toml)',
+  ].join('\n'));
 });

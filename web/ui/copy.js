@@ -19,15 +19,21 @@ export function copyButton(text, label) {
 
 /** @param {HTMLElement} button @param {string} text */
 async function copy(button, text) {
+  if (!await copyText(text)) return;
+  button.classList.add('done');
+  setTimeout(() => button.classList.remove('done'), SHOWN_MS);
+}
+
+/** Whether the clipboard has it now; where it has not, a person is told. @param {string} text */
+export async function copyText(text) {
   try {
     await writeText(text);
   } catch {
     showToast(t('message.copy_failed'), null, undefined, true);
-    return;
+    return false;
   }
   announcement.set(t('message.copied'));
-  button.classList.add('done');
-  setTimeout(() => button.classList.remove('done'), SHOWN_MS);
+  return true;
 }
 
 /** @param {string} text */

@@ -1,16 +1,18 @@
-// How Navi is set up: her settings, and the models that answer. A file of its own,
+// How Navi is set up: her settings, the models that answer, and what is wrong. A file of its own,
 // loaded when it is opened.
 
 import { t } from '../i18n/index.js';
 import { html } from '../lit.js';
 import { NaviPanel } from './panel.js';
+import './setup_diagnostics.js';
 import './setup_models.js';
 import './setup_settings.js';
 
-const TABS = /** @type {const} */ (['settings', 'models']);
+const TABS = /** @type {const} */ (['settings', 'models', 'diagnostics']);
 const CONTENTS = {
   settings: () => html`<navi-setup-settings></navi-setup-settings>`,
   models: () => html`<navi-setup-models></navi-setup-models>`,
+  diagnostics: () => html`<navi-setup-diagnostics></navi-setup-diagnostics>`,
 };
 
 export class NaviSetup extends NaviPanel {
