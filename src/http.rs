@@ -93,6 +93,7 @@ fn protected() -> impl HttpServiceFactory {
     web::scope("")
         .wrap(from_fn(gate::require_login))
         .service(agents::profiles_routes())
+        .service(agents::profile_file_routes())
         .service(agents::tools_routes())
         .service(sessions::routes())
         .service(imports::routes())

@@ -5,6 +5,7 @@
 //! service: it becomes a warning. What stays in force is the version of that file that was
 //! good last; without one, the built-in profile of the same id.
 
+pub(crate) mod edit;
 mod file;
 #[cfg(test)]
 mod profiles_tests;

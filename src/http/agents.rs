@@ -1,13 +1,36 @@
-//! `/agents`: profiles and tools.
+//! `/agents`: profiles, their files, and tools.
 
 use actix_web::{HttpResponse, Resource, web};
 
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::body::JsonBody;
+use super::error::ApiError;
 use super::openapi::Failures;
 use super::{App, resource};
 use crate::access::Principal;
+use crate::profiles::edit;
+
+/// What a profile's file is to be.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewProfileText {
+    /// TOML, as the loader takes it.
+    text: String,
+    /// What stood in the file when it was read; null where there was none.
+    before: Option<String>,
+}
 
 pub(crate) fn profiles_routes() -> Resource {
     resource("/agents/profiles", "GET").route(web::get().to(profiles))
+}
+
+pub(crate) fn profile_file_routes() -> Resource {
+    resource("/agents/profiles/{id}/file", "GET, PUT")
+        .route(web::get().to(profile_file))
+        .route(web::put().to(write_profile_file))
 }
 
 pub(crate) fn tools_routes() -> Resource {
@@ -18,6 +41,44 @@ pub(crate) fn tools_routes() -> Resource {
     responses((status = 200, description = "All profiles.", body = ref("#/components/schemas/ProfileList")), Failures))]
 pub(crate) async fn profiles(app: web::Data<App>, _: Principal) -> HttpResponse {
     HttpResponse::Ok().json(app.engine.profiles())
+}
+
+#[utoipa::path(get, path = "/agents/profiles/{id}/file", tag = "agents",
+    params(("id" = String, Path,)),
+    responses((status = 200, description = "What the profile is made of, and where.", body = ref("#/components/schemas/ProfileText")), Failures))]
+pub(crate) async fn profile_file(
+    app: web::Data<App>,
+    _: Principal,
+    path: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let dir = app.loaded.settings.profiles_dir.clone();
+    let text = blocking(move || edit::read(&dir, &path)).await?;
+    Ok(HttpResponse::Ok().json(text))
+}
+
+#[utoipa::path(put, path = "/agents/profiles/{id}/file", tag = "agents",
+    params(("id" = String, Path,)),
+    request_body = ref("#/components/schemas/NewProfileText"),
+    responses((status = 204, description = "It is written, and holds in a moment. One of a built-in profile's id replaces that."), Failures))]
+pub(crate) async fn write_profile_file(
+    app: web::Data<App>,
+    _: Principal,
+    path: web::Path<String>,
+    JsonBody(new): JsonBody<NewProfileText>,
+) -> Result<HttpResponse, ApiError> {
+    let dir = app.loaded.settings.profiles_dir.clone();
+    let write = move || edit::write(&dir, &path, &new.text, new.before.as_deref());
+    blocking(write).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, NaviError> + Send + 'static,
+) -> Result<T, NaviError> {
+    web::block(work).await.unwrap_or_else(|_| {
+        let failed = "something failed here; Navi's log says what";
+        Err(NaviError::new(ErrorCode::Internal, failed))
+    })
 }
 
 #[utoipa::path(get, path = "/agents/tools", tag = "agents",

@@ -33,6 +33,7 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use crate::checks::Report;
+use crate::profiles::edit::ProfileText;
 
 use super::{
     agents, branches, changes, consent, diagnostics, extensions, files, health, imports, inspect,
@@ -71,6 +72,8 @@ fn json_text(text: &'static str) -> HttpResponse {
     paths(
         health::health,
         agents::profiles,
+        agents::profile_file,
+        agents::write_profile_file,
         agents::tools,
         sessions::create,
         sessions::list,
@@ -209,6 +212,8 @@ fn openapi() -> Value {
 fn rest(schemas: &mut Schemas) {
     schemas.told::<health::Health>("Health");
     schemas.told::<Vec<Profile>>("ProfileList");
+    schemas.told::<ProfileText>("ProfileText");
+    schemas.taken::<agents::NewProfileText>("NewProfileText");
     schemas.told::<Vec<ListedTool>>("ToolList");
     schemas.taken::<sessions::NewSessionRequest>("NewSessionRequest");
     schemas.told::<sessions::CreatedSession>("CreatedSession");

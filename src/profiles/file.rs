@@ -81,13 +81,17 @@ fn has_type(value: &Value, field: &Value) -> bool {
     })
 }
 
+/// Whether a profile may be called so; a file may, too.
+pub(super) fn is_id(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
+}
+
 fn check_ranges(profile: &Profile) -> Result<(), String> {
     let wrong = |field: &str, reason: &str| Err(format!("field `{field}`: {reason}"));
-    let id_is_plain = |text: &str| {
-        text.bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
-    };
-    if profile.id.is_empty() || profile.id.len() > 64 || !id_is_plain(&profile.id) {
+    if !is_id(&profile.id) {
         return wrong("id", "1 to 64 of a-z, 0-9, _ and - are expected");
     }
     if profile.name.trim().is_empty() || profile.name.chars().count() > 100 {

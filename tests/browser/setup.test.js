@@ -1,6 +1,8 @@
 // How Navi is set up: her settings, the models that answer, and what is wrong.
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
 import { world } from './harness/world.js';
@@ -78,6 +80,31 @@ describe('how Navi is set up', () => {
     await part('pull').click();
     await part('pull-stop').click();
     await part('pull-name').waitFor();
+  });
+
+  it('copies a profile, and edits the copy', async () => {
+    const { navi, tab } = it_has;
+    await part('tab-profiles').click();
+    const profile = (id) => tab.page.locator(`[data-testid="profile"][data-profile="${id}"]`);
+    await profile('secretary').locator('summary').click();
+    await profile('secretary').getByText('built in').waitFor();
+    await tab.screenshot('setup-profile');
+    await profile('secretary').getByTestId('profile-copy').click();
+    assert.match(await part('profile-text').inputValue(), /^id = "secretary_copy"$/m);
+    await part('profile-save').click();
+    await profile('secretary_copy').waitFor();
+
+    await profile('secretary_copy').getByTestId('profile-edit').click();
+    const text = await part('profile-text').inputValue();
+    await part('profile-text').fill(text.replace('Personal Secretary', 'My own help'));
+    await part('profile-save').click();
+    await profile('secretary_copy').getByText('My own help').waitFor();
+    assert.match(await readFile(join(navi.dataDir, 'profiles', 'secretary_copy.toml'), 'utf8'), /My own help/);
+    // It can be chosen for a new conversation at once.
+    await tab.page.keyboard.press('Escape');
+    await part('setup').waitFor({ state: 'detached' });
+    await tab.page.locator('[data-testid="profile-choice"][value="secretary_copy"]').waitFor({ state: 'attached' });
+    await part('open-setup').click();
   });
 
   it('looks for what is wrong, and copies a report of it', async () => {

@@ -21,6 +21,8 @@ const VIEWS = [
   { name: 'extensions', opens: ['open-permissions', 'tab-extensions'], shows: 'permissions' },
   { name: 'settings', opens: ['open-setup'], shows: 'setting' },
   { name: 'models', opens: ['open-setup', 'tab-models'], shows: 'profile-model' },
+  { name: 'profiles', opens: ['open-setup', 'tab-profiles'], shows: 'profile' },
+  { name: 'profile-file', opens: ['open-setup', 'tab-profiles', 'profile-edit'], shows: 'profile-text' },
   { name: 'diagnostics', opens: ['open-setup', 'tab-diagnostics'], shows: 'check' },
   { name: 'mode', opens: ['mode-button'], shows: 'mode-panel' },
 ];
@@ -35,7 +37,7 @@ describe('every view', () => {
       await page.getByTestId('conversation').focus();
       await page.keyboard.press(press);
     }
-    for (const id of opens) await page.getByTestId(id).click();
+    for (const id of opens) await page.getByTestId(id).first().click();
     await page.getByTestId(shows).first().waitFor();
     return () => page.keyboard.press('Escape');
   }

@@ -56,11 +56,58 @@ async fn what_the_doctor_finds_the_service_finds_too() {
 }
 
 #[tokio::test]
+async fn a_profile_is_copied_and_edited_once_its_file_is_right() {
+    let house = House::new(&[]);
+    let server = house.start();
+    let mut page = server.socket("/ws/sessions").await;
+    let original = server.get("/agents/profiles/secretary/file").await;
+    assert_eq!(original["built_in"], true);
+    let text = original["text"].as_str().unwrap();
+    let copy = text.replacen("\"secretary\"", "\"mine\"", 1);
+    let path = "/agents/profiles/mine/file";
+    let put = async |text: &str, before: Value| {
+        let body = Some(json!({"text": text, "before": before}));
+        let (status, answer) = server.call(Method::PUT, path, body).await;
+        (status.as_u16(), answer["code"].clone())
+    };
+    let wrong = copy.replace("temperature", "temperatur");
+    assert_eq!(
+        put(&wrong, Value::Null).await,
+        (400, json!("invalid_field"))
+    );
+    let (status, _) = server.call(Method::GET, path, None).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+
+    assert_eq!(put(&copy, Value::Null).await, (204, Value::Null));
+    let is_mine = |status: &Value| {
+        let mut all = status["profile_models"].as_array().unwrap().iter();
+        all.any(|it| it["profile_id"] == "mine")
+    };
+    told(&mut page, is_mine).await;
+    let edited = copy.replace("Personal Secretary", "Mine");
+    let conflict = (409, json!("change_conflict"));
+    assert_eq!(put(&edited, Value::Null).await, conflict);
+    assert_eq!(put(&edited, json!(text)).await, conflict);
+    assert_eq!(put(&edited, json!(copy)).await, (204, Value::Null));
+    let file = server.get(path).await;
+    assert_eq!(
+        (&file["text"], &file["built_in"]),
+        (&json!(edited), &json!(false))
+    );
+    assert_eq!(
+        file["file"],
+        json!(house.data_dir().join("profiles/mine.toml"))
+    );
+}
+
+#[tokio::test]
 async fn strangers_learn_nothing_of_it() {
     let server = House::new(&[]).start();
     for (method, path) in [
         (Method::GET, "/api/settings"),
         (Method::GET, "/api/diagnostics"),
+        (Method::GET, "/agents/profiles/secretary/file"),
+        (Method::PUT, "/agents/profiles/secretary/file"),
         (Method::POST, "/api/models/pull"),
         (Method::POST, "/api/models/pull/stop"),
     ] {

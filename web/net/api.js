@@ -1,7 +1,7 @@
 // REST calls. Every failure is an `ApiError` with the service's code, or one of ours:
 // `unreachable` when nobody answered. Paths are relative to the page, which may stand behind any prefix.
 
-/** @import { CallDetails, Change, ConsentEntry, ConsentMode, ConsentRule, ContextParts, Envelope, ExtensionTool, Fact, FormerFact, McpServer, MemoryOverview, MessagePage, Profile, Report, RunDetails, SearchHit, SessionFile, SessionSnapshot, SessionSummary, SettingList, SkillInfo, SystemStatus, WorkspaceListing } from '../state/wire.js' */
+/** @import { CallDetails, Change, ConsentEntry, ConsentMode, ConsentRule, ContextParts, Envelope, ExtensionTool, Fact, FormerFact, McpServer, MemoryOverview, MessagePage, Profile, ProfileText, Report, RunDetails, SearchHit, SessionFile, SessionSnapshot, SessionSummary, SettingList, SkillInfo, SystemStatus, WorkspaceListing } from '../state/wire.js' */
 /** @import { ImportedSession } from '../state/import.js' */
 
 import { key } from './key.js';
@@ -238,6 +238,10 @@ export const api = {
   forgetAll: () => call('DELETE', 'memory'),
   /** @returns {Promise<SystemStatus>} */
   status: () => call('GET', 'api/status'),
+  /** @param {string} id @returns {Promise<ProfileText>} */
+  profileFile: (id) => call('GET', `agents/profiles/${encodeURIComponent(id)}/file`),
+  /** @param {string} id @param {string} text @param {string | null} before what stood in the file; null where there was none */
+  writeProfileFile: (id, text, before) => call('PUT', `agents/profiles/${encodeURIComponent(id)}/file`, { text, before }),
   /** @param {string} name */
   fetchModel: (name) => call('POST', 'api/models/fetch', { name }),
   /** @param {string} name as Ollama's library has it */

@@ -78,3 +78,12 @@ export function reportText(version, report, settings) {
   const set = settings.filter(isSet).map(({ variable, value, origin }) => `${variable}=${value ?? ''} (${origin})`);
   return [`Navi ${version}`, ...checks, '', ...set].join('\n').trimEnd();
 }
+
+/** The line of a profile's file that names it. */
+const ID_LINE = /^(\s*id\s*=\s*)(["'])(.*?)\2/m;
+
+/** The id in a profile's file; the service says what is wrong where there is none. @param {string} text */
+export const idIn = (text) => ID_LINE.exec(text)?.[3] || '-';
+
+/** A profile's file with an id of its own. @param {string} text */
+export const copied = (text) => text.replace(ID_LINE, '$1$2$3_copy$2');

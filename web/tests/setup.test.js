@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { answersFor, misfits, reportText, settingsFor } from '../state/setup.js';
+import { answersFor, copied, idIn, misfits, reportText, settingsFor } from '../state/setup.js';
 
 /** @import { Report, Setting, SystemStatus } from '../state/wire.js' */
 
@@ -56,4 +56,10 @@ test('a report has what is wrong and what was set', () => {
     'Navi 1.0', '✓ disk: 9 MB free', '! model: none', '  → start one', '',
     'OLLAMA_THINK=true (environment)', 'OPENAI_API_KEY=[hidden] (/x/navi.toml)',
   ].join('\n'));
+});
+
+test('a copy of a profile has an id of its own', () => {
+  const text = '# mine\nid = "own"\nname = "Own"\n';
+  assert.equal(copied(text), '# mine\nid = "own_copy"\nname = "Own"\n');
+  assert.deepEqual([text, copied(text), 'name = "x"', 'id = ""'].map(idIn), ['own', 'own_copy', '-', '-']);
 });

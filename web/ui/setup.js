@@ -1,4 +1,4 @@
-// How Navi is set up: her settings, the models that answer, and what is wrong. A file of its own,
+// How Navi is set up: her settings, the models that answer, for whom, and what is wrong. A file of its own,
 // loaded when it is opened.
 
 import { t } from '../i18n/index.js';
@@ -6,12 +6,14 @@ import { html } from '../lit.js';
 import { NaviPanel } from './panel.js';
 import './setup_diagnostics.js';
 import './setup_models.js';
+import './setup_profiles.js';
 import './setup_settings.js';
 
-const TABS = /** @type {const} */ (['settings', 'models', 'diagnostics']);
+const TABS = /** @type {const} */ (['settings', 'models', 'profiles', 'diagnostics']);
 const CONTENTS = {
   settings: () => html`<navi-setup-settings></navi-setup-settings>`,
   models: () => html`<navi-setup-models></navi-setup-models>`,
+  profiles: () => html`<navi-setup-profiles></navi-setup-profiles>`,
   diagnostics: () => html`<navi-setup-diagnostics></navi-setup-diagnostics>`,
 };
 
