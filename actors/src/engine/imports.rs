@@ -43,6 +43,7 @@ impl Engine {
             user_id: user,
             title: talk.title.clone(),
             profile_id: profile.id.clone(),
+            model: None,
             mode: self.services.consent.mode,
             created_at: talk.created_at,
         };

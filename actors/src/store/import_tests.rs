@@ -49,6 +49,7 @@ async fn an_imported_conversation_is_a_session_like_others_and_from_outside(db: 
         user_id,
         title: "Rivers".to_owned(),
         profile_id: "secretary".to_owned(),
+        model: None,
         mode: ConsentMode::default(),
         created_at: at(0),
     };
@@ -98,6 +99,7 @@ async fn an_import_that_breaks_leaves_nothing(db: TestDb) {
         user_id,
         title: String::new(),
         profile_id: String::new(),
+        model: None,
         mode: ConsentMode::default(),
         created_at: at(0),
     };
