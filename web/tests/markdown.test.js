@@ -300,16 +300,18 @@ test('a term with what it means is a list of definitions', () => {
   assert.deepEqual(third, dl('Loose', [{ tag: 'ul', attrs: {}, children: [{ tag: 'li', attrs: {}, children: ['list'] }] }]));
   assert.deepEqual(next, { tag: 'p', attrs: {}, children: ['Next\nwords\n: no'] });
   assert.equal(more.tag, 'ul');
+  assert.deepEqual(whole('Term\n: one\n two')[1], { tag: 'p', attrs: {}, children: [' two'] });
 });
 
-test('notes and definitions that grow are right at each line, and a note is no block of the text', () => {
-  const text = `Words[^1] of it[^2].\n\n${Array.from({ length: 30 }, (_, i) => `- item[^${i + 3}]\n`).join('')}\nTerm\n: meaning\n\nOther\n: meaning[^1]\n\n${Array.from({ length: 32 }, (_, i) => `[^${i + 1}]: Note ${i}.\n`).join('')}`;
+test('notes and definitions that grew are right before they are complete, and a note is no block of the text', () => {
+  const text = `A [^99](https://example.org) is a link. Words[^1] of it[^2].\n\n${Array.from({ length: 30 }, (_, i) => `- item[^${i + 3}]\n`).join('')}\nTerm\n: meaning\n\nOther\n: meaning[^1]\n\n${Array.from({ length: 32 }, (_, i) => `[^${i + 1}]: Note ${i}.\n`).join('')}`;
   const stream = new MarkdownStream();
-  for (let i = 1; i < text.length; i += 1) {
-    const blocks = stream.update(text.slice(0, i), false);
-    if (text[i - 1] === '\n' && i > text.indexOf('[^32]:')) assert.deepEqual(blocks.map((block) => block.node), whole(text.slice(0, i)));
+  let blocks = stream.update('', false);
+  for (let i = 1; i <= text.length; i += 1) {
+    blocks = stream.update(text.slice(0, i), false);
     assert.ok(blocks.length <= 5, text.slice(0, i));
   }
+  assert.deepEqual(blocks.map((block) => block.node), whole(text));
   const told = stream.update(text, true);
   assert.deepEqual(told.map((block) => block.node), whole(text));
   assert.deepEqual(told.map((block) => block.node.tag), ['p', 'ul', 'dl', 'dl', 'ol']);
