@@ -1,13 +1,13 @@
 // Who answers in the open session, or in the next new one, and by which model: as it was chosen,
 // and what comes of that now.
 
-/** @import { BackendStatus, ModelInfo, ProfileInfo } from '../state/wire.js' */
+/** @import { BackendStatus, ModelInfo, Profile } from '../state/wire.js' */
 
 import { backendOf, defaultProfile, expectedModel } from '../state/service.js';
 import { chosenModel, chosenProfile, isLoaded, openId, profileId, profiles, sessionModel, sessions, status } from './signals.js';
 
 /**
- * @returns {{ profile_id: string | null, profile: ProfileInfo | null, chosen: string | null, backend: BackendStatus | null, model: ModelInfo | null }}
+ * @returns {{ profile_id: string | null, profile: Profile | null, chosen: string | null, backend: BackendStatus | null, model: ModelInfo | null }}
  *   `chosen` is the model that was chosen, `model` the one that a run would have
  */
 export function choice() {

@@ -127,7 +127,7 @@ export function modelTrouble(status) {
 /**
  * Why a model does not do for a profile; null where it does, or nobody knows.
  * @param {ModelInfo} model
- * @param {ProfileInfo | null} profile
+ * @param {Pick<Profile, 'enabled_tools'> | null} profile
  * @returns {'demo' | 'no_tools' | null}
  */
 export function misfit(model, profile) {

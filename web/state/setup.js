@@ -1,14 +1,14 @@
 // What of Navi's set-up is shown, and in which order.
 
-/** @import { BackendStatus, ModelInfo, ProfileInfo, Report, Setting, SystemStatus } from './wire.js' */
+/** @import { BackendStatus, ModelInfo, Profile, Report, ShownValue, SystemStatus } from './wire.js' */
 
 /** What nobody set has this origin. */
 const BUILT_IN = 'default';
 
-/** @param {Setting} setting */
+/** @param {ShownValue} setting */
 export const isSet = ({ origin }) => origin !== BUILT_IN;
 
-/** A setting's names in its file: the heading that it stands under, and its own. @param {Setting} setting */
+/** A setting's names in its file: the heading that it stands under, and its own. @param {ShownValue} setting */
 export function namesOf({ key }) {
   const at = key.indexOf('.');
   return { section: key.slice(0, at), name: key.slice(at + 1) };
@@ -16,14 +16,14 @@ export function namesOf({ key }) {
 
 /**
  * The settings in which every word is found, under their headings.
- * @param {Setting[]} settings
+ * @param {ShownValue[]} settings
  * @param {string} query
  * @param {boolean} only_set
- * @returns {{ section: string, settings: Setting[] }[]}
+ * @returns {{ section: string, settings: ShownValue[] }[]}
  */
 export function settingsFor(settings, query, only_set) {
   const words = query.toLocaleLowerCase().split(/\s+/).filter((word) => word !== '');
-  /** @type {Map<string, Setting[]>} */
+  /** @type {Map<string, ShownValue[]>} */
   const found = new Map();
   for (const setting of settings) {
     const text = [setting.key, setting.variable, setting.value, setting.description].join(' ').toLocaleLowerCase();
@@ -37,7 +37,7 @@ export function settingsFor(settings, query, only_set) {
 /**
  * The names of the profiles that a model would answer for.
  * @param {SystemStatus} status
- * @param {ProfileInfo[]} profiles
+ * @param {Pick<Profile, 'id' | 'name'>[]} profiles
  * @param {BackendStatus} backend
  * @param {ModelInfo} model
  */
@@ -49,7 +49,7 @@ export function answersFor(status, profiles, backend, model) {
 /**
  * What does not fit where a model answers for a profile, as keys of the dictionary.
  * @param {SystemStatus} status
- * @param {ProfileInfo} profile
+ * @param {Pick<Profile, 'id' | 'enabled_tools'>} profile
  * @returns {{ key: 'nobody' | 'fell_back' | 'instead' | 'tool_less', params: Record<string, string> }[]}
  */
 export function misfits(status, profile) {
@@ -71,7 +71,7 @@ const MARKS = { fine: '✓', warning: '!', broken: '✗' };
  * What a person may send to somebody who helps: the service hides secrets in all of it.
  * @param {string} version
  * @param {Report} report
- * @param {Setting[]} settings
+ * @param {ShownValue[]} settings
  */
 export function reportText(version, report, settings) {
   const checks = report.checks.map(({ name, level, detail, remedy }) => `${MARKS[level]} ${name}: ${detail}${remedy === undefined ? '' : `\n  → ${remedy}`}`);

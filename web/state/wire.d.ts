@@ -6,6 +6,8 @@
 export type Wire =
   | Health
   | ProfileList
+  | ProfileText
+  | NewProfileText
   | ToolList
   | NewSessionRequest
   | CreatedSession
@@ -18,6 +20,9 @@ export type Wire =
   | Continued
   | Resolution
   | ChatRequest
+  | ContextParts
+  | ImportedSession
+  | Imported
   | PlainInput
   | ModeChange
   | ApprovalList
@@ -26,6 +31,7 @@ export type Wire =
   | ConsentLog
   | PlainAnswer
   | FileList
+  | WorkspaceListing
   | Branched
   | NewBranch
   | ShownBranch
@@ -46,7 +52,10 @@ export type Wire =
   | McpServerList
   | SkillList
   | SystemStatus
+  | SettingList
+  | Report
   | FetchRequest
+  | PullRequest
   | TokenList
   | NewTokenRequest
   | CreatedToken
@@ -55,6 +64,12 @@ export type Wire =
   | ClientFrame
   | HubFrame
   | CallDecision
+  | ImportedMessage
+  | Role
+  | ToolCall
+  | CallId
+  | ToolOutcome
+  | MessageState
   | FileRef
   | SendMode
   | PlainConsent
@@ -64,7 +79,6 @@ export type Wire =
   | UserInput
   | ApprovalId
   | Decision
-  | CallId
   | Profile
   | ListedTool
   | Effect
@@ -75,12 +89,8 @@ export type Wire =
   | SessionState
   | Message
   | RunId
-  | Role
   | AttachedFile
   | FileId
-  | ToolCall
-  | ToolOutcome
-  | MessageState
   | TodoItem
   | TodoStatus
   | Plan
@@ -99,6 +109,7 @@ export type Wire =
   | RunNotice
   | ChatMessage
   | ToolSpec
+  | LeftOut
   | ConsentRule
   | RuleId
   | Permission
@@ -106,6 +117,8 @@ export type Wire =
   | PermittedBy
   | SessionFile
   | FileSource
+  | WorkspaceEntry
+  | EntryKind
   | ChangeId
   | ChangeAction
   | RunInfo
@@ -131,8 +144,13 @@ export type Wire =
   | BackendKind
   | BackendStatus
   | ModelInfo
+  | ProfileModel
   | FetchableModel
+  | ModelPull
   | Fence
+  | ShownValue
+  | Level
+  | Check
   | TokenInfo
   | ErrorCode
   | PartId
@@ -279,10 +297,10 @@ export type ChatMessage =
  */
 export type PlainConsent = 'deny' | 'ask' | 'allow';
 /**
- * `allow` or `deny`; and the socket's words, of which `once` is `allow` and `always` is
- * `allow` with `always: true`.
+ * `allow` or `deny`; and the socket's words, of which `once` is `allow`, `always` is `allow`
+ * with `always: true`, and `never` is `deny` with it.
  */
-export type RestDecision = 'allow' | 'always' | 'deny';
+export type RestDecision = 'allow' | 'always' | 'deny' | 'never';
 /**
  * A rule of consent.
  */
@@ -299,6 +317,10 @@ export type PermittedBy = ('timeout' | 'stop') | 'user' | 'rule' | 'mode';
  * Where a file came from.
  */
 export type FileSource = 'upload' | 'tool';
+/**
+ * What an entry is. A link is not followed.
+ */
+export type EntryKind = ('file' | 'directory' | 'link') | 'other';
 /**
  * A change to a file.
  */
@@ -348,6 +370,10 @@ export type BackendStatus = {
    * Where it is: a URL, or `in process`.
    */
   address: string;
+  /**
+   * Since when it does not answer; none where it does, or was not asked yet.
+   */
+  down_since?: string;
   version?: string;
   models: ModelInfo[];
   /**
@@ -386,6 +412,10 @@ export type BackendStatus1 =
        */
       remedy: string;
     };
+/**
+ * How a thing stands.
+ */
+export type Level = 'fine' | 'warning' | 'broken';
 export type TokenList = TokenInfo[];
 /**
  * What went wrong, in a word that stays the same from release to release.
@@ -629,6 +659,10 @@ export type Envelope1 =
       call_id: CallId;
       decision: Decision;
       by: DecidedBy;
+      /**
+       * Why not, in the words of the person who denied it.
+       */
+      note?: string;
       is_subagent?: boolean;
     }
   | {
@@ -639,6 +673,10 @@ export type Envelope1 =
   | {
       type: 'mode_changed';
       mode: ConsentMode;
+    }
+  | {
+      type: 'model_changed';
+      model: string | null;
     }
   | {
       type: 'todo_updated';
@@ -698,7 +736,7 @@ export type PartId = string;
 /**
  * A person's answer to a request for approval.
  */
-export type Decision = 'once' | 'always' | 'deny';
+export type Decision = ('once' | 'deny') | 'always' | 'never';
 /**
  * Who answered.
  */
@@ -733,6 +771,11 @@ export type ClientFrame =
       type: 'approve';
       approval_id: ApprovalId;
       decision: Decision;
+      /**
+       * Why not, in the person's words, for the model: with a denial, at most 500 characters
+       * on one line.
+       */
+      note?: string;
     }
   | {
       type: 'resolve_call';
@@ -813,6 +856,33 @@ export interface Profile {
   subagent_planning_enabled: boolean;
 }
 /**
+ * What a profile is made of.
+ */
+export interface ProfileText {
+  /**
+   * Where it stands; where it is built in, where one that replaces it would.
+   */
+  file: string;
+  built_in: boolean;
+  /**
+   * TOML.
+   */
+  text: string;
+}
+/**
+ * What a profile's file is to be.
+ */
+export interface NewProfileText {
+  /**
+   * TOML, as the loader takes it.
+   */
+  text: string;
+  /**
+   * What stood in the file when it was read; null where there was none.
+   */
+  before?: string;
+}
+/**
  * A tool as the list of all tools shows it.
  */
 export interface ListedTool {
@@ -839,6 +909,10 @@ export interface NewSessionRequest {
    * The default profile where absent.
    */
   profile_id?: string;
+  /**
+   * One that `GET /api/status` lists; the profile's where absent.
+   */
+  model?: string;
 }
 /**
  * A session that was just made.
@@ -856,7 +930,19 @@ export interface SessionSummary {
   user_id: UserId;
   title: string;
   profile_id: string;
+  /**
+   * The model that was chosen for it; none where its profile's answers.
+   */
+  model?: string;
   pinned: boolean;
+  /**
+   * Put away: it stands in the list of those alone, until the next message to it.
+   */
+  archived: boolean;
+  /**
+   * What its user files it under, in their order.
+   */
+  tags?: string[];
   context_token_count: number;
   state: SessionState;
   /**
@@ -875,7 +961,19 @@ export interface SessionSnapshot {
   user_id: UserId;
   title: string;
   profile_id: string;
+  /**
+   * The model that was chosen for it; none where its profile's answers.
+   */
+  model?: string;
   pinned: boolean;
+  /**
+   * Put away: it stands in the list of those alone, until the next message to it.
+   */
+  archived: boolean;
+  /**
+   * What its user files it under, in their order.
+   */
+  tags?: string[];
   context_token_count: number;
   state: SessionState;
   /**
@@ -1168,7 +1266,8 @@ export interface ApprovalRequest {
   reason: string;
   details: Detail[];
   /**
-   * What "always" would allow from then on, in a few words; none where it cannot be given.
+   * What "always" would allow and "never" forbid from then on, in a few words; none where
+   * neither can be said.
    */
   always?: string;
 }
@@ -1229,13 +1328,30 @@ export interface MessagePage {
   notices: RunNotice[];
 }
 /**
- * What can be changed of a session.
+ * What can be changed of a session: at least one of these.
  */
 export interface SessionChange {
   /**
    * 1 to 200 characters.
    */
-  title: string;
+  title?: string;
+  /**
+   * A run that goes has it from its next iteration on.
+   */
+  profile_id?: string;
+  /**
+   * One that `GET /api/status` lists, from the next run on; null: the profile's own. A
+   * subagent whose profile names a model has that one all the same.
+   */
+  model?: string;
+  /**
+   * In place of those that it has: at most 10, of 1 to 40 characters.
+   */
+  tags?: string[];
+  /**
+   * Puts the session away, which unpins it, or brings it back.
+   */
+  archived?: boolean;
 }
 /**
  * Whether to pin.
@@ -1314,6 +1430,128 @@ export interface ToolSpec {
   time_limit_ms: number;
 }
 /**
+ * The next call's prompt by its parts, in tokens as Navi guesses them: backends count a prompt
+ * as a whole alone, and after they have read it.
+ */
+export interface ContextParts {
+  /**
+   * Persona, the profile's prompt, and what tools and limits add to it.
+   */
+  system: number;
+  /**
+   * What is remembered about the user.
+   */
+  memory: number;
+  /**
+   * The summary of what was compressed, and a plan that stood in there.
+   */
+  summary: number;
+  /**
+   * The conversation from there on, word for word.
+   */
+  turns: number;
+  /**
+   * The tools' descriptions and schemas.
+   */
+  tools: number;
+  /**
+   * Kept free for the answer.
+   */
+  answer: number;
+  /**
+   * The model's window. What all these leave of it is free.
+   */
+  window: number;
+  /**
+   * Oldest turns that do not fit, and stay out of the call.
+   */
+  left_out_turns: number;
+  /**
+   * What the backend counted at the last call, its answer with it; 0 where none was since the
+   * branch is shown.
+   */
+  counted: number;
+}
+/**
+ * A conversation as its export has it. What else stands there is passed over: ids, plans, how
+ * it was pinned or may act without asking.
+ */
+export interface ImportedSession {
+  /**
+   * The start of its first message where it is empty.
+   */
+  title?: string;
+  /**
+   * The default profile where there is none of this name.
+   */
+  profile_id?: string;
+  tags?: string[];
+  created_at?: string;
+  last_active?: string;
+  messages: ImportedMessage[];
+}
+/**
+ * A message of it.
+ */
+export interface ImportedMessage {
+  role: Role;
+  content?: string;
+  /**
+   * Those of a run bear the same one. Where there is none, each message of the user's begins
+   * a run.
+   */
+  run_id?: string;
+  /**
+   * Base64, with or without a `data:` prefix; user and assistant only.
+   */
+  images?: string[];
+  /**
+   * They are not in the file: they are left out, and counted.
+   */
+  files?: unknown[];
+  /**
+   * Assistant only.
+   */
+  tool_calls?: ToolCall[];
+  /**
+   * Tool results only: a call of a message before.
+   */
+  tool_call_id?: CallId;
+  outcome?: ToolOutcome;
+  duration_ms?: number;
+  thinking?: string;
+  state?: MessageState;
+  is_plan?: boolean;
+  /**
+   * As the message before it where it is left out.
+   */
+  created_at?: string;
+}
+/**
+ * What came of an import.
+ */
+export interface Imported {
+  session: SessionSummary;
+  /**
+   * How many messages it has.
+   */
+  messages: number;
+  left_out: LeftOut;
+}
+/**
+ * What was in the file, or named there, and is not in the session.
+ */
+export interface LeftOut {
+  /**
+   * Images that are none, or over the limits of those that are sent.
+   */
+  images: number;
+  /**
+   * Attached files, which exports name and do not hold.
+   */
+  files: number;
+}
+/**
  * A message for a plain run, which has nobody to ask.
  */
 export interface PlainInput {
@@ -1368,7 +1606,7 @@ export interface ApprovalDecision {
    */
   always?: boolean;
   /**
-   * For the model, with a denial: at most 500 characters.
+   * Why not, for the model: with a denial, at most 500 characters on one line.
    */
   note?: string;
 }
@@ -1421,6 +1659,14 @@ export interface ConsentEntry {
   summary: string;
   decision: Permission;
   by: PermittedBy;
+  /**
+   * What the rule covers that decided, where one did; it may have been deleted since.
+   */
+  rule?: string;
+  /**
+   * Why not, in the words of the person who denied it.
+   */
+  note?: string;
 }
 /**
  * The answer of a plain run (SPEC section 3).
@@ -1478,6 +1724,37 @@ export interface SessionFile {
    * When it goes, unless it is used before.
    */
   expires_at: string;
+}
+/**
+ * A directory of a workspace.
+ */
+export interface WorkspaceListing {
+  /**
+   * By name.
+   */
+  entries: WorkspaceEntry[];
+  /**
+   * False where there are more than are listed.
+   */
+  complete: boolean;
+}
+/**
+ * One name in it.
+ */
+export interface WorkspaceEntry {
+  /**
+   * From the workspace down.
+   */
+  path: string;
+  kind: EntryKind;
+  /**
+   * 0 for what is no file.
+   */
+  bytes: number;
+  /**
+   * None where it cannot be told.
+   */
+  modified_at: string | null;
 }
 /**
  * A branch and its run.
@@ -1712,6 +1989,10 @@ export interface SearchHit {
   session_id: SessionId;
   session_title: string;
   /**
+   * Whether the session is put away.
+   */
+  session_archived: boolean;
+  /**
    * None where the title was found; `branch_id` and `role` then too.
    */
   message_id?: MessageId;
@@ -1935,9 +2216,17 @@ export interface SystemStatus {
    */
   warnings: string[];
   /**
+   * The model that each profile would get now.
+   */
+  profile_models: ProfileModel[];
+  /**
    * Models that the starter can fetch, and which of them are here.
    */
   fetchable: FetchableModel[];
+  /**
+   * The model that Ollama pulls, or the last one that it could not.
+   */
+  pull?: ModelPull;
   /**
    * What keeps tools in.
    */
@@ -1959,9 +2248,32 @@ export interface ModelInfo {
    */
   context_window?: number;
   /**
+   * Of its weights, on disk.
+   */
+  bytes?: number;
+  /**
    * A toy: it chats, and can do nothing else.
    */
   demo?: boolean;
+}
+/**
+ * Who would answer for a profile.
+ */
+export interface ProfileModel {
+  profile_id: string;
+  /**
+   * None where nobody would.
+   */
+  backend?: BackendKind;
+  model?: string;
+  /**
+   * The profile's own model, or the default one of the settings, which the backend lacks.
+   */
+  instead_of?: string;
+  /**
+   * The profile's own backend, which cannot take a call.
+   */
+  fell_back_from?: BackendKind;
 }
 /**
  * A model that the starter can fetch.
@@ -1989,6 +2301,25 @@ export interface FetchableModel {
   problem?: string;
 }
 /**
+ * A model that Ollama was asked to pull.
+ */
+export interface ModelPull {
+  name: string;
+  /**
+   * Bytes here, of bytes in all: of the parts of which Ollama has said something.
+   */
+  received: number;
+  total: number;
+  /**
+   * What it does just now, in its own words.
+   */
+  step: string;
+  /**
+   * Why it ended without the model, and what to do; none while it goes on.
+   */
+  problem?: string;
+}
+/**
  * Where the fence around tools is open (DESIGN section 7): the page shows it.
  */
 export interface Fence {
@@ -2006,11 +2337,84 @@ export interface Fence {
   sandbox?: string;
 }
 /**
+ * Each setting as it was at the start, and where to change it.
+ */
+export interface SettingList {
+  /**
+   * The file that was read, or else the one that would be.
+   */
+  file: string;
+  settings: ShownValue[];
+}
+/**
+ * One line of `navi config`.
+ */
+export interface ShownValue {
+  /**
+   * `section.key` in a file.
+   */
+  key: string;
+  /**
+   * The environment variable that sets it too.
+   */
+  variable: string;
+  /**
+   * What it is for.
+   */
+  description: string;
+  /**
+   * Whether its value is hidden.
+   */
+  secret: boolean;
+  /**
+   * Null where unset; `[hidden]` for a secret.
+   */
+  value: string | null;
+  /**
+   * `default`, `environment`, `command line`, or a file's path.
+   */
+  origin: string;
+}
+/**
+ * What was found.
+ */
+export interface Report {
+  /**
+   * That of the worst.
+   */
+  level: Level;
+  checks: Check[];
+}
+/**
+ * One thing that was looked at.
+ */
+export interface Check {
+  name: string;
+  level: Level;
+  /**
+   * What was found.
+   */
+  detail: string;
+  /**
+   * What to do about it; none where it is well.
+   */
+  remedy?: string;
+}
+/**
  * Which model.
  */
 export interface FetchRequest {
   /**
    * One of `fetchable` in the status.
+   */
+  name: string;
+}
+/**
+ * Which model Ollama is to pull, or not to pull any more.
+ */
+export interface PullRequest {
+  /**
+   * As Ollama's library has it, or another registry: `qwen3:8b`, `hf.co/owner/model:Q4_K_M`.
    */
   name: string;
 }

@@ -17,7 +17,7 @@ export class FakeService {
   open = new Map();
   /** @type {SessionSnapshot} */
   snapshot = {
-    id: 's1', user_id: 'u1', title: 'Test', profile_id: 'secretary', pinned: false, context_token_count: 0,
+    id: 's1', user_id: 'u1', title: 'Test', profile_id: 'secretary', pinned: false, archived: false, context_token_count: 0,
     state: 'idle', created_at: at(0), last_active: at(0), messages: [], todo: [], plan: null, compression: null, forks: [], queue: [], run: null, mode: 'edits', approvals: [], unknown_calls: [],
     can_continue: false, reason: null, notices: [], max_context_tokens: 4096, last_seq: 0, epoch: 1,
   };

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 
 import { answersFor, copied, idIn, misfits, reportText, settingsFor } from '../state/setup.js';
 
-/** @import { Report, Setting, SystemStatus } from '../state/wire.js' */
+/** @import { Report, ShownValue, SystemStatus } from '../state/wire.js' */
 
-/** @param {string} key @param {Partial<Setting>} [more] @returns {Setting} */
+/** @param {string} key @param {Partial<ShownValue>} [more] @returns {ShownValue} */
 const setting = (key, more = {}) => ({ key, variable: key.toUpperCase().replace('.', '_'), description: '', secret: false, value: null, origin: 'default', ...more });
 
 const SETTINGS = [

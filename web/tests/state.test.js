@@ -14,7 +14,7 @@ import { groupOf, matching, withoutSession, withSession } from '../state/session
 
 /** @param {string} id @param {Partial<SessionSummary>} [more] @returns {SessionSummary} */
 const summary = (id, more = {}) => ({
-  id, user_id: 'u', title: id, profile_id: 'secretary', pinned: false, context_token_count: 0, state: 'idle',
+  id, user_id: 'u', title: id, profile_id: 'secretary', pinned: false, archived: false, context_token_count: 0, state: 'idle',
   created_at: '2026-01-01T00:00:00Z', last_active: '2026-01-01T00:00:00Z', ...more,
 });
 

@@ -1,4 +1,4 @@
-/** @import { Check, Report, Setting } from '../state/wire.js' */
+/** @import { Check, Report, ShownValue } from '../state/wire.js' */
 
 import { showToast } from '../app/actions.js';
 import { status } from '../app/signals.js';
@@ -27,7 +27,7 @@ export class NaviSetupDiagnostics extends NaviElement {
     super();
     /** @type {Report | null} */
     this._report = null;
-    /** @type {Setting[]} */
+    /** @type {ShownValue[]} */
     this._settings = [];
     this._asking = new Asking(this);
   }

@@ -1,4 +1,4 @@
-/** @import { BackendStatus, ModelInfo, ModelPull, ProfileInfo, SystemStatus } from '../state/wire.js' */
+/** @import { BackendStatus, ModelInfo, ModelPull, Profile, SystemStatus } from '../state/wire.js' */
 
 import { profiles, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
@@ -93,9 +93,9 @@ export class NaviSetupModels extends NaviElement {
 
 /** @param {ModelInfo} model @param {boolean} is_default @param {string[]} names of the profiles that it answers for */
 function modelRow(model, is_default, names) {
-  const { name, size, context_window, demo } = model;
+  const { name, bytes, context_window, demo } = model;
   const facts = [
-    size === undefined ? '' : formatBytes(size),
+    bytes === undefined ? '' : formatBytes(bytes),
     context_window === undefined ? '' : t('runs.option.window', { n: formatTokens(context_window) }),
     ...(/** @type {const} */ (['tools', 'vision', 'thinking'])).filter((what) => model[what] === true).map((what) => t(`setup.models.can.${what}`)),
     model.tools === false ? t('setup.models.can.no_tools') : '',
@@ -106,7 +106,7 @@ function modelRow(model, is_default, names) {
     ${names.length === 0 ? nothing : html`<p class="row-note">${t('setup.models.for', { names: names.join(', ') })}</p>`}</div></li>`;
 }
 
-/** @param {SystemStatus} system @param {ProfileInfo} profile */
+/** @param {SystemStatus} system @param {Profile} profile */
 function profileRow(system, profile) {
   const model = system.profile_models.find(({ profile_id }) => profile_id === profile.id)?.model;
   return html`<li class="row" data-testid="profile-model" data-profile=${profile.id}><div class="row-text">

@@ -1,4 +1,4 @@
-/** @import { ProfileInfo, ProfileText } from '../state/wire.js' */
+/** @import { Profile, ProfileText } from '../state/wire.js' */
 
 import { showToast } from '../app/actions.js';
 import { status } from '../app/signals.js';
@@ -22,7 +22,7 @@ export class NaviSetupProfiles extends NaviElement {
 
   constructor() {
     super();
-    /** @type {ProfileInfo[]} */
+    /** @type {Profile[]} */
     this._profiles = [];
     /** Where those stand that were looked at, by their ids. @type {ReadonlyMap<string, ProfileText>} */
     this._files = new Map();
@@ -50,7 +50,7 @@ export class NaviSetupProfiles extends NaviElement {
       <ul class="rows">${repeat(this._profiles, ({ id }) => id, (profile) => this.#row(profile))}</ul>`;
   }
 
-  /** @param {ProfileInfo} profile */
+  /** @param {Profile} profile */
   #row({ id, name, description, model, llm_backend, temperature, enabled_tools = [], system_prompt = '' }) {
     const file = this._files.get(id);
     return html`<li class="row" data-testid="profile" data-profile=${id}><span class="row-icon">${icons.agent}</span><div class="row-text">

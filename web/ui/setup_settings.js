@@ -1,4 +1,4 @@
-/** @import { Setting, SettingList } from '../state/wire.js' */
+/** @import { ShownValue, SettingList } from '../state/wire.js' */
 
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
@@ -50,7 +50,7 @@ export class NaviSetupSettings extends NaviElement {
   }
 }
 
-/** @param {Setting} setting */
+/** @param {ShownValue} setting */
 function row(setting) {
   const { key, variable, description, secret, value, origin } = setting;
   const known = KNOWN_ORIGINS.includes(origin);
