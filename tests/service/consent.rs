@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::fake_model::{FakeModel, Step};
+use crate::fake_model::{FakeModel, Reply, Step};
 use crate::server::{House, Server, Socket};
 
 const WHY: &str = "not there; use `drafts/` instead";
@@ -74,6 +74,38 @@ async fn a_person_who_denies_may_say_why() {
         assert!(log["entries"][0].get("rule").is_none(), "{log}");
     }
     model.assert_clean();
+}
+
+#[tokio::test]
+async fn a_subagent_is_told_why_not_and_so_is_every_tab() {
+    let (model, server) = asking();
+    let spawn = Step::tool_call("spawn_agent", json!({"task": "write the file"}));
+    model.script(Reply::new([write("a.txt")]).when("write the file"));
+    model.script(Reply::new([spawn]).when("go"));
+    let session = server.new_session().await;
+    let mut tabs = [
+        server.tab(&session, None).await,
+        server.tab(&session, None).await,
+    ];
+    tabs[0]
+        .send(&json!({"type": "message", "content": "go"}))
+        .await;
+    let request = tabs[0].next_of("approval_requested").await;
+    assert_eq!(request["is_subagent"], true);
+    let denial = |note: &str| json!({"type": "approve", "approval_id": request["approval_id"], "decision": "deny", "note": note});
+    tabs[1].send(&denial(WHY)).await;
+    for tab in &mut tabs {
+        let resolved = tab.next_of("approval_resolved").await;
+        assert_eq!(resolved["note"], WHY);
+    }
+    // Whoever comes later changes nothing of it.
+    tabs[0].send(&denial("another reason")).await;
+    let late = tabs[0].next_of("error").await;
+    assert_eq!(late["code"], "approval_resolved");
+    tabs[0].next_of("stream_end").await;
+    let asked = model.chats();
+    let told = |words: &str| asked.iter().any(|it| it.body.to_string().contains(words));
+    assert!(told(WHY) && !told("another reason"));
 }
 
 #[tokio::test]
