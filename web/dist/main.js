@@ -420,8 +420,8 @@ Please report this to https://github.com/markedjs/marked.`,s){let n="<p>An error
         @click=${()=>Ss(".sidebar-fold")}>${h.sidebar}</button>`:p}
       <div class="head-text">
         <h1 data-testid="session-title" dir="auto">${t===null?r("sidebar.new"):Be()||r("sidebar.untitled")}</h1>
-        <p class="head-meta"><navi-mode></navi-mode>
-          ${Rt(t)?.archived?a`<span class="head-mark" data-testid="archived-badge">${r("archive.mark")}</span>`:p}</p>
+        <div class="head-line"><navi-mode></navi-mode>
+          ${Rt(t)?.archived?a`<span class="head-mark" data-testid="archived-badge">${r("archive.mark")}</span>`:p}</div>
       </div>
       ${e==="open"?p:a`<navi-connection .state=${e}></navi-connection>`}
       ${et.get()?a`<button type="button" class="icon-button" data-testid="open-files" aria-haspopup="dialog" title=${r("files.open")} aria-label=${r("files.open")}

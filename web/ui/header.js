@@ -22,8 +22,8 @@ export class NaviHeader extends NaviElement {
         @click=${() => fold('.sidebar-fold')}>${icons.sidebar}</button>`}
       <div class="head-text">
         <h1 data-testid="session-title" dir="auto">${id === null ? t('sidebar.new') : openTitle() || t('sidebar.untitled')}</h1>
-        <p class="head-meta"><navi-mode></navi-mode>
-          ${rowOf(id)?.archived ? html`<span class="head-mark" data-testid="archived-badge">${t('archive.mark')}</span>` : nothing}</p>
+        <div class="head-line"><navi-mode></navi-mode>
+          ${rowOf(id)?.archived ? html`<span class="head-mark" data-testid="archived-badge">${t('archive.mark')}</span>` : nothing}</div>
       </div>
       ${link === 'open' ? nothing : html`<navi-connection .state=${link}></navi-connection>`}
       ${!isLoaded.get() ? nothing : html`<button type="button" class="icon-button" data-testid="open-files" aria-haspopup="dialog" title=${t('files.open')} aria-label=${t('files.open')}
