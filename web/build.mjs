@@ -30,7 +30,7 @@ async function wanted() {
       ...Object.fromEntries(LANGUAGES.map((name) => [name, `i18n/${name}.js`])),
     }),
     // What is opened later uses the very modules that the page began with: those are a file for both.
-    bundled({ main: 'main.js', setup: 'ui/setup.js' }, { splitting: true, chunkNames: 'shared' }),
+    bundled({ main: 'main.js', panels: 'ui/panels.js' }, { splitting: true, chunkNames: 'shared' }),
   ]);
   const files = new Map(made.flatMap(({ outputFiles }) => outputFiles.map(({ path, text }) => [path.slice(dist.length + 1), text])));
   for (const name of PLAIN) files.set(name, await readFile(join(here, name), 'utf8'));

@@ -15,7 +15,7 @@ describe('how Navi is set up', () => {
 
   it('is loaded when it is opened, and shows each setting with where it came from', async () => {
     const { tab } = it_has;
-    const loaded = () => tab.page.evaluate(() => performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/setup.js')).length);
+    const loaded = () => tab.page.evaluate(() => performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/panels.js')).length);
     assert.equal(await loaded(), 0);
     await part('open-setup').click();
     const setting = (key) => tab.page.locator(`[data-testid="setting"][data-key="${key}"]`);

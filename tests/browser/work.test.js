@@ -93,7 +93,7 @@ describe('the files that Navi made', () => {
     await tab.sees('All of it is there.');
     await tab.idle();
     const chips = tab.page.getByTestId('made-file');
-    assert.deepEqual(await chips.allInnerTexts(), ['report.md', 'sum.py']);
+    assert.deepEqual(await chips.allInnerTexts(), ['report.md', 'src/sum.py']);
     await chips.first().click();
     await text().getByRole('heading', { name: 'Rivers' }).waitFor();
     await assertLooks(tab, (look) => tab.screenshot(`${look}-file-view`));

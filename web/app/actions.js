@@ -330,31 +330,29 @@ export function showError(error) {
   showToast(`${t(`error.${errorGroup(error.code)}.title`)}${error.message === '' ? '' : `: ${error.message}`}`, null, TOAST_MS, true);
 }
 
-/** What stands over the page. @param {PanelName} name */
-export function openPanel(name) {
+/** Those that are at hand; the others are loaded with the first look at one of them. @type {ReadonlySet<PanelName>} */
+const AT_HAND = new Set(/** @type {const} */ (['image', 'keys', 'palette']));
+
+/** Has this stand over the page. @param {PanelName} name */
+export async function openPanel(name) {
   drawerOpen.set(false);
+  try {
+    if (!AT_HAND.has(name)) await loadPart(new URL('./panels.js', import.meta.url));
+  } catch {
+    showError({ code: 'unreachable', message: '' });
+    return;
+  }
   panel.set(name);
 }
 
 /** A file of the open session's workspace. @param {string} path */
 export function showFile(path) {
   shownFile.set(path);
-  openPanel('file');
-}
-
-/** How Navi is set up: loaded with the first look at it. */
-export async function openSetup() {
-  try {
-    await loadPart(new URL('./setup.js', import.meta.url));
-  } catch {
-    showError({ code: 'unreachable', message: '' });
-    return;
-  }
-  openPanel('setup');
+  void openPanel('file');
 }
 
 /** What a run did, and what its model was sent. @param {string} run_id */
 export function showRun(run_id) {
   shownRun.set(run_id);
-  openPanel('run');
+  void openPanel('run');
 }

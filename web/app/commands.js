@@ -1,7 +1,7 @@
 // What can be done from the palette, by name.
 
 import { languageNames, t } from '../i18n/index.js';
-import { archive, bringBack, openPanel, openSetup, showNew, showToast, togglePin } from './actions.js';
+import { archive, bringBack, openPanel, showNew, showToast, togglePin } from './actions.js';
 import { exportAll, exportOpen } from './export.js';
 import { canNotify, notifies, toggleNotify } from './notify.js';
 import { folded, setLanguage, setTheme, theme, toggleFolded } from './prefs.js';
@@ -19,22 +19,22 @@ export function commands() {
     { id: 'new', name: t('sidebar.new'), run: showNew },
     isRunning.get() && { id: 'stop', name: t('composer.stop'), run: stop },
     session.get()?.can_continue === true && { id: 'continue', name: t('ending.continue'), run: continueRun },
-    isLoaded.get() && { id: 'files', name: t('files.open'), run: () => openPanel('files') },
-    isLoaded.get() && { id: 'context', name: t('context.open'), run: () => openPanel('context') },
-    { id: 'memory', name: t('memory.open'), run: () => openPanel('memory') },
-    { id: 'permissions', name: t('permissions.open'), run: () => openPanel('permissions') },
-    { id: 'setup', name: t('setup.open'), run: () => void openSetup() },
+    isLoaded.get() && { id: 'files', name: t('files.open'), run: () => void openPanel('files') },
+    isLoaded.get() && { id: 'context', name: t('context.open'), run: () => void openPanel('context') },
+    { id: 'memory', name: t('memory.open'), run: () => void openPanel('memory') },
+    { id: 'permissions', name: t('permissions.open'), run: () => void openPanel('permissions') },
+    { id: 'setup', name: t('setup.open'), run: () => void openPanel('setup') },
     open !== undefined && { id: 'pin', name: t(open.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(open) },
-    open !== undefined && { id: 'tags', name: t('tags.open'), run: () => openPanel('tags') },
+    open !== undefined && { id: 'tags', name: t('tags.open'), run: () => void openPanel('tags') },
     open !== undefined && { id: 'archive', name: t(open.archived ? 'session.unarchive' : 'session.archive'), run: () => (open.archived ? bringBack(open) : void archive(open)) },
     open !== undefined && { id: 'export-md', name: t('export.markdown'), run: () => void exportOpen('md') },
     open !== undefined && { id: 'export-json', name: t('export.json'), run: () => void exportOpen('json') },
     sessions.get().list.length > 0 && { id: 'export-all', name: t('export.all'), run: () => void exportAll() },
-    { id: 'import', name: t('import.open'), run: () => openPanel('import') },
+    { id: 'import', name: t('import.open'), run: () => void openPanel('import') },
     { id: 'print', name: t('palette.print'), run: () => print() },
     { id: 'sidebar', name: t(folded.get() ? 'sidebar.unfold' : 'sidebar.fold'), run: toggleFolded },
     canNotify() && { id: 'notify', name: t(notifies.get() ? 'notify.off' : 'notify.on'), run: () => void changeNotify() },
-    { id: 'keys', name: t('keys.open'), run: () => openPanel('keys') },
+    { id: 'keys', name: t('keys.open'), run: () => void openPanel('keys') },
     ...(/** @type {const} */ (['auto', 'light', 'dark'])).filter((name) => name !== theme.get()).map((name) => (
       { id: `theme-${name}`, name: `${t('settings.theme')}: ${t(`settings.theme.${name}`)}`, run: () => setTheme(name) })),
     ...Object.entries(languageNames).map(([code, name]) => (

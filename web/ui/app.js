@@ -13,21 +13,13 @@ import { isComposing } from './keys.js';
 import './asks.js';
 import './banner.js';
 import './composer.js';
-import './context.js';
 import './conversation.js';
-import './file.js';
-import './files.js';
 import './header.js';
 import './image.js';
-import './import.js';
 import './keys_panel.js';
-import './memory.js';
 import './palette.js';
-import './permissions.js';
 import './queue.js';
-import './run_panel.js';
 import './sidebar.js';
-import './tags.js';
 import './todo.js';
 import './welcome.js';
 
@@ -96,14 +88,14 @@ export class NaviApp extends NaviElement {
       else stop();
     } else if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.code === 'KeyK') {
       event.preventDefault();
-      openPanel('palette');
+      void openPanel('palette');
     } else if ((event.ctrlKey || event.metaKey) && event.shiftKey && !event.altKey && event.code === 'KeyO') {
       event.preventDefault();
       showNew();
       this.#composer()?.focusInput();
     } else if (event.key === '?' && !(event.target instanceof Element && event.target.closest('input, textarea, select') !== null)) {
       event.preventDefault();
-      openPanel('keys');
+      void openPanel('keys');
     }
   }
 

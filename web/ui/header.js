@@ -27,7 +27,7 @@ export class NaviHeader extends NaviElement {
       </div>
       ${link === 'open' ? nothing : html`<navi-connection .state=${link}></navi-connection>`}
       ${!isLoaded.get() ? nothing : html`<button type="button" class="icon-button" data-testid="open-files" aria-haspopup="dialog" title=${t('files.open')} aria-label=${t('files.open')}
-        @click=${() => openPanel('files')}>${icons.folder}</button>`}
+        @click=${() => void openPanel('files')}>${icons.folder}</button>`}
       ${maxContextTokens.get() === 0 ? nothing : contextMeter(contextTokens.get(), maxContextTokens.get())}
     </header>`;
   }
@@ -40,7 +40,7 @@ const ROUND = 2 * Math.PI * RADIUS;
 function contextMeter(used, max) {
   const share = Math.min(1, used / max);
   const label = t('header.context', { used: formatTokens(used), max: formatTokens(max) });
-  return html`<button type="button" class="context ${share > 0.8 ? 'high' : ''}" aria-haspopup="dialog" aria-label=${label} title=${label} data-testid="context-meter" @click=${() => openPanel('context')}>
+  return html`<button type="button" class="context ${share > 0.8 ? 'high' : ''}" aria-haspopup="dialog" aria-label=${label} title=${label} data-testid="context-meter" @click=${() => void openPanel('context')}>
     <svg viewBox="0 0 20 20" aria-hidden="true">${svg`<circle class="ring" cx="10" cy="10" r=${RADIUS}/>
       <circle class="fill" cx="10" cy="10" r=${RADIUS} stroke-dasharray="${share * ROUND} ${ROUND}" transform="rotate(-90 10 10)"/>`}</svg>
     <span class="context-text">${formatTokens(used)}</span></button>`;

@@ -36,7 +36,7 @@ export function openable(src, alt, download = null) {
   return html`<button type="button" class="picture" aria-haspopup="dialog" aria-label=${t('image.open', { name: alt })} title=${t('image.open', { name: alt })} data-testid="picture"
     @click=${() => {
       shownImage.set({ src, alt, download });
-      openPanel('image');
+      void openPanel('image');
     }}><img src=${src} loading="lazy" alt=${alt}></button>`;
 }
 

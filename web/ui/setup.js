@@ -1,5 +1,4 @@
-// How Navi is set up: her settings, the models that answer, for whom, and what is wrong. A file of its own,
-// loaded when it is opened.
+// How Navi is set up: her settings, the models that answer, for whom, and what is wrong.
 
 import { t } from '../i18n/index.js';
 import { html } from '../lit.js';

@@ -1,6 +1,6 @@
 /** @import { SessionSummary } from '../state/wire.js' */
 
-import { openPanel, openSetup, showNew } from '../app/actions.js';
+import { openPanel, showNew } from '../app/actions.js';
 import { archived, drawerOpen, openId, sessions, shownTag } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
@@ -56,10 +56,10 @@ export class NaviSidebar extends NaviElement {
         ${loaded ? html`<navi-archived .query=${this._query} .tag=${tag}></navi-archived>` : nothing}
         ${this._query.trim() !== '' ? html`<navi-search .query=${this._query.trim()}></navi-search>` : nothing}
       </nav>
-      <button type="button" class="open-memory" data-testid="open-palette" aria-haspopup="dialog" @click=${() => openPanel('palette')}>${icons.command}<span>${t('palette.open')}</span><kbd>${COMMAND} K</kbd></button>
-      <button type="button" class="open-memory" data-testid="open-memory" aria-haspopup="dialog" @click=${() => openPanel('memory')}>${icons.memory}<span>${t('memory.open')}</span></button>
-      <button type="button" class="open-memory" data-testid="open-permissions" aria-haspopup="dialog" @click=${() => openPanel('permissions')}>${icons.key}<span>${t('permissions.open')}</span></button>
-      <button type="button" class="open-memory" data-testid="open-setup" aria-haspopup="dialog" @click=${() => void openSetup()}>${icons.sliders}<span>${t('setup.open')}</span></button>
+      <button type="button" class="open-memory" data-testid="open-palette" aria-haspopup="dialog" @click=${() => void openPanel('palette')}>${icons.command}<span>${t('palette.open')}</span><kbd>${COMMAND} K</kbd></button>
+      <button type="button" class="open-memory" data-testid="open-memory" aria-haspopup="dialog" @click=${() => void openPanel('memory')}>${icons.memory}<span>${t('memory.open')}</span></button>
+      <button type="button" class="open-memory" data-testid="open-permissions" aria-haspopup="dialog" @click=${() => void openPanel('permissions')}>${icons.key}<span>${t('permissions.open')}</span></button>
+      <button type="button" class="open-memory" data-testid="open-setup" aria-haspopup="dialog" @click=${() => void openPanel('setup')}>${icons.sliders}<span>${t('setup.open')}</span></button>
       <navi-settings></navi-settings>`;
   }
 

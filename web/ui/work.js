@@ -52,7 +52,7 @@ export function workHead(stretch) {
 function fileChips(paths) {
   if (paths.length === 0) return nothing;
   return html`<ul class="file-row" aria-label=${t('workspace.made')}>${paths.map((path) => html`<li><button type="button" class="file-chip" data-testid="made-file" title=${t('workspace.open', { name: path })}
-    @click=${() => showFile(path)}>${icons.file}<span class="file-name" dir="auto">${path.slice(path.lastIndexOf('/') + 1)}</span></button></li>`)}</ul>`;
+    @click=${() => showFile(path)}>${icons.file}<span class="file-name" dir="ltr">${path}</span></button></li>`)}</ul>`;
 }
 
 /** @param {string} what */

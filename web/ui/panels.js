@@ -1,0 +1,11 @@
+// What stands over the page and is opened now and then: a file of its own, loaded with the first of it.
+
+import './context.js';
+import './file.js';
+import './files.js';
+import './import.js';
+import './memory.js';
+import './permissions.js';
+import './run_panel.js';
+import './setup.js';
+import './tags.js';
