@@ -1,7 +1,7 @@
 //! Which tools there are and which are in force, and a model's call on its way to one of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use itertools::Itertools as _;
 use jsonschema::Validator;
@@ -49,22 +49,34 @@ pub struct Registry {
     unallowed: Arc<BTreeSet<String>>,
 }
 
-/// A tool, and what checks its arguments. One whose schema we cannot read checks them alone.
+/// A tool, and what checks its arguments: made with the first call, since most tools are never
+/// called. One whose schema we cannot read checks them alone.
 #[derive(Clone, Debug)]
 struct Known {
     tool: Arc<dyn Tool>,
-    validator: Option<Arc<Validator>>,
+    validator: Arc<OnceLock<Option<Validator>>>,
+}
+
+impl Known {
+    fn validator(&self) -> Option<&Validator> {
+        let made = self.validator.get_or_init(|| {
+            let spec = self.tool.spec();
+            validator(&spec.parameters)
+                .inspect_err(|problem| {
+                    let tool = &spec.name;
+                    tracing::info!(tool, problem, "arguments are not checked here");
+                })
+                .ok()
+        });
+        made.as_ref()
+    }
 }
 
 impl From<Arc<dyn Tool>> for Known {
     fn from(tool: Arc<dyn Tool>) -> Self {
-        let validator = validator(&tool.spec().parameters).map_err(|problem| {
-            let tool = &tool.spec().name;
-            tracing::info!(tool, problem, "arguments are not checked here");
-        });
         Self {
-            validator: validator.ok().map(Arc::new),
             tool,
+            validator: Arc::default(),
         }
     }
 }
@@ -244,9 +256,10 @@ impl Registry {
         arguments: &Value,
         allowed: &[String],
     ) -> Result<PreparedCall, ToolError> {
-        let Known { tool, validator } = self.find(name, allowed)?;
+        let known = self.find(name, allowed)?;
+        let tool = &known.tool;
         let schema = &tool.spec().parameters;
-        let fitted = fit(schema, tool.actions(), validator.as_deref(), arguments);
+        let fitted = fit(schema, tool.actions(), known.validator(), arguments);
         let args = fitted.map_err(|problem| {
             let problem = format!("wrong call of `{name}`: {problem}");
             ToolError(match example(schema, arguments) {

@@ -87,7 +87,7 @@ fn schemas_are_as_models_know_them() {
                 "{absent} in {text}"
             );
         }
-        assert!(registry.tools[&spec.name].validator.is_some());
+        assert!(registry.tools[&spec.name].validator().is_some());
         // The example of each is a call that passes.
         let example = &spec.parameters["examples"][0];
         let prepared = registry.prepare(&spec.name, example, &names(&[&spec.name]));
