@@ -42,6 +42,11 @@ describe('every view', () => {
     return () => page.keyboard.press('Escape');
   }
 
+  async function assertWords() {
+    const text = await it_has.tab.page.locator('body').innerText();
+    assert.doesNotMatch(text, /\b[a-z_]+\.[a-z_]+\.[a-z_]+\b/, 'a key in place of its words');
+  }
+
   it('has something to show', async () => {
     const { model, tab } = it_has;
     const folder = await mkdtemp(join(tmpdir(), 'navi-views-'));
@@ -59,21 +64,21 @@ describe('every view', () => {
     it(`${view.name} fits, and can be read by everyone`, async () => {
       const { tab } = it_has;
       const close = await open(view);
+      await assertWords();
       await assertLooks(tab, (look) => tab.screenshot(`${look}-view-${view.name}`));
       await close();
     });
   }
 
-  it('has its words in every language', async () => {
+  it('has its words in every other language', async () => {
     const { tab } = it_has;
-    for (const language of ['uk', 'ru', 'en']) {
+    for (const language of ['uk', 'ru']) {
       await tab.page.evaluate((chosen) => localStorage.setItem('navi.language', chosen), language);
       await tab.page.reload();
       await tab.ready();
       for (const view of VIEWS) {
         const close = await open(view);
-        const text = await tab.page.locator('body').innerText();
-        assert.doesNotMatch(text, /\b[a-z_]+\.[a-z_]+\.[a-z_]+\b/, 'a key in place of its words');
+        await assertWords();
         for (const [size, width] of [['wide', 1280], ['narrow', 360]]) {
           await tab.page.setViewportSize({ width, height: 800 });
           await tab.screenshot(`${size}-${language}-view-${view.name}`);

@@ -156,7 +156,7 @@ enum Kill {
 #[tokio::test]
 async fn kill_at_every_fail_point_of_a_scripted_run() {
     let mut rig = Rig::new().await;
-    let all = rounds(POINTS.len() * 2, 120);
+    let all = rounds(POINTS.len(), 120);
     for at in 0..all {
         let point = POINTS[at % POINTS.len()];
         let count = rig.chance.between(1, passes(point) + 1);

@@ -5,7 +5,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use navi_migrations::Migrator;
-use sea_orm::Database;
+use sea_orm::{ConnectionTrait as _, Database, DbBackend};
 use sea_orm_migration::MigratorTrait as _;
 use serde_json::json;
 
@@ -25,12 +25,18 @@ async fn with_steps(steps: usize, model: &FakeModel) -> (Shim, House) {
     let steps = u32::try_from(steps).expect("few");
     std::fs::create_dir_all(house.data_dir()).expect("a directory");
     let file = house.data_dir().join("navi.db");
-    let url = house
-        .variable("DATABASE_URL")
-        .unwrap_or_else(|| format!("sqlite://{}?mode=rwc", file.display()));
-    if steps > 0 {
+    let elsewhere = house.variable("DATABASE_URL");
+    if steps > 0 || elsewhere.is_some() {
+        let url = elsewhere.unwrap_or_else(|| format!("sqlite://{}?mode=rwc", file.display()));
         let database = Database::connect(url).await.expect("it opens");
-        Migrator::up(&database, Some(steps)).await.expect("done");
+        if database.get_database_backend() == DbBackend::Postgres {
+            // The check's server makes databases that have the schema.
+            let empty = "DROP SCHEMA public CASCADE; CREATE SCHEMA public";
+            database.execute_unprepared(empty).await.expect("done");
+        }
+        if steps > 0 {
+            Migrator::up(&database, Some(steps)).await.expect("done");
+        }
         database.close().await.expect("closed");
     }
     (shim, house)
@@ -143,7 +149,8 @@ async fn a_first_start_that_is_killed_leaves_nothing_or_the_whole_schema() {
 #[tokio::test]
 async fn an_upgrade_that_is_killed_leaves_the_old_schema_or_the_new() {
     let all = Migrator::migrations().len();
-    for old in 1..all {
+    // From the newest schema back; the short check leaves most of them out.
+    for old in (1..all).rev().step_by(rounds(6, 1)) {
         killed(UP, old, all, rounds(1, 6)).await;
     }
 }

@@ -79,7 +79,8 @@ pub(super) async fn on_postgres<F: Future<Output = ()>>(test: impl FnOnce(TestDb
     };
     let name = format!("navi_test_{}", Uuid::new_v4().simple());
     let admin = Database::connect(&server).await.unwrap();
-    let create = format!("CREATE DATABASE {name}");
+    // Empty, where the server's own template has the schema.
+    let create = format!("CREATE DATABASE {name} TEMPLATE template0");
     admin.execute_unprepared(&create).await.unwrap();
     let url = PgConnectOptions::from_str(&server)
         .unwrap()

@@ -17,8 +17,11 @@ pub(super) fn readable(text: &str) -> String {
 
 /// Whether the output ends as a question does that waits for a person.
 pub(super) fn asks(text: &str) -> bool {
-    let line = text.trim_end().lines().last().unwrap_or_default();
-    let line = line.trim_end().to_lowercase();
+    let line = text.trim_end().lines().next_back().unwrap_or_default();
+    if line.len() > 4096 {
+        return false;
+    }
+    let line = line.to_lowercase();
     let is_short = line.len() < 200;
     let ends_so = [
         "[y/n]",
