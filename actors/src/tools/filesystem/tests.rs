@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
-use crate::tools::config::ToolConfig;
 use crate::tools::fake_session::{FakeSession, call, call_with, context};
+use crate::tools::registry::ToolConfig;
 use crate::tools::workspace::{Limits, WorkspaceLimits};
 
 /// A workspace on disk, with the directory around it: what a way out would reach.

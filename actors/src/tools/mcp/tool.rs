@@ -16,8 +16,7 @@ use tokio::sync::{Notify, watch};
 use super::listing::Listed;
 use crate::protocol::approval::Detail;
 use crate::protocol::tool::ToolSpec;
-use crate::tools::output::{human_size, shortened, visible};
-use crate::tools::spill::bounded;
+use crate::tools::output::{bounded, human_size, shortened, visible};
 use crate::tools::trust::Trust;
 use crate::tools::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolImage, ToolOutput,

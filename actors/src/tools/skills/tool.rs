@@ -12,9 +12,8 @@ use serde_json::{Value, json};
 use super::scan::{FILE, Skill, split, text_of};
 use crate::protocol::tool::{Effect, ToolSpec};
 use crate::tools::arguments::{nearest, read};
-use crate::tools::output::{shortened, shown, visible};
+use crate::tools::output::{bounded_for, shortened, shown, visible};
 use crate::tools::schema::spec_of;
-use crate::tools::spill::bounded_for;
 use crate::tools::{Tool, ToolContext, ToolError, ToolResult, blocking};
 
 /// The tool's name.

@@ -33,9 +33,8 @@ use self::order::{Order, SshArgs, Work};
 use self::pool::{Lease, Pool};
 use self::trust::Trust;
 use super::actions::ActionFields;
-use super::output::{human_size, shortened};
+use super::output::{bounded_for, human_size, shortened};
 use super::schema::spec_of;
-use super::spill::bounded_for;
 use super::workspace::InnerPath;
 use super::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, blocking,

@@ -11,10 +11,9 @@ use super::background::Background;
 use super::output::{asks, misses_network, readable};
 use super::{NAME, Terminal, TerminalArgs, USUAL_TIME};
 use crate::programs::{Bounds, Cut};
-use crate::tools::output::{decoded, decoder, human_size, shortened};
+use crate::tools::output::{bounded_for, decoded, decoder, human_size, shortened};
 use crate::tools::sandbox::running::{Report, Running};
 use crate::tools::sandbox::{FAILED, FAILED_WORDS, Fence, Order, Streams};
-use crate::tools::spill::bounded_for;
 use crate::tools::trust::open_regular;
 use crate::tools::{ToolContext, ToolError, ToolResult, blocking, check_command};
 

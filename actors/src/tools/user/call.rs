@@ -14,9 +14,8 @@ use super::scan::Manifest;
 use crate::programs::{Bounds, Cut, Ended};
 use crate::protocol::approval::Detail;
 use crate::protocol::tool::{Effect, ToolSpec};
-use crate::tools::output::{human_size, visible};
+use crate::tools::output::{bounded_for, human_size, visible};
 use crate::tools::sandbox::Order;
-use crate::tools::spill::bounded_for;
 use crate::tools::trust::Trust;
 use crate::tools::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, ToolSource,
