@@ -1,8 +1,6 @@
 //! `terminal`: commands in the session's workspace, inside the sandbox.
 
 mod allowed;
-mod background;
-mod held;
 mod output;
 mod proposal;
 mod run;
@@ -19,8 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub use self::allowed::Allowed;
-use self::background::Background;
-use self::shell::Shells;
+use self::shell::{Background, Shells};
 use super::actions::{ActionFields, actions, effect_of, read_action};
 use super::output::bounded_for;
 use super::sandbox::{Fence, Sandbox, SandboxConfig};
