@@ -52,7 +52,6 @@ pub mod workspace;
 
 mod actions;
 mod arguments;
-mod extension_folders;
 mod schema;
 
 #[cfg(test)]
