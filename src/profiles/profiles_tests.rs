@@ -5,8 +5,7 @@
 use std::fs;
 
 use navi_actors::domain::context::prompt::for_tools;
-use navi_actors::tools::config::ToolConfig;
-use navi_actors::tools::registry::Registry;
+use navi_actors::tools::registry::{Registry, ToolConfig};
 use tempfile::TempDir;
 
 use super::*;

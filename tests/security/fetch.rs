@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use navi_actors::tools::net::grants::Grants;
 use navi_actors::tools::net::guard::{Guard, Resolve};
-use navi_actors::tools::web_fetch::{Limits, WebFetch};
+use navi_actors::tools::web_fetch::WebFetch;
 use navi_actors::tools::{Tool as _, ToolResult};
 use serde_json::json;
 
@@ -24,16 +24,17 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Names a site to the process that a test starts.
 const SITE: &str = "NAVI_TEST_SITE";
 
-fn limits() -> Limits {
-    Limits {
-        whole: Duration::from_secs(3),
-        bytes: 1024 * 1024,
-    }
+/// A tool with less time and room.
+fn tool(guard: Guard) -> WebFetch {
+    let mut tool = WebFetch::new(guard);
+    tool.time = Duration::from_secs(3);
+    tool.max_bytes = 1024 * 1024;
+    tool
 }
 
 /// A tool of an owner who granted these.
 fn granted(list: &str) -> WebFetch {
-    WebFetch::with_limits(Guard::new(Grants::parse(list).unwrap()), limits())
+    tool(Guard::new(Grants::parse(list).unwrap()))
 }
 
 async fn fetched(tool: &WebFetch, url: &str) -> ToolResult {
@@ -91,7 +92,7 @@ impl Resolve for Names {
 fn named(list: &str, names: &Arc<Names>) -> WebFetch {
     let grants = Grants::parse(list).unwrap();
     let resolver = Arc::clone(names) as Arc<dyn Resolve>;
-    WebFetch::with_limits(Guard::with_resolver(grants, resolver), limits())
+    tool(Guard::with_resolver(grants, resolver))
 }
 
 #[tokio::test]

@@ -3,8 +3,7 @@
 
 use std::path::Path;
 
-use navi_actors::tools::config::ToolConfig;
-use navi_actors::tools::registry::Registry;
+use navi_actors::tools::registry::{Registry, ToolConfig};
 use navi_actors::tools::ssh::SshConfig;
 use navi_actors::tools::ssh::hosts;
 use navi_actors::tools::{ToolContext, ToolResult};

@@ -2,17 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
+use chrono::DateTime;
+
 use super::Engine;
 use crate::documents;
 use crate::files::{Download, InlineImage};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
-use crate::protocol::workspace::WorkspaceListing;
+use crate::protocol::workspace::{EntryKind, WorkspaceEntry, WorkspaceListing};
 use crate::tools::ToolError;
-use crate::tools::workspace::{InnerPath, browse, read_whole};
+use crate::tools::workspace::{Entry, InnerPath, Reach, Rules, read_whole};
 
 /// The largest file that an image is made of.
 const MAX_IMAGE_BYTES: u64 = 50 * 1024 * 1024;
+/// As many entries as a listing has.
+const MAX_ENTRIES: usize = 2_000;
 
 impl Engine {
     /// What a directory of the session's workspace has; without a path, the workspace itself.
@@ -28,10 +32,8 @@ impl Engine {
     ) -> Result<WorkspaceListing, NaviError> {
         let path = InnerPath::parse(if path.is_empty() { "." } else { path })
             .map_err(|error| no_path(&error))?;
-        self.in_workspace(user, session, move |workspace| {
-            browse::entries(workspace, &path)
-        })
-        .await
+        self.in_workspace(user, session, move |workspace| entries(workspace, &path))
+            .await
     }
 
     /// A file of the session's workspace, for its user to keep.
@@ -49,7 +51,8 @@ impl Engine {
         let name = path.name();
         let (content, bytes) = self
             .in_workspace(user, session, move |workspace| {
-                let file = browse::file(workspace, &path)?;
+                let spot = Reach::inside(workspace).open(path)?;
+                let file = spot.root.open_file(&spot.path)?;
                 let bytes = file.metadata().map(|metadata| metadata.len());
                 Ok((file.into_std(), bytes.unwrap_or(0)))
             })
@@ -75,7 +78,9 @@ impl Engine {
         let permit = documents::permit().await;
         let bytes = self
             .in_workspace(user, session, move |workspace| {
-                read_whole(browse::file(workspace, &path)?, &path, MAX_IMAGE_BYTES)
+                let spot = Reach::inside(workspace).open(path)?;
+                let file = spot.root.open_file(&spot.path)?;
+                read_whole(file, &spot.path, MAX_IMAGE_BYTES)
             })
             .await?;
         let image = permit.image(bytes).await.map_err(|problem| {
@@ -105,4 +110,55 @@ impl Engine {
 
 fn no_path(error: &ToolError) -> NaviError {
     NaviError::new(ErrorCode::InvalidField, format!("path: {}", error.0))
+}
+
+/// A directory's entries, by name. A workspace that nothing was written to is empty.
+fn entries(workspace: &Path, path: &InnerPath) -> Result<WorkspaceListing, ToolError> {
+    let mut entries = Vec::new();
+    if path.is_root() && !workspace.exists() {
+        return Ok(WorkspaceListing {
+            entries,
+            complete: true,
+        });
+    }
+    let spot = Reach::inside(workspace).open(path.clone())?;
+    if !spot.root.is_directory(path)? {
+        return Err(ToolError(format!("`{path}` is a file, and no directory")));
+    }
+    let mut left_out = false;
+    let outcome = spot.root.walk(path, Rules::Everything, 1, |entry| {
+        left_out |= entries.len() == MAX_ENTRIES;
+        if left_out {
+            return;
+        }
+        let metadata = entry.metadata();
+        let modified = metadata.as_ref().and_then(|it| it.modified().ok());
+        entries.push(WorkspaceEntry {
+            path: entry.path.to_string_lossy().into_owned(),
+            kind: kind_of(entry),
+            bytes: if entry.file_type.is_file() {
+                entry.size()
+            } else {
+                0
+            },
+            modified_at: modified.map(|at| DateTime::from(at.into_std())),
+        });
+    })?;
+    Ok(WorkspaceListing {
+        entries,
+        complete: !left_out && !outcome.incomplete,
+    })
+}
+
+fn kind_of(entry: &Entry<'_>) -> EntryKind {
+    let file_type = entry.file_type;
+    if file_type.is_file() {
+        EntryKind::File
+    } else if file_type.is_dir() {
+        EntryKind::Directory
+    } else if file_type.is_symlink() {
+        EntryKind::Link
+    } else {
+        EntryKind::Other
+    }
 }

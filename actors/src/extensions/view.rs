@@ -145,13 +145,13 @@ impl ExtensionsActor {
         });
         let listed = listed.filter(|(_, tool)| allowed(&tool.spec.name));
         for (task, tool) in listed.take(MAX_MCP_TOOLS) {
-            tools.push(Arc::new(McpTool::new(
-                tool.clone(),
-                task.config.name.clone(),
-                task.config.time_limit,
-                task.link.clone(),
-                workshop.trust.clone(),
-            )));
+            tools.push(Arc::new(McpTool {
+                listed: tool.clone(),
+                server: task.config.name.clone(),
+                time_limit: task.config.time_limit,
+                link: task.link.clone(),
+                trust: workshop.trust.clone(),
+            }));
         }
         tools
     }

@@ -31,16 +31,6 @@ pub(super) fn fit(
     validator: Option<&Validator>,
     arguments: &Value,
 ) -> Result<Value, String> {
-    let mut object = object(schema, arguments)?;
-    name_action(actions, &mut object);
-    if let Some(validator) = validator {
-        check(schema, validator, &object)?;
-    }
-    Ok(object)
-}
-
-/// The arguments as an object, with what has only one reading put right.
-fn object(schema: &Value, arguments: &Value) -> Result<Value, String> {
     let mut object = match arguments {
         // Calls without arguments come in all these forms.
         Value::Null => Value::Object(Map::new()),
@@ -54,6 +44,10 @@ fn object(schema: &Value, arguments: &Value) -> Result<Value, String> {
         described(&object)
     );
     repair(schema, &mut object);
+    name_action(actions, &mut object);
+    if let Some(validator) = validator {
+        check(schema, validator, &object)?;
+    }
     Ok(object)
 }
 
@@ -94,7 +88,10 @@ fn parse(raw: &str) -> Result<Value, String> {
             visible(tail.trim_start())
         );
     }
-    let at = byte_offset(raw, error.line(), error.column());
+    // serde_json's line and column are from 1, the column in bytes.
+    let lines = raw.split_inclusive('\n').map(str::len);
+    let line_start: usize = lines.take(error.line().saturating_sub(1)).sum();
+    let at = raw.floor_char_boundary((line_start + error.column()).min(raw.len()));
     let start = raw.floor_char_boundary(at.saturating_sub(30));
     let end = raw.ceil_char_boundary((at + 10).min(raw.len()));
     let mut reason = error.to_string();
@@ -125,16 +122,6 @@ fn with_line_ends_escaped(raw: &str) -> String {
         after_backslash = in_string && c == '\\' && !after_backslash;
     }
     escaped
-}
-
-/// Where serde_json's line and column (in bytes, both from 1) stand in the text.
-fn byte_offset(raw: &str, line: usize, column: usize) -> usize {
-    let line_start: usize = raw
-        .split_inclusive('\n')
-        .take(line.saturating_sub(1))
-        .map(str::len)
-        .sum();
-    raw.floor_char_boundary((line_start + column).min(raw.len()))
 }
 
 /// Puts right what models get wrong and what has only one reading: numbers and booleans as

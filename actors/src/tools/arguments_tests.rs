@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::*;
-use crate::tools::extension_schema::validator;
 use crate::tools::schema::schema_of;
+use crate::tools::schema::validator;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]

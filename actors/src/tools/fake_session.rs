@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::config::ToolConfig;
 use super::registry::Registry;
+use super::registry::ToolConfig;
 use super::{Agents, OutputSink, SessionState, SpawnOrder, ToolContext, ToolError, ToolResult};
 use super::{MemoryAccess, SavedByTool};
 use crate::domain::memory::FactName;

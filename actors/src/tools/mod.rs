@@ -28,7 +28,6 @@ macro_rules! tool {
     };
 }
 
-pub mod config;
 pub mod filesystem;
 pub mod home_assistant;
 pub mod mcp;
@@ -53,10 +52,7 @@ pub mod workspace;
 
 mod actions;
 mod arguments;
-mod extension_folders;
-mod extension_schema;
 mod schema;
-mod spill;
 
 #[cfg(test)]
 mod fake_session;

@@ -1,13 +1,23 @@
-//! Results as the model gets them: never longer than a limit, and never cut in silence.
+//! Results as the model gets them: never longer than a limit, never cut in silence, and kept whole
+//! in a file of the workspace that it can read.
 
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use cap_tempfile::TempFile;
 use encoding_rs::Decoder;
 
+use super::{ToolContext, ToolError, blocking, workspace};
 // What a tool cuts and what the context cuts looks the same to the model.
 pub use crate::domain::cut::cut_middle;
 use crate::domain::unseen::{escaped, is_moving};
+use crate::protocol::ids::CallId;
 
 /// As many bytes as a tool's result has, where the tool sets no limit of its own.
 pub const RESULT_LIMIT_BYTES: usize = 32 * 1024;
+
+/// The folder of long results in the session's workspace.
+const FOLDER: &str = "tool_output";
 
 /// As much of somebody else's word as a sentence repeats.
 const SHOWN_BYTES: usize = 120;
@@ -66,6 +76,47 @@ pub fn decoded(decoder: &mut Decoder, bytes: &[u8], is_last: bool) -> String {
     // All of it: there is room for the most that it can come to.
     let _ = decoder.decode_to_string(bytes, &mut text, is_last);
     text
+}
+
+/// A result as the model gets it. One that is too long is cut in the middle, and kept whole in
+/// the session's workspace; where that fails it is only cut. Blocks.
+pub(super) fn bounded(text: String, workspace: &Path, call_id: &CallId) -> String {
+    if text.len() <= RESULT_LIMIT_BYTES {
+        return text;
+    }
+    let path = format!("{FOLDER}/{call_id}.txt");
+    // Opened from the workspace down, so that no link that a command made leads out; what stands in
+    // the file's place, a hard link maybe, is not written to. The file is there whole, or not.
+    let write = || -> io::Result<()> {
+        let workspace = workspace::open(workspace)?;
+        workspace.create_dir_all(FOLDER)?;
+        let folder = workspace.open_dir(FOLDER)?;
+        let mut file = TempFile::new(&folder)?;
+        file.write_all(text.as_bytes())?;
+        file.replace(format!("{call_id}.txt"))
+    };
+    let note = match write() {
+        Ok(()) => format!("\n[the whole output is in the file {path}]"),
+        Err(error) => {
+            tracing::warn!(%error, "a long result could not be kept");
+            "\n[the whole output could not be kept]".to_owned()
+        }
+    };
+    let mut cut = cut_middle(&text, RESULT_LIMIT_BYTES - note.len());
+    cut.push_str(&note);
+    cut
+}
+
+/// The same, for a call that has these surroundings.
+pub(super) async fn bounded_for(text: String, context: &ToolContext) -> Result<String, ToolError> {
+    if text.len() <= RESULT_LIMIT_BYTES {
+        return Ok(text);
+    }
+    let (workspace, call_id) = (context.workspace.clone(), context.call_id.clone());
+    blocking("the result", move || {
+        Ok(bounded(text, &workspace, &call_id))
+    })
+    .await
 }
 
 #[cfg(test)]

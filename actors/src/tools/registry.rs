@@ -9,22 +9,23 @@ use parking_lot::RwLock;
 use serde_json::Value;
 
 use super::arguments::{fit, nearest};
-use super::config::ToolConfig;
-use super::extension_schema::validator;
 use super::filesystem::Filesystem;
-use super::home_assistant::HomeAssistant;
+use super::home_assistant::{HomeAssistant, HomeAssistantConfig};
 use super::memory::{MemoryForget, MemorySave, MemorySearch};
+use super::net::grants::Grants;
 use super::net::guard::Guard;
 use super::output::shown;
+use super::schema::validator;
 use super::scratchpad::ScratchpadTool;
 use super::spawn_agent::SpawnAgent;
-use super::ssh::Ssh;
+use super::ssh::{Ssh, SshConfig};
 use super::switch_profile::SwitchProfile;
-use super::terminal::Terminal;
+use super::terminal::{Terminal, TerminalConfig};
 use super::todo::TodoTool;
 use super::view_image::ViewImage;
 use super::web_fetch::WebFetch;
-use super::web_search::WebSearch;
+use super::web_search::{SearchEngine, WebSearch};
+use super::workspace::FileAccess;
 use super::{Audience, Provenance, Tool, ToolError};
 use crate::protocol::ids::SessionId;
 use crate::protocol::tool::{Effect, ListedTool, ToolSource, ToolSpec};
@@ -39,6 +40,22 @@ pub const MCP_TOOLS: &str = "@mcp";
 /// `@user`, `@mcp`, a beginning with `*` after it, a tool of an MCP server.
 pub fn comes_and_goes(name: &str) -> bool {
     matches!(name, USER_TOOLS | MCP_TOOLS) || name.ends_with('*') || name.starts_with("mcp__")
+}
+
+/// What the settings say of tools: a field for each that has settings. The default is what an
+/// empty configuration comes to.
+#[derive(Clone, Debug, Default)]
+pub struct ToolConfig {
+    pub files: Arc<FileAccess>,
+    pub terminal: TerminalConfig,
+    /// None where no hosts file is: no host can be reached then.
+    pub ssh: Option<SshConfig>,
+    /// What of the owner's own network `web_fetch` may reach.
+    pub fetch_grants: Grants,
+    /// None: there is no web search.
+    pub search: Option<SearchEngine>,
+    /// None: there is no smart home.
+    pub home_assistant: Option<HomeAssistantConfig>,
 }
 
 /// All tools, by name. Cheap to clone.

@@ -7,9 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::actions::{ActionFields, actions, read_action};
-use super::output::human_size;
+use super::output::{bounded_for, human_size};
 use super::schema::spec_of;
-use super::spill::bounded_for;
 use super::{Audience, Tool, ToolContext, ToolResult};
 use crate::domain::scratchpad::{ScratchpadCommand, allowed_sections};
 use crate::protocol::todo::Scratchpad;

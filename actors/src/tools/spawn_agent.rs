@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::arguments::read;
+use super::output::bounded_for;
 use super::schema::spec_of;
-use super::spill::bounded_for;
 use super::{Audience, SpawnOrder, Tool, ToolContext, ToolOutput, ToolResult};
 use crate::protocol::tool::{Effect, ToolSpec};
 

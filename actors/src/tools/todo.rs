@@ -68,21 +68,18 @@ impl Tool for TodoTool {
             // A reminder is enough there: every answer stays in the context.
             Action::Add | Action::Mark => 120,
         };
-        let items = context.session.todo(command(args)).await?;
+        let command = match (args.action, args.status) {
+            (Action::Add, _) => TodoCommand::Add { texts: args.texts },
+            (Action::Mark, Some(status)) => TodoCommand::Mark {
+                ids: args.ids,
+                status,
+                note: args.note,
+                validation: args.validation,
+            },
+            (Action::List, _) | (Action::Mark, None) => TodoCommand::List,
+        };
+        let items = context.session.todo(command).await?;
         Ok(render(&items, notes).into())
-    }
-}
-
-fn command(args: TodoArgs) -> TodoCommand {
-    match (args.action, args.status) {
-        (Action::Add, _) => TodoCommand::Add { texts: args.texts },
-        (Action::Mark, Some(status)) => TodoCommand::Mark {
-            ids: args.ids,
-            status,
-            note: args.note,
-            validation: args.validation,
-        },
-        (Action::List, _) | (Action::Mark, None) => TodoCommand::List,
     }
 }
 

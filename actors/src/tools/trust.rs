@@ -1,7 +1,8 @@
-//! Which tools from outside of Navi were allowed, and as what: by the hash of what was seen.
+//! Which tools from outside of Navi were allowed, and as what: by the hash of what was seen; and how
+//! the folders and files of such tools, and of the owner's, are read.
 
 use std::collections::BTreeMap;
-use std::fs::{File, Metadata};
+use std::fs::{DirEntry, File, Metadata};
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -10,6 +11,11 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
+
+use super::workspace::if_there;
+
+/// As many folders of tools, or of skills, as are looked at.
+const MAX_FOLDERS: usize = 64;
 
 /// Names of tools with the hash that each was allowed under. Cheap to clone; all clones are one.
 /// What the store keeps, where calls can look at it: an allowance that was taken back holds
@@ -38,6 +44,38 @@ impl Trust {
     pub fn forbid(&self, name: &str) {
         self.0.write().remove(name);
     }
+}
+
+/// The names of the folders in `dir`, which need not exist, in order, and what is wrong where
+/// some are left out. Hidden ones are somebody else's. `setting` names `dir` to its owner,
+/// where it cannot be read.
+pub(super) fn folders(
+    setting: &str,
+    dir: &Path,
+    is_folder: impl Fn(&DirEntry) -> io::Result<bool>,
+) -> Result<(Vec<String>, Option<String>), String> {
+    let setting = format!("{setting} {}", dir.display());
+    let read = || -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in if_there(std::fs::read_dir(dir))?.into_iter().flatten() {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !name.starts_with('.') && is_folder(&entry)? {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    };
+    let mut names = read().map_err(|error| format!("{setting}: {error}"))?;
+    names.sort();
+    let too_many = (names.len() > MAX_FOLDERS).then(|| {
+        format!(
+            "{setting}: it holds {} folders; those after the first {MAX_FOLDERS} are left out",
+            names.len()
+        )
+    });
+    names.truncate(MAX_FOLDERS);
+    Ok((names, too_many))
 }
 
 /// A regular file, open for reading. A named pipe would keep the thread for ever.

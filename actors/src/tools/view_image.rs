@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::arguments::read;
 use super::output::{human_size, shown};
 use super::schema::spec_of;
-use super::workspace::{open_in_workspace, read_whole};
+use super::workspace::{Reach, Spot, read_whole};
 use super::{
     Provenance, Tool, ToolContext, ToolError, ToolImage, ToolOutput, ToolResult, blocking,
 };
@@ -61,8 +61,8 @@ impl Tool for ViewImage {
         let permit = documents::permit().await;
         // A regular file of the workspace, whole. Nothing leads out of it, and nothing is waited for.
         let bytes = blocking(NAME, move || {
-            let file = open_in_workspace(&workspace, args.path.trim())?;
-            read_whole(file, shown(&args.path), MAX_BYTES)
+            let Spot { root, path } = Reach::inside(&workspace).spot(args.path.trim())?;
+            read_whole(root.open_file(&path)?, shown(&args.path), MAX_BYTES)
         });
         let bytes = bytes.await?;
         let size = human_size(bytes.len() as u64);

@@ -4,11 +4,10 @@ use std::borrow::Cow;
 
 use itertools::Itertools as _;
 
+use super::FilesystemArgs;
 use super::changes::ChangeLog;
-use super::diff::difference;
-use super::text::whole_text;
+use super::text::{difference, whole_text};
 use super::write::{Before, Rewrite, look};
-use super::{FileResult, FilesystemArgs};
 use crate::tools::ToolError;
 use crate::tools::output::{counted, cut_middle, human_size};
 use crate::tools::workspace::{InnerPath, Spot};
@@ -24,7 +23,11 @@ const MAX_COMPARED_BYTES: usize = 200;
 /// As many lines of the closest place as are shown.
 const MAX_CLOSEST_LINES: usize = 8;
 
-pub(super) fn edit(log: &ChangeLog, spot: &Spot, args: &FilesystemArgs) -> FileResult {
+pub(super) fn edit(
+    log: &ChangeLog,
+    spot: &Spot,
+    args: &FilesystemArgs,
+) -> Result<String, ToolError> {
     let (rewrite, places) = plan(spot, args)?;
     log.write(spot, &rewrite)?;
     Ok(format!(
@@ -58,19 +61,17 @@ pub(super) fn plan(spot: &Spot, args: &FilesystemArgs) -> Result<(Rewrite, usize
         human_size(root.limits.write_bytes)
     );
     let (text, encoding) = whole_text(path, before.bytes())?;
-    let [old, new] = [&args.old_text, &args.new_text].map(|part| with_line_ends_of(&text, part));
+    // Models write `\n`; in a file whose lines all end in `\r\n` that is what they mean.
+    let all_crlf = text.contains("\r\n") && !text.replace("\r\n", "").contains('\n');
+    let [old, new] = [&args.old_text, &args.new_text].map(|part| -> Cow<'_, str> {
+        match all_crlf {
+            true => part.replace("\r\n", "\n").replace('\n', "\r\n").into(),
+            false => part.into(),
+        }
+    });
     let (after, places) = replaced(path, &text, [&old, &new], args.replace_all)?;
     let rewrite = Rewrite::checked(spot, before, encoding.encode(&after))?;
     Ok((rewrite, places))
-}
-
-/// Models write `\n`; in a file whose lines all end in `\r\n` that is what they mean.
-fn with_line_ends_of<'a>(text: &str, part: &'a str) -> Cow<'a, str> {
-    let all_crlf = text.contains("\r\n") && !text.replace("\r\n", "").contains('\n');
-    match all_crlf {
-        true => part.replace("\r\n", "\n").replace('\n', "\r\n").into(),
-        false => part.into(),
-    }
 }
 
 /// The text after the edit, and how many places changed.
@@ -86,7 +87,15 @@ fn replaced(
     }
     let found: Vec<usize> = places(text, old).take(MAX_PLACES + 1).collect();
     match found.len() {
-        0 => return Err(not_found(path, text, old)),
+        0 => {
+            let hint = match closest(text, old) {
+                Some((number, block)) => format!(
+                    "the closest place is line {number}, which reads:\n{block}\n[copy the text exactly as it stands, spaces included]"
+                ),
+                None => "read the file and copy the text exactly as it stands".to_owned(),
+            };
+            refuse!("`old_text` does not stand in `{path}`; {hint}");
+        }
         1 => return Ok((text.replacen(old, new, 1), 1)),
         _ => {}
     }
@@ -110,16 +119,6 @@ fn places<'a>(text: &'a str, old: &'a str) -> impl Iterator<Item = usize> + 'a {
     let step = old.chars().next().map_or(1, char::len_utf8);
     let find = move |from: usize| text[from..].find(old).map(|offset| from + offset);
     std::iter::successors(find(0), move |at| find(at + step))
-}
-
-fn not_found(path: &InnerPath, text: &str, old: &str) -> ToolError {
-    let hint = match closest(text, old) {
-        Some((number, block)) => format!(
-            "the closest place is line {number}, which reads:\n{block}\n[copy the text exactly as it stands, spaces included]"
-        ),
-        None => "read the file and copy the text exactly as it stands".to_owned(),
-    };
-    ToolError(format!("`old_text` does not stand in `{path}`; {hint}"))
 }
 
 /// The place that is most like the first line of the wanted text, and the lines there.

@@ -1,26 +1,30 @@
-//! `list`: what a directory has.
+//! `list`: what a directory has; and `search_names`: what is there of a name.
 
-use super::FileResult;
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::tools::ToolError;
 use crate::tools::output::{counted, human_size, visible};
-use crate::tools::workspace::{Entry, InnerPath, Rules, Spot};
+use crate::tools::workspace::{Entry, InnerPath, MAX_DEPTH, Rules, Spot};
 
 /// As many entries as are shown.
 const MAX_SHOWN: usize = 500;
+/// As many names as are shown.
+const MAX_NAMES: usize = 200;
 /// As many bytes as are shown.
 const MAX_BYTES: usize = 24 * 1024;
 
 /// The first lines of a result that has many.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+struct Listing {
     /// Each after a line end.
-    pub(super) lines: String,
-    pub(super) shown: usize,
-    pub(super) total: usize,
+    lines: String,
+    shown: usize,
+    total: usize,
 }
 
 impl Listing {
     /// Takes in the next line, where no more than so many are shown.
-    pub(super) fn add(&mut self, max_shown: usize, line: impl FnOnce() -> String) {
+    fn add(&mut self, max_shown: usize, line: impl FnOnce() -> String) {
         self.total += 1;
         // Once one was left out, so are those after it: no hole in the middle.
         if self.shown + 1 == self.total && self.shown < max_shown {
@@ -34,7 +38,7 @@ impl Listing {
     }
 }
 
-pub(super) fn list(Spot { root, path }: &Spot, depth: Option<u64>) -> FileResult {
+pub(super) fn list(Spot { root, path }: &Spot, depth: Option<u64>) -> Result<String, ToolError> {
     refuse_if!(
         !root.is_directory(path)?,
         "`{path}` is a file; use read to see it"
@@ -76,4 +80,69 @@ fn line(start: &InnerPath, entry: &Entry<'_>) -> String {
     } else {
         format!("{path} (no regular file)")
     }
+}
+
+pub(super) fn search_names(Spot { root, path }: &Spot, pattern: &str) -> Result<String, ToolError> {
+    refuse_if!(
+        !root.is_directory(path)?,
+        "`{path}` is a file; search_names looks into directories"
+    );
+    let matcher = matcher(pattern)?;
+    // With a slash the pattern is about the path, without one about the name.
+    let about_path = pattern.contains('/');
+    let mut found = Listing::default();
+    let outcome = root.walk(path, Rules::Ignored, MAX_DEPTH, |entry| {
+        let inner = entry.path.strip_prefix(path.prefix()).unwrap_or(entry.path);
+        let matches = if about_path {
+            matcher.is_match(inner) || matcher.is_match(entry.path)
+        } else {
+            inner.file_name().is_some_and(|name| matcher.is_match(name))
+        };
+        if matches {
+            let slash = if entry.file_type.is_dir() { "/" } else { "" };
+            found.add(MAX_NAMES, || {
+                format!("{}{slash}", visible(&path.shown_as(entry.path)))
+            });
+        }
+    })?;
+    let mut text = if found.total == 0 {
+        format!(
+            "no file has a name that matches `{}`; to look inside files use search_content",
+            visible(pattern)
+        )
+    } else {
+        format!("{}:{}", counted(found.total, "match"), found.lines)
+    };
+    if found.shown < found.total {
+        text.push_str(&format!(
+            "\n[{} more; use a narrower pattern, or a path]",
+            found.total - found.shown
+        ));
+    }
+    text.push_str(outcome.incomplete_note());
+    if found.total == 0 {
+        text.push_str(&outcome.ignored_note());
+    }
+    Ok(text)
+}
+
+/// A glob, or a part of a name where no glob is written. Capital letters don't matter.
+fn matcher(pattern: &str) -> Result<GlobMatcher, ToolError> {
+    let pattern = pattern.trim_start_matches("./");
+    let glob = if pattern.contains(['*', '?', '[', '{']) {
+        pattern.to_owned()
+    } else {
+        format!("*{pattern}*")
+    };
+    let glob = GlobBuilder::new(&glob)
+        .case_insensitive(true)
+        .literal_separator(true)
+        .build()
+        .map_err(|error| {
+            ToolError(format!(
+                "`pattern` is no valid glob: {}; use for example *.md, or a part of the name",
+                visible(&error.kind().to_string())
+            ))
+        })?;
+    Ok(glob.compile_matcher())
 }

@@ -3,15 +3,12 @@
 //!
 //! What changes something is written down first, with what it takes to undo it (`changes`).
 
-mod arrange;
 mod changes;
-mod diff;
 mod edit;
 mod list;
 mod proposal;
 mod read;
 mod search_content;
-mod search_names;
 mod text;
 mod write;
 
@@ -189,29 +186,26 @@ impl Tool for Filesystem {
             call_id: Some(context.call_id.clone()),
             undoes: None,
         };
-        let work = self.run(&context, move |reach| act(reach, &args, origin));
+        let work = self.run(&context, move |reach| {
+            let spot = || reach.spot(&args.path);
+            // Before it is looked what stands there: the lock holds off other calls' changes.
+            let log = |action| ChangeLog::open(reach, action, origin);
+            match args.action {
+                Action::List => list::list(&spot()?, args.depth),
+                Action::Read => read::read(&spot()?, &args),
+                Action::Write => write::write(&log(ChangeAction::Write)?, &spot()?, &args.content),
+                Action::Edit => edit::edit(&log(ChangeAction::Edit)?, &spot()?, &args),
+                Action::SearchNames => list::search_names(&spot()?, &args.pattern),
+                Action::SearchContent => {
+                    search_content::search_content(&spot()?, &args.pattern, args.literal)
+                }
+                Action::Move => {
+                    write::relocate(&log(ChangeAction::Move)?, reach, &spot()?, &args.to)
+                }
+                Action::Delete => write::delete(&log(ChangeAction::Delete)?, &spot()?),
+            }
+        });
         work.await.map(ToolOutput::from)
-    }
-}
-
-/// What an action gives back.
-type FileResult = Result<String, ToolError>;
-
-fn act(reach: &Reach, args: &FilesystemArgs, origin: Origin) -> FileResult {
-    let spot = || reach.spot(&args.path);
-    // Before it is looked what stands there: the lock holds off other calls' changes.
-    let log = |action| ChangeLog::open(reach, action, origin);
-    match args.action {
-        Action::List => list::list(&spot()?, args.depth),
-        Action::Read => read::read(&spot()?, args),
-        Action::Write => write::write(&log(ChangeAction::Write)?, &spot()?, &args.content),
-        Action::Edit => edit::edit(&log(ChangeAction::Edit)?, &spot()?, args),
-        Action::SearchNames => search_names::search_names(&spot()?, &args.pattern),
-        Action::SearchContent => {
-            search_content::search_content(&spot()?, &args.pattern, args.literal)
-        }
-        Action::Move => arrange::relocate(&log(ChangeAction::Move)?, reach, &spot()?, &args.to),
-        Action::Delete => arrange::delete(&log(ChangeAction::Delete)?, &spot()?),
     }
 }
 

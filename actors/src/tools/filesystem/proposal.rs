@@ -1,11 +1,10 @@
 //! What a person is shown who is asked about a call, and what an approval of it is bound to.
 //! Nothing is changed by asking.
 
-use super::arrange::{destination, directory_of, kind};
 use super::changes::{fingerprint, fingerprint_of_content, measure};
-use super::diff::{proposed, text_of};
 use super::edit::plan;
-use super::write::{Before, Rewrite, look};
+use super::text::{proposed, text_of};
+use super::write::{Before, Rewrite, destination, directory_of, kind, look};
 use super::{Action, FilesystemArgs};
 use crate::protocol::approval::{Detail, DetailKind};
 use crate::tools::output::{human_size, visible};

@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Cursor, Read as _};
 
 use encoding_rs_io::DecodeReaderBytesBuilder;
 
+use super::FilesystemArgs;
 use super::text::{Encoding, SNIFFED_BYTES, refuse_binary};
-use super::{FileResult, FilesystemArgs};
 use crate::tools::ToolError;
 use crate::tools::output::{RESULT_LIMIT_BYTES, counted, cut_middle, human_size};
 use crate::tools::workspace::{InnerPath, OrFault as _, Root, Spot};
@@ -19,7 +19,7 @@ const ROOM: usize = RESULT_LIMIT_BYTES - FRAME_BYTES;
 /// there are in all.
 const COUNTED_BYTES: usize = 256 << 20;
 
-pub(super) fn read(Spot { root, path }: &Spot, args: &FilesystemArgs) -> FileResult {
+pub(super) fn read(Spot { root, path }: &Spot, args: &FilesystemArgs) -> Result<String, ToolError> {
     let file = root.open_file(path)?;
     let size = file.metadata().or_fault(path)?.len();
     let mut start = Vec::with_capacity(SNIFFED_BYTES);
@@ -98,7 +98,11 @@ impl Lines {
             }
             // The last line may have no end.
             if length > 0 && !line.bytes.ends_with(b"\n") {
-                line.shrink();
+                if line.bytes.len() > 4 * ROOM {
+                    let tail = line.bytes.len() - ROOM;
+                    line.dropped += tail - ROOM;
+                    line.bytes.drain(ROOM..tail);
+                }
                 continue;
             }
             let next = self.total + 1;
@@ -131,7 +135,7 @@ impl Lines {
         self.damaged |= damaged;
     }
 
-    fn told(&self, path: &InnerPath, size: u64, encoding: Encoding) -> FileResult {
+    fn told(&self, path: &InnerPath, size: u64, encoding: Encoding) -> Result<String, ToolError> {
         let total = usize::try_from(self.total).unwrap_or(usize::MAX);
         refuse_if!(
             self.taken == 0,
@@ -178,14 +182,6 @@ struct Held {
 }
 
 impl Held {
-    fn shrink(&mut self) {
-        if self.bytes.len() > 4 * ROOM {
-            let tail = self.bytes.len() - ROOM;
-            self.dropped += tail - ROOM;
-            self.bytes.drain(ROOM..tail);
-        }
-    }
-
     /// As much of the line as is shown, and whether it was no valid UTF-8.
     fn shown(&self) -> (String, bool) {
         let bytes = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);

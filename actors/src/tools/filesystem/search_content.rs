@@ -10,7 +10,6 @@ use grep_searcher::sinks::Bytes;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use itertools::Itertools as _;
 
-use super::FileResult;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, visible};
 use crate::tools::workspace::{MAX_DEPTH, OrFault as _, Root, Rules, Spot};
@@ -46,7 +45,7 @@ pub(super) fn search_content(
     Spot { root, path }: &Spot,
     pattern: &str,
     literal: bool,
-) -> FileResult {
+) -> Result<String, ToolError> {
     let mut search = Search {
         root,
         matcher: matcher(pattern, literal)?,

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
-use crate::tools::config::ToolConfig;
 use crate::tools::fake_session::{FakeSession, call, call_with, context};
+use crate::tools::registry::ToolConfig;
 use crate::tools::workspace::{Limits, WorkspaceLimits};
 
 /// A workspace on disk, with the directory around it: what a way out would reach.
@@ -65,7 +65,7 @@ impl Fixture {
         fs::read_to_string(self.workspace().join(path)).unwrap()
     }
 
-    pub(super) async fn call(&self, arguments: Value) -> FileResult {
+    pub(super) async fn call(&self, arguments: Value) -> Result<String, ToolError> {
         let session = Arc::new(FakeSession::default());
         let config = ToolConfig {
             files: Arc::clone(&self.access),
@@ -320,7 +320,7 @@ fn small(place: &Fixture) -> Reach {
     }
 }
 
-fn write_to(reach: &Reach, path: &str, bytes: usize) -> FileResult {
+fn write_to(reach: &Reach, path: &str, bytes: usize) -> Result<String, ToolError> {
     let log = ChangeLog::open(reach, ChangeAction::Write, Origin::default())?;
     let spot = reach.spot(path)?;
     write::write(&log, &spot, &"x".repeat(bytes))

@@ -1,15 +1,22 @@
-//! What the bytes of a file are: text in one of three encodings, or no text at all.
+//! What the bytes of a file are: text in one of three encodings, or no text at all; and what a
+//! change changes in it, as a unified diff.
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::time::Duration;
 
 use encoding_rs::UTF_8;
+use similar::TextDiff;
 
 use crate::tools::ToolError;
-use crate::tools::output::human_size;
+use crate::tools::output::{cut_middle, human_size};
 
 /// As many bytes of a file's start as tell what it is.
 pub(super) const SNIFFED_BYTES: usize = 8 * 1024;
+/// As many bytes of a difference as the model is shown.
+const RESULT_BYTES: usize = 4 * 1024;
+/// A difference that takes longer is shown less finely.
+const DIFF_TIME: Duration = Duration::from_millis(200);
 
 /// How a text stands in its file. All but plain UTF-8 say so by a mark at the file's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +82,7 @@ pub(super) fn whole_text(
 }
 
 /// Whether a file is no text, from its first bytes.
-pub(super) fn is_binary(encoding: Encoding, start: &[u8]) -> bool {
+fn is_binary(encoding: Encoding, start: &[u8]) -> bool {
     // A NUL stands in every binary file of any length, and in no text but UTF-16.
     !encoding.is_utf16() && start[..start.len().min(SNIFFED_BYTES)].contains(&0)
 }
@@ -96,6 +103,55 @@ pub(super) fn refuse_binary(
         "`{path}` is a binary file ({kind}, {}); only text can be shown and edited",
         human_size(size)
     )
+}
+
+/// The difference between two contents of a file; none where there is none.
+pub(super) fn difference(before: &[u8], after: &[u8]) -> Option<String> {
+    if before == after {
+        return None;
+    }
+    let (Some(before_text), Some(after_text)) = (text_of(before), text_of(after)) else {
+        return Some(format!(
+            "[binary content: {} before, {} after]",
+            human_size(before.len() as u64),
+            human_size(after.len() as u64)
+        ));
+    };
+    Some(cut_middle(
+        &unified(&before_text, &after_text),
+        RESULT_BYTES,
+    ))
+}
+
+/// What a person is asked about: the whole difference, and where what stands there is no text
+/// or is not taken in, all of what is to stand there.
+pub(super) fn proposed(before: &[u8], after: &[u8]) -> String {
+    let before = text_of(before).unwrap_or_default();
+    // As it stands in the call, NULs and a mark at its start included.
+    let after = match std::str::from_utf8(after) {
+        Ok(after) => after.to_owned(),
+        Err(_) => text_of(after).unwrap_or_default(),
+    };
+    unified(&before, &after)
+}
+
+fn unified(before: &str, after: &str) -> String {
+    let diff = TextDiff::configure()
+        .timeout(DIFF_TIME)
+        .diff_lines(before, after);
+    let diff = diff.unified_diff().context_radius(2).to_string();
+    diff.trim_end_matches('\n').to_owned()
+}
+
+/// The text of a file; none where it is binary.
+pub(super) fn text_of(bytes: &[u8]) -> Option<String> {
+    let encoding = Encoding::of(bytes);
+    if is_binary(encoding, bytes) {
+        return None;
+    }
+    encoding
+        .decode(bytes)
+        .or_else(|| Some(String::from_utf8_lossy(bytes).into_owned()))
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! `write`: a whole file, at once or not at all. What [`put`] does is what every change to a
-//! file's content comes down to.
+//! `write`, `move` and `delete`: a whole file, at once or not at all; the last two for directories,
+//! too. What [`put`] does is what every change to a file's content comes down to.
 
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use cap_tempfile::TempFile;
 
-use super::FileResult;
-use super::changes::ChangeLog;
-use super::diff::difference;
+use super::changes::{ChangeLog, Measure};
+use super::text::difference;
 use crate::tools::ToolError;
 use crate::tools::output::{counted, human_size};
-use crate::tools::workspace::{Location, OrFault as _, Spot, read_whole};
+use crate::tools::workspace::{Location, OrFault as _, Reach, Spot, read_whole};
 
 /// What stands at a path before it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Rewrite {
     }
 }
 
-pub(super) fn write(log: &ChangeLog, spot: &Spot, content: &str) -> FileResult {
+pub(super) fn write(log: &ChangeLog, spot: &Spot, content: &str) -> Result<String, ToolError> {
     let path = &spot.path;
     spot.root.check_stop()?;
     let rewrite = Rewrite::checked(spot, look(spot)?, content.as_bytes().to_vec())?;
@@ -146,4 +146,69 @@ pub(super) fn put(spot: &Spot, at: &Location, rewrite: &Rewrite) -> Result<(), T
         "`{path}` was changed by someone else meanwhile, and stays as they left it; read it again"
     );
     file.replace(&at.name).or_fault(path)
+}
+
+/// The spot that a move goes to: into a directory, where the path names one that is there.
+pub(super) fn destination(reach: &Reach, from: &Spot, to: &str) -> Result<Spot, ToolError> {
+    let Spot { root, path } = reach.spot(to)?;
+    let existing = root.location(&path)?.map(|at| at.metadata());
+    let existing = existing.transpose().or_fault(&path)?.flatten();
+    let is_directory = existing.is_some_and(|it| it.is_dir());
+    let path = if path.names_directory() || is_directory {
+        let name = from.path.prefix().file_name().unwrap_or_default();
+        path.at(&path.prefix().join(name))
+    } else {
+        path
+    };
+    if path.root() == from.path.root() {
+        refuse_if!(
+            path.prefix() == from.path.prefix(),
+            "`{path}` is there already; there is nothing to move"
+        );
+        refuse_if!(
+            path.prefix().starts_with(from.path.prefix()),
+            "`{}` cannot be moved into itself; choose another path",
+            from.path
+        );
+    }
+    Ok(Spot { root, path })
+}
+
+pub(super) fn relocate(
+    log: &ChangeLog,
+    reach: &Reach,
+    from: &Spot,
+    to: &str,
+) -> Result<String, ToolError> {
+    from.root.standing(&from.path)?;
+    let to = destination(reach, from, to)?;
+    log.relocate(from, &to)?;
+    Ok(format!("moved `{}` to `{}`", from.path, to.path))
+}
+
+pub(super) fn delete(log: &ChangeLog, spot: &Spot) -> Result<String, ToolError> {
+    let (_, metadata) = spot.root.standing(&spot.path)?;
+    let measured = log.take_away(spot)?;
+    Ok(format!(
+        "deleted `{}` ({}); the user can undo this",
+        spot.path,
+        kind(metadata.is_dir(), measured)
+    ))
+}
+
+/// How much goes, in words.
+pub(super) fn kind(is_directory: bool, measured: Measure) -> String {
+    let size = human_size(measured.bytes);
+    if is_directory {
+        let inside = measured.entries.saturating_sub(1);
+        format!("a directory with {}, {size}", counted(inside, "entry"))
+    } else {
+        size
+    }
+}
+
+/// The name of a path's directory, in words, for a rule about what lies in it.
+pub(super) fn directory_of(spot: &Spot) -> String {
+    let parent = spot.path.prefix().parent().unwrap_or(Path::new(""));
+    spot.path.shown_as(parent)
 }

@@ -10,8 +10,7 @@ use serde_json::Value;
 use super::HomeAssistantConfig;
 use crate::tools::ToolError;
 use crate::tools::net::grants::Grants;
-use crate::tools::net::guard::Guard;
-use crate::tools::net::send::{post_json, read_body};
+use crate::tools::net::guard::{Guard, post_json, read_body};
 use crate::tools::output::shortened;
 
 const LIMIT: Duration = Duration::from_secs(25);

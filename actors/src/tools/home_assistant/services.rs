@@ -4,8 +4,7 @@ use itertools::Itertools as _;
 use serde_json::Value;
 
 use super::api::{Api, ApiError};
-use super::ask::{self, Call, Id};
-use super::states;
+use super::{Call, Id, states};
 use crate::tools::ToolError;
 use crate::tools::output::{counted, shortened};
 
@@ -17,7 +16,7 @@ const FIELDS: usize = 20;
 
 /// The services of a kind with their fields; without a kind, the names of all.
 pub(super) async fn list(api: &Api, domain: &str) -> Result<String, ToolError> {
-    let wanted = ask::domain(domain)?;
+    let wanted = super::domain(domain)?;
     let all = api.ask("services", &[], None).await?;
     let domains = all.as_array().map(Vec::as_slice).unwrap_or_default();
     let name = |entry: &Value| entry["domain"].as_str().unwrap_or_default().to_owned();

@@ -5,8 +5,8 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use itertools::{Itertools as _, MinMaxResult};
 use serde_json::Value;
 
+use super::Id;
 use super::api::{Api, ApiError};
-use super::ask::{self, Id};
 use crate::tools::ToolError;
 use crate::tools::output::{counted, cut_middle, shortened};
 
@@ -22,7 +22,7 @@ const SHOWN_CHANGES: usize = 80;
 
 /// All entities, or those of a kind or with these words.
 pub(super) async fn list(api: &Api, domain: &str, search: &str) -> Result<String, ToolError> {
-    let domain = ask::domain(domain)?;
+    let domain = super::domain(domain)?;
     let all = all(api).await?;
     let search = search.to_lowercase();
     let is_wanted = |state: &&Value| {
@@ -158,10 +158,6 @@ pub(super) async fn history(api: &Api, id: &Id, hours: u8) -> Result<String, Too
             counted(hours.into(), "hour")
         ));
     }
-    Ok(shown_changes(id, changes))
-}
-
-fn shown_changes(id: &Id, changes: &[Value]) -> String {
     let mut text = format!("{id}, {} (UTC)", counted(changes.len(), "state"));
     let states = changes.iter().filter_map(|change| change["state"].as_str());
     let numbers = states.filter_map(|state| state.parse::<f64>().ok());
@@ -186,5 +182,5 @@ fn shown_changes(id: &Id, changes: &[Value]) -> String {
         let state = change["state"].as_str().unwrap_or("unknown");
         text.push_str(&format!("\n{at} {}", shortened(state, 100)));
     }
-    text
+    Ok(text)
 }

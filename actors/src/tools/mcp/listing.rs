@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::config::{ServerConfig, plain};
 use crate::domain::shorten;
 use crate::protocol::tool::{Effect, ToolSpec};
-use crate::tools::extension_schema::{MAX_BYTES, as_told};
 use crate::tools::output::shown;
+use crate::tools::schema::{MAX_BYTES, as_told};
 use crate::tools::trust::sha256;
 
 /// As many tools of one server as are taken in.

@@ -7,20 +7,272 @@
 mod client;
 mod config;
 mod listing;
-mod stdio;
-mod tool;
 
-pub use self::client::Connection;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ResourceContents,
+};
+use rmcp::service::{Peer, RoleClient, ServiceError};
+use serde_json::Value;
+use tokio::sync::{Notify, watch};
+
+pub use self::client::{Connection, set_up};
 pub(crate) use self::client::{answers, listing};
 pub use self::config::{McpConfig, ServerConfig, Transport, parse, read};
 pub use self::listing::{Listed, Listing};
-pub use self::stdio::set_up;
-pub use self::tool::{McpTool, ServerHandle};
+use crate::protocol::approval::Detail;
+use crate::protocol::tool::ToolSpec;
+use crate::tools::output::{bounded, human_size, shortened, visible};
+use crate::tools::trust::Trust;
+use crate::tools::{
+    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolImage, ToolOutput,
+    ToolResult, ToolSource, arguments_shown,
+};
+
+const SHOWN_BYTES: usize = 500;
+
+const MAX_IMAGES: usize = 4;
+const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024;
+const NAME_BYTES: usize = 300;
+
+/// The way to a server, for as long as it is there. Cheap to clone; all clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct ServerHandle {
+    link: watch::Sender<Link>,
+    /// Told when a call was not answered in time.
+    pub(crate) doubt: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+enum Link {
+    Up {
+        peer: Peer<RoleClient>,
+        tools: Arc<[Listed]>,
+    },
+    Down {
+        why: String,
+    },
+    #[default]
+    Starting,
+}
+
+impl ServerHandle {
+    /// The server answers, and these are its tools.
+    pub(crate) fn up(&self, peer: Peer<RoleClient>, tools: Arc<[Listed]>) {
+        self.link.send_replace(Link::Up { peer, tools });
+    }
+
+    /// It does not.
+    pub(crate) fn down(&self, why: String) {
+        self.link.send_replace(Link::Down { why });
+    }
+
+    fn peer(&self, tool: &Listed, server: &str) -> Result<Peer<RoleClient>, ToolError> {
+        let name = &tool.spec.name;
+        let problem = match &*self.link.borrow() {
+            Link::Up { peer, tools } => {
+                match tools.iter().find(|now| now.own_name == tool.own_name) {
+                    Some(now) if now.sha256 == tool.sha256 => return Ok(peer.clone()),
+                    Some(_) => format!(
+                        "describes {name} in another way than when this run began; it was not called"
+                    ),
+                    None => format!("has no {name} any more; do this in another way"),
+                }
+            }
+            Link::Starting => "is just starting; try again in a moment".to_owned(),
+            Link::Down { why } => {
+                format!("is not running ({why}); do this in another way, or tell the user")
+            }
+        };
+        Err(ToolError(format!("the MCP server {server} {problem}")))
+    }
+}
+
+/// A server's tool as the model calls it.
+#[derive(Debug)]
+pub struct McpTool {
+    /// As its server described it.
+    pub listed: Listed,
+    pub server: String,
+    pub time_limit: Duration,
+    pub link: ServerHandle,
+    pub trust: Trust,
+}
+
+impl McpTool {
+    fn refuse_untrusted(&self) -> Result<(), ToolError> {
+        refuse_if!(
+            !self
+                .trust
+                .holds(&self.listed.spec.name, &self.listed.sha256),
+            "{} was not called: what its server says of it has changed, and the user has to look at it and allow it (in the page under tools)",
+            self.listed.spec.name
+        );
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Tool for McpTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.listed.spec
+    }
+
+    fn source(&self) -> ToolSource {
+        ToolSource::Mcp
+    }
+
+    async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
+        self.refuse_untrusted()?;
+        let tool = visible(&shortened(&self.listed.own_name, SHOWN_BYTES));
+        Ok(Proposal {
+            summary: format!("call {tool} of the MCP server {}", self.server),
+            details: vec![Detail::text("server", &self.server), arguments_shown(args)],
+            // The key holds the hash: "always" covers the tool as it is described now.
+            rule: Some(RuleSubject::new(
+                &self.listed.sha256,
+                format!("any call of {tool} of the MCP server {}", self.server),
+            )),
+            binding: self.listed.sha256.clone(),
+        })
+    }
+
+    fn provenance(&self, _: &Value) -> Provenance {
+        Provenance::Outside
+    }
+
+    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
+        self.refuse_untrusted()?;
+        let peer = self.link.peer(&self.listed, &self.server)?;
+        let Value::Object(args) = args else {
+            refuse!("the arguments must be one JSON object");
+        };
+        let params = CallToolRequestParams::new(self.listed.own_name.clone()).with_arguments(args);
+        // Dropping the call, as a stop or the limit does, tells the server to leave it.
+        let answer = tokio::time::timeout(self.time_limit, peer.call_tool_once(params)).await;
+        let name = &self.listed.spec.name;
+        let problem = match answer {
+            Ok(Ok(CallToolResponse::Complete(answer))) => {
+                let reading = tokio::task::spawn_blocking(move || output_of(answer, &context));
+                match reading.await {
+                    Ok(Ok(output)) => return Ok(output),
+                    Ok(Err(error)) => format!("failed: {error}"),
+                    Err(_) => "failed: the answer could not be read".to_owned(),
+                }
+            }
+            Ok(Ok(_)) => {
+                "wants to ask something first, which cannot be done here; call it with everything that it needs".to_owned()
+            }
+            Ok(Err(error)) => format!("failed: {}", told(&error)),
+            Err(_) => {
+                self.link.doubt.notify_one();
+                format!(
+                    "did not answer within {} s and was told to stop; it may have taken effect in part",
+                    self.time_limit.as_secs()
+                )
+            }
+        };
+        Err(ToolError(format!("{name} {problem}")))
+    }
+}
+
+fn told(error: &ServiceError) -> String {
+    match error {
+        ServiceError::McpError(error) => shortened(&error.message, SHOWN_BYTES),
+        ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
+            "the server went away in the middle of it; it may have taken effect".to_owned()
+        }
+        other => shortened(&other.to_string(), SHOWN_BYTES),
+    }
+}
+
+/// The answer's text and images, within bounds. Blocks.
+fn output_of(answer: CallToolResult, context: &ToolContext) -> ToolResult {
+    let mut output = ToolOutput::default();
+    for block in answer.content {
+        add(block, &mut output);
+    }
+    let text = &mut output.text;
+    // The same as the text, as a rule, and for programs.
+    if let Some(structured) = answer.structured_content
+        && text.trim().is_empty()
+    {
+        *text = format!("{structured:#}");
+    }
+    text.truncate(text.trim_end().len());
+    *text = bounded(std::mem::take(text), &context.workspace, &context.call_id);
+    if answer.is_error == Some(true) {
+        if text.is_empty() {
+            text.push_str("the server says no more than that");
+        }
+        return Err(ToolError(output.text));
+    }
+    if text.is_empty() && output.images.is_empty() {
+        text.push_str("(it gave back nothing)");
+    }
+    Ok(output)
+}
+
+fn add(block: ContentBlock, to: &mut ToolOutput) {
+    match block {
+        ContentBlock::Text(block) => line(to, &block.text),
+        ContentBlock::Image(image) => add_image(&image.data, &image.mime_type, to),
+        ContentBlock::Audio(audio) => note(to, &audio.mime_type, audio.data.len()),
+        ContentBlock::Resource(embedded) => match embedded.resource {
+            ResourceContents::TextResourceContents { uri, text, .. } => {
+                line(to, &format!("[{}]", shortened(&uri, NAME_BYTES)));
+                line(to, &text);
+            }
+            ResourceContents::BlobResourceContents {
+                mime_type, blob, ..
+            } => add_image(&blob, &mime_type.unwrap_or_default(), to),
+            _ => line(to, "[a resource of a kind that is not known here]"),
+        },
+        ContentBlock::ResourceLink(link) => {
+            let name = link.title.as_deref().unwrap_or(&link.name);
+            let uri = shortened(&link.uri, NAME_BYTES);
+            line(to, &format!("[{}: {uri}]", shortened(name, NAME_BYTES)));
+        }
+        _ => line(to, "[content of a kind that is not known here]"),
+    }
+}
+
+/// Takes in an image; what is none, or too much, is noted.
+fn add_image(data: &str, kind: &str, to: &mut ToolOutput) {
+    let fits = data.len() <= MAX_IMAGE_BYTES / 3 * 4 + 4 && kind.starts_with("image/");
+    if to.images.len() < MAX_IMAGES
+        && fits
+        && let Ok(bytes) = STANDARD.decode(data)
+    {
+        let media_type = kind.to_owned();
+        to.images.push(ToolImage { media_type, bytes });
+        line(to, "[1 image here]");
+    } else {
+        note(to, kind, data.len());
+    }
+}
+
+/// What the model cannot be shown.
+fn note(to: &mut ToolOutput, kind: &str, base64_bytes: usize) {
+    let kind = if kind.is_empty() { "data" } else { kind };
+    let (kind, size) = (
+        shortened(kind, NAME_BYTES),
+        human_size((base64_bytes / 4 * 3) as u64),
+    );
+    line(to, &format!("[{kind}, {size}, not shown]"));
+}
+
+fn line(to: &mut ToolOutput, more: &str) {
+    if !to.text.is_empty() && !to.text.ends_with('\n') {
+        to.text.push('\n');
+    }
+    to.text.push_str(more);
+}
 
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
 mod tests;

@@ -141,13 +141,13 @@ impl House {
         link.up(connection.peer(), Arc::clone(&listing.tools));
         let tools = listing.tools.iter().map(|tool| {
             trust.allow(tool.spec.name.clone(), tool.sha256.clone());
-            Arc::new(McpTool::new(
-                tool.clone(),
-                config.name.clone(),
-                config.time_limit,
-                link.clone(),
-                trust.clone(),
-            )) as Arc<dyn Tool>
+            Arc::new(McpTool {
+                listed: tool.clone(),
+                server: config.name.clone(),
+                time_limit: config.time_limit,
+                link: link.clone(),
+                trust: trust.clone(),
+            }) as Arc<dyn Tool>
         });
         let registry = Registry::new(tools);
         Self {

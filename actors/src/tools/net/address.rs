@@ -1,49 +1,41 @@
-//! Which addresses are of the public internet, and what the others are.
+//! Which addresses are of the public internet, what the others are, and what of it is this machine
+//! itself, or stands beside it: its own public addresses, behind which its services listen past every
+//! firewall, and the IPv6 networks that it is on, where the machines of its owner's have public
+//! addresses too.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv6Net};
+use nix::ifaddrs::getifaddrs;
+use nix::sys::socket::SockaddrStorage;
 
 /// Kinds of addresses that are not of the public internet, with their networks: IANA's registries
 /// of special-purpose addresses (RFC 6890), and places that clouds keep for themselves. The first
-/// one with an address counts.
-const KINDS: [(&str, &str); 15] = [
-    (
-        "a cloud's metadata service",
-        "100.100.100.200/32 168.63.129.16/32 169.254.169.254/32 192.0.0.192/32 fd00:ec2::/32",
-    ),
-    (
-        "an unspecified address, which means this machine",
-        "0.0.0.0/8 ::/128",
-    ),
-    ("this machine", "127.0.0.0/8 ::1/128"),
-    (
-        "a private address",
-        "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7",
-    ),
-    ("an address behind a provider's NAT", "100.64.0.0/10"),
-    ("a link-local address", "169.254.0.0/16 fe80::/10"),
-    ("a site-local address", "fec0::/10"),
-    (
-        "an address for documentation",
-        "192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32 3fff::/20",
-    ),
-    ("an address for benchmarks", "198.18.0.0/15 2001:2::/48"),
-    ("a multicast address", "224.0.0.0/4 ff00::/8"),
-    ("the broadcast address", "255.255.255.255/32"),
-    ("a Teredo tunnel", "2001::/32"),
-    ("a 6to4 tunnel", "2002::/16"),
-    // IPv4-compatible and IPv4-translated: neither is in use on the internet.
-    (
-        "an IPv4 address in an outdated form",
-        "::/96 ::ffff:0:0:0/96",
-    ),
-    (
-        "a reserved address",
-        "192.0.0.0/24 192.88.99.0/24 240.0.0.0/4 2001::/23",
-    ),
-];
+/// one with an address counts. Outdated are IPv4-compatible and IPv4-translated addresses: neither
+/// is in use on the internet.
+const KINDS: &str = "\
+a cloud's metadata service: 100.100.100.200/32 168.63.129.16/32 169.254.169.254/32 192.0.0.192/32 fd00:ec2::/32
+an unspecified address, which means this machine: 0.0.0.0/8 ::/128
+this machine: 127.0.0.0/8 ::1/128
+a private address: 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7
+an address behind a provider's NAT: 100.64.0.0/10
+a link-local address: 169.254.0.0/16 fe80::/10
+a site-local address: fec0::/10
+an address for documentation: 192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32 3fff::/20
+an address for benchmarks: 198.18.0.0/15 2001:2::/48
+a multicast address: 224.0.0.0/4 ff00::/8
+the broadcast address: 255.255.255.255/32
+a Teredo tunnel: 2001::/32
+a 6to4 tunnel: 2002::/16
+an IPv4 address in an outdated form: ::/96 ::ffff:0:0:0/96
+a reserved address: 192.0.0.0/24 192.88.99.0/24 240.0.0.0/4 2001::/23";
+
+/// The length of an IPv6 network, where an interface's own says nothing: one address alone, as
+/// DHCPv6 gives it out, or half the internet, as some tunnels have it.
+const USUAL_PREFIX: u8 = 64;
+const SHORTEST_PREFIX: u8 = 32;
 
 #[expect(
     clippy::expect_used,
@@ -51,9 +43,9 @@ const KINDS: [(&str, &str); 15] = [
 )]
 static NETWORKS: LazyLock<Vec<(IpNet, &str)>> = LazyLock::new(|| {
     let network = |text: &str| text.parse().expect("a network");
-    let networks =
-        |(kind, all): (_, &'static str)| all.split(' ').map(move |it| (network(it), kind));
-    KINDS.into_iter().flat_map(networks).collect()
+    let kinds = KINDS.lines().filter_map(|line| line.split_once(": "));
+    let networks = kinds.flat_map(|(kind, all)| all.split(' ').map(move |it| (network(it), kind)));
+    networks.collect()
 });
 
 /// What an address is, where it is not one of the public internet.
@@ -76,7 +68,7 @@ pub(crate) fn not_public(ip: IpAddr) -> Option<&'static str> {
 }
 
 /// An IPv4 address that is written as IPv6, or that NAT64 translates: what it is, that IPv4 one is.
-pub(super) fn inside(ip: IpAddr) -> IpAddr {
+fn inside(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V6(v6) if v6.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0] => last_four(v6),
         other => other,
@@ -88,85 +80,51 @@ fn last_four(ip: Ipv6Addr) -> IpAddr {
     Ipv4Addr::new(a, b, c, d).into()
 }
 
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
-    use super::*;
+/// The addresses of this machine's interfaces, as they are now, each with its network.
+#[derive(Debug)]
+pub(super) struct OwnNetworks(Vec<IpNet>);
 
-    #[test]
-    fn only_public_addresses_are_public() {
-        for text in [
-            "0.0.0.0",
-            "0.1.2.3",
-            "10.0.0.1",
-            "100.64.0.1",
-            "100.100.100.200",
-            "127.0.0.1",
-            "127.255.255.254",
-            "168.63.129.16",
-            "169.254.169.254",
-            "172.16.0.1",
-            "172.31.255.255",
-            "192.0.0.8",
-            "192.0.2.1",
-            "192.88.99.1",
-            "192.168.1.1",
-            "198.18.0.1",
-            "198.19.255.255",
-            "198.51.100.7",
-            "203.0.113.9",
-            "224.0.0.1",
-            "240.0.0.1",
-            "255.255.255.255",
-            "::",
-            "::1",
-            "::7f00:1",
-            "::ffff:127.0.0.1",
-            "::ffff:10.1.2.3",
-            "::ffff:0:127.0.0.1",
-            "64:ff9b::10.0.0.1",
-            "64:ff9b::169.254.169.254",
-            "64:ff9b:1::1",
-            "100::1",
-            "2001::1",
-            "2001:0:7f00:1::",
-            "2001:2::1",
-            "2001:20::1",
-            "2001:db8::1",
-            "2002:7f00:1::",
-            "2002:0a00:0001::1",
-            "2a00:1450::5efe:10.0.0.1",
-            "3fff::1",
-            "4000::1",
-            "5f00::1",
-            "fc00::1",
-            "fd00:ec2::254",
-            "fe80::1",
-            "fec0::1",
-            "ff02::1",
-        ] {
-            assert!(not_public(text.parse().unwrap()).is_some(), "{text}");
+impl OwnNetworks {
+    /// Asks the system, each time: addresses come and go.
+    pub(super) async fn of_this_machine() -> io::Result<Self> {
+        tokio::task::spawn_blocking(|| {
+            let found = getifaddrs()?.filter_map(|interface| {
+                let ip = address(interface.address.as_ref()?)?;
+                let mask = interface.netmask.as_ref().and_then(address);
+                let told = mask.and_then(|mask| IpNet::with_netmask(ip, mask).ok());
+                Some(network(ip, told.map(|net| net.prefix_len())))
+            });
+            Ok(Self(found.collect()))
+        })
+        .await?
+    }
+
+    /// What an address of the internet is to this machine; none for those of others.
+    pub(super) fn kind_of(&self, ip: IpAddr) -> Option<&'static str> {
+        let ip = inside(ip);
+        if self.0.iter().any(|own| own.addr() == ip) {
+            return Some("this machine");
         }
-        for text in [
-            "1.1.1.1",
-            "8.8.8.8",
-            "9.255.255.255",
-            "11.0.0.0",
-            "100.63.255.255",
-            "100.128.0.0",
-            "172.15.255.255",
-            "172.32.0.0",
-            "192.0.1.1",
-            "198.17.255.255",
-            "198.20.0.0",
-            "223.255.255.255",
-            "::ffff:8.8.8.8",
-            "64:ff9b::8.8.8.8",
-            "2001:4860:4860::8888",
-            "2606:4700:4700::1111",
-            "2a00:1450:4001:830::200e",
-        ] {
-            assert_eq!(not_public(text.parse().unwrap()), None, "{text}");
-        }
+        let is_beside = ip.is_ipv6() && self.0.iter().any(|own| own.contains(&ip));
+        is_beside.then_some("an address of this machine's own network")
     }
 }
+
+fn address(socket: &SockaddrStorage) -> Option<IpAddr> {
+    let v4 = socket.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+    v4.or_else(|| Some(IpAddr::V6(socket.as_sockaddr_in6()?.ip())))
+}
+
+/// The network of an interface's address. `told`: how many bits of it name that network.
+fn network(ip: IpAddr, told: Option<u8>) -> IpNet {
+    let told = told.filter(|told| (SHORTEST_PREFIX..=USUAL_PREFIX).contains(told));
+    match ip {
+        // Beside a public one stand the machines of others.
+        IpAddr::V4(_) => ip.into(),
+        IpAddr::V6(ip) => Ipv6Net::new_assert(ip, told.unwrap_or(USUAL_PREFIX)).into(),
+    }
+}
+
+#[cfg(test)]
+#[path = "address_tests.rs"]
+mod tests;

@@ -6,6 +6,4 @@ mod address;
 pub mod grants;
 pub mod guard;
 pub mod key;
-mod own;
-pub(super) mod send;
 pub(super) mod url;

@@ -18,7 +18,7 @@ use seccompiler::BpfProgram;
 
 use super::policy::{DEVICES, JOB};
 use super::user::{self, SandboxUser};
-use super::{HOLDS, Job, Limits, init, ownership, processes, root, syscalls};
+use super::{HOLDS, Job, Limits, init, processes, root, syscalls};
 
 /// The newest rules that were tried out with this program. An older kernel has fewer.
 const RULES: ABI = ABI::V6;
@@ -53,12 +53,12 @@ fn confine(job: &Job) -> Result<(), String> {
     let others = processes::threads_of_user(uid);
     if let Some(user) = user.filter(|_| job.over_socket) {
         for folder in &job.writable() {
-            ownership::give(folder, user)
+            user::give(folder, user)
                 .map_err(|error| failed(&format!("give {} away", folder.display()), error))?;
         }
     }
     if job.namespaces {
-        root::enter(job)?;
+        root::enter(job).map_err(|error| failed("make a file system for the command", error))?;
     }
     // While it has the right to open them: what the rules hold on to are open directories.
     let rules = job.landlock.then(|| rules(job)).transpose()?;
@@ -93,7 +93,17 @@ fn give_up_rights(user: Option<&SandboxUser>) -> Result<(), String> {
         // Who has none may not say so.
         let _ = remove_capability_from_bounding_set(capability);
     }
-    user.map_or(Ok(()), become_user)?;
+    if let Some(user) = user {
+        let no_groups: [Gid; 0] = [];
+        let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+        // This process has one thread.
+        rustix::thread::set_thread_groups(&no_groups)
+            .and_then(|()| rustix::thread::set_thread_res_gid(gid, gid, gid))
+            .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid))
+            .map_err(|error| failed(&format!("become the user {}", user.name), error))?;
+        let now = (rustix::process::getuid(), rustix::process::geteuid());
+        refuse_if!(now != (uid, uid), "did not become the user {}", user.name);
+    }
     // A command that stays root is root of nothing but its files.
     let none = CapabilitySet::empty();
     let sets = CapabilitySets {
@@ -166,19 +176,6 @@ fn rules(job: &Job) -> Result<RulesetCreated, String> {
             .map_err(|error| failed(&format!("open {}", folder.display()), error))?;
         rules.add_rule(PathBeneath::new(open, write)).map_err(held)
     })
-}
-
-fn become_user(user: &SandboxUser) -> Result<(), String> {
-    let no_groups: [Gid; 0] = [];
-    let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
-    // This process has one thread.
-    rustix::thread::set_thread_groups(&no_groups)
-        .and_then(|()| rustix::thread::set_thread_res_gid(gid, gid, gid))
-        .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid))
-        .map_err(|error| failed(&format!("become the user {}", user.name), error))?;
-    let now = (rustix::process::getuid(), rustix::process::geteuid());
-    refuse_if!(now != (uid, uid), "did not become the user {}", user.name);
-    Ok(())
 }
 
 /// `others`: threads that the user has outside of here.

@@ -15,11 +15,7 @@ mod confine;
 mod disk;
 mod groups;
 mod init;
-mod keep;
-mod limits;
-mod ownership;
 mod policy;
-mod probe;
 mod processes;
 mod root;
 mod separate;
@@ -43,10 +39,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::confine::seal;
 pub use self::groups::take_over as take_over_groups;
-pub use self::limits::{Limits, Sum, SumLimits, machine_memory};
 pub use self::policy::Job;
 use self::running::Running;
-pub use self::sums::Sums;
+pub use self::sums::{Limits, Sum, SumLimits, Sums, machine_memory};
 use self::user::SandboxUser;
 
 /// The hidden subcommand by which the program starts itself again.
@@ -162,14 +157,14 @@ impl Sandbox {
     /// joins in.
     pub fn look_ahead(config: &SandboxConfig) {
         let program = config.program.clone();
-        thread::spawn(move || probe::namespaces(&program));
+        thread::spawn(move || separate::namespaces(&program));
     }
 
     pub fn new(config: SandboxConfig) -> Self {
         let user = user::wanted(config.user.as_deref());
         let mut sandbox = Self {
             landlock: confine::landlock_version().filter(|_| !is_absent("FAILPOINT_NO_LANDLOCK")),
-            namespaces: probe::namespaces(&config.program),
+            namespaces: separate::namespaces(&config.program),
             user: user.clone().ok().flatten(),
             available: Ok(()),
             config,
@@ -297,7 +292,7 @@ pub fn carry_out(args: &[String]) -> u8 {
         [role] if role == "supervise" => supervise::for_service(),
         [role] if role == "enter-namespaces" => or_told(separate::separate_and_confine()),
         [role] if role == "confine" => or_told(confine::confine_and_run()),
-        [role, command @ ..] if role == "keep" => keep::keep(command),
+        [role, command @ ..] if role == "keep" => init::keep(command),
         _ => FAILED,
     }
 }

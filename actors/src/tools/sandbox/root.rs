@@ -58,11 +58,7 @@ struct Mounted {
 }
 
 /// Makes the new root and moves there.
-pub(super) fn enter(job: &Job) -> Result<(), String> {
-    build(job).map_err(|error| format!("cannot make a file system for the command: {error}"))
-}
-
-fn build(job: &Job) -> io::Result<()> {
+pub(super) fn enter(job: &Job) -> io::Result<()> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private)?;
     let view = View::of(job)?;

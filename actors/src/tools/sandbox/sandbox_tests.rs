@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::*;
@@ -6,16 +5,10 @@ use super::*;
 fn order(dir: &std::path::Path) -> Order {
     Order {
         program: "true".to_owned(),
-        args: Vec::new(),
         directory: dir.to_owned(),
         workspace: dir.to_owned(),
         scratch: dir.join("tmp"),
-        read: Vec::new(),
-        environment: BTreeMap::new(),
-        input: None,
-        streams: Streams::Merged,
-        fence: Fence::Inside,
-        limits: Limits::default(),
+        ..Order::default()
     }
 }
 

@@ -94,7 +94,15 @@ pub fn carry_out(mut job: Job) -> Report {
     let ended = init::wait_for(&first);
     // Whoever it left behind.
     processes::end_all(processes::reap);
-    let mut report = said.and_then(report_of).unwrap_or(ended);
+    // What was said of the command's end; nothing where it could not be started, or was ended.
+    let said = said.and_then(|mut socket| {
+        // Whoever could still say anything is gone.
+        socket.set_nonblocking(true).ok()?;
+        let mut said = [0; REPORT_BYTES];
+        let length = socket.read(&mut said).ok()?;
+        serde_json::from_slice(&said[..length]).ok()
+    });
+    let mut report = said.unwrap_or(ended);
     let by_kernel = group.and_then(|group| group.close());
     // What was quicker than the next look.
     let at_last = || disk.and_then(|disk| disk.lock().too_much_at_once());
@@ -134,15 +142,6 @@ fn start(mut job: Job) -> io::Result<(Child, Option<UnixStream>)> {
         None => command.spawn()?,
     };
     Ok((child, said))
-}
-
-/// What was said of the command's end; none where it could not be started, or was ended.
-fn report_of(mut socket: UnixStream) -> Option<Report> {
-    // Whoever could still say anything is gone.
-    socket.set_nonblocking(true).ok()?;
-    let mut said = [0; REPORT_BYTES];
-    let length = socket.read(&mut said).ok()?;
-    serde_json::from_slice(&said[..length]).ok()
 }
 
 fn end_early(why: &str) {

@@ -447,7 +447,7 @@ async fn a_command_that_writes_without_end() {
     let kept: u64 = outputs
         .map(|entry| entry.unwrap().metadata().unwrap().len())
         .sum();
-    assert!(kept < (capture::KEPT_BYTES + 100_000) as u64, "{kept}");
+    assert!(kept < (command::KEPT_BYTES + 100_000) as u64, "{kept}");
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! A command on a host: started, watched, ended.
+//! A command on a host: started, watched, ended. What it writes is shown while it comes, and kept
+//! up to a limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +9,8 @@ use russh::{Channel, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Sig};
 use tokio::time::{Instant, timeout, timeout_at};
 use uuid::Uuid;
 
-use super::capture::{Capture, MAX_BYTES};
 use super::pool::Lease;
-use crate::tools::output::human_size;
+use crate::tools::output::{decoded, decoder, human_size};
 use crate::tools::{LiveOutput, ToolError};
 
 /// How long a command that has exited may hold its output open: a process that it left in the
@@ -20,6 +20,13 @@ const AFTER_EXIT: Duration = Duration::from_secs(2);
 const BEFORE_KILL: Duration = Duration::from_secs(1);
 /// How long each of the last words to a host may take.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How much of an output is kept, from its beginning.
+pub(super) const KEPT_BYTES: usize = 4 << 20;
+/// How much of its end is kept beside that.
+const TAIL_BYTES: usize = 16 * 1024;
+/// A command that writes more than this is ended.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Who gets no signals.
 const ROOT: &str = "root";
@@ -105,7 +112,11 @@ async fn watch(
                 deadline = limit.min(Instant::now() + AFTER_EXIT);
             }
             Some(ChannelMsg::ExitSignal { signal_name, .. }) => {
-                end = Some(End::Signal(named(&signal_name)));
+                end = Some(End::Signal(match signal_name {
+                    // One that a host makes up could say anything.
+                    Sig::Custom(_) => "another signal".to_owned(),
+                    signal => format!("{signal:?}"),
+                }));
                 deadline = limit.min(Instant::now() + AFTER_EXIT);
             }
             Some(ChannelMsg::Failure) => {
@@ -117,14 +128,6 @@ async fn watch(
         if capture.total_bytes > MAX_BYTES {
             return Ok((End::TooMuch, false));
         }
-    }
-}
-
-/// The signal's name. One that a host makes up could say anything.
-fn named(signal: &Sig) -> String {
-    match signal {
-        Sig::Custom(_) => "another signal".to_owned(),
-        signal => format!("{signal:?}"),
     }
 }
 
@@ -232,6 +235,49 @@ impl Mark {
     }
 }
 
+/// Gathers output. Standard output and standard error are one text here, in the order in which
+/// they came: that is how a person would see it.
+struct Capture {
+    live: LiveOutput,
+    /// The beginning, and of what came after it the end.
+    kept: Vec<u8>,
+    total_bytes: u64,
+    shown: encoding_rs::Decoder,
+}
+
+impl Capture {
+    fn new(live: LiveOutput) -> Self {
+        Self {
+            live,
+            kept: Vec::new(),
+            total_bytes: 0,
+            shown: decoder(),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.total_bytes = self.total_bytes.saturating_add(bytes.len() as u64);
+        self.live.push(&decoded(&mut self.shown, bytes, false));
+        self.kept.extend_from_slice(bytes);
+        let surplus = self.kept.len().saturating_sub(KEPT_BYTES + TAIL_BYTES);
+        if surplus > 0 {
+            self.kept.drain(KEPT_BYTES..KEPT_BYTES + surplus);
+        }
+    }
+
+    /// What was kept; where that is not all, with a note of how much is missing.
+    fn finish(mut self) -> String {
+        self.live.push(&decoded(&mut self.shown, &[], true));
+        let missing = self.total_bytes - self.kept.len() as u64;
+        if missing == 0 {
+            return String::from_utf8_lossy(&self.kept).into_owned();
+        }
+        let (first, last) = self.kept.split_at(KEPT_BYTES);
+        let [first, last] = [first, last].map(String::from_utf8_lossy);
+        format!("{first}\n[… {missing} bytes were not kept …]\n{last}")
+    }
+}
+
 /// How a command ended, for the first line of a result.
 pub(super) fn told(ran: &Ran, limit: Duration) -> String {
     let end = match &ran.end {
@@ -255,6 +301,10 @@ pub(super) fn told(ran: &Ran, limit: Duration) -> String {
         end
     }
 }
+
+#[cfg(test)]
+#[path = "capture_tests.rs"]
+mod capture_tests;
 
 #[cfg(test)]
 mod tests {

@@ -234,6 +234,13 @@ fn with_hang_up(stream: TcpStream) -> std::io::Result<(TcpStream, HangUp)> {
 }
 
 fn config(known: &Known) -> client::Config {
+    use EcdsaCurve::{NistP256, NistP384, NistP521};
+    // The kinds of host keys that can be checked, those that are known for the host first, so that
+    // a server with several keys shows the one that can be compared.
+    let mut algorithms = vec![Algorithm::Ed25519];
+    algorithms.extend([NistP256, NistP384, NistP521].map(|curve| Algorithm::Ecdsa { curve }));
+    let known: Vec<Algorithm> = known.algorithms().collect();
+    algorithms.sort_by_key(|algorithm| !known.contains(algorithm));
     client::Config {
         client_id: russh::SshId::Standard(
             concat!("SSH-2.0-Navi_", env!("CARGO_PKG_VERSION")).into(),
@@ -241,22 +248,11 @@ fn config(known: &Known) -> client::Config {
         keepalive_interval: Some(KEEPALIVE),
         keepalive_max: 3,
         preferred: Preferred {
-            key: host_key_algorithms(known).into(),
+            key: algorithms.into(),
             ..Preferred::DEFAULT
         },
         ..client::Config::default()
     }
-}
-
-/// The kinds of host keys that can be checked, those that are known for the host first, so that
-/// a server with several keys shows the one that can be compared.
-fn host_key_algorithms(known: &Known) -> Vec<Algorithm> {
-    use EcdsaCurve::{NistP256, NistP384, NistP521};
-    let mut algorithms = vec![Algorithm::Ed25519];
-    algorithms.extend([NistP256, NistP384, NistP521].map(|curve| Algorithm::Ecdsa { curve }));
-    let known: Vec<Algorithm> = known.algorithms().collect();
-    algorithms.sort_by_key(|algorithm| !known.contains(algorithm));
-    algorithms
 }
 
 /// Why the connection did not come about, by what is known of the host's key.

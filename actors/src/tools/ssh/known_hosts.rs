@@ -1,12 +1,17 @@
-//! Host keys that were accepted before, in OpenSSH's known_hosts format (sshd(8), "SSH_KNOWN_HOSTS
-//! FILE FORMAT"): plain and hashed names, patterns, `@revoked`. Certificate authorities are not
-//! looked at: host certificates are not asked for.
+//! Which host keys are trusted: those that were accepted before, and the one that a person is
+//! shown, and approves, before the first call to a host.
+//!
+//! Those that were accepted stand in OpenSSH's known_hosts format (sshd(8), "SSH_KNOWN_HOSTS FILE
+//! FORMAT"): plain and hashed names, patterns, `@revoked`. Certificate authorities are not looked
+//! at: host certificates are not asked for.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use hashlink::LruCache;
 use itertools::Itertools as _;
 use parking_lot::Mutex;
 use ring::hmac;
@@ -15,13 +20,18 @@ use russh::keys::ssh_key::public::KeyData;
 use russh::keys::{Algorithm, HashAlg, PublicKey};
 use wildmatch::WildMatch;
 
+use super::NAME;
+use super::connection::{self, Times};
 use super::hosts::Host;
-use crate::tools::ToolError;
+use crate::protocol::ids::{CallId, SessionId};
 use crate::tools::trust::read_all;
 use crate::tools::workspace::if_there;
+use crate::tools::{ToolContext, ToolError, blocking};
 
 /// As many bytes as a file has.
 const MAX_FILE_BYTES: u64 = 8 << 20;
+/// As many calls as wait for an answer at once. The oldest is forgotten, and asks again.
+const MAX_OFFERS: usize = 256;
 
 /// A host's key for a person: `SHA256:… (ssh-ed25519)`.
 pub(super) fn shown(key: &KeyData) -> String {
@@ -29,7 +39,7 @@ pub(super) fn shown(key: &KeyData) -> String {
 }
 
 /// As in `SHA256:…`.
-pub(super) fn fingerprint(key: &KeyData) -> String {
+fn fingerprint(key: &KeyData) -> String {
     key.fingerprint(HashAlg::Sha256).to_string()
 }
 
@@ -60,9 +70,102 @@ impl KeyStatus {
     }
 }
 
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Trust {
+    known: Arc<KnownHosts>,
+    offers: Mutex<Offers>,
+}
+
+/// The key that was shown last for each call, and the host: an approval is bound to it.
+type Offers = LruCache<(SessionId, CallId), (String, KeyData)>;
+
+impl Trust {
+    pub(super) fn new(own: PathBuf, more: Option<PathBuf>) -> Self {
+        Self {
+            known: Arc::new(KnownHosts {
+                own,
+                more,
+                adding: Mutex::default(),
+            }),
+            offers: Mutex::new(LruCache::new(MAX_OFFERS)),
+        }
+    }
+
+    /// The host's key where a person has to be asked about it, learnt from the host where none is
+    /// known; and what an approval is bound to, which is the key where it was asked about.
+    pub(super) async fn offer(
+        &self,
+        host: &Host,
+        context: &ToolContext,
+        times: Times,
+    ) -> Result<(Option<KeyData>, String), ToolError> {
+        let known = self.known(host).await?;
+        if !known.is_empty() {
+            // Where this very call was asked about it, its approval still holds: another call
+            // may have been approved in between.
+            let offered = self.offered(host, context);
+            let offered = offered.filter(|key| known.status(key) == KeyStatus::Known);
+            let binding = offered.map_or_else(|| "known".to_owned(), |key| fingerprint(&key));
+            return Ok((None, binding));
+        }
+        let (key, status) = connection::learn(host, known, times).await?;
+        if let Some(refusal) = status.refusal(host, &key) {
+            return Err(refusal);
+        }
+        let (call, shown) = (context.call_id.clone(), (host.name.clone(), key.clone()));
+        self.offers.lock().insert((context.session_id, call), shown);
+        let binding = fingerprint(&key);
+        Ok((Some(key), binding))
+    }
+
+    /// What the host's key is held against when the call runs. A call that nobody was asked
+    /// about trusts no new key.
+    pub(super) async fn check(
+        &self,
+        host: &Host,
+        context: &ToolContext,
+    ) -> Result<Known, ToolError> {
+        let mut known = self.known(host).await?;
+        if context.approved {
+            known.approved = self.offered(host, context);
+        }
+        Ok(known)
+    }
+
+    /// Stores a key that was trusted because it was approved.
+    pub(super) async fn keep(
+        &self,
+        host: &Host,
+        key: KeyData,
+        context: &ToolContext,
+    ) -> Result<(), ToolError> {
+        tracing::info!(
+            host = host.name,
+            session_id = %context.session_id,
+            fingerprint = fingerprint(&key),
+            "a new host's key was approved"
+        );
+        let (known, host) = (Arc::clone(&self.known), host.clone());
+        blocking(NAME, move || known.add(&host, &key)).await
+    }
+
+    async fn known(&self, host: &Host) -> Result<Known, ToolError> {
+        let (known, host) = (Arc::clone(&self.known), host.clone());
+        blocking(NAME, move || known.of(&host)).await
+    }
+
+    fn offered(&self, host: &Host, context: &ToolContext) -> Option<KeyData> {
+        let offers = self.offers.lock();
+        let shown = offers.peek(&(context.session_id, context.call_id.clone()));
+        let (_, key) = shown.filter(|(name, _)| *name == host.name)?;
+        Some(key.clone())
+    }
+}
+
 /// Where known keys are kept.
 #[derive(Debug)]
-pub(super) struct KnownHosts {
+struct KnownHosts {
     /// Navi's own: new keys are added to it.
     own: PathBuf,
     /// Read, never written.
@@ -72,16 +175,8 @@ pub(super) struct KnownHosts {
 }
 
 impl KnownHosts {
-    pub(super) fn new(own: PathBuf, more: Option<PathBuf>) -> Self {
-        Self {
-            own,
-            more,
-            adding: Mutex::new(()),
-        }
-    }
-
     /// What is known of this host. Blocks for as long as reading two small files takes.
-    pub(super) fn of(&self, host: &Host) -> Result<Known, ToolError> {
+    fn of(&self, host: &Host) -> Result<Known, ToolError> {
         let mut entries = Vec::new();
         for file in [Some(&self.own), self.more.as_ref()].into_iter().flatten() {
             let text = read(file).map_err(|error| {
@@ -99,7 +194,7 @@ impl KnownHosts {
     }
 
     /// Adds a key that a person has approved. Blocks.
-    pub(super) fn add(&self, host: &Host, key: &KeyData) -> Result<(), ToolError> {
+    fn add(&self, host: &Host, key: &KeyData) -> Result<(), ToolError> {
         let _adding = self.adding.lock();
         if self.of(host)?.status(key) == KeyStatus::Known {
             return Ok(());
@@ -123,7 +218,7 @@ impl KnownHosts {
 pub(super) struct Known {
     entries: Vec<Entry>,
     /// A key that counts although it is not known: a person was asked about it.
-    pub(super) approved: Option<KeyData>,
+    approved: Option<KeyData>,
 }
 
 impl Known {
@@ -138,7 +233,7 @@ impl Known {
 
     /// How this key stands. A host with a known key that then comes with one of another kind
     /// counts as changed: a key of another kind is what somebody in between would show. A known
-    /// RSA key says nothing, since none can be checked here (see `rsa_key`).
+    /// RSA key says nothing, since none can be checked here (see `identity`).
     pub(super) fn status(&self, key: &KeyData) -> KeyStatus {
         let mut revoked = self.entries.iter().filter(|entry| entry.revoked);
         if let Some(entry) = revoked.find(|entry| entry.key == *key) {
@@ -154,7 +249,7 @@ impl Known {
     }
 
     /// Whether any key is known that a server's could be compared with.
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         !self.known().any(Entry::is_comparable)
     }
 

@@ -31,11 +31,16 @@ const B: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIMjhQ1tdiy/rxuLjDd6hj9DTyQc7G7oc983YFwU
 const ECDSA: &str = "AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBPSOrzLmCYnaQlkc1fqfATLp/u41QVxK61m4mMmmEAzzKmo/2WmEiuy6eIa63xTf6BeNKeKlR/Cu2xXbKiNGUQc=";
 const RSA: &str = "AAAAB3NzaC1yc2EAAAADAQABAAABgQDKNqm87rDqPh5DaqdrcY2F1pDiCwm82itMegtDs+lDJd7q0vAzuhXMoJSWRPCdnELbTYAweF06172lXhWikbQIlj+5CDCb9fQLgWWfbS1mFP8sFB9PVskXGwU/DCyg9MNOLjgcefgKiyQCs29EYNvK0rixnoKaItg5ERJ2BX6CCczeorBRmsD81cN2Sb00V76Z92YS2DCigoNRL0KTSTz6DCi0GbZoGmfvwQitJiD6WzbBOJ0mLrMbFtUTDCSec47SRE3jC3YvzKt1gFxsj1Yd+1f+/I/3zs3kWh5R/Ux+W7HNQjWqJYemhtfUGl3NiI7fSHXpswhw4mdDPGvK/vCXoBKp2bhSEGNg2b0SaXMB4hezPa8LOEr194P7ZIm4B1e4nvHC2R0k0HXZ03qxU7BeUUxbBgDp9429F+EERTxlRCPUu6wPqTC8Iawk4X6IPNeCXhqY0aw+B//bveEf+eHx4n4YoAJm9GsJrluHyO4pfAbtZNtqMyDg6xZhYTBP4js=";
 
+fn known_hosts_in(own: PathBuf, more: Option<PathBuf>) -> KnownHosts {
+    let adding = Mutex::default();
+    KnownHosts { own, more, adding }
+}
+
 fn status(text: &str, host: &Host, key: &KeyData) -> KeyStatus {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("known_hosts");
     fs::write(&path, text).unwrap();
-    let known = KnownHosts::new(path, None);
+    let known = known_hosts_in(path, None);
     let here = format!("{}/", dir.path().display());
     match known.of(host).unwrap().status(key) {
         KeyStatus::Changed(place) => KeyStatus::Changed(place.replace(&here, "")),
@@ -127,7 +132,7 @@ fn a_new_key_is_added_once_on_a_line_of_its_own() {
     let own = dir.path().join("ssh/known_hosts");
     fs::create_dir(dir.path().join("ssh")).unwrap();
     fs::write(&own, "no end of line").unwrap();
-    let known = KnownHosts::new(own.clone(), None);
+    let known = known_hosts_in(own.clone(), None);
     let web = host("web.example", 2222);
     let ed = key(A);
     known.add(&web, &ed).unwrap();
@@ -144,7 +149,7 @@ fn another_file_is_read_and_not_written() {
     let dir = tempfile::tempdir().unwrap();
     let (own, more) = (dir.path().join("own"), dir.path().join("more"));
     fs::write(&more, format!("web.example ssh-ed25519 {A}\n")).unwrap();
-    let known = KnownHosts::new(own.clone(), Some(more));
+    let known = known_hosts_in(own.clone(), Some(more));
     let web = host("web.example", 22);
     let ed = key(A);
     assert_eq!(known.of(&web).unwrap().status(&ed), KeyStatus::Known);

@@ -1,7 +1,6 @@
 //! `ssh`: commands and files on the hosts that the user has named (SPEC section 11), by keys or
 //! the ssh agent, with each host's key checked.
 
-mod capture;
 mod command;
 mod connection;
 mod files;
@@ -10,9 +9,7 @@ mod identity;
 mod known_hosts;
 mod order;
 mod pool;
-mod rsa_key;
 mod transfer;
-mod trust;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,14 +25,12 @@ use self::command::{End, told};
 use self::connection::{Connection, DEAD, Times};
 use self::files::Source;
 use self::hosts::Host;
-use self::known_hosts::shown;
+use self::known_hosts::{Trust, shown};
 use self::order::{Order, SshArgs, Work};
 use self::pool::{Lease, Pool};
-use self::trust::Trust;
 use super::actions::ActionFields;
-use super::output::{human_size, shortened};
+use super::output::{bounded_for, human_size, shortened};
 use super::schema::spec_of;
-use super::spill::bounded_for;
 use super::workspace::InnerPath;
 use super::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, blocking,

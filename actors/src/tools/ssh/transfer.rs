@@ -66,7 +66,7 @@ pub(super) async fn upload(
     };
 
     let tag = Uuid::new_v4().simple().to_string();
-    let part = Part {
+    let mut part = Part {
         sftp: Arc::clone(&sftp),
         path: format!("{to}.navi-{}.part", &tag[..8]),
         is_done: false,
@@ -83,7 +83,14 @@ pub(super) async fn upload(
         let set = sftp.set_metadata(&part.path, attributes).await;
         set.map_err(|error| fault(&to, &error))?;
     }
-    part.rename(connection, &to, present.is_some()).await?;
+    // SFTP's own rename replaces nothing, OpenSSH's does.
+    if present.is_some() {
+        replace(connection, &part.path, &to).await?;
+    } else {
+        let renamed = sftp.rename(&part.path, &to).await;
+        renamed.map_err(|error| fault(&to, &error))?;
+    }
+    part.is_done = true;
     let _ = sftp.close().await;
     Ok(to)
 }
@@ -197,25 +204,6 @@ struct Part {
     sftp: Arc<SftpSession>,
     path: String,
     is_done: bool,
-}
-
-impl Part {
-    /// Puts the file in its place. SFTP's own rename replaces nothing, OpenSSH's does.
-    async fn rename(
-        mut self,
-        connection: &Connection,
-        to: &str,
-        replaces: bool,
-    ) -> Result<(), ToolError> {
-        let renamed = if replaces {
-            replace(connection, &self.path, to).await
-        } else {
-            let renamed = self.sftp.rename(&self.path, to).await;
-            renamed.map_err(|error| fault(to, &error))
-        };
-        self.is_done = renamed.is_ok();
-        renamed
-    }
 }
 
 /// On a channel of its own, since a session for files has no way to say this.

@@ -1,8 +1,6 @@
 //! `terminal`: commands in the session's workspace, inside the sandbox.
 
 mod allowed;
-mod background;
-mod held;
 mod output;
 mod proposal;
 mod run;
@@ -19,12 +17,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub use self::allowed::Allowed;
-use self::background::Background;
-use self::shell::Shells;
+use self::shell::{Background, Shells};
 use super::actions::{ActionFields, actions, effect_of, read_action};
+use super::output::bounded_for;
 use super::sandbox::{Fence, Sandbox, SandboxConfig};
 use super::schema::spec_of;
-use super::spill::bounded_for;
 use super::workspace::if_there;
 use super::{Proposal, Provenance, Tool, ToolContext, ToolError, ToolResult};
 use crate::protocol::ids::SessionId;

@@ -23,18 +23,9 @@ pub(super) fn asks(text: &str) -> bool {
     }
     let line = line.to_lowercase();
     let is_short = line.len() < 200;
-    let ends_so = [
-        "[y/n]",
-        "[y/n]:",
-        "(y/n)",
-        "(yes/no)",
-        "[y/n/q]",
-        "password:",
-        "passphrase:",
-        "?",
-        "continue:",
-    ];
-    is_short && ends_so.iter().any(|end| line.ends_with(end))
+    let mut ends_so =
+        "[y/n] [y/n]: (y/n) (yes/no) [y/n/q] password: passphrase: ? continue:".split(' ');
+    is_short && ends_so.any(|end| line.ends_with(end))
         || line.contains("press any key")
         || line.contains("press enter")
         // A program that would have asked on the terminal itself.

@@ -1,20 +1,18 @@
 //! A command from its arguments to its result.
 
-use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
-use super::background::Background;
 use super::output::{asks, misses_network, readable};
+use super::shell::Background;
 use super::{NAME, Terminal, TerminalArgs, USUAL_TIME};
 use crate::programs::{Bounds, Cut};
-use crate::tools::output::{decoded, decoder, human_size, shortened};
+use crate::tools::output::{bounded_for, decoded, decoder, human_size, shortened};
 use crate::tools::sandbox::running::{Report, Running};
-use crate::tools::sandbox::{FAILED, FAILED_WORDS, Fence, Order, Streams};
-use crate::tools::spill::bounded_for;
+use crate::tools::sandbox::{FAILED, FAILED_WORDS, Fence, Order};
 use crate::tools::trust::open_regular;
 use crate::tools::{ToolContext, ToolError, ToolResult, blocking, check_command};
 
@@ -91,12 +89,9 @@ impl Terminal {
                 directory,
                 workspace,
                 scratch: self.sandbox.scratch_of(&context.session_id.to_string()),
-                read: Vec::new(),
-                environment: BTreeMap::new(),
-                input: None,
-                streams: Streams::Merged,
                 fence: self.fence(),
                 limits: self.sandbox.config.limits,
+                ..Order::default()
             },
             time: time.min(self.max_time),
             background: args.background,

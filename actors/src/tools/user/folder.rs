@@ -12,13 +12,12 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 use walkdir::WalkDir;
 
-use crate::tools::output::{human_size, shortened};
+use crate::tools::output::{self, human_size};
 use crate::tools::trust::open_regular;
 
 const MAX_FILES: usize = 256;
 const MAX_DEPTH: usize = 8;
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
-const SHOWN_BYTES: usize = 120;
 
 /// Each file of a folder by its path, with `/` between, and what the file system tells of it. Two
 /// listings that are equal were not changed in between, as far as that goes: good enough for a
@@ -75,8 +74,17 @@ pub(super) fn read(folder: &Path) -> Result<Content, String> {
         };
         read.insert(path, file);
     }
+    // Over each file's path, whether it can be run, its length and its bytes.
+    let mut hash = Sha256::new();
+    for (path, file) in &read {
+        for part in [path.as_bytes(), &file.bytes] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        hash.update([u8::from(file.is_executable)]);
+    }
     Ok(Content {
-        sha256: hash(&read),
+        sha256: hex::encode(hash.finalize()),
         files: read,
     })
 }
@@ -87,19 +95,6 @@ fn in_room(size: u64) -> Result<u64, String> {
         refuse!("the folder holds more than {most}");
     }
     Ok(size)
-}
-
-/// Over each file's path, whether it can be run, its length and its bytes.
-fn hash(files: &BTreeMap<String, File>) -> String {
-    let mut hash = Sha256::new();
-    for (path, file) in files {
-        for part in [path.as_bytes(), &file.bytes] {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part);
-        }
-        hash.update([u8::from(file.is_executable)]);
-    }
-    hex::encode(hash.finalize())
 }
 
 /// The files of a folder: the path from there, the place, and what the file system tells of it.
@@ -142,10 +137,9 @@ fn files(folder: &Path) -> Result<Vec<(String, PathBuf, Metadata)>, String> {
 }
 
 fn shown(path: &str) -> String {
-    if path.is_empty() {
-        "the folder".to_owned()
-    } else {
-        shortened(path, SHOWN_BYTES)
+    match path {
+        "" => "the folder".to_owned(),
+        path => output::shown(path),
     }
 }
 

@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 
 use super::folder::{self, Listing};
 use crate::protocol::tool::Effect;
-use crate::tools::extension_folders::folders;
-use crate::tools::extension_schema::{MAX_BYTES, as_told, validator};
 use crate::tools::output::shortened;
+use crate::tools::schema::{MAX_BYTES, as_told, validator};
+use crate::tools::trust::folders;
 
 /// The names of the file, of which a folder has one.
 const FILES: [&str; 2] = ["tool.toml", "tool.json"];

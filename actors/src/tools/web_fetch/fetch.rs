@@ -7,8 +7,7 @@ use reqwest::header::{
 use reqwest::{Method, Request, Response, StatusCode, Url};
 
 use crate::tools::ToolError;
-use crate::tools::net::guard::Guard;
-use crate::tools::net::send::read_body;
+use crate::tools::net::guard::{Guard, read_body};
 use crate::tools::net::url;
 use crate::tools::output::shortened;
 
@@ -107,7 +106,22 @@ async fn answer(url: Url, response: Response, max_bytes: usize) -> Result<RawPag
     let status = response.status();
     let (media_type, charset) = content_type(response.headers());
     if !status.is_success() && !super::page::is_data(&media_type) {
-        return Err(ToolError(refusal(&url::authority(&url), &response)));
+        let hint = match status.as_u16() {
+            401 | 403 | 407 => {
+                "it lets nobody in without a login, or no programs; try another source"
+            }
+            404 | 410 => "there is no such page; check the address, or search for it",
+            429 => "it was asked too often; try another source, or later",
+            500..=599 => "the server has a fault; try again later, or another source",
+            _ => "try another source",
+        };
+        let later = response.headers().get(RETRY_AFTER);
+        let later = later
+            .and_then(|value| value.to_str().ok())
+            .filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()))
+            .map(|seconds| format!(" (in {} s, it says)", shortened(seconds, 10)))
+            .unwrap_or_default();
+        refuse!("{} answered {status}: {hint}{later}", url::authority(&url));
     }
     let limit = if status.is_success() {
         max_bytes
@@ -122,25 +136,6 @@ async fn answer(url: Url, response: Response, max_bytes: usize) -> Result<RawPag
         charset,
         body,
     })
-}
-
-fn refusal(host: &str, response: &Response) -> String {
-    let status = response.status();
-    let hint = match status.as_u16() {
-        401 | 403 | 407 => "it lets nobody in without a login, or no programs; try another source",
-        404 | 410 => "there is no such page; check the address, or search for it",
-        429 => "it was asked too often; try another source, or later",
-        500..=599 => "the server has a fault; try again later, or another source",
-        _ => "try another source",
-    };
-    let later = response
-        .headers()
-        .get(RETRY_AFTER)
-        .and_then(|value| value.to_str().ok())
-        .filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()))
-        .map(|seconds| format!(" (in {} s, it says)", shortened(seconds, 10)))
-        .unwrap_or_default();
-    format!("{host} answered {status}: {hint}{later}")
 }
 
 fn content_type(headers: &HeaderMap) -> (String, Option<String>) {

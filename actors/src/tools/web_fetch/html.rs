@@ -37,8 +37,16 @@ const UNREAD: &str = "script, style, template, svg, math, canvas, iframe, frame,
 /// The page that stands at `url`.
 pub(super) fn page(source: &str, url: Url) -> Result<Page, String> {
     let (document, cut) = parsed(source);
+    // A walk without recursion.
+    let root = document.root();
+    let mut depths = HashMap::from([(root.id, 0_usize)]);
+    for node in root.descendants_it() {
+        let above = node.parent().and_then(|parent| depths.get(&parent.id));
+        let depth = above.map_or(0, |depth| depth + 1);
+        depths.insert(node.id, depth);
+    }
     refuse_if!(
-        deepest(&document) > MAX_DEPTH_AFTER,
+        depths.into_values().any(|depth| depth > MAX_DEPTH_AFTER),
         "the page is nested too deeply to be read"
     );
     let mut notes = Vec::new();
@@ -89,18 +97,6 @@ fn parsed(source: &str) -> (Document, bool) {
         }
     }
     (parser.finish(), cut)
-}
-
-/// How deep the document goes at its deepest. A walk without recursion.
-fn deepest(document: &Document) -> usize {
-    let root = document.root();
-    let mut depths = HashMap::from([(root.id, 0_usize)]);
-    for node in root.descendants_it() {
-        let above = node.parent().and_then(|parent| depths.get(&parent.id));
-        let depth = above.map_or(0, |depth| depth + 1);
-        depths.insert(node.id, depth);
-    }
-    depths.into_values().max().unwrap_or_default()
 }
 
 /// Takes out what is not read, puts words in the place of images, and makes links whole.

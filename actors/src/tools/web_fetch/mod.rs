@@ -1,11 +1,9 @@
 //! `web_fetch`: a page as Markdown, a PDF as text, an API's answer as it is. The rest is refused
 //! by its type. What it gives back is text from outside, and nothing in it loads by itself.
 
-mod decode;
 mod fetch;
 mod html;
 mod page;
-mod paging;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -45,6 +43,10 @@ const TITLE_BYTES: usize = 200;
 /// text and the host is not asked again for each.
 const PAGES_KEPT: usize = 8;
 const KEPT: Duration = Duration::from_secs(15 * 60);
+/// As many characters as one part has.
+const PART_CHARS: usize = 16_000;
+/// A part ends at the end of a line if there is one in its last so many characters.
+const LINE_CHARS: usize = 2_000;
 
 /// What to fetch.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -57,25 +59,6 @@ struct WebFetchArgs {
     start: Option<u64>,
 }
 
-/// How much of anything one call takes.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// All of one fetch, redirects and conversion included. Below the tool's own limit, so that
-    /// the error says what took so long.
-    pub whole: Duration,
-    /// The bytes of an answer, packed and unpacked.
-    pub bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            whole: Duration::from_secs(50),
-            bytes: 10 * 1024 * 1024,
-        }
-    }
-}
-
 /// The pages that were read last, each for its session.
 type Pages = LruCache<(SessionId, Url), (Instant, Arc<Page>)>;
 
@@ -84,7 +67,11 @@ type Pages = LruCache<(SessionId, Url), (Instant, Arc<Page>)>;
 pub struct WebFetch {
     spec: ToolSpec,
     guard: Guard,
-    limits: Limits,
+    /// For all of one fetch, redirects and conversion included. Below the tool's own limit, so that
+    /// the error says what took so long.
+    pub time: Duration,
+    /// The bytes of an answer, packed and unpacked.
+    pub max_bytes: usize,
     /// For answers to be converted in.
     places: Arc<Semaphore>,
     pages: Mutex<Pages>,
@@ -93,15 +80,12 @@ pub struct WebFetch {
 impl WebFetch {
     /// A tool that reaches what `guard` admits.
     pub fn new(guard: Guard) -> Self {
-        Self::with_limits(guard, Limits::default())
-    }
-
-    pub fn with_limits(guard: Guard, limits: Limits) -> Self {
         Self {
             // An address is a message to its host: whoever composed it may have put anything into it.
             spec: spec_of::<WebFetchArgs>("web_fetch", DESCRIPTION, Effect::Egress, TIME_LIMIT_MS),
             guard,
-            limits,
+            time: Duration::from_secs(50),
+            max_bytes: 10 * 1024 * 1024,
             places: Arc::new(Semaphore::new(AT_ONCE)),
             pages: Mutex::new(LruCache::new(PAGES_KEPT)),
         }
@@ -120,7 +104,7 @@ impl WebFetch {
             return shown(&page, start);
         }
         let url = place.1.clone();
-        let answer = match fetch::fetch(&self.guard, url, self.limits.bytes).await? {
+        let answer = match fetch::fetch(&self.guard, url, self.max_bytes).await? {
             Fetched::Page(answer) => answer,
             Fetched::Redirected(to) => {
                 return Ok(format!(
@@ -164,11 +148,11 @@ impl Tool for WebFetch {
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let args: WebFetchArgs = arguments::read(args)?;
-        let read = tokio::time::timeout(self.limits.whole, self.read(&args, &context)).await;
+        let read = tokio::time::timeout(self.time, self.read(&args, &context)).await;
         let text = read.unwrap_or_else(|_| {
             Err(ToolError(format!(
                 "the page did not come whole within {} s; try another source",
-                self.limits.whole.as_secs()
+                self.time.as_secs()
             )))
         })?;
         Ok(text.into())
@@ -176,7 +160,7 @@ impl Tool for WebFetch {
 }
 
 fn shown(page: &Page, start: u64) -> Result<String, ToolError> {
-    let part = paging::part(&page.text, start)?;
+    let part = part(&page.text, start)?;
     let mut text = String::new();
     if !page.title.is_empty() {
         text.push_str(&format!("Title: {}\n", shortened(&page.title, TITLE_BYTES)));
@@ -195,6 +179,62 @@ fn shown(page: &Page, start: u64) -> Result<String, ToolError> {
         part.text
     });
     Ok(text)
+}
+
+/// A part of a text.
+#[derive(Debug, PartialEq, Eq)]
+struct Part<'a> {
+    text: &'a str,
+    start: usize,
+    end: usize,
+    whole: usize,
+}
+
+impl Part<'_> {
+    /// Where it stands; none where it is the whole.
+    fn place(&self) -> Option<String> {
+        let (start, end, whole) = (self.start, self.end, self.whole);
+        if end < whole {
+            Some(format!(
+                "Characters {start} to {end} of {whole}; for the next part call web_fetch with the same url and start={end}"
+            ))
+        } else {
+            (start > 0).then(|| format!("Characters {start} to {end} of {whole}, the last part"))
+        }
+    }
+}
+
+/// The part that begins at character `start`.
+fn part(text: &str, start: u64) -> Result<Part<'_>, String> {
+    let whole = text.chars().count();
+    let start = usize::try_from(start).unwrap_or(usize::MAX);
+    refuse_if!(
+        start > 0 && start >= whole,
+        "start={start} is after the end: the text has {whole} characters"
+    );
+    let from = offset(text, start);
+    let rest = &text[from..];
+    let to = offset(rest, PART_CHARS);
+    let mut shown = &rest[..to];
+    if to < rest.len() {
+        let earliest = offset(rest, PART_CHARS - LINE_CHARS);
+        if let Some(line_end) = shown[earliest..].rfind('\n') {
+            shown = &shown[..earliest + line_end + 1];
+        }
+    }
+    Ok(Part {
+        text: shown,
+        start,
+        end: start + shown.chars().count(),
+        whole,
+    })
+}
+
+/// The byte at which character `index` begins.
+fn offset(text: &str, index: usize) -> usize {
+    text.char_indices()
+        .nth(index)
+        .map_or(text.len(), |(at, _)| at)
 }
 
 #[cfg(test)]

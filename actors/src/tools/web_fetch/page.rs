@@ -1,12 +1,14 @@
-//! An answer as the text that the model reads.
+//! An answer as the text that the model reads: decoded by the mark at its start, by what the server
+//! said, by what the page says.
 
 use std::sync::Arc;
 
+use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use reqwest::Url;
 use tokio::sync::Semaphore;
 
 use super::fetch::RawPage;
-use super::{decode, html};
+use super::html;
 use crate::documents;
 use crate::tools::ToolError;
 use crate::tools::output::human_size;
@@ -17,20 +19,11 @@ pub(super) const AT_ONCE: usize = 2;
 /// The longest text that is kept.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 
+/// As far into a page as its own word on its encoding counts (HTML standard).
+const PRESCAN_BYTES: usize = 1024;
+
 /// Kinds of `application/` that are text.
-const TEXTS: [&str; 11] = [
-    "ecmascript",
-    "graphql",
-    "javascript",
-    "jsonl",
-    "sql",
-    "toml",
-    "x-ndjson",
-    "x-sh",
-    "x-yaml",
-    "xml",
-    "yaml",
-];
+const TEXTS: &str = "ecmascript graphql javascript jsonl sql toml x-ndjson x-sh x-yaml xml yaml";
 
 /// A page as text.
 #[derive(Debug)]
@@ -104,7 +97,7 @@ async fn convert(
     let work = tokio::task::spawn_blocking(move || {
         // Held until the work is done, even if nobody waits for it any more.
         let _place = place;
-        let text = decode::text(&answer.body, answer.charset.as_deref());
+        let text = decoded(&answer.body, answer.charset.as_deref());
         read(text, answer.url)
     });
     work.await.unwrap_or_else(|error| {
@@ -126,7 +119,7 @@ fn form(answer: &RawPage) -> Result<Form, ToolError> {
         || media_type.ends_with("+xml")
         || media_type
             .strip_prefix("application/")
-            .is_some_and(|name| TEXTS.contains(&name));
+            .is_some_and(|name| TEXTS.split(' ').any(|it| it == name));
     match media_type {
         "text/html" | "application/xhtml+xml" => Ok(Form::Html),
         "application/pdf" | "application/x-pdf" if is_pdf => Ok(Form::Pdf),
@@ -158,5 +151,63 @@ fn unnamed(answer: &RawPage) -> Result<Form, ToolError> {
             "it has no type and is no text ({}); web_fetch reads pages, text, JSON and PDF",
             human_size(answer.body.len() as u64)
         )))
+    }
+}
+
+/// The text of a body. `told` is what the server said of its encoding.
+fn decoded(body: &[u8], told: Option<&str>) -> String {
+    let encoding = told
+        .and_then(label)
+        .or_else(|| label(said_by_page(body)?.as_str()))
+        .unwrap_or_else(|| {
+            if std::str::from_utf8(body).is_ok() {
+                UTF_8
+            } else {
+                WINDOWS_1252
+            }
+        });
+    // A byte order mark wins over everything, and is taken out.
+    let (text, _, _) = encoding.decode(body);
+    text.into_owned()
+}
+
+fn label(name: &str) -> Option<&'static Encoding> {
+    Encoding::for_label(name.trim().as_bytes())
+}
+
+/// What stands after `charset=` or `encoding=` near the start.
+fn said_by_page(body: &[u8]) -> Option<String> {
+    let head = &body[..body.len().min(PRESCAN_BYTES)];
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let after = |word: &str| head.find(word).map(|at| &head[at + word.len()..]);
+    let rest =
+        after("charset=").or_else(|| head.starts_with("<?xml").then(|| after("encoding="))?)?;
+    let name: String = rest
+        .trim_start_matches(['"', '\'', ' '])
+        .chars()
+        .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':'))
+        .collect();
+    (!name.is_empty()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_encoding_is_found_where_it_stands() {
+        let cyrillic = [0xcf, 0xf0, 0xe8, 0xe2, 0xb3, 0xf2];
+        assert_eq!(decoded(&cyrillic, Some("windows-1251")), "Привіт");
+        let mut page = b"<meta charset='windows-1251'>".to_vec();
+        page.extend(cyrillic);
+        assert!(decoded(&page, None).ends_with("Привіт"));
+        let mut page = b"<?xml version=\"1.0\" encoding=\"windows-1251\"?>".to_vec();
+        page.extend(cyrillic);
+        assert!(decoded(&page, None).ends_with("Привіт"));
+        assert_eq!(decoded("Привіт".as_bytes(), None), "Привіт");
+        assert_eq!(decoded("Привіт".as_bytes(), Some("no-such")), "Привіт");
+        assert_eq!(decoded(b"\xef\xbb\xbfx", Some("windows-1251")), "x");
+        assert_eq!(decoded(b"\xff\xfex\0", None), "x");
+        assert_eq!(decoded(b"caf\xe9", None), "café");
     }
 }

@@ -310,3 +310,32 @@ async fn packed_answers_are_unpacked() {
     let output = fetched(&server, "/gz").await.unwrap();
     assert!(output.text.ends_with("unpacked"), "{}", output.text);
 }
+
+#[test]
+fn parts_come_to_the_whole() {
+    let text: String = (0..9_000).map(|n| format!("рядок {n}\n")).collect();
+    let mut read = String::new();
+    let mut start = 0;
+    loop {
+        let part = part(&text, start as u64).unwrap();
+        read.push_str(part.text);
+        assert!(part.text.ends_with('\n'));
+        start = part.end;
+        if part.end == part.whole {
+            assert!(part.place().unwrap().ends_with("the last part"));
+            break;
+        }
+        assert!(part.place().unwrap().contains(&format!("start={start}")));
+    }
+    assert_eq!(read, text);
+    assert!(
+        part(&text, 10_000_000)
+            .unwrap_err()
+            .contains("after the end")
+    );
+    let short = part("a", 0).unwrap();
+    assert_eq!((short.text, short.place()), ("a", None));
+    assert_eq!(part("", 0).unwrap().text, "");
+    let line = "x".repeat(40_000);
+    assert_eq!(part(&line, 0).unwrap().text.len(), PART_CHARS);
+}

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::engine::{Found, SearchEngine};
 use crate::tools::ToolError;
+use crate::tools::net::guard::post_json;
 use crate::tools::net::key::ApiKey;
-use crate::tools::net::send::post_json;
 use crate::tools::output::shortened;
 
 impl SearchEngine {

@@ -7,9 +7,8 @@ use serde_json::Value;
 use super::duckduckgo;
 use crate::tools::ToolError;
 use crate::tools::net::grants::Grants;
-use crate::tools::net::guard::Guard;
+use crate::tools::net::guard::{Guard, read_body};
 use crate::tools::net::key::ApiKey;
-use crate::tools::net::send::read_body;
 
 /// The most bytes of an engine's answer.
 const MAX_BYTES: usize = 4 * 1024 * 1024;

@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 
+use itertools::Itertools as _;
+
 use super::path::InnerPath;
 use super::root::Root;
 use crate::tools::ToolError;
@@ -109,7 +111,14 @@ impl Root {
             directory = next;
         };
         let directory = path.at(&directory);
-        let names = self.names_in(&directory, COMPARED_NAMES);
+        let opened = self
+            .directory(directory.prefix(), &directory)
+            .ok()
+            .flatten();
+        let entries = opened.and_then(|opened| opened.entries().ok());
+        let entries = entries.into_iter().flatten().take(COMPARED_NAMES).flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let names: Vec<String> = names.sorted().collect();
         let near = if let Some(near) = nearest(&absent, names.iter().map(String::as_str)) {
             let near = directory.shown_as(&directory.prefix().join(near));
             format!("did you mean `{}`?", visible(&near))

@@ -7,8 +7,6 @@
 //! is neither read nor changed (no sandboxed command can make such a link, since the sandbox
 //! lets none be made to a file beyond the workspace, but someone else may have).
 
-mod access;
-pub(crate) mod browse;
 mod closed;
 mod fault;
 mod path;
@@ -16,12 +14,12 @@ mod reach;
 mod root;
 mod walk;
 
-pub use self::access::FileAccess;
 pub(crate) use self::fault::{OrFault, fault, if_there};
 pub(crate) use self::path::InnerPath;
+pub use self::reach::FileAccess;
 #[cfg(test)]
 pub(crate) use self::reach::Limits;
-pub(crate) use self::reach::{Reach, Spot, open_in_workspace};
+pub(crate) use self::reach::{Reach, Spot};
 pub(crate) use self::root::{Location, Root, open, open_nonblocking, read_whole};
 pub(crate) use self::walk::{Entry, MAX_DEPTH, Rules};
 

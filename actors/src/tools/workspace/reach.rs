@@ -1,17 +1,75 @@
-//! From the path that the model gave to the directory that it is opened in.
+//! From the path that the model gave to the directory that it is opened in: the workspace, or one
+//! that `FS_ALLOWED_PATHS` adds to it.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use cap_std::fs::File;
+use itertools::Itertools as _;
 use tokio_util::sync::CancellationToken;
 
 use super::WorkspaceLimits;
-use super::access::FileAccess;
 use super::path::{InnerPath, RootId, check_text};
 use super::root::Root;
 use crate::tools::ToolError;
 use crate::tools::output::shown;
+
+/// The settings of the filesystem tool. The default is the workspace and nothing else.
+#[derive(Clone, Debug, Default)]
+pub struct FileAccess {
+    /// `FS_ALLOWED_PATHS`: directories that may be reached beside the workspace, absolute. `/`
+    /// alone is every file that the service's account may use.
+    pub allowed: Vec<PathBuf>,
+    /// Files and directories that stay closed even where `*` lifts the fence: Navi's data, its
+    /// settings, the tools' folder. Absolute; they need not exist.
+    pub closed: Vec<PathBuf>,
+    /// Each session's workspace is a directory in it.
+    pub sessions_dir: PathBuf,
+    /// What `~` stands for.
+    pub home: Option<PathBuf>,
+    pub workspace: WorkspaceLimits,
+}
+
+impl FileAccess {
+    /// Whether every file of the machine is allowed.
+    pub fn is_everything(&self) -> bool {
+        self.allowed.iter().any(|it| it == Path::new("/"))
+    }
+
+    /// An absolute path as the model gives it, with `~` as the home directory; none where the
+    /// path is relative, or where `~` means nothing here.
+    fn absolute(&self, text: &str) -> Option<String> {
+        if text.starts_with('/') {
+            return Some(text.to_owned());
+        }
+        let rest = text.strip_prefix('~')?;
+        if self.allowed.is_empty() || !(rest.is_empty() || rest.starts_with('/')) {
+            return None;
+        }
+        Some(format!("{}{rest}", self.home.as_ref()?.display()))
+    }
+
+    /// Whether a path that a call names may lie beyond its workspace. A path into another
+    /// session's is refused before anything is done, so it counts as inside.
+    pub(crate) fn leads_outside(&self, text: &str) -> bool {
+        !self.allowed.is_empty()
+            && self.absolute(text).is_some_and(|path| {
+                self.sessions_dir.as_os_str().is_empty()
+                    || !Path::new(&path).starts_with(&self.sessions_dir)
+                    || Path::new(&path)
+                        .components()
+                        .any(|part| part == Component::ParentDir)
+            })
+    }
+
+    /// What may be used beside the workspace, in words; none where nothing may.
+    pub(crate) fn words(&self) -> Option<String> {
+        if self.is_everything() {
+            return Some("any file of this machine".to_owned());
+        }
+        let directories = self.allowed.iter().map(|it| it.display()).join(", ");
+        (!self.allowed.is_empty()).then_some(directories)
+    }
+}
 
 /// How much one call may do, and the workspace may hold.
 #[derive(Clone, Copy, Debug)]
@@ -127,13 +185,6 @@ impl Reach {
         };
         InnerPath::under(RootId::Outside(directory.clone()), rest)
     }
-}
-
-/// A regular file of a session's workspace, open for reading, for tools that read one. No path
-/// leads out of it by `..`, a link or another name of the same file.
-pub(crate) fn open_in_workspace(workspace: &Path, path: &str) -> Result<File, ToolError> {
-    let Spot { root, path } = Reach::inside(workspace).spot(path)?;
-    root.open_file(&path)
 }
 
 /// What follows a directory in an absolute path: a relative path, maybe empty. The directory's

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _, OpenOptionsSyncExt as _};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptions};
-use itertools::Itertools as _;
 use tokio_util::sync::CancellationToken;
 
 use super::WorkspaceLimits;
@@ -129,17 +128,6 @@ impl Root {
             check_open(on_behalf_of, self.closed.allows_directory(directory))?;
         }
         Ok(opened)
-    }
-
-    /// The names in a directory, as many as are asked for; none where that cannot be told.
-    pub(super) fn names_in(&self, path: &InnerPath, most: usize) -> Vec<String> {
-        let directory = self.directory(path.prefix(), path).ok().flatten();
-        let entries = directory.and_then(|directory| directory.entries().ok());
-        let entries = entries.into_iter().flatten().take(most).flatten();
-        entries
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .sorted()
-            .collect()
     }
 
     /// The directory that holds what the path names, and the name there; none where the

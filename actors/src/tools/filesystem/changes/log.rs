@@ -11,10 +11,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::super::write::{Before, Rewrite, put};
 use super::changes_dir;
-use super::fingerprint::{Measure, fingerprint, fingerprint_of_content, measure};
-use super::kept::Kept;
-use super::moving::move_entry;
-use super::record::{Inverse, Origin, Record};
+use super::entries::{Measure, fingerprint, fingerprint_of_content, measure, move_entry};
+use super::kept::{Inverse, Kept, Origin, Record};
 use crate::protocol::change::ChangeAction;
 use crate::protocol::ids::ChangeId;
 use crate::tools::ToolError;
