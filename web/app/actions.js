@@ -13,6 +13,7 @@ import { errorGroup } from '../state/errors.js';
 import { defaultProfile, fetching } from '../state/service.js';
 import { sorted } from '../state/sessions.js';
 import { dropRow, place, readArchived, refreshArchived } from './archive.js';
+import { endFirstSteps, loadFirstSteps, mayBeNew } from './first_steps.js';
 import { guardClosing } from './kept.js';
 import { loadNotify, tell } from './notify.js';
 import { loadPrefs } from './prefs.js';
@@ -32,6 +33,7 @@ const FETCH_SHOWS_UP_MS = 15_000;
 export function boot() {
   takeKey();
   loadPrefs();
+  loadFirstSteps();
   loadNotify();
   onRefused((refused) => showError(refused));
   addEventListener('hashchange', followHash);
@@ -121,7 +123,8 @@ const profilesIn = (system) => JSON.stringify([system?.warnings, system?.profile
 /** @param {SessionSummary[]} list */
 function setList(list) {
   sessions.set({ loaded: true, list: sorted(list) });
-  refreshArchived();
+  if (mayBeNew()) void readArchived();
+  else refreshArchived();
   findOpen();
 }
 
@@ -185,6 +188,7 @@ export async function startSession() {
   try {
     const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.id ?? null, chosenModel.get());
     begin(first, session_id);
+    endFirstSteps();
     location.hash = sessionHref(session_id);
     // Not by the event, which keys overtake: what is typed next belongs there.
     followHash();
@@ -333,11 +337,13 @@ export function showError(error) {
 /** Those that are at hand; the others are loaded with the first look at one of them. @type {ReadonlySet<PanelName>} */
 const AT_HAND = new Set(/** @type {const} */ (['image', 'keys', 'palette']));
 
+export const loadPanels = () => loadPart(new URL('./panels.js', import.meta.url));
+
 /** Has this stand over the page. @param {PanelName} name */
 export async function openPanel(name) {
   drawerOpen.set(false);
   try {
-    if (!AT_HAND.has(name)) await loadPart(new URL('./panels.js', import.meta.url));
+    if (!AT_HAND.has(name)) await loadPanels();
   } catch {
     showError({ code: 'unreachable', message: '' });
     return;

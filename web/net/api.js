@@ -88,7 +88,7 @@ export const filePath = (id, file_id) => `${session(id)}/files/${encodeURICompon
 /** A file of the workspace, to keep or as the picture that Navi makes of it. @param {string} id @param {'file' | 'image'} as @param {string} path */
 export const workspacePath = (id, as, path) => `${session(id)}/workspace/${as}?path=${encodeURIComponent(path)}`;
 
-/** @param {Fact} fact */
+/** @param {Pick<Fact, 'category' | 'key'>} fact */
 const factPath = ({ category, key }) => `memory/facts/${encodeURIComponent(category)}/${encodeURIComponent(key)}`;
 
 /** A run's log has an end; a service that never says so is not followed forever. */
@@ -175,7 +175,7 @@ export const api = {
     const answer = await call('GET', 'memory');
     return { facts: answer?.facts ?? [], summary: answer?.summary ?? null, updated_at: answer?.updated_at ?? null };
   },
-  /** @param {Fact} fact @param {string} value */
+  /** @param {Pick<Fact, 'category' | 'key'>} fact @param {string} value */
   saveFact: (fact, value) => call('PUT', factPath(fact), { value }),
   /** @param {Fact} fact */
   forgetFact: (fact) => call('DELETE', factPath(fact)),
