@@ -25,6 +25,7 @@ import {
 } from './signals.js';
 import { isKept, keepShell } from './shell.js';
 import { lookForUpdate } from './update.js';
+import { followKeyboard } from './viewport.js';
 
 const TOAST_MS = 6_000;
 const UNDO_TOAST_MS = 20_000;
@@ -41,6 +42,7 @@ export function boot() {
   void restoreKept();
   openList();
   addEventListener('beforeunload', guardClosing);
+  followKeyboard();
   addEventListener('focus', () => {
     if (signedOut.get()) void lookAround();
   });
