@@ -159,7 +159,7 @@ export class NaviApproval extends NaviElement {
     const sent = answer?.sending === true ? answer.decision : undefined;
     const blocked = !this._settled || sent !== undefined || connection.get() !== 'open';
     // What is folded away has not been seen: it is shown first, and then asked about.
-    const folded = !this._whole && request.details.some(isFolded);
+    const folded = !this._whole && request.details.some(startsFolded);
     return html`<div class="approval-actions">
       <div class="approval-group">${folded ? html`<button type="button" class="button small" data-testid="approval-show-all" aria-disabled=${String(blocked)} @click=${() => { if (!blocked) this.#unfold(); }}>${t('approval.show_all')}</button>`
         : this.#button('once', t('approval.once'), 'button small', blocked, sent)}
@@ -232,8 +232,8 @@ function beginning(text) {
   return short.length > CHARS ? `${[...short.slice(0, CHARS)].slice(0, -1).join('')}…` : short;
 }
 
-/** @param {Detail} detail */
-function isFolded({ kind, text }) {
+/** Whether only its beginning is shown at first. @param {Detail} detail */
+function startsFolded({ kind, text }) {
   if (kind === 'text') return false;
   const diff = kind === 'diff' ? findDiff(text) : null;
   return diff === null ? beginning(text) !== text : isLong(diff.rows);
