@@ -20,7 +20,7 @@ import { loadPrefs } from './prefs.js';
 import { restoreKept } from './restore.js';
 import { begin, onRefused, openSession, post, takeBack } from './session.js';
 import {
-  chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, panel, profiles, rowOf, sessions, shownFile, shownRun,
+  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, panel, profiles, rowOf, sessions, shownFile, shownRun,
   signedOut, silentSince, status, target, toasts, wasOpen,
 } from './signals.js';
 import { isKept, keepShell } from './shell.js';
@@ -188,7 +188,9 @@ export async function startSession() {
   createError.set(null);
   const first = post(NEW, 'queue');
   try {
-    const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.id ?? null, chosenModel.get());
+    const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.id ?? null, chosenModel.get(), chosenMode.get());
+    // Freedom is given to one conversation at a time.
+    chosenMode.set(null);
     begin(first, session_id);
     endFirstSteps();
     location.hash = sessionHref(session_id);

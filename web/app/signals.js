@@ -3,7 +3,7 @@
 
 /** @import { SessionState } from '../state/types.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
-/** @import { CallDecision, Change, Decision, Profile, SessionSummary, SystemStatus } from '../state/wire.js' */
+/** @import { CallDecision, Change, ConsentMode, Decision, Profile, SessionSummary, SystemStatus } from '../state/wire.js' */
 /** @import { Attachments } from '../state/attachments.js' */
 
 import { signal } from '../lit.js';
@@ -88,6 +88,8 @@ export const stopping = signal(false);
 export const chosenProfile = signal(/** @type {string | null} */ (null));
 /** The model for the next new session; null for its profile's. */
 export const chosenModel = signal(/** @type {string | null} */ (null));
+/** How much the next new session may do without asking; null as the settings have it. */
+export const chosenMode = signal(/** @type {ConsentMode | null} */ (null));
 export const creating = signal(false);
 export const createError = signal(/** @type {PageError | null} */ (null));
 

@@ -107,8 +107,8 @@ export const api = {
   contextParts: (id) => call('GET', `${session(id)}/context/parts`),
   /** Those before a message. @param {string} id @param {string} message_id @param {number} limit @returns {Promise<MessagePage>} */
   messagesBefore: (id, message_id, limit) => call('GET', `${session(id)}/messages?before=${encodeURIComponent(message_id)}&limit=${limit}`),
-  /** @param {string | null} profile_id @param {string | null} model @returns {Promise<{ session_id: string, profile_id: string, created_at: string }>} */
-  create: (profile_id, model) => call('POST', 'sessions', { profile_id, model }),
+  /** @param {string | null} profile_id @param {string | null} model @param {ConsentMode | null} mode @returns {Promise<{ session_id: string, profile_id: string, created_at: string }>} */
+  create: (profile_id, model, mode) => call('POST', 'sessions', { profile_id, model, mode }),
   /** A large one takes its time. @param {ImportedSession} file @returns {Promise<{ session: SessionSummary, messages: number, left_out: { images: number, files: number } }>} */
   importSession: (file) => call('POST', 'sessions/import', file, AbortSignal.timeout(IMPORT_PATIENCE_MS)),
   /** What is left out stays; the model null is the profile's own. @param {string} id @param {{ title?: string, profile_id?: string, model?: string | null, tags?: string[], archived?: boolean }} changes */

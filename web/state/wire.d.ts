@@ -63,6 +63,7 @@ export type Wire =
   | Envelope
   | ClientFrame
   | HubFrame
+  | ConsentMode
   | CallDecision
   | ImportedMessage
   | Role
@@ -73,7 +74,6 @@ export type Wire =
   | FileRef
   | SendMode
   | PlainConsent
-  | ConsentMode
   | RestDecision
   | MessageId
   | UserInput
@@ -168,6 +168,10 @@ export type Effect = 'read' | 'write' | 'egress' | 'host';
 export type ToolSource = 'builtin' | 'user' | 'mcp';
 export type ToolList = ListedTool[];
 /**
+ * How much a session may do without asking.
+ */
+export type ConsentMode = 'ask' | 'edits' | 'auto';
+/**
  * A conversation.
  */
 export type SessionId = string;
@@ -253,10 +257,6 @@ export type SendMode = 'queue' | 'steer';
  * Why nothing moves just now.
  */
 export type WaitReason = 'lane' | 'prefill' | 'approval' | 'retry';
-/**
- * How much a session may do without asking.
- */
-export type ConsentMode = 'ask' | 'edits' | 'auto';
 /**
  * A request for a person's consent.
  */
@@ -913,6 +913,10 @@ export interface NewSessionRequest {
    * One that `GET /api/status` lists; the profile's where absent.
    */
   model?: string;
+  /**
+   * How much it may do without asking; as the settings have it where absent.
+   */
+  mode?: ConsentMode;
 }
 /**
  * A session that was just made.
@@ -2231,6 +2235,10 @@ export interface SystemStatus {
    * What keeps tools in.
    */
   fence: Fence;
+  /**
+   * How much a new session may do without asking, where nobody says otherwise.
+   */
+  mode: ConsentMode;
 }
 /**
  * A model that a backend offers.

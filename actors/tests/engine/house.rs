@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use navi_actors::domain::hangs::Patience;
 use navi_actors::domain::slots::{Capacity, Parallel};
-use navi_actors::engine::{Engine, EngineConfig};
+use navi_actors::engine::{Engine, EngineConfig, NewSessionWish};
 use navi_actors::feed::Feed;
 use navi_actors::files::FileLimits;
 use navi_actors::llm::guard::StreamLimits;
@@ -566,7 +566,7 @@ impl House {
 
     pub(crate) async fn session(&self) -> SessionId {
         self.engine
-            .create_session(self.user, None, None)
+            .create_session(self.user, NewSessionWish::default())
             .await
             .unwrap()
             .id
