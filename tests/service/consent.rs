@@ -33,6 +33,31 @@ fn asking() -> (FakeModel, Server) {
 }
 
 #[tokio::test]
+async fn a_request_says_in_codes_too_what_it_says_in_english() {
+    let (model, server) = asking();
+    let (_, _, asked) = asked(&model, &server).await;
+    let request = &asked["request"];
+    assert_eq!(request["summary"], "create `a.txt`");
+    assert_eq!(
+        request["phrases"],
+        json!({
+            "summary": {"code": "create", "params": {"path": "a.txt"}},
+            "reason": [{"code": "asks_first"}],
+            "always": {"code": "changes_here"},
+        })
+    );
+    let path = &request["details"][0];
+    assert_eq!(
+        path,
+        &json!({
+            "label": "path", "code": "path", "kind": "text",
+            "text": "a.txt (in this conversation's folder)",
+            "phrase": {"code": "here", "params": {"path": "a.txt"}},
+        })
+    );
+}
+
+#[tokio::test]
 async fn a_session_may_begin_in_a_mode_of_its_own() {
     let (model, server) = asking();
     let created = server.post("/sessions", json!({"mode": "edits"})).await;

@@ -104,7 +104,11 @@ export type Wire =
   | PendingApproval
   | ApprovalRequest
   | Detail
+  | Label
   | DetailKind
+  | Phrase
+  | PhraseCode
+  | RequestPhrases
   | UnknownCall
   | RunNotice
   | ChatMessage
@@ -262,9 +266,103 @@ export type WaitReason = 'lane' | 'prefill' | 'approval' | 'retry';
  */
 export type ApprovalId = string;
 /**
+ * What a detail of a request is.
+ */
+export type Label =
+  | 'address'
+  | 'arguments'
+  | 'changes'
+  | 'command'
+  | 'directory'
+  | 'file'
+  | 'from'
+  | 'goes'
+  | 'held'
+  | 'host'
+  | 'new_key'
+  | 'path'
+  | 'program'
+  | 'query'
+  | 'remembered'
+  | 'sandbox'
+  | 'server'
+  | 'service'
+  | 'time'
+  | 'time_limit'
+  | 'to'
+  | 'why_it_asks';
+/**
  * How a detail of a request is shown.
  */
 export type DetailKind = 'text' | 'code' | 'diff';
+/**
+ * What a request says beside that: what would be done, what a rule would cover, why it is
+ * asked about, and what stands in details.
+ */
+export type PhraseCode =
+  | 'call'
+  | 'call_home'
+  | 'call_home_for'
+  | 'call_mcp'
+  | 'create'
+  | 'delete'
+  | 'download'
+  | 'download_unknown'
+  | 'edit'
+  | 'end_command'
+  | 'fetch'
+  | 'forget'
+  | 'look'
+  | 'look_at_home'
+  | 'look_at_workspace'
+  | 'move'
+  | 'replace'
+  | 'run'
+  | 'run_on'
+  | 'run_on_unknown'
+  | 'run_own_tool'
+  | 'search'
+  | 'upload'
+  | 'upload_unknown'
+  | 'any_call'
+  | 'any_mcp_call'
+  | 'any_own_call'
+  | 'any_page'
+  | 'any_search'
+  | 'changes_here'
+  | 'changes_in'
+  | 'command_exactly'
+  | 'command_on'
+  | 'deleting_here'
+  | 'deleting_in'
+  | 'downloads_of'
+  | 'ending_commands'
+  | 'looking_here'
+  | 'looking_in'
+  | 'moving_between'
+  | 'moving_in'
+  | 'moving_out'
+  | 'uploads_to'
+  | 'asks_first'
+  | 'changes_machine'
+  | 'does_not_come_back'
+  | 'nothing_holds'
+  | 'read_outside'
+  | 'sends_out'
+  | 'at_most'
+  | 'fence_lifted'
+  | 'goes_binary'
+  | 'goes_directory'
+  | 'goes_large'
+  | 'held'
+  | 'held_more'
+  | 'held_none'
+  | 'here'
+  | 'in_background'
+  | 'not_held'
+  | 'seconds'
+  | 'trusts_key'
+  | 'workspace';
 /**
  * One message as the model sees it.
  */
@@ -1274,6 +1372,10 @@ export interface ApprovalRequest {
    * neither can be said.
    */
   always?: string;
+  /**
+   * The same as codes; none in what was asked before there were any.
+   */
+  phrases?: RequestPhrases;
 }
 /**
  * A part of what would be done.
@@ -1283,8 +1385,39 @@ export interface Detail {
    * A word or two, as in `command` or `directory`.
    */
   label: string;
+  /**
+   * The same as a code.
+   */
+  code?: Label;
   kind: DetailKind;
   text: string;
+  /**
+   * The text as a code, where it is Navi's own words.
+   */
+  phrase?: Phrase;
+}
+/**
+ * Words of Navi's own. They are told in English as they are written out.
+ */
+export interface Phrase {
+  code: PhraseCode;
+  /**
+   * What stands in it, by name.
+   */
+  params?: {
+    [k: string]: string;
+  };
+}
+/**
+ * What a request says, for a page that has words of its own for it.
+ */
+export interface RequestPhrases {
+  summary: Phrase;
+  /**
+   * One after the other.
+   */
+  reason: Phrase[];
+  always?: Phrase;
 }
 /**
  * A call that had started when Navi went down, and of which nobody has said yet what became.

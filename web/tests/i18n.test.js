@@ -67,3 +67,19 @@ test('every error code of the protocol has its advice', async () => {
     for (const part of ['title', 'hint']) assert.ok(`error.${group}.${part}` in en, `error.${group}.${part}`);
   }
 });
+
+test('the page has words for every phrase of the service, and the English ones are its own', async () => {
+  const source = await readFile(new URL('../actors/src/protocol/phrase.rs', root), 'utf8');
+  const [, labels, codes] = source.split('\ncodes! {');
+  /** Quotes are set in the page. @param {string} text */
+  const plain = (text) => text.replaceAll('’', "'").replace(/[“”]/g, '"');
+  for (const [prefix, list] of [['said.label', labels], ['said', codes]]) {
+    const told = [...list.matchAll(/^ {8}(\w+) => ("(?:[^"\\]|\\.)*"),/gm)];
+    assert.ok(told.length > 20, prefix);
+    for (const [, name, english] of told) {
+      const key = `${prefix}.${name.replace(/(?<!^)([A-Z])/g, '_$1').toLowerCase()}`;
+      assert.ok(key in en, `${key} has no words`);
+      assert.equal(plain(texts(en[key])[0]), JSON.parse(english), key);
+    }
+  }
+});

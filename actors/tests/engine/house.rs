@@ -22,6 +22,7 @@ use navi_actors::protocol::chat::{
 };
 use navi_actors::protocol::command::{PlainInput, UserInput};
 use navi_actors::protocol::ids::{SessionId, UserId};
+use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use navi_actors::protocol::profile::{Profile, ProfileFlags};
 use navi_actors::protocol::status::{BackendKind, BackendState, Fence, ModelInfo};
 use navi_actors::protocol::tool::{Effect, ToolSpec};
@@ -318,10 +319,10 @@ impl Tool for Sender {
         std::fs::write(looks, vec![b'.'; looked]).unwrap();
         let is_another = to == "restless" && looked == 4;
         Ok(Proposal {
-            summary: format!("send to {to}"),
+            summary: Phrase::new(PhraseCode::Call, [("tool", format!("send to {to}"))]),
             rule: (to != "anyone").then(|| RuleSubject {
                 key: if is_another { "eve" } else { to }.into(),
-                words: format!("sending to {to}"),
+                words: Phrase::new(PhraseCode::AnyCall, [("tool", format!("send to {to}"))]),
             }),
             binding: bound.collect::<Vec<_>>().join("\0"),
             ..Proposal::of_arguments("send", args)

@@ -6,6 +6,7 @@ use itertools::Itertools as _;
 use serde_json::Value;
 
 use super::HomeAssistantArgs;
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::tools::ToolError;
 use crate::tools::output::shortened;
 
@@ -93,16 +94,17 @@ impl Call {
     }
 
     /// What a person is asked.
-    pub(super) fn summary(&self) -> String {
-        let of = match &self.body["entity_id"] {
-            Value::String(id) => format!(" for {id}"),
+    pub(super) fn summary(&self) -> Phrase {
+        let service = ("service", self.service.to_string());
+        let entities = match &self.body["entity_id"] {
+            Value::String(id) => id.clone(),
             Value::Array(ids) => {
                 let ids = ids.iter().filter_map(Value::as_str).join(", ");
-                format!(" for {}", shortened(&ids, 120))
+                shortened(&ids, 120)
             }
-            _ => String::new(),
+            _ => return Phrase::new(PhraseCode::CallHome, [service]),
         };
-        format!("call {}{of} in the smart home", self.service)
+        Phrase::new(PhraseCode::CallHomeFor, [service, ("entities", entities)])
     }
 }
 

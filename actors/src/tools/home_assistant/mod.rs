@@ -23,6 +23,7 @@ use super::schema::spec_of;
 use super::spill::bounded_for;
 use super::{Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult};
 use crate::protocol::approval::Detail;
+use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const DESCRIPTION: &str = "Looks at and controls the smart home. First find the exact entity_id \
@@ -127,7 +128,7 @@ impl Tool for HomeAssistant {
         let api = self.api()?;
         if parsed.action != Action::CallService {
             return Ok(Proposal {
-                summary: "look at the smart home".to_owned(),
+                summary: PhraseCode::LookAtHome.into(),
                 binding: api.place(),
                 ..Proposal::of_arguments(&self.spec.name, args)
             });
@@ -135,13 +136,14 @@ impl Tool for HomeAssistant {
         let call = Call::of(parsed)?;
         Ok(Proposal {
             summary: call.summary(),
-            details: vec![Detail::code(
-                &call.service.to_string(),
-                format!("{:#}", call.body),
-            )],
+            details: vec![
+                Detail::text(Label::Service, call.service.to_string()),
+                Detail::code(Label::Arguments, format!("{:#}", call.body)),
+            ],
             rule: REPEATABLE.contains(&&*call.service.domain).then(|| {
                 let service = call.service.to_string();
-                RuleSubject::new(&service, format!("any call of {service}"))
+                let words = Phrase::new(PhraseCode::AnyCall, [("tool", service.clone())]);
+                RuleSubject::new(service, words)
             }),
             binding: api.place(),
         })
