@@ -1,5 +1,6 @@
 import { loadPanels } from '../app/actions.js';
 import { choice } from '../app/choice.js';
+import { canDictate, isAgreed } from '../app/dictation.js';
 import { showsFirstSteps } from '../app/first_steps.js';
 import { chosenProfile, createError, creating, NEW, profiles, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
@@ -34,7 +35,7 @@ export class NaviWelcome extends NaviElement {
     return html`<div class="scroll"><div class="column welcome" data-testid="welcome">
       <span class="welcome-mark">${mark}</span>
       <h2>${t('welcome.title')}</h2>
-      <p class="welcome-text">${t('welcome.text')} <span data-testid="welcome-where">${host !== null ? t('welcome.hosted', { host }) : staysHere(status.get(), model) ? t('welcome.local') : nothing}</span></p>
+      <p class="welcome-text">${t('welcome.text')} <span data-testid="welcome-where">${host !== null ? t('welcome.hosted', { host }) : staysHere(status.get(), model) ? t(canDictate() && isAgreed.get() ? 'welcome.dictated' : 'welcome.local') : nothing}</span></p>
       ${showsFirstSteps() && !this._without ? html`<navi-first-steps></navi-first-steps>` : this.#choices()}
       ${error === null ? nothing : errorCard(error)}
     </div></div>`;
