@@ -16,9 +16,11 @@ describe('what is asked', () => {
   it('is said in the language of the page, and follows it', async () => {
     const { model, tab } = it_has;
     await tab.page.getByTestId('language').selectOption('uk');
+    await tab.page.getByText('Особистий секретар').first().waitFor();
     await model.script(call('filesystem', { action: 'write', path: 'plan.md', content: 'one\n' }), [{ text: 'Готово.' }]);
     await tab.send('Запиши план');
     await card().getByText('створити').waitFor();
+    await tab.page.getByTestId('notice').getByText(/Немає ні моделі профілю .* відповідає fake:latest/).waitFor();
     assert.match(await card().innerText(), /створити plan\.md[^]*шлях plan\.md \(у теці цієї розмови\)[^]*зміни[^]*У цій розмові перед будь-якою зміною треба спитати/);
     assert.match(await tab.page.getByTestId('approve-always').innerText(), /зміни файлів у теці цієї розмови/);
     await assertLooks(tab, (name) => tab.screenshot(`${name}-asked-uk`));

@@ -20,7 +20,7 @@ import { loadPrefs } from './prefs.js';
 import { restoreKept } from './restore.js';
 import { begin, onRefused, openSession, post, takeBack } from './session.js';
 import {
-  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, panel, profiles, rowOf, sessions, shownFile, shownRun,
+  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, panel, profileList, profiles, rowOf, sessions, shownFile, shownRun,
   signedOut, silentSince, status, target, toasts, wasOpen,
 } from './signals.js';
 import { isKept, keepShell } from './shell.js';
@@ -94,7 +94,7 @@ function signedIn() {
 
 async function loadProfiles() {
   try {
-    profiles.set(await api.profiles());
+    profileList.set(await api.profiles());
   } catch {
     // The choice stays away; the service's default profile serves.
   }

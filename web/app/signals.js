@@ -6,7 +6,9 @@
 /** @import { CallDecision, Change, ConsentMode, Decision, Profile, SessionSummary, SystemStatus } from '../state/wire.js' */
 /** @import { Attachments } from '../state/attachments.js' */
 
-import { signal } from '../lit.js';
+import { hasWords } from '../i18n/index.js';
+import { inWords } from '../i18n/said.js';
+import { computed, signal } from '../lit.js';
 import { isAtHand } from '../state/plan.js';
 
 /** @typedef {import('../net/socket.js').Connection} Connection */
@@ -20,7 +22,10 @@ export const archived = signal(/** @type {{ state: 'unread' | 'reading' | 'read'
 /** The tag whose conversations the list shows; null for all. */
 export const shownTag = signal(/** @type {string | null} */ (null));
 export const status = signal(/** @type {SystemStatus | null} */ (null));
-export const profiles = signal(/** @type {Profile[]} */ ([]));
+/** The profiles, as the service has them. */
+export const profileList = signal(/** @type {Profile[]} */ ([]));
+/** The same: those that are Navi's own are told in the page's words. */
+export const profiles = computed(() => (hasWords.get() ? profileList.get().map(inWords) : profileList.get()));
 
 /** The open session's id; null for the page of a new one. */
 export const openId = signal(/** @type {string | null} */ (null));

@@ -1,6 +1,6 @@
 // What the service says to a person: the page has words of its own for its codes.
 
-/** @import { ApprovalRequest, Phrase } from '../state/wire.js' */
+/** @import { ApprovalRequest, Phrase, Profile } from '../state/wire.js' */
 
 import { hasText, t } from './index.js';
 
@@ -26,4 +26,21 @@ export function reasonOf({ phrases, reason }) {
 export function labelOf({ code, label }) {
   const key = `said.label.${code}`;
   return hasText(key) ? t(key) : label;
+}
+
+/**
+ * The profiles that come with Navi, in the English of their files.
+ * @type {Record<string, { name: string, description: string }>}
+ */
+export const OWN_PROFILES = {
+  secretary: { name: 'Personal Secretary', description: 'Research, writing, analysis and everyday questions' },
+  server_admin: { name: 'Server Administrator', description: 'Remote operations, monitoring and logs' },
+  smart_home: { name: 'Smart Home Assistant', description: 'Home Assistant, devices and automations' },
+};
+
+/** A profile in the page's words; what somebody wrote into its file stays theirs. @param {Profile} profile @returns {Profile} */
+export function inWords(profile) {
+  /** @param {'name' | 'description'} what */
+  const told = (what) => (OWN_PROFILES[profile.id]?.[what] === profile[what] ? t(`profile.${profile.id}.${what}`) : profile[what]);
+  return { ...profile, name: told('name'), description: told('description') };
 }

@@ -297,7 +297,7 @@ export type Label =
 export type DetailKind = 'text' | 'code' | 'diff';
 /**
  * What a request says beside that: what would be done, what a rule would cover, why it is
- * asked about, and what stands in details.
+ * asked about, and what stands in details. And what notices say.
  */
 export type PhraseCode =
   | 'call'
@@ -362,7 +362,18 @@ export type PhraseCode =
   | 'not_held'
   | 'seconds'
   | 'trusts_key'
-  | 'workspace';
+  | 'workspace'
+  | 'backend_missing'
+  | 'chosen_missing'
+  | 'default_missing'
+  | 'left_out'
+  | 'left_out_one'
+  | 'neither_model'
+  | 'own_missing'
+  | 'profile_missing'
+  | 'prompt_cut'
+  | 'reply_cut'
+  | 'unfinished';
 /**
  * One message as the model sees it.
  */
@@ -804,6 +815,10 @@ export type Envelope1 =
       type: 'notice';
       code: string;
       message: string;
+      /**
+       * The message as a code, where it is Navi's own words.
+       */
+      phrase?: Phrase;
       is_subagent?: boolean;
     }
   | {
@@ -1442,6 +1457,10 @@ export interface RunNotice {
   at: string;
   code: string;
   message: string;
+  /**
+   * The message as a code, where it is Navi's own words.
+   */
+  phrase?: Phrase;
 }
 /**
  * A page of a conversation, and what stands beside its messages.

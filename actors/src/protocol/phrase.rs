@@ -55,7 +55,7 @@ codes! {
 
 codes! {
     /// What a request says beside that: what would be done, what a rule would cover, why it is
-    /// asked about, and what stands in details.
+    /// asked about, and what stands in details. And what notices say.
     PhraseCode {
         Call => "call {tool}",
         CallHome => "call {service} in the smart home",
@@ -123,6 +123,18 @@ codes! {
         Seconds => "{seconds} s",
         TrustsKey => "{key}\nApproving trusts this key from now on. Compare it with what `ssh-keygen -lf` shows of the host's own key files.",
         Workspace => "the workspace",
+
+        BackendMissing => "the profile's backend {asked} cannot answer now (LLM_BACKEND decides which are there); {model} of {backend} answers instead",
+        ChosenMissing => "the model {chosen} that was chosen for this conversation is not there; {model} answers instead",
+        DefaultMissing => "the default model {default} is not there; {model} answers instead",
+        LeftOut => "the model's window is full: the oldest {n} turns of this conversation were left out of this call",
+        LeftOutOne => "the model's window is full: the oldest turn of this conversation was left out of this call",
+        NeitherModel => "neither the profile's model {own} nor the default model {default} is there; {model} answers instead",
+        OwnMissing => "the profile's model {own} is not there; {model} answers instead",
+        ProfileMissing => "the session's profile {gone} is not there any more; {name} answers instead",
+        PromptCut => "the model server read only {tokens} tokens of a longer conversation: it cut the prompt to its own window; give it a larger context window, or Navi a smaller one (OLLAMA_NUM_CTX)",
+        ReplyCut => "the model reached its limit of tokens in the middle of this answer; continue, and it goes on from there",
+        Unfinished => "the model said what it would do and called no tool: nothing was done; say \"continue\", or choose another model",
     }
 }
 
