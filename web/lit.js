@@ -3,6 +3,6 @@
 export { html, LitElement, nothing, render, svg } from 'lit';
 export { live } from 'lit/directives/live.js';
 export { repeat } from 'lit/directives/repeat.js';
-export { signal, SignalWatcher } from '@lit-labs/signals';
+export { computed, signal, SignalWatcher } from '@lit-labs/signals';
 
 /** @typedef {import('lit').TemplateResult} TemplateResult */

@@ -13,7 +13,7 @@ mod start;
 mod status;
 mod workspace;
 
-pub use self::sessions::SessionWish;
+pub use self::sessions::{NewSessionWish, SessionWish};
 pub use self::start::EngineConfig;
 
 use std::future::Future;

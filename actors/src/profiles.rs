@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::profile::Profile;
 
 /// The profiles and the persona as their files give them.
@@ -46,14 +47,9 @@ impl SessionProfile {
     #[must_use]
     pub fn notice(&self) -> Option<Event> {
         let gone = self.instead_of.as_ref()?;
-        Some(Event::Notice {
-            code: "profile_missing".to_owned(),
-            message: format!(
-                "the session's profile {gone} is not there any more; {} answers instead",
-                self.profile.name
-            ),
-            is_subagent: false,
-        })
+        let params = [("gone", gone.clone()), ("name", self.profile.name.clone())];
+        let phrase = Phrase::new(PhraseCode::ProfileMissing, params);
+        Some(Event::notice("profile_missing", phrase))
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use futures_util::StreamExt as _;
+use navi_actors::engine::NewSessionWish;
 use navi_actors::feed::Feed;
 use navi_actors::protocol::chat::ChatMessage;
 use navi_actors::protocol::command::UserInput;
@@ -127,7 +128,11 @@ impl Driver<'_> {
     /// A new session with the task's files.
     async fn open(&self) -> anyhow::Result<Tab> {
         let engine = &self.house.engine;
-        let created = engine.create_session(self.user, self.task.profile.clone(), None);
+        let wish = NewSessionWish {
+            profile_id: self.task.profile.clone(),
+            ..NewSessionWish::default()
+        };
+        let created = engine.create_session(self.user, wish);
         let session = created.await?.id;
         let workspace = self.house.workspace(session);
         for (path, text) in &self.task.files {
@@ -301,7 +306,8 @@ async fn wait_for_memory(
 
 /// What a new session of the user is told of them.
 async fn remembered(house: &House, user: UserId) -> anyhow::Result<Option<String>> {
-    let session = house.engine.create_session(user, None, None).await?.id;
+    let created = house.engine.create_session(user, NewSessionWish::default());
+    let session = created.await?.id;
     let context = house.engine.context(user, session).await?;
     Ok(context
         .messages

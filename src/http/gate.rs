@@ -197,7 +197,7 @@ fn secure(response: &mut ServiceResponse<BoxBody>) {
         ("cross-origin-resource-policy", "same-origin"),
         (
             "permissions-policy",
-            "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+            "camera=(), geolocation=(), microphone=(self), payment=(), usb=()",
         ),
     ] {
         headers.insert(

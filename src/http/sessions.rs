@@ -3,6 +3,8 @@
 use actix_web::{HttpResponse, Resource, web};
 use chrono::{DateTime, Utc};
 use navi_actors::domain::tags;
+use navi_actors::engine::NewSessionWish;
+use navi_actors::protocol::approval::ConsentMode;
 use navi_actors::protocol::ids::SessionId;
 use navi_actors::store::Listed;
 use schemars::JsonSchema;
@@ -24,6 +26,19 @@ pub(crate) struct NewSessionRequest {
     /// One that `GET /api/status` lists; the profile's where absent.
     #[serde(default)]
     model: Option<String>,
+    /// How much it may do without asking; as the settings have it where absent.
+    #[serde(default)]
+    mode: Option<ConsentMode>,
+}
+
+impl From<NewSessionRequest> for NewSessionWish {
+    fn from(asked: NewSessionRequest) -> Self {
+        Self {
+            profile_id: asked.profile_id,
+            model: asked.model,
+            mode: asked.mode,
+        }
+    }
 }
 
 /// Which sessions to list.
@@ -56,11 +71,8 @@ pub(crate) async fn create(
     who: Principal,
     OptionalJsonBody(body): OptionalJsonBody<NewSessionRequest>,
 ) -> Result<HttpResponse, ApiError> {
-    let NewSessionRequest { profile_id, model } = body.unwrap_or_default();
-    let session = app
-        .engine
-        .create_session(who.user, profile_id, model)
-        .await?;
+    let wish = body.unwrap_or_default().into();
+    let session = app.engine.create_session(who.user, wish).await?;
     Ok(HttpResponse::Created().json(CreatedSession {
         session_id: session.id,
         profile_id: session.profile_id,

@@ -72,6 +72,28 @@ describe('the menu of the header', () => {
     assert.equal(await asked('Who are you?'), 'big:7b', 'the model stays');
   });
 
+  it('chooses how freely a new conversation goes, for that one alone', async () => {
+    const { model, tab } = it_has;
+    const mode = (name) => tab.page.locator(`[data-testid="mode"][data-mode="${name}"]`).waitFor();
+    await tab.newSession.click();
+    await mode('edits');
+    await tab.page.getByTestId('mode-button').click();
+    await tab.page.getByTestId('consent-ask').check();
+    await mode('ask');
+    await assertLooks(tab, (name) => tab.screenshot(`${name}-choice-mode-new`));
+    await tab.page.keyboard.press('Escape');
+    await model.script([{ tool_call: { name: 'filesystem', arguments: { action: 'write', path: 'a.txt', content: 'x' } } }], [{ text: 'As you like.' }]);
+    await tab.send('Write something.');
+    await mode('ask');
+    await tab.page.locator('[data-testid="approve-deny"][aria-disabled="false"]').click();
+    await tab.sees('As you like.');
+    await tab.idle();
+    await tab.newSession.click();
+    await mode('edits');
+    await tab.sessions.first().click();
+    await mode('ask');
+  });
+
   it('says what a model lacks, and that one is gone', async () => {
     const { model, tab } = it_has;
     await model.configure({ models: ['small:1b'], capabilities: ['completion'] });

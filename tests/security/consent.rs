@@ -212,6 +212,9 @@ async fn characters_that_nobody_sees() {
         shown(&request, "command"),
         request["request"]["summary"].as_str().unwrap().to_owned(),
         request["request"]["always"].as_str().unwrap().to_owned(),
+        request["request"]["phrases"]
+            .to_string()
+            .replace(r"\\", r"\"),
     ] {
         assert!(text.is_ascii(), "{text}");
         for c in hidden {

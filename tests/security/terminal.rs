@@ -220,8 +220,11 @@ async fn background_commands_can_be_looked_at_and_ended() {
     assert!(said.contains("1: for i in"), "{said}");
     let end = json!({"action": "end", "id": 1});
     let proposal = ward.terminal.proposal(&end, &ward.context()).await.unwrap();
-    assert_eq!(proposal.summary, "end background command 1");
-    assert_eq!(proposal.rule.unwrap().words, "ending background commands");
+    assert_eq!(proposal.summary.to_string(), "end background command 1");
+    assert_eq!(
+        proposal.rule.unwrap().words.to_string(),
+        "ending background commands"
+    );
     let said = ward.call(end).await.unwrap();
     assert!(said.contains("it was stopped"), "{said}");
     assert!(!runs(&mark));

@@ -33,6 +33,51 @@ fn asking() -> (FakeModel, Server) {
 }
 
 #[tokio::test]
+async fn a_request_says_in_codes_too_what_it_says_in_english() {
+    let (model, server) = asking();
+    let (_, _, asked) = asked(&model, &server).await;
+    let request = &asked["request"];
+    assert_eq!(request["summary"], "create `a.txt`");
+    assert_eq!(
+        request["phrases"],
+        json!({
+            "summary": {"code": "create", "params": {"path": "a.txt"}},
+            "reason": [{"code": "asks_first"}],
+            "always": {"code": "changes_here"},
+        })
+    );
+    let path = &request["details"][0];
+    assert_eq!(
+        path,
+        &json!({
+            "label": "path", "code": "path", "kind": "text",
+            "text": "a.txt (in this conversation's folder)",
+            "phrase": {"code": "here", "params": {"path": "a.txt"}},
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_session_may_begin_in_a_mode_of_its_own() {
+    let (model, server) = asking();
+    let created = server.post("/sessions", json!({"mode": "edits"})).await;
+    let session = created["session_id"].as_str().unwrap();
+    let snapshot = server.get(&format!("/sessions/{session}")).await;
+    assert_eq!(snapshot["mode"], "edits");
+    model.script(vec![write("a.txt")]);
+    let mut tab = server.tab(session, None).await;
+    tab.send(&json!({"type": "message", "content": "write"}))
+        .await;
+    assert_eq!(tab.next_of("tool_call").await["outcome"], "success");
+    let wrong = Some(json!({"mode": "never"}));
+    let (status, refused) = server.call(Method::POST, "/sessions", wrong).await;
+    assert_eq!(
+        (status, &refused["code"]),
+        (StatusCode::BAD_REQUEST, &json!("invalid_field"))
+    );
+}
+
+#[tokio::test]
 async fn a_person_who_denies_may_say_why() {
     let (model, server) = asking();
     for over_rest in [false, true] {

@@ -13,17 +13,19 @@ import { errorGroup } from '../state/errors.js';
 import { defaultProfile, fetching } from '../state/service.js';
 import { sorted } from '../state/sessions.js';
 import { dropRow, place, readArchived, refreshArchived } from './archive.js';
+import { endFirstSteps, loadFirstSteps, mayBeNew } from './first_steps.js';
 import { guardClosing } from './kept.js';
 import { loadNotify, tell } from './notify.js';
 import { loadPrefs } from './prefs.js';
 import { restoreKept } from './restore.js';
 import { begin, onRefused, openSession, post, takeBack } from './session.js';
 import {
-  chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, panel, profiles, rowOf, sessions, shownFile, shownRun,
+  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, panel, profileList, profiles, rowOf, sessions, shownFile, shownRun,
   signedOut, silentSince, status, target, toasts, wasOpen,
 } from './signals.js';
 import { isKept, keepShell } from './shell.js';
 import { lookForUpdate } from './update.js';
+import { followKeyboard } from './viewport.js';
 
 const TOAST_MS = 6_000;
 const UNDO_TOAST_MS = 20_000;
@@ -32,6 +34,7 @@ const FETCH_SHOWS_UP_MS = 15_000;
 export function boot() {
   takeKey();
   loadPrefs();
+  loadFirstSteps();
   loadNotify();
   onRefused((refused) => showError(refused));
   addEventListener('hashchange', followHash);
@@ -39,6 +42,7 @@ export function boot() {
   void restoreKept();
   openList();
   addEventListener('beforeunload', guardClosing);
+  followKeyboard();
   addEventListener('focus', () => {
     if (signedOut.get()) void lookAround();
   });
@@ -90,7 +94,7 @@ function signedIn() {
 
 async function loadProfiles() {
   try {
-    profiles.set(await api.profiles());
+    profileList.set(await api.profiles());
   } catch {
     // The choice stays away; the service's default profile serves.
   }
@@ -121,7 +125,8 @@ const profilesIn = (system) => JSON.stringify([system?.warnings, system?.profile
 /** @param {SessionSummary[]} list */
 function setList(list) {
   sessions.set({ loaded: true, list: sorted(list) });
-  refreshArchived();
+  if (mayBeNew()) void readArchived();
+  else refreshArchived();
   findOpen();
 }
 
@@ -183,8 +188,11 @@ export async function startSession() {
   createError.set(null);
   const first = post(NEW, 'queue');
   try {
-    const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.id ?? null, chosenModel.get());
+    const { session_id } = await api.create(chosenProfile.get() ?? defaultProfile(profiles.get())?.id ?? null, chosenModel.get(), chosenMode.get());
+    // Freedom is given to one conversation at a time.
+    chosenMode.set(null);
     begin(first, session_id);
+    endFirstSteps();
     location.hash = sessionHref(session_id);
     // Not by the event, which keys overtake: what is typed next belongs there.
     followHash();
@@ -333,11 +341,13 @@ export function showError(error) {
 /** Those that are at hand; the others are loaded with the first look at one of them. @type {ReadonlySet<PanelName>} */
 const AT_HAND = new Set(/** @type {const} */ (['image', 'keys', 'palette']));
 
+export const loadPanels = () => loadPart(new URL('./panels.js', import.meta.url));
+
 /** Has this stand over the page. @param {PanelName} name */
 export async function openPanel(name) {
   drawerOpen.set(false);
   try {
-    if (!AT_HAND.has(name)) await loadPart(new URL('./panels.js', import.meta.url));
+    if (!AT_HAND.has(name)) await loadPanels();
   } catch {
     showError({ code: 'unreachable', message: '' });
     return;

@@ -3,6 +3,7 @@
 import { languageNames, t } from '../i18n/index.js';
 import { archive, bringBack, openPanel, showNew, showToast, togglePin } from './actions.js';
 import { exportAll, exportOpen } from './export.js';
+import { askForFirstSteps } from './first_steps.js';
 import { canNotify, notifies, toggleNotify } from './notify.js';
 import { folded, setLanguage, setTheme, theme, toggleFolded } from './prefs.js';
 import { continueRun, stop } from './session.js';
@@ -24,6 +25,7 @@ export function commands() {
     { id: 'memory', name: t('memory.open'), run: () => void openPanel('memory') },
     { id: 'permissions', name: t('permissions.open'), run: () => void openPanel('permissions') },
     { id: 'setup', name: t('setup.open'), run: () => void openPanel('setup') },
+    { id: 'first-steps', name: t('first.open'), run: () => { askForFirstSteps(); showNew(); } },
     open !== undefined && { id: 'pin', name: t(open.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(open) },
     open !== undefined && { id: 'tags', name: t('tags.open'), run: () => void openPanel('tags') },
     open !== undefined && { id: 'archive', name: t(open.archived ? 'session.unarchive' : 'session.archive'), run: () => (open.archived ? bringBack(open) : void archive(open)) },

@@ -5,6 +5,7 @@
 /** @import { SessionState } from '../state/types.js' */
 
 import { t } from '../i18n/index.js';
+import { summaryOf } from '../i18n/said.js';
 import { api, ApiError } from '../net/api.js';
 import { SessionLink } from '../net/session_link.js';
 import { isDenied } from '../state/approvals.js';
@@ -364,7 +365,7 @@ const ANNOUNCED_CHARS = 400;
 function announce(frame) {
   if (frame.seq === undefined) return;
   // A subagent's question is everyone's.
-  if (frame.type === 'approval_requested') announcement.set(t('announce.approval', { summary: frame.request.summary }));
+  if (frame.type === 'approval_requested') announcement.set(t('announce.approval', { summary: summaryOf(frame.request) }));
   if (frame.type === 'approval_resolved') announcement.set(t(isDenied(frame) ? 'announce.denied' : 'announce.allowed'));
   if (isChild(frame)) return;
   if (frame.type === 'model_changed') announcement.set(frame.model === null ? t('announce.model_own') : t('announce.model', { name: frame.model }));

@@ -3,10 +3,12 @@
 
 /** @import { SessionState } from '../state/types.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
-/** @import { CallDecision, Change, Decision, Profile, SessionSummary, SystemStatus } from '../state/wire.js' */
+/** @import { CallDecision, Change, ConsentMode, Decision, Profile, SessionSummary, SystemStatus } from '../state/wire.js' */
 /** @import { Attachments } from '../state/attachments.js' */
 
-import { signal } from '../lit.js';
+import { hasWords } from '../i18n/index.js';
+import { inWords } from '../i18n/said.js';
+import { computed, signal } from '../lit.js';
 import { isAtHand } from '../state/plan.js';
 
 /** @typedef {import('../net/socket.js').Connection} Connection */
@@ -20,7 +22,10 @@ export const archived = signal(/** @type {{ state: 'unread' | 'reading' | 'read'
 /** The tag whose conversations the list shows; null for all. */
 export const shownTag = signal(/** @type {string | null} */ (null));
 export const status = signal(/** @type {SystemStatus | null} */ (null));
-export const profiles = signal(/** @type {Profile[]} */ ([]));
+/** The profiles, as the service has them. */
+export const profileList = signal(/** @type {Profile[]} */ ([]));
+/** The same: those that are Navi's own are told in the page's words. */
+export const profiles = computed(() => (hasWords.get() ? profileList.get().map(inWords) : profileList.get()));
 
 /** The open session's id; null for the page of a new one. */
 export const openId = signal(/** @type {string | null} */ (null));
@@ -88,6 +93,8 @@ export const stopping = signal(false);
 export const chosenProfile = signal(/** @type {string | null} */ (null));
 /** The model for the next new session; null for its profile's. */
 export const chosenModel = signal(/** @type {string | null} */ (null));
+/** How much the next new session may do without asking; null as the settings have it. */
+export const chosenMode = signal(/** @type {ConsentMode | null} */ (null));
 export const creating = signal(false);
 export const createError = signal(/** @type {PageError | null} */ (null));
 

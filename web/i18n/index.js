@@ -30,6 +30,9 @@ export async function useLanguage(chosen) {
   hasWords.set(true);
 }
 
+/** Whether there are words for it. @param {string} key */
+export const hasText = (key) => dictionaries[language.get()]?.[key] !== undefined;
+
 /**
  * @param {string} key
  * @param {Record<string, string | number>} [params]

@@ -88,7 +88,7 @@ export const filePath = (id, file_id) => `${session(id)}/files/${encodeURICompon
 /** A file of the workspace, to keep or as the picture that Navi makes of it. @param {string} id @param {'file' | 'image'} as @param {string} path */
 export const workspacePath = (id, as, path) => `${session(id)}/workspace/${as}?path=${encodeURIComponent(path)}`;
 
-/** @param {Fact} fact */
+/** @param {Pick<Fact, 'category' | 'key'>} fact */
 const factPath = ({ category, key }) => `memory/facts/${encodeURIComponent(category)}/${encodeURIComponent(key)}`;
 
 /** A run's log has an end; a service that never says so is not followed forever. */
@@ -107,8 +107,8 @@ export const api = {
   contextParts: (id) => call('GET', `${session(id)}/context/parts`),
   /** Those before a message. @param {string} id @param {string} message_id @param {number} limit @returns {Promise<MessagePage>} */
   messagesBefore: (id, message_id, limit) => call('GET', `${session(id)}/messages?before=${encodeURIComponent(message_id)}&limit=${limit}`),
-  /** @param {string | null} profile_id @param {string | null} model @returns {Promise<{ session_id: string, profile_id: string, created_at: string }>} */
-  create: (profile_id, model) => call('POST', 'sessions', { profile_id, model }),
+  /** @param {string | null} profile_id @param {string | null} model @param {ConsentMode | null} mode @returns {Promise<{ session_id: string, profile_id: string, created_at: string }>} */
+  create: (profile_id, model, mode) => call('POST', 'sessions', { profile_id, model, mode }),
   /** A large one takes its time. @param {ImportedSession} file @returns {Promise<{ session: SessionSummary, messages: number, left_out: { images: number, files: number } }>} */
   importSession: (file) => call('POST', 'sessions/import', file, AbortSignal.timeout(IMPORT_PATIENCE_MS)),
   /** What is left out stays; the model null is the profile's own. @param {string} id @param {{ title?: string, profile_id?: string, model?: string | null, tags?: string[], archived?: boolean }} changes */
@@ -175,7 +175,7 @@ export const api = {
     const answer = await call('GET', 'memory');
     return { facts: answer?.facts ?? [], summary: answer?.summary ?? null, updated_at: answer?.updated_at ?? null };
   },
-  /** @param {Fact} fact @param {string} value */
+  /** @param {Pick<Fact, 'category' | 'key'>} fact @param {string} value */
   saveFact: (fact, value) => call('PUT', factPath(fact), { value }),
   /** @param {Fact} fact */
   forgetFact: (fact) => call('DELETE', factPath(fact)),

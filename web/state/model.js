@@ -1,7 +1,7 @@
 // What the page knows of one session, and how it comes from a snapshot.
 
 /** @import { AssistantEntry, Call, CompressionMark, Ending, Entry, NoticeEntry, SessionState, SwitchEntry } from './types.js' */
-/** @import { Message, MessagePage, SessionSnapshot } from './wire.js' */
+/** @import { Message, MessagePage, Phrase, SessionSnapshot } from './wire.js' */
 
 import { newApproval } from './approvals.js';
 
@@ -152,9 +152,9 @@ function entriesOf(messages, run) {
 /** The same for a notice that is told and one of a snapshot. @param {{ seq?: number, at: string }} told */
 export const noticeId = (told) => `notice-${told.seq ?? told.at}`;
 
-/** @param {{ type: 'notice' | 'error', seq?: number, at: string, code: string, message: string }} told @returns {NoticeEntry} */
+/** @param {{ type: 'notice' | 'error', seq?: number, at: string, code: string, message: string, phrase?: Phrase }} told @returns {NoticeEntry} */
 export function newNotice(told) {
-  return { kind: 'notice', id: noticeId(told), code: told.code, message: told.message, tone: told.type, created_at: told.at };
+  return { kind: 'notice', id: noticeId(told), code: told.code, message: told.message, phrase: told.phrase, tone: told.type, created_at: told.at };
 }
 
 /**

@@ -1,7 +1,7 @@
 // What the page keeps of a session, as types. No page loads this file.
 
 /** @import { Approval } from './approvals.js' */
-/** @import { ActiveRun, AttachedFile, CallDecision, ConsentMode, Envelope, Fork, MessageState, Plan, QueuedMessage, TodoItem, ToolOutcome, UnknownCall, WaitReason } from './wire.js' */
+/** @import { ActiveRun, AttachedFile, CallDecision, ConsentMode, Envelope, Fork, MessageState, Phrase, Plan, QueuedMessage, TodoItem, ToolOutcome, UnknownCall, WaitReason } from './wire.js' */
 
 /**
  * A tool call with its result. `running` also stands for one that was asked for and waits its turn.
@@ -44,7 +44,7 @@
  * @property {string} created_at
  */
 
-/** @typedef {{ kind: 'notice', id: string, code: string, message: string, tone: 'notice' | 'error', created_at: string }} NoticeEntry */
+/** @typedef {{ kind: 'notice', id: string, code: string, message: string, phrase: Phrase | undefined, tone: 'notice' | 'error', created_at: string }} NoticeEntry */
 
 /**
  * From here on another profile answers. The name is empty where only a snapshot told of it.

@@ -63,6 +63,7 @@ export type Wire =
   | Envelope
   | ClientFrame
   | HubFrame
+  | ConsentMode
   | CallDecision
   | ImportedMessage
   | Role
@@ -73,7 +74,6 @@ export type Wire =
   | FileRef
   | SendMode
   | PlainConsent
-  | ConsentMode
   | RestDecision
   | MessageId
   | UserInput
@@ -104,7 +104,11 @@ export type Wire =
   | PendingApproval
   | ApprovalRequest
   | Detail
+  | Label
   | DetailKind
+  | Phrase
+  | PhraseCode
+  | RequestPhrases
   | UnknownCall
   | RunNotice
   | ChatMessage
@@ -167,6 +171,10 @@ export type Effect = 'read' | 'write' | 'egress' | 'host';
  */
 export type ToolSource = 'builtin' | 'user' | 'mcp';
 export type ToolList = ListedTool[];
+/**
+ * How much a session may do without asking.
+ */
+export type ConsentMode = 'ask' | 'edits' | 'auto';
 /**
  * A conversation.
  */
@@ -254,17 +262,118 @@ export type SendMode = 'queue' | 'steer';
  */
 export type WaitReason = 'lane' | 'prefill' | 'approval' | 'retry';
 /**
- * How much a session may do without asking.
- */
-export type ConsentMode = 'ask' | 'edits' | 'auto';
-/**
  * A request for a person's consent.
  */
 export type ApprovalId = string;
 /**
+ * What a detail of a request is.
+ */
+export type Label =
+  | 'address'
+  | 'arguments'
+  | 'changes'
+  | 'command'
+  | 'directory'
+  | 'file'
+  | 'from'
+  | 'goes'
+  | 'held'
+  | 'host'
+  | 'new_key'
+  | 'path'
+  | 'program'
+  | 'query'
+  | 'remembered'
+  | 'sandbox'
+  | 'server'
+  | 'service'
+  | 'time'
+  | 'time_limit'
+  | 'to'
+  | 'why_it_asks';
+/**
  * How a detail of a request is shown.
  */
 export type DetailKind = 'text' | 'code' | 'diff';
+/**
+ * What a request says beside that: what would be done, what a rule would cover, why it is
+ * asked about, and what stands in details. And what notices say.
+ */
+export type PhraseCode =
+  | 'call'
+  | 'call_home'
+  | 'call_home_for'
+  | 'call_mcp'
+  | 'create'
+  | 'delete'
+  | 'download'
+  | 'download_unknown'
+  | 'edit'
+  | 'end_command'
+  | 'fetch'
+  | 'forget'
+  | 'look'
+  | 'look_at_home'
+  | 'look_at_workspace'
+  | 'move'
+  | 'replace'
+  | 'run'
+  | 'run_on'
+  | 'run_on_unknown'
+  | 'run_own_tool'
+  | 'search'
+  | 'upload'
+  | 'upload_unknown'
+  | 'any_call'
+  | 'any_mcp_call'
+  | 'any_own_call'
+  | 'any_page'
+  | 'any_search'
+  | 'changes_here'
+  | 'changes_in'
+  | 'command_exactly'
+  | 'command_on'
+  | 'deleting_here'
+  | 'deleting_in'
+  | 'downloads_of'
+  | 'ending_commands'
+  | 'looking_here'
+  | 'looking_in'
+  | 'moving_between'
+  | 'moving_in'
+  | 'moving_out'
+  | 'uploads_to'
+  | 'asks_first'
+  | 'changes_machine'
+  | 'does_not_come_back'
+  | 'nothing_holds'
+  | 'read_outside'
+  | 'sends_out'
+  | 'at_most'
+  | 'fence_lifted'
+  | 'goes_binary'
+  | 'goes_directory'
+  | 'goes_large'
+  | 'held'
+  | 'held_more'
+  | 'held_none'
+  | 'here'
+  | 'in_background'
+  | 'not_held'
+  | 'seconds'
+  | 'trusts_key'
+  | 'workspace'
+  | 'backend_missing'
+  | 'chosen_missing'
+  | 'default_missing'
+  | 'left_out'
+  | 'left_out_one'
+  | 'neither_model'
+  | 'own_missing'
+  | 'profile_missing'
+  | 'prompt_cut'
+  | 'reply_cut'
+  | 'unfinished';
 /**
  * One message as the model sees it.
  */
@@ -706,6 +815,10 @@ export type Envelope1 =
       type: 'notice';
       code: string;
       message: string;
+      /**
+       * The message as a code, where it is Navi's own words.
+       */
+      phrase?: Phrase;
       is_subagent?: boolean;
     }
   | {
@@ -913,6 +1026,10 @@ export interface NewSessionRequest {
    * One that `GET /api/status` lists; the profile's where absent.
    */
   model?: string;
+  /**
+   * How much it may do without asking; as the settings have it where absent.
+   */
+  mode?: ConsentMode;
 }
 /**
  * A session that was just made.
@@ -1270,6 +1387,10 @@ export interface ApprovalRequest {
    * neither can be said.
    */
   always?: string;
+  /**
+   * The same as codes; none in what was asked before there were any.
+   */
+  phrases?: RequestPhrases;
 }
 /**
  * A part of what would be done.
@@ -1279,8 +1400,39 @@ export interface Detail {
    * A word or two, as in `command` or `directory`.
    */
   label: string;
+  /**
+   * The same as a code.
+   */
+  code?: Label;
   kind: DetailKind;
   text: string;
+  /**
+   * The text as a code, where it is Navi's own words.
+   */
+  phrase?: Phrase;
+}
+/**
+ * Words of Navi's own. They are told in English as they are written out.
+ */
+export interface Phrase {
+  code: PhraseCode;
+  /**
+   * What stands in it, by name.
+   */
+  params?: {
+    [k: string]: string;
+  };
+}
+/**
+ * What a request says, for a page that has words of its own for it.
+ */
+export interface RequestPhrases {
+  summary: Phrase;
+  /**
+   * One after the other.
+   */
+  reason: Phrase[];
+  always?: Phrase;
 }
 /**
  * A call that had started when Navi went down, and of which nobody has said yet what became.
@@ -1305,6 +1457,10 @@ export interface RunNotice {
   at: string;
   code: string;
   message: string;
+  /**
+   * The message as a code, where it is Navi's own words.
+   */
+  phrase?: Phrase;
 }
 /**
  * A page of a conversation, and what stands beside its messages.
@@ -2231,6 +2387,10 @@ export interface SystemStatus {
    * What keeps tools in.
    */
   fence: Fence;
+  /**
+   * How much a new session may do without asking, where nobody says otherwise.
+   */
+  mode: ConsentMode;
 }
 /**
  * A model that a backend offers.

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 
 import { en } from '../i18n/en.js';
 import { ru } from '../i18n/ru.js';
+import { OWN_PROFILES } from '../i18n/said.js';
 import { uk } from '../i18n/uk.js';
 import { ERROR_GROUPS } from '../state/errors.js';
 
@@ -65,5 +66,33 @@ test('every error code of the protocol has its advice', async () => {
   for (const code of codes) assert.ok(code in ERROR_GROUPS, `${code} has no advice`);
   for (const group of new Set(Object.values(ERROR_GROUPS))) {
     for (const part of ['title', 'hint']) assert.ok(`error.${group}.${part}` in en, `error.${group}.${part}`);
+  }
+});
+
+test('the page has words for every phrase of the service, and the English ones are its own', async () => {
+  const source = await readFile(new URL('../actors/src/protocol/phrase.rs', root), 'utf8');
+  const [, labels, codes] = source.split('\ncodes! {');
+  /** Quotes are set in the page. @param {string} text */
+  const plain = (text) => text.replaceAll('’', "'").replace(/[“”]/g, '"');
+  for (const [prefix, list] of [['said.label', labels], ['said', codes]]) {
+    const told = [...list.matchAll(/^ {8}(\w+) => ("(?:[^"\\]|\\.)*"),/gm)];
+    assert.ok(told.length > 20, prefix);
+    for (const [, name, english] of told) {
+      const key = `${prefix}.${name.replace(/(?<!^)([A-Z])/g, '_$1').toLowerCase()}`;
+      assert.ok(key in en, `${key} has no words`);
+      assert.equal(plain(texts(en[key])[0]), JSON.parse(english), key);
+    }
+  }
+});
+
+test('the profiles that come with Navi are called as in their files', async () => {
+  const files = (await readdir(new URL('../config/profiles/', root))).map((name) => name.replace('.toml', ''));
+  assert.deepEqual(Object.keys(OWN_PROFILES).sort(), files.sort());
+  for (const [id, own] of Object.entries(OWN_PROFILES)) {
+    const file = await readFile(new URL(`../config/profiles/${id}.toml`, root), 'utf8');
+    for (const [what, text] of Object.entries(own)) {
+      assert.ok(file.includes(`\n${what} = "${text}"\n`), `${id}: ${what}`);
+      assert.equal(en[`profile.${id}.${what}`], text);
+    }
   }
 });

@@ -16,7 +16,7 @@ const SETTINGS = [
 
 /** @type {SystemStatus} */
 const STATUS = {
-  version: '1', active: 'ollama', warnings: [], fetchable: [], fence: { files_open: false, commands_open: false },
+  version: '1', active: 'ollama', warnings: [], fetchable: [], fence: { files_open: false, commands_open: false }, mode: 'edits',
   backends: [
     { kind: 'ollama', address: 'http://localhost:11434', state: 'ready', models: [{ name: 'a', tools: false }, { name: 'b' }], default_model: 'a' },
     { kind: 'openai', address: 'http://localhost:1', state: 'down', problem: 'gone', remedy: 'start it', models: [] },

@@ -75,7 +75,7 @@ test('reconnects wait longer each time, within bounds, and not all at once', () 
 
 /** @type {SystemStatus} */
 const demo = {
-  version: '1', active: 'starter', warnings: [], profile_models: [], fence: { files_open: false, commands_open: false },
+  version: '1', active: 'starter', warnings: [], profile_models: [], fence: { files_open: false, commands_open: false }, mode: 'edits',
   backends: [
     { kind: 'ollama', address: 'x', models: [], state: 'down', problem: 'p', remedy: 'r' },
     { kind: 'starter', address: 'in process', state: 'ready', models: [{ name: 'small', demo: true }], default_model: 'small' },

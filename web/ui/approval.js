@@ -7,6 +7,7 @@
 import { approve } from '../app/session.js';
 import { answering, approvals, children, connection, profiles } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { coveredBy, labelOf, reasonOf, said, summaryOf } from '../i18n/said.js';
 import { html, nothing } from '../lit.js';
 import { askedBy, isDenied, isOpen, remainingMs } from '../state/approvals.js';
 import { findDiff } from '../state/diff.js';
@@ -116,13 +117,13 @@ export class NaviApproval extends NaviElement {
       data-effect=${request.effect} role="group" aria-labelledby=${title} tabindex="-1"
       @keydown=${(/** @type {KeyboardEvent} */ event) => this.#key(event)}>
       <div class="approval-head"><span class="approval-icon">${icons.shield}</span><div>
-        <h3 id=${title}>${t('approval.title')} <span class="approval-summary" data-testid="approval-summary">${visibleWords(request.summary)}</span></h3>
+        <h3 id=${title}>${t('approval.title')} <span class="approval-summary" data-testid="approval-summary">${visibleWords(summaryOf(request))}</span></h3>
         <p class="approval-meta"><span class="chip">${toolIcon(tool)}<span>${tool}</span></span><span class="chip">${t(`approval.effect.${request.effect}`)}</span>
           ${approval.is_subagent !== true ? nothing : html`<span class="chip" data-executor="agent" data-testid="approval-subagent">${icons.agent}<span>${t('approval.subagent', { name: profileName(child?.profile_id ?? '') })}</span></span>`}</p>
       </div></div>
       ${child === null || child.task === '' ? nothing : html`<p class="approval-task" dir="auto">${visible(child.task)}</p>`}
       ${request.details.map((detail) => this.#detail(detail))}
-      <p class="approval-reason" data-testid="approval-reason">${visibleWords(sentence(request.reason))}</p>
+      <p class="approval-reason" data-testid="approval-reason">${visibleWords(sentence(reasonOf(request)))}</p>
       ${this.#buttons(approval)}
     </section>`;
   }
@@ -139,8 +140,10 @@ export class NaviApproval extends NaviElement {
   }
 
   /** @param {Detail} detail */
-  #detail({ label, kind, text }) {
-    if (kind === 'text') return html`<p class="approval-fact"><span>${label}</span> <span dir="auto">${visible(text)}</span></p>`;
+  #detail(detail) {
+    const { kind, text, phrase } = detail;
+    const label = labelOf(detail);
+    if (kind === 'text') return html`<p class="approval-fact"><span>${label}</span> <span dir="auto">${visible(said(phrase, text))}</span></p>`;
     const diff = kind === 'diff' ? findDiff(text) : null;
     const start = beginning(text);
     const cut = !this._whole && start !== text;
@@ -159,13 +162,14 @@ export class NaviApproval extends NaviElement {
     const sent = answer?.sending === true ? answer.decision : undefined;
     const blocked = !this._settled || sent !== undefined || connection.get() !== 'open';
     // What is folded away has not been seen: it is shown first, and then asked about.
-    const folded = !this._whole && request.details.some(isFolded);
+    const covered = coveredBy(request);
+    const folded = !this._whole && request.details.some(startsFolded);
     return html`<div class="approval-actions">
       <div class="approval-group">${folded ? html`<button type="button" class="button small" data-testid="approval-show-all" aria-disabled=${String(blocked)} @click=${() => { if (!blocked) this.#unfold(); }}>${t('approval.show_all')}</button>`
         : this.#button('once', t('approval.once'), 'button small', blocked, sent)}
-      ${folded || request.always === undefined ? nothing : this.#button('always', html`${t('approval.always')} <q class="approval-words" dir="auto">${visibleWords(request.always)}</q>`, 'button small soft', blocked, sent)}</div>
+      ${folded || covered === undefined ? nothing : this.#button('always', html`${t('approval.always')} <q class="approval-words" dir="auto">${visibleWords(covered)}</q>`, 'button small soft', blocked, sent)}</div>
       <div class="approval-group deny">${this.#button('deny', t('approval.deny'), 'button small plain danger', blocked, sent)}
-      ${folded || request.always === undefined ? nothing : this.#button('never', html`${t('approval.never')}<span class="off-screen"> <q>${visibleWords(request.always)}</q></span>`, 'button small plain danger', blocked, sent)}
+      ${folded || covered === undefined ? nothing : this.#button('never', html`${t('approval.never')}<span class="off-screen"> <q>${visibleWords(covered)}</q></span>`, 'button small plain danger', blocked, sent)}
       <button type="button" class="link-button" data-testid="approval-why" aria-expanded=${String(this._why)} @click=${() => void this.#toggleWhy()}>${t('approval.why')}</button></div>
       ${this.#time(approval)}
     </div>
@@ -232,8 +236,8 @@ function beginning(text) {
   return short.length > CHARS ? `${[...short.slice(0, CHARS)].slice(0, -1).join('')}…` : short;
 }
 
-/** @param {Detail} detail */
-function isFolded({ kind, text }) {
+/** Whether only its beginning is shown at first. @param {Detail} detail */
+function startsFolded({ kind, text }) {
   if (kind === 'text') return false;
   const diff = kind === 'diff' ? findDiff(text) : null;
   return diff === null ? beginning(text) !== text : isLong(diff.rows);
@@ -253,10 +257,10 @@ function outcome(approval) {
   // Another tab was first, or somebody over REST.
   const elsewhere = by === 'user' && sent !== decision;
   const denied = isDenied(approval);
-  const rule = decision === 'always' || decision === 'never';
+  const covered = decision === 'always' || decision === 'never' ? coveredBy(request) : undefined;
   return html`<p class="approval-outcome ${denied ? 'denied' : 'allowed'}" data-testid="approval-outcome" data-decision=${decision} data-by=${by}
     data-elsewhere=${String(elsewhere)}>${denied ? icons.shield : icons.check}
-    <span>${t(key)}${rule && request.always !== undefined ? html`: <q dir="auto">${visibleWords(request.always)}</q>` : nothing}${
+    <span>${t(key)}${covered === undefined ? nothing : html`: <q dir="auto">${visibleWords(covered)}</q>`}${
       note === null ? nothing : html` · ${t('approval.said')} <q dir="auto" data-testid="approval-said">${visible(note)}</q>`}${
       elsewhere ? html` · ${t(sent === undefined ? 'approval.elsewhere' : 'approval.too_late')}` : nothing}</span></p>`;
 }

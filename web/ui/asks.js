@@ -3,6 +3,7 @@
 
 import { approvals } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { summaryOf } from '../i18n/said.js';
 import { html } from '../lit.js';
 import { isOpen } from '../state/approvals.js';
 import { NaviElement } from './element.js';
@@ -16,7 +17,7 @@ export class NaviAsks extends NaviElement {
     if (open.length === 0) return unknownPlaces('line');
     const [first] = open;
     return html`<div class="asks" data-testid="asks" data-count=${open.length}>${icons.shield}
-      <span class="asks-text">${open.length === 1 ? visibleWords(t('approval.one', { summary: first.request.summary })) : t('approval.many', { n: open.length })}</span>
+      <span class="asks-text">${open.length === 1 ? visibleWords(t('approval.one', { summary: summaryOf(first.request) })) : t('approval.many', { n: open.length })}</span>
       <button type="button" class="button small plain" data-testid="asks-show" @click=${() => show(first.approval_id)}>${t('approval.show')}</button></div>`;
   }
 }

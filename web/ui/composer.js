@@ -1,6 +1,7 @@
 import { startSession } from '../app/actions.js';
 import { addFiles, attachmentsOf, MAX_FILES, remove } from '../app/attachments.js';
 import { choice } from '../app/choice.js';
+import { agree, canDictate, dictate, hearsHere, isAgreed, PROBLEMS } from '../app/dictation.js';
 import { beginEdit, draftOf, setDraft } from '../app/drafts.js';
 import { post, stop } from '../app/session.js';
 import { creating, isLoaded, isRunning, NEW, openId, session, sessionError, stopping } from '../app/signals.js';
@@ -30,7 +31,7 @@ function bytesOver(text) {
 
 /** Where one writes. Keeps a draft per session. */
 export class NaviComposer extends NaviElement {
-  static properties = { _problem: { state: true }, _dragging: { state: true }, _mode: { state: true } };
+  static properties = { _problem: { state: true }, _dragging: { state: true }, _mode: { state: true }, _heard: { state: true }, _warns: { state: true } };
 
   constructor() {
     super();
@@ -38,6 +39,12 @@ export class NaviComposer extends NaviElement {
     this._dragging = false;
     /** What becomes of a message while a run goes. @type {SendMode} */
     this._mode = 'queue';
+    /** What is being said, where it is written down as one speaks. @type {string | null} */
+    this._heard = null;
+    /** Whether it is told where the sound goes. */
+    this._warns = false;
+    /** @type {ReturnType<typeof dictate> | null} */
+    this._hearing = null;
     /** The session that the problem is about. @type {string | null | undefined} */
     this._for = undefined;
     this._ondrag = (/** @type {DragEvent} */ event) => this.#drag(event);
@@ -55,6 +62,7 @@ export class NaviComposer extends NaviElement {
 
   disconnectedCallback() {
     super.disconnectedCallback();
+    this.#hush();
     removeEventListener('dragover', this._ondrag);
     removeEventListener('dragleave', this._onleave);
     removeEventListener('drop', this._ondrop);
@@ -66,6 +74,8 @@ export class NaviComposer extends NaviElement {
     if (id === this._for) return;
     this._for = id;
     this._problem = '';
+    this._warns = false;
+    this.#hush();
   }
 
   updated() {
@@ -113,13 +123,15 @@ export class NaviComposer extends NaviElement {
         .value=${live(text)} @input=${(/** @type {InputEvent} */ event) => this.#input(event)}
         @keydown=${(/** @type {KeyboardEvent} */ event) => this.#pressed(event)}
         @paste=${(/** @type {ClipboardEvent} */ event) => this.#paste(event)}></textarea>
+      ${this._warns ? this.#warning() : nothing}
       <div class="composer-row">
         <input type="file" id="composer-file" class="off-screen" multiple tabindex="-1" aria-hidden="true"
           data-testid="file-input" @change=${(/** @type {Event} */ event) => this.#chosen(event)}>
         <button type="button" class="icon-button" title=${t('composer.attach')} aria-label=${t('composer.attach')} data-testid="attach"
           @click=${() => /** @type {HTMLInputElement | null} */ (this.querySelector('#composer-file'))?.click()}>${icons.clip}</button>
-        <span id="composer-hint" class="composer-hint ${problem === '' ? '' : 'problem'}" role=${problem === '' ? nothing : 'status'}
-          >${problem || (running ? t('composer.hint_running', { key: COMMAND }) : t('composer.hint'))}</span>
+        ${canDictate() ? this.#microphone() : nothing}
+        <span id="composer-hint" class="composer-hint ${problem !== '' ? 'problem' : this._heard !== null ? 'heard' : ''}" data-testid="composer-hint" role=${problem === '' ? nothing : 'status'}
+          >${problem || this._heard || (this._heard !== null ? t('dictate.listening') : running ? t('composer.hint_running', { key: COMMAND }) : t('composer.hint'))}</span>
         ${running ? this.#modes() : nothing}
         ${running ? html`<button type="button" class="round stop" data-testid="stop" ?disabled=${stopping.get()} @click=${stop}
           title=${`${t(stopping.get() ? 'composer.stopping' : 'composer.stop')} (Esc)`} aria-label=${t(stopping.get() ? 'composer.stopping' : 'composer.stop')}>${icons.stop}</button>` : nothing}
@@ -127,6 +139,44 @@ export class NaviComposer extends NaviElement {
           title=${t(action)} aria-label=${t(action)}>${icons.send}</button>`}
       </div>
     </form>`;
+  }
+
+  #microphone() {
+    const label = t(this._heard === null ? 'dictate.start' : 'dictate.stop');
+    return html`<button type="button" class="icon-button microphone" data-testid="dictate" aria-pressed=${String(this._heard !== null)} title=${label} aria-label=${label} @click=${() => void this.#dictate()}>${icons.microphone}</button>`;
+  }
+
+  /** Where the sound goes, before it does. */
+  #warning() {
+    return html`<div class="composer-note" role="group" aria-label=${t('dictate.start')} data-testid="dictate-warning"><p>${t('dictate.leaves')}</p>
+      <button type="button" class="button small" data-testid="dictate-agree" @click=${() => { agree(); void this.#dictate(); }}>${t('dictate.agree')}</button>
+      <button type="button" class="button small plain" data-testid="dictate-cancel" @click=${() => { this._warns = false; }}>${t('queue.cancel')}</button></div>`;
+  }
+
+  async #dictate() {
+    this._problem = '';
+    if (this._hearing !== null) return this._hearing.stop();
+    const here = await hearsHere();
+    this._warns = !here && !isAgreed.get();
+    if (this._warns || this._hearing !== null) return;
+    this._heard = '';
+    this._hearing = dictate(here, {
+      onheard: (words) => { this._heard = words; },
+      onwords: (words) => {
+        const text = draftOf(this.#key);
+        setDraft(this.#key, text === '' || /\s$/.test(text) ? text + words : `${text} ${words}`);
+      },
+      onend: (problem) => {
+        this._hearing = this._heard = null;
+        if (problem !== null) this._problem = t(`dictate.problem.${PROBLEMS[problem] ?? 'broken'}`);
+      },
+    });
+  }
+
+  /** What was said for one message is not written into the next. */
+  #hush() {
+    this._hearing?.drop();
+    this._hearing = this._heard = null;
   }
 
   #modes() {
@@ -175,6 +225,7 @@ export class NaviComposer extends NaviElement {
       this._problem = t('composer.upload_failed');
       return;
     }
+    this.#hush();
     if (id === null) void startSession();
     else if (isLoaded.get()) post(id, isRunning.get() ? mode : 'queue');
   }

@@ -44,6 +44,7 @@ export const icons = {
   history: icon(svg`<path d="M5 12a7 7 0 1 0 2.2-5.1M6.5 3.5v4h4M12 8.5V12l2.5 2"/>`),
   sliders: icon(svg`<path d="M4 7h9M17 7h3M4 17h3M11 17h9"/><circle cx="15" cy="7" r="2"/><circle cx="9" cy="17" r="2"/>`),
   shield: icon(svg`<path d="M12 3.5 19 6v5.5c0 4.3-2.9 7.4-7 9-4.1-1.6-7-4.7-7-9V6ZM12 8.5v4M12 15.5v.3"/>`),
+  microphone: icon(svg`<rect x="9" y="3.5" width="6" height="11" rx="3"/><path d="M5.5 11.5a6.5 6.5 0 0 0 13 0M12 18v3"/>`),
   clip: icon(svg`<path d="m19 11.5-7.2 7.2a4.3 4.3 0 0 1-6.1-6.1l7.6-7.6a2.9 2.9 0 0 1 4.1 4.1l-7.5 7.5a1.4 1.4 0 0 1-2-2l6.8-6.8"/>`),
   file: icon(svg`<path d="M7 3.5h6.5L18 8v12.5H7ZM13.5 3.5V8H18"/>`),
   undo: icon(svg`<path d="M8.5 5 4.5 9l4 4M4.5 9H14a5 5 0 0 1 0 10H9"/>`),

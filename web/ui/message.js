@@ -6,6 +6,7 @@ import { showRun } from '../app/actions.js';
 import { regenerate } from '../app/session.js';
 import { approvals, isRunning } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { said } from '../i18n/said.js';
 import { html, nothing, repeat } from '../lit.js';
 import { approvalOf } from '../state/approvals.js';
 import { shownState } from '../state/outcome.js';
@@ -124,10 +125,10 @@ function sideBySide(calls) {
 }
 
 /** @param {NoticeEntry} entry */
-function notice({ tone, code, message }) {
+function notice({ tone, code, message, phrase }) {
   const resumed = code === 'run_resumed';
   return html`<p class="notice ${tone}" data-testid="notice" data-code=${code}>${resumed ? icons.resume : icons.warning}<span>${
-    resumed || code === 'unreadable_frame' ? t(`notice.${code}`) : withCode(sentence(message))}</span></p>`;
+    resumed || code === 'unreadable_frame' ? t(`notice.${code}`) : withCode(sentence(said(phrase, message)))}</span></p>`;
 }
 
 customElements.define('navi-message', NaviMessage);

@@ -5,7 +5,7 @@
 
 import { choice } from '../app/choice.js';
 import { setMode, setModel, setProfile } from '../app/session.js';
-import { chosenModel, chosenProfile, mode, openId, outside, profiles, runModel, status } from '../app/signals.js';
+import { chosenMode, chosenModel, chosenProfile, mode, openId, outside, profiles, runModel, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, live, nothing } from '../lit.js';
 import { withCode } from './cards.js';
@@ -41,7 +41,7 @@ export class NaviMode extends NaviElement {
   /** @returns {Choices} */
   #now() {
     const { profile_id, chosen } = choice();
-    return { mode: mode.get(), profile_id, model: chosen };
+    return { mode: openId.get() === null ? chosenMode.get() ?? status.get()?.mode ?? null : mode.get(), profile_id, model: chosen };
   }
 
   render() {
@@ -110,9 +110,9 @@ export class NaviMode extends NaviElement {
 }
 
 const SEND = { mode: setMode, profile_id: setProfile, model: setModel };
-/** For the next new session; its mode is the service's. */
+/** For the next new session. */
 const KEEP = {
-  mode: async () => false,
+  mode: async (/** @type {ConsentMode} */ name) => { chosenMode.set(name); return true; },
   profile_id: async (/** @type {string} */ id) => { chosenProfile.set(id); return true; },
   model: async (/** @type {string | null} */ name) => { chosenModel.set(name); return true; },
 };

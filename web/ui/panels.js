@@ -1,8 +1,10 @@
-// What stands over the page and is opened now and then: a file of its own, loaded with the first of it.
+// What stands over the page and is opened now and then, and what only newcomers see: a file of its
+// own, loaded with the first of it.
 
 import './context.js';
 import './file.js';
 import './files.js';
+import './first_steps.js';
 import './import.js';
 import './memory.js';
 import './permissions.js';

@@ -3,6 +3,7 @@
 import { showToast } from '../app/actions.js';
 import { status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
+import { inWords } from '../i18n/said.js';
 import { html, repeat, signal } from '../lit.js';
 import { api } from '../net/api.js';
 import { copied, idIn } from '../state/setup.js';
@@ -47,7 +48,7 @@ export class NaviSetupProfiles extends NaviElement {
     const written = draft.get();
     if (written !== null) return this.#editor(written);
     return html`<p class="quiet">${t('setup.profiles.hint')}</p>${this._asking.card(() => this.#retry())}
-      <ul class="rows">${repeat(this._profiles, ({ id }) => id, (profile) => this.#row(profile))}</ul>`;
+      <ul class="rows">${repeat(this._profiles.map(inWords), ({ id }) => id, (profile) => this.#row(profile))}</ul>`;
   }
 
   /** @param {Profile} profile */

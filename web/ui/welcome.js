@@ -1,4 +1,7 @@
+import { loadPanels } from '../app/actions.js';
 import { choice } from '../app/choice.js';
+import { canDictate, isAgreed } from '../app/dictation.js';
+import { showsFirstSteps } from '../app/first_steps.js';
 import { chosenProfile, createError, creating, NEW, profiles, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
@@ -12,31 +15,48 @@ const EXAMPLES = ['plan', 'files', 'explain', 'draft'];
 
 /** The page of a new session: who helps, and where to begin. */
 export class NaviWelcome extends NaviElement {
+  static properties = { _without: { state: true } };
+
+  constructor() {
+    super();
+    /** Whether the first steps could not be loaded: the page is whole without them. */
+    this._without = false;
+  }
+
+  updated() {
+    if (this.querySelector('navi-first-steps') !== null) loadPanels().catch(() => { this._without = true; });
+  }
+
   render() {
-    const list = profiles.get();
     const error = createError.get();
-    const { profile_id: chosen, backend, model } = choice();
+    const { backend, model } = choice();
     const host = hostOf(status.get(), model, backend);
     if (creating.get()) return html`<div class="scroll"><div class="column">${pendingMessages(NEW)}</div></div>`;
     return html`<div class="scroll"><div class="column welcome" data-testid="welcome">
       <span class="welcome-mark">${mark}</span>
       <h2>${t('welcome.title')}</h2>
-      <p class="welcome-text">${t('welcome.text')} <span data-testid="welcome-where">${host !== null ? t('welcome.hosted', { host }) : staysHere(status.get(), model) ? t('welcome.local') : nothing}</span></p>
-      ${list.length < 2 ? nothing : html`<fieldset class="profiles"><legend>${t('welcome.profile')}</legend>
+      <p class="welcome-text">${t('welcome.text')} <span data-testid="welcome-where">${host !== null ? t('welcome.hosted', { host }) : staysHere(status.get(), model) ? t(canDictate() && isAgreed.get() ? 'welcome.dictated' : 'welcome.local') : nothing}</span></p>
+      ${showsFirstSteps() && !this._without ? html`<navi-first-steps></navi-first-steps>` : this.#choices()}
+      ${error === null ? nothing : errorCard(error)}
+    </div></div>`;
+  }
+
+  #choices() {
+    const list = profiles.get();
+    const { profile_id: chosen } = choice();
+    return html`${list.length < 2 ? nothing : html`<fieldset class="profiles"><legend>${t('welcome.profile')}</legend>
         ${list.map((profile) => html`<label class="profile"><input type="radio" name="profile" class="cover" data-testid="profile-choice" value=${profile.id}
           .checked=${profile.id === chosen} @change=${() => chosenProfile.set(profile.id)}>
           <span class="profile-name">${profile.name}</span><span class="profile-text">${profile.description}</span></label>`)}
       </fieldset>`}
       <section class="examples" aria-label=${t('welcome.examples')}>
-        ${EXAMPLES.map((name) => html`<button type="button" class="example" data-testid="example" @click=${() => use(t(`welcome.example.${name}`))}>${t(`welcome.example.${name}`)}</button>`)}
-      </section>
-      ${error === null ? nothing : errorCard(error)}
-    </div></div>`;
+        ${EXAMPLES.map((name) => html`<button type="button" class="example" data-testid="example" @click=${() => writeBelow(t(`welcome.example.${name}`))}>${t(`welcome.example.${name}`)}</button>`)}
+      </section>`;
   }
 }
 
 /** An example is put where it can still be changed, not sent. @param {string} text */
-function use(text) {
+export function writeBelow(text) {
   /** @type {import('./composer.js').NaviComposer | null} */ (document.querySelector('navi-composer'))?.setText(text);
 }
 

@@ -171,6 +171,7 @@ fn asking(run: &PlannedCall) -> Asking {
                 reason: "it is asked".into(),
                 details: Vec::new(),
                 always: None,
+                phrases: None,
             },
             requested_at: now(),
             expires_at: now(),

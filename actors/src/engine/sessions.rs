@@ -7,6 +7,7 @@ use crate::domain::session::transition::{Accepted, Branched, PlainAnswer};
 use crate::domain::tags;
 use crate::feed::{self, Feed};
 use crate::files::InlineImage;
+use crate::protocol::approval::ConsentMode;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::command::{CallDecision, PlainInput, UserInput};
 use crate::protocol::context::ContextParts;
@@ -25,6 +26,16 @@ use crate::store::{Listed, NewSession};
 /// The most characters of a title.
 const TITLE_CHARS: usize = 200;
 
+/// What a door asks of a new session; what is none is as the settings have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewSessionWish {
+    pub profile_id: Option<String>,
+    /// None: its profile's.
+    pub model: Option<String>,
+    /// How much it may do without asking.
+    pub mode: Option<ConsentMode>,
+}
+
 /// What a door asks to be changed of a session; what is none stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionWish {
@@ -37,7 +48,8 @@ pub struct SessionWish {
 }
 
 impl Engine {
-    /// A new session. The default profile where none is named, and its model.
+    /// A new session. The default profile where none is named, its model, and the mode of the
+    /// settings.
     ///
     /// # Errors
     /// `unknown_profile`; `invalid_field` where no model can have this name; or what the store
@@ -45,9 +57,13 @@ impl Engine {
     pub async fn create_session(
         &self,
         user: UserId,
-        profile_id: Option<String>,
-        model: Option<String>,
+        wish: NewSessionWish,
     ) -> Result<SessionSummary, NaviError> {
+        let NewSessionWish {
+            profile_id,
+            model,
+            mode,
+        } = wish;
         self.refuse_when_closed()?;
         model.as_deref().map_or(Ok(()), input::validate_model)?;
         let profiles = &self.services.profiles;
@@ -58,7 +74,7 @@ impl Engine {
             title: String::new(),
             profile_id: profile.id.clone(),
             model,
-            mode: self.services.consent.mode,
+            mode: mode.unwrap_or(self.services.consent.mode),
             created_at: now(),
         };
         let owner = self.services.owner.clone();

@@ -42,6 +42,7 @@ impl Engine {
                 .map_or_else(Vec::new, |fetcher| fetcher.fetchable()),
             pull: self.pulls.now(),
             fence: self.fence.as_ref().clone(),
+            mode: self.services.consent.mode,
         }
     }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::Decision;
 use super::ids::{ApprovalId, CallId, RuleId, RunId, SessionId};
+use super::phrase::{Label, Phrase};
 use super::tool::Effect;
 
 /// How much a session may do without asking.
@@ -38,24 +39,42 @@ pub enum DetailKind {
 pub struct Detail {
     /// A word or two, as in `command` or `directory`.
     pub label: String,
+    /// The same as a code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Label>,
     pub kind: DetailKind,
     pub text: String,
+    /// The text as a code, where it is Navi's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phrase: Option<Phrase>,
 }
 
 impl Detail {
     /// A value.
     #[must_use]
-    pub fn text(label: &str, text: impl Into<String>) -> Self {
+    pub fn text(label: Label, text: impl Into<String>) -> Self {
         Self {
-            label: label.to_owned(),
+            label: label.english().to_owned(),
+            code: Some(label),
             kind: DetailKind::Text,
             text: text.into(),
+            phrase: None,
+        }
+    }
+
+    /// A value in Navi's own words.
+    #[must_use]
+    pub fn words(label: Label, phrase: impl Into<Phrase>) -> Self {
+        let phrase = phrase.into();
+        Self {
+            phrase: Some(phrase.clone()),
+            ..Self::text(label, phrase.to_string())
         }
     }
 
     /// Exactly what would be run or sent.
     #[must_use]
-    pub fn code(label: &str, code: impl Into<String>) -> Self {
+    pub fn code(label: Label, code: impl Into<String>) -> Self {
         Self {
             kind: DetailKind::Code,
             ..Self::text(label, code)
@@ -76,6 +95,19 @@ pub struct ApprovalRequest {
     /// neither can be said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<String>,
+    /// The same as codes; none in what was asked before there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phrases: Option<RequestPhrases>,
+}
+
+/// What a request says, for a page that has words of its own for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestPhrases {
+    pub summary: Phrase,
+    /// One after the other.
+    pub reason: Vec<Phrase>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<Phrase>,
 }
 
 /// Who answered.

@@ -11,6 +11,7 @@ use super::error::ErrorCode;
 use super::file::AttachedFile;
 use super::ids::{ApprovalId, CallId, MessageId, PartId, RunId};
 use super::message::ToolOutcome;
+use super::phrase::Phrase;
 use super::plan::PlanStep;
 use super::session::SessionSnapshot;
 use super::todo::TodoItem;
@@ -252,6 +253,9 @@ pub enum Event {
     Notice {
         code: String,
         message: String,
+        /// The message as a code, where it is Navi's own words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phrase: Option<Phrase>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_subagent: bool,
     },
@@ -286,6 +290,18 @@ pub enum ResyncReason {
 }
 
 impl Event {
+    /// A notice in Navi's own words.
+    #[must_use]
+    pub fn notice(code: &str, phrase: impl Into<Phrase>) -> Self {
+        let phrase = phrase.into();
+        Self::Notice {
+            code: code.to_owned(),
+            message: phrase.to_string(),
+            phrase: Some(phrase),
+            is_subagent: false,
+        }
+    }
+
     /// Whether the event has a number and is in the log before anyone sees it.
     /// The one place that decides. Deltas reach the log in chunks instead.
     #[must_use]

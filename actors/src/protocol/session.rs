@@ -11,6 +11,7 @@ use super::event::WaitReason;
 use super::file::AttachedFile;
 use super::ids::{CallId, MessageId, RunId, SessionId, UserId};
 use super::message::Message;
+use super::phrase::Phrase;
 use super::plan::Plan;
 use super::todo::TodoItem;
 
@@ -122,6 +123,9 @@ pub struct RunNotice {
     pub at: DateTime<Utc>,
     pub code: String,
     pub message: String,
+    /// The message as a code, where it is Navi's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phrase: Option<Phrase>,
 }
 
 /// Why a run stands still.

@@ -4,6 +4,8 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::approval::ConsentMode;
+
 /// The kinds of backend.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -123,6 +125,8 @@ pub struct SystemStatus {
     pub pull: Option<ModelPull>,
     /// What keeps tools in.
     pub fence: Fence,
+    /// How much a new session may do without asking, where nobody says otherwise.
+    pub mode: ConsentMode,
 }
 
 /// Where the fence around tools is open (DESIGN section 7): the page shows it.

@@ -15,6 +15,7 @@ use crate::profiles::SessionProfile;
 use crate::protocol::error::NaviError;
 use crate::protocol::event::Event;
 use crate::protocol::message::Role;
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::session::SessionSummary;
 use crate::services::{Services, now};
 use crate::session::messages::Ask;
@@ -190,41 +191,49 @@ fn driver(
 /// What is told of the config: that the session's profile is gone, and, once, which models and
 /// which backend are that should answer.
 pub(super) fn notices(services: &Services, config: &RunConfig) -> Vec<Record> {
-    let (model, backend) = (&config.choice.model.name, config.choice.kind.as_str());
-    let told = |code: &str, message: String| Event::Notice {
-        code: code.to_owned(),
-        message,
-        is_subagent: false,
-    };
+    let model = ("model", config.choice.model.name.clone());
     let untold =
         |model: &Option<String>| model.clone().filter(|model| services.tells_missing(model));
     let own = untold(&config.choice.instead_of);
     let default = untold(&config.choice.model.stands_for);
     let missing = match (own, default) {
         (None, None) => None,
-        (Some(own), None) => Some(format!("the profile's model {own} is not there")),
-        (None, Some(default)) => Some(format!("the default model {default} is not there")),
-        (Some(own), Some(default)) => Some(format!(
-            "neither the profile's model {own} nor the default model {default} is there"
+        (Some(own), None) => Some(Phrase::new(
+            PhraseCode::OwnMissing,
+            [("own", own), model.clone()],
+        )),
+        (None, Some(default)) => Some(Phrase::new(
+            PhraseCode::DefaultMissing,
+            [("default", default), model.clone()],
+        )),
+        (Some(own), Some(default)) => Some(Phrase::new(
+            PhraseCode::NeitherModel,
+            [("own", own), ("default", default), model.clone()],
         )),
     };
-    let missing = missing.map(|missing| {
-        told(
-            "model_missing",
-            format!("{missing}; {model} answers instead"),
-        )
-    });
+    let missing = missing.map(|phrase| Event::notice("model_missing", phrase));
     let chosen = untold(&config.choice.instead_of_chosen).map(|chosen| {
-        told("model_missing", format!(
-            "the model {chosen} that was chosen for this conversation is not there; {model} answers instead"
-        ))
+        let params = [("chosen", chosen), model.clone()];
+        Event::notice(
+            "model_missing",
+            Phrase::new(PhraseCode::ChosenMissing, params),
+        )
     });
     let fell_back = config.choice.fell_back_from.and_then(|kind| {
         let asked = kind.as_str();
         let first = services.tells_missing(&format!("backend {asked}"));
-        first.then(|| told("backend_missing", format!(
-            "the profile's backend {asked} cannot answer now (LLM_BACKEND decides which are there); {model} of {backend} answers instead"
-        )))
+        let backend = config.choice.kind.as_str().to_owned();
+        let params = [
+            ("asked", asked.to_owned()),
+            model.clone(),
+            ("backend", backend),
+        ];
+        first.then(|| {
+            Event::notice(
+                "backend_missing",
+                Phrase::new(PhraseCode::BackendMissing, params),
+            )
+        })
     });
     let events = config
         .notice

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use itertools::Itertools as _;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::driver::Driver;
@@ -19,6 +20,7 @@ use crate::domain::session::command::Command;
 use crate::domain::unseen;
 use crate::protocol::approval::{
     ApprovalRequest, ConsentEntry, DecidedBy, Detail, PendingApproval, Permission, PermittedBy,
+    RequestPhrases,
 };
 use crate::protocol::event::{Event, WaitReason};
 use crate::protocol::ids::{ApprovalId, CallId};
@@ -240,7 +242,7 @@ impl Driver {
             tool: &call.name,
             effect,
             mode: consent.mode,
-            by_word: by_word.as_deref(),
+            by_word: by_word.as_ref(),
             consent: self.consent,
             tainted_at: consent.tainted_at,
             rule,
@@ -248,7 +250,7 @@ impl Driver {
         let verdict = consent::decide(&question);
         let summary = proposal.as_ref().map_or_else(
             |_| format!("call {}", call.name),
-            |proposal| line(&proposal.summary),
+            |proposal| line(&proposal.summary.to_string()),
         );
         let entry = |decision, by| ConsentEntry {
             id: 0,
@@ -294,6 +296,11 @@ impl Driver {
                         return Ruling::Refuse(refused(consent::too_long(bytes)), Some(denied));
                     }
                 };
+                let phrases = RequestPhrases {
+                    summary: proposal.summary.shown(line),
+                    reason: reason.into_iter().map(|it| it.shown(line)).collect(),
+                    always: proposal.rule.map(|subject| subject.words.shown(line)),
+                };
                 let requested_at = now();
                 Ruling::Ask(Box::new(Asking {
                     pending: PendingApproval {
@@ -304,9 +311,10 @@ impl Driver {
                         request: ApprovalRequest {
                             summary,
                             effect,
-                            reason,
+                            reason: phrases.reason.iter().join("; "),
                             details,
-                            always: proposal.rule.map(|subject| line(&subject.words)),
+                            always: phrases.always.as_ref().map(|it| line(&it.to_string())),
+                            phrases: Some(phrases),
                         },
                         requested_at,
                         expires_at: requested_at + self.services.consent.timeout,
@@ -472,8 +480,9 @@ fn rule_key(prepared: &PreparedCall, proposal: &Proposal) -> Option<String> {
 fn shown(details: Vec<Detail>) -> Result<Vec<Detail>, usize> {
     let shown = details.into_iter().map(|detail| Detail {
         label: unseen::named_on_a_line(&detail.label),
-        kind: detail.kind,
         text: unseen::named(&detail.text),
+        phrase: detail.phrase.map(|phrase| phrase.shown(unseen::named)),
+        ..detail
     });
     let shown: Vec<Detail> = shown.collect();
     let bytes = shown

@@ -25,6 +25,7 @@ use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Event, PartKind, WaitReason};
 use crate::protocol::ids::MessageId;
 use crate::protocol::inspect::CallOutcome;
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::services::now;
 use crate::session::messages::{RunGone, Stream};
 
@@ -179,12 +180,11 @@ impl Driver {
         if left_out <= std::mem::replace(&mut self.told_left_out, left_out) {
             return Ok(());
         }
-        let turns = if left_out == 1 { "turn" } else { "turns" };
-        self.notice(
-            "context_left_out",
-            format!("the model's window is full: the oldest {left_out} {turns} of this conversation were left out of this call"),
-        )
-        .await
+        let phrase = match left_out {
+            1 => PhraseCode::LeftOutOne.into(),
+            _ => Phrase::new(PhraseCode::LeftOut, [("n", left_out.to_string())]),
+        };
+        self.notice("context_left_out", phrase).await
     }
 
     /// A backend that read clearly less than it was sent has cut the prompt in silence.
@@ -194,21 +194,17 @@ impl Driver {
             return Ok(());
         }
         self.told_cut_prompt = true;
-        self.notice(
-            "prompt_cut",
-            format!("the model server read only {read} tokens of a longer conversation: it cut the prompt to its own window; give it a larger context window, or Navi a smaller one (OLLAMA_NUM_CTX)"),
-        )
-        .await
+        let tokens = [("tokens", read.to_string())];
+        self.notice("prompt_cut", Phrase::new(PhraseCode::PromptCut, tokens))
+            .await
     }
 
-    pub(super) async fn notice(&mut self, code: &str, message: String) -> Result<(), RunGone> {
-        let code = code.to_owned();
-        self.tell(vec![Record::Event(Event::Notice {
-            code,
-            message,
-            is_subagent: self.origin.is_subagent(),
-        })])
-        .await
+    async fn notice(&mut self, code: &str, phrase: Phrase) -> Result<(), RunGone> {
+        let mut notice = Event::notice(code, phrase);
+        if self.origin.is_subagent() {
+            notice.mark_subagent();
+        }
+        self.tell(vec![Record::Event(notice)]).await
     }
 
     async fn model_failed(&mut self, reply: ModelReply, error: NaviError) -> Result<(), RunGone> {

@@ -12,6 +12,7 @@ use crate::protocol::approval::{
 };
 use crate::protocol::command::Decision;
 use crate::protocol::ids::{ApprovalId, CallId, RuleId, RunId, SessionId, UserId};
+use crate::protocol::phrase::Label;
 use crate::protocol::session::RunState;
 use crate::protocol::tool::Effect;
 
@@ -37,10 +38,13 @@ fn asking(run_id: RunId) -> Asking {
                 reason: "it is asked".to_owned(),
                 details: vec![Detail {
                     label: "command".to_owned(),
+                    code: Some(Label::Command),
                     kind: DetailKind::Code,
                     text: "ls\0 --all".to_owned(),
+                    phrase: None,
                 }],
                 always: None,
+                phrases: None,
             },
             requested_at: at(1),
             expires_at: at(2),

@@ -14,6 +14,7 @@ use super::{Proposal, SavedByTool, Tool, ToolContext, ToolError, ToolOutput, Too
 use crate::domain::memory::{CATEGORIES, FactName, UNCONFIRMED, is_confirmed, search, value};
 use crate::protocol::approval::Detail;
 use crate::protocol::memory::Fact;
+use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const SEARCH: &str = "Finds facts that were remembered about the user in earlier conversations, by \
@@ -160,8 +161,8 @@ impl Tool for MemoryForget {
     }
 
     // SPEC section 9.
-    fn by_word(&self, _: &Value) -> Option<String> {
-        Some("what is forgotten does not come back".to_owned())
+    fn by_word(&self, _: &Value) -> Option<Phrase> {
+        Some(PhraseCode::DoesNotComeBack.into())
     }
 
     async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
@@ -171,8 +172,8 @@ impl Tool for MemoryForget {
         let known = facts.iter().find(|fact| FactName::of(fact) == name);
         let known = known.ok_or_else(|| unknown(&name))?;
         Ok(Proposal {
-            summary: format!("forget {name}"),
-            details: vec![Detail::text("what is remembered", &known.value)],
+            summary: Phrase::new(PhraseCode::Forget, [("fact", name.to_string())]),
+            details: vec![Detail::text(Label::Remembered, &known.value)],
             // Each is for the user to decide.
             rule: None,
             binding: known.value.clone(),

@@ -72,6 +72,7 @@ use crate::domain::todo::TodoCommand;
 use crate::protocol::approval::Detail;
 use crate::protocol::ids::{CallId, RunId, SessionId, UserId};
 use crate::protocol::memory::Fact;
+use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::protocol::profile::Profile;
 use crate::protocol::todo::{Scratchpad, TodoItem};
 use crate::protocol::tool::{Effect, ToolSource, ToolSpec};
@@ -151,7 +152,7 @@ pub trait Tool: Send + Sync + Debug + 'static {
     }
 
     /// Why a person is asked about this very call in every mode, where one is.
-    fn by_word(&self, _args: &Value) -> Option<String> {
+    fn by_word(&self, _args: &Value) -> Option<Phrase> {
         None
     }
 
@@ -229,7 +230,7 @@ impl From<String> for ToolError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
     /// One line, as in "run `cargo test`".
-    pub summary: String,
+    pub summary: Phrase,
     pub details: Vec<Detail>,
     /// What "always" would cover; none where each such call is asked about.
     pub rule: Option<RuleSubject>,
@@ -244,11 +245,11 @@ pub struct RuleSubject {
     /// What calls are compared by, byte for byte: two calls with the same key are of one set.
     pub key: String,
     /// The same for a person, as in "`cargo test` with any arguments".
-    pub words: String,
+    pub words: Phrase,
 }
 
 impl RuleSubject {
-    pub(crate) fn new(key: impl Into<String>, words: impl Into<String>) -> Self {
+    pub(crate) fn new(key: impl Into<String>, words: impl Into<Phrase>) -> Self {
         let (key, words) = (key.into(), words.into());
         Self { key, words }
     }
@@ -258,9 +259,12 @@ impl Proposal {
     /// A call told by its arguments alone.
     pub fn of_arguments(tool: &str, args: &Value) -> Self {
         Self {
-            summary: format!("call {tool}"),
+            summary: Phrase::new(PhraseCode::Call, [("tool", tool.to_owned())]),
             details: vec![arguments_shown(args)],
-            rule: Some(RuleSubject::new("", format!("any call of {tool}"))),
+            rule: Some(RuleSubject::new(
+                "",
+                Phrase::new(PhraseCode::AnyCall, [("tool", tool.to_owned())]),
+            )),
             binding: String::new(),
         }
     }
@@ -268,7 +272,7 @@ impl Proposal {
 
 /// A call's arguments as a person is shown them.
 fn arguments_shown(args: &Value) -> Detail {
-    Detail::code("arguments", format!("{args:#}"))
+    Detail::code(Label::Arguments, format!("{args:#}"))
 }
 
 /// Where a call's output goes while it runs. Cheap to clone.

@@ -71,9 +71,9 @@ fn a_call_waits_for_its_user_and_runs_when_they_allow_it() {
         house.say(session, "write to bob").await;
         let (id, request) = requested(&mut tab).await;
         assert_eq!(request["tool"], "send");
-        assert_eq!(request["request"]["summary"], "send to bob");
+        assert_eq!(request["request"]["summary"], "call send to bob");
         assert_eq!(request["request"]["effect"], "egress");
-        assert_eq!(request["request"]["always"], "sending to bob");
+        assert_eq!(request["request"]["always"], "any call of send to bob");
         assert!(
             request["request"]["details"][0]["text"]
                 .as_str()
@@ -114,7 +114,7 @@ fn a_call_waits_for_its_user_and_runs_when_they_allow_it() {
         assert_eq!(log.len(), 1);
         assert_eq!(
             (log[0].summary.as_str(), log[0].decision, log[0].by),
-            ("send to bob", Permission::Allow, PermittedBy::User)
+            ("call send to bob", Permission::Allow, PermittedBy::User)
         );
     });
 }
@@ -140,7 +140,10 @@ fn a_denial_is_the_calls_one_result_and_the_run_goes_on() {
         assert_eq!(resolved["note"], "write to eve instead");
         let (success, text) = result(&mut tab).await;
         assert!(!success);
-        assert!(text.contains("did not allow this: send to bob"), "{text}");
+        assert!(
+            text.contains("did not allow this: call send to bob"),
+            "{text}"
+        );
         assert!(text.contains("write to eve instead"), "{text}");
         tab.until("stream_end").await;
         assert_eq!(sent(&house, session), "");
@@ -195,7 +198,7 @@ fn always_is_a_rule_for_the_same_calls_alone_until_it_is_deleted() {
         let (id, _) = requested(&mut tab).await;
         answer(&house, session, id, Decision::Always).await;
         let (id, request) = requested(&mut tab).await;
-        assert_eq!(request["request"]["summary"], "send to eve");
+        assert_eq!(request["request"]["summary"], "call send to eve");
         assert_eq!(sent(&house, session), "bob\nbob\n");
         answer(&house, session, id, Decision::Deny).await;
         tab.until("stream_end").await;
@@ -203,7 +206,7 @@ fn always_is_a_rule_for_the_same_calls_alone_until_it_is_deleted() {
         assert_eq!(rules.len(), 1);
         assert_eq!(
             (rules[0].tool.as_str(), rules[0].words.as_str()),
-            ("send", "sending to bob")
+            ("send", "any call of send to bob")
         );
         let log = house
             .engine
@@ -271,7 +274,11 @@ fn always_counts_once_where_it_is_not_offered_and_a_denial_can_be_a_rule() {
         let log = house.engine.consent_log(house.user, None, 1).await.unwrap();
         assert_eq!(
             (log[0].decision, log[0].by, log[0].rule.as_deref()),
-            (Permission::Deny, PermittedBy::Rule, Some("sending to bob"))
+            (
+                Permission::Deny,
+                PermittedBy::Rule,
+                Some("any call of send to bob")
+            )
         );
     });
 }
@@ -663,7 +670,7 @@ fn a_run_that_waits_outlives_its_service() {
         let mut tab = house.tab(session, Some(snapshot.last_seq)).await;
         answer(&house, session, id, Decision::Once).await;
         let (id, request) = requested(&mut tab).await;
-        assert_eq!(request["request"]["summary"], "send to eve");
+        assert_eq!(request["request"]["summary"], "call send to eve");
         answer(&house, session, id, Decision::Deny).await;
         tab.until("stream_end").await;
         assert_eq!(sent(&house, session), "bob\n");

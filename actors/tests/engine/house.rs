@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use navi_actors::domain::hangs::Patience;
 use navi_actors::domain::slots::{Capacity, Parallel};
-use navi_actors::engine::{Engine, EngineConfig};
+use navi_actors::engine::{Engine, EngineConfig, NewSessionWish};
 use navi_actors::feed::Feed;
 use navi_actors::files::FileLimits;
 use navi_actors::llm::guard::StreamLimits;
@@ -22,6 +22,7 @@ use navi_actors::protocol::chat::{
 };
 use navi_actors::protocol::command::{PlainInput, UserInput};
 use navi_actors::protocol::ids::{SessionId, UserId};
+use navi_actors::protocol::phrase::{Phrase, PhraseCode};
 use navi_actors::protocol::profile::{Profile, ProfileFlags};
 use navi_actors::protocol::status::{BackendKind, BackendState, Fence, ModelInfo};
 use navi_actors::protocol::tool::{Effect, ToolSpec};
@@ -318,10 +319,10 @@ impl Tool for Sender {
         std::fs::write(looks, vec![b'.'; looked]).unwrap();
         let is_another = to == "restless" && looked == 4;
         Ok(Proposal {
-            summary: format!("send to {to}"),
+            summary: Phrase::new(PhraseCode::Call, [("tool", format!("send to {to}"))]),
             rule: (to != "anyone").then(|| RuleSubject {
                 key: if is_another { "eve" } else { to }.into(),
-                words: format!("sending to {to}"),
+                words: Phrase::new(PhraseCode::AnyCall, [("tool", format!("send to {to}"))]),
             }),
             binding: bound.collect::<Vec<_>>().join("\0"),
             ..Proposal::of_arguments("send", args)
@@ -566,7 +567,7 @@ impl House {
 
     pub(crate) async fn session(&self) -> SessionId {
         self.engine
-            .create_session(self.user, None, None)
+            .create_session(self.user, NewSessionWish::default())
             .await
             .unwrap()
             .id

@@ -1,5 +1,6 @@
 //! Profiles and the persona that change while the engine runs.
 
+use navi_actors::engine::NewSessionWish;
 use navi_actors::profiles::ProfileSet;
 use navi_actors::protocol::chat::ChatMessage;
 use navi_actors::protocol::profile::Profile;
@@ -75,9 +76,11 @@ fn a_session_whose_profile_is_deleted_goes_on_with_the_default_one() {
     with_house(|house| async move {
         let profiles = vec![profile("plain"), other("own", "Mine.")];
         house.engine.replace_profiles(set(profiles, "", None));
-        let created = house
-            .engine
-            .create_session(house.user, Some("own".into()), None);
+        let own = NewSessionWish {
+            profile_id: Some("own".into()),
+            ..NewSessionWish::default()
+        };
+        let created = house.engine.create_session(house.user, own);
         let session = created.await.unwrap().id;
         let mut tab = house.tab(session, None).await;
         house

@@ -146,6 +146,7 @@ impl Session {
         let event = Event::Notice {
             code: code.to_owned(),
             message: over.map_or_else(String::new, |id| PartId::text(id).to_string()),
+            phrase: None,
             is_subagent: false,
         };
         let change = Change {

@@ -21,8 +21,11 @@ export async function startBrowser() {
   return chromium.launch({ executablePath, args });
 }
 
-/** A browser that has logged in by the link; each tab that is opened in it shares its cookie. */
-export async function logIn(browser, navi, options = {}) {
+/**
+ * A browser that has logged in by the link; each tab that is opened in it shares its cookie. Its user knows Navi
+ * already, but for a `newcomer`.
+ */
+export async function logIn(browser, navi, { newcomer = false, ...options } = {}) {
   // What a test says of the page's requests would not hold for those of its worker.
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, serviceWorkers: 'block', ...options });
   context.setDefaultTimeout(LIMIT_MS);
@@ -33,6 +36,7 @@ export async function logIn(browser, navi, options = {}) {
       console.error(`content security policy: ${event.violatedDirective} blocked ${event.blockedURI}`);
     });
   });
+  if (!newcomer) await context.addInitScript(() => { if (location.protocol === 'http:') localStorage.setItem('navi.first_steps', 'done'); });
   context.on('weberror', (error) => faults.push(`uncaught: ${error.error().stack ?? error.error()}`));
   context.on('console', (message) => {
     if (message.type() === 'error' && !isTheTestsDoing(message.text())) faults.push(message.text());

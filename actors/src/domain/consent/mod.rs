@@ -22,6 +22,7 @@ use crate::protocol::approval::{
     ConsentMode, PendingApproval, Permission, PermittedBy, Resolution,
 };
 use crate::protocol::command::{Decision, PlainConsent};
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::tool::Effect;
 
 /// The most rules that a user may have.
@@ -82,7 +83,7 @@ pub struct Question<'a> {
     pub effect: Effect,
     pub mode: ConsentMode,
     /// Why a person is asked about it in every mode.
-    pub by_word: Option<&'a str>,
+    pub by_word: Option<&'a Phrase>,
     /// What the run says of questions.
     pub consent: PlainConsent,
     /// When the session first read text from outside.
@@ -105,9 +106,9 @@ pub enum Verdict {
     /// It changes nothing that anyone is asked about.
     Free,
     Allow(PermittedBy),
-    /// A person is asked, for this reason.
+    /// A person is asked, for these reasons.
     Ask {
-        reason: String,
+        reason: Vec<Phrase>,
     },
     Deny {
         message: String,
@@ -177,19 +178,17 @@ pub fn decide(question: &Question<'_>) -> Verdict {
     }
 }
 
-fn reason(by_word: Option<&str>, effect: Effect, tainted: bool) -> String {
-    let what = by_word.unwrap_or(match effect {
-        Effect::Read | Effect::Write => "this session asks before anything is changed",
-        Effect::Egress => "it sends something out of this machine",
-        Effect::Host => "it can change things on this machine outside the session's own folder",
-    });
-    if tainted {
-        format!(
-            "{what}; and this conversation has read text from outside, which may have led to it"
-        )
-    } else {
-        what.to_owned()
-    }
+fn reason(by_word: Option<&Phrase>, effect: Effect, tainted: bool) -> Vec<Phrase> {
+    let by_effect = || {
+        Phrase::from(match effect {
+            Effect::Read | Effect::Write => PhraseCode::AsksFirst,
+            Effect::Egress => PhraseCode::SendsOut,
+            Effect::Host => PhraseCode::ChangesMachine,
+        })
+    };
+    let mut reason = vec![by_word.cloned().unwrap_or_else(by_effect)];
+    reason.extend(tainted.then(|| PhraseCode::ReadOutside.into()));
+    reason
 }
 
 /// What stands against a child's call that goes beyond what its parent's tools can do.

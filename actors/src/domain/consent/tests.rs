@@ -69,10 +69,11 @@ fn what_only_reads_and_the_sessions_own_state_are_never_asked_about() {
 
 #[test]
 fn some_calls_take_the_users_word_in_every_mode() {
+    let word = PhraseCode::DoesNotComeBack.into();
     for mode in [ConsentMode::Ask, ConsentMode::Edits, ConsentMode::Auto] {
         for tainted_at in [None, Some(at(1))] {
             let forgets = Question {
-                by_word: Some("it does not come back"),
+                by_word: Some(&word),
                 tainted_at,
                 ..question(Effect::Write, mode)
             };
@@ -97,7 +98,7 @@ fn after_text_from_outside_egress_and_host_ask_in_every_mode() {
         let Verdict::Ask { reason } = decide(&tainted) else {
             unreachable!()
         };
-        assert!(reason.contains("text from outside"), "{reason}");
+        assert_eq!(reason.last(), Some(&PhraseCode::ReadOutside.into()));
         // A rule from before the session read that text does not lift it, one from after does.
         let before = Question {
             rule: rule(Permission::Allow, 10),

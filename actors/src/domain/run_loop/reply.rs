@@ -11,9 +11,7 @@ use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{CallId, MessageId};
 use crate::protocol::message::{MessageState, ToolCall};
-
-/// What is told of an answer without its end.
-const REPLY_CUT: &str = "the model reached its limit of tokens in the middle of this answer; continue, and it goes on from there";
+use crate::protocol::phrase::PhraseCode;
 
 impl RunLoop {
     /// The model answered. `book` looks each requested call up.
@@ -47,11 +45,7 @@ impl RunLoop {
                 ToolUse::Offered | ToolUse::Withheld => RunEnd::Limited,
             };
             if reply.cut {
-                records.push(Record::Event(Event::Notice {
-                    code: "reply_cut".to_owned(),
-                    message: REPLY_CUT.to_owned(),
-                    is_subagent: self.origin.is_subagent(),
-                }));
+                records.push(self.notice("reply_cut", PhraseCode::ReplyCut));
             }
             self.conclude(reply, end, now, &mut records);
             return records;
@@ -112,13 +106,17 @@ impl RunLoop {
             self.phase = Phase::Model(self.offer());
             return records;
         }
-        records.push(Record::Event(Event::Notice {
-            code: "unfinished_answer".to_owned(),
-            message: "the model said what it would do and called no tool: nothing was done; say \"continue\", or choose another model".to_owned(),
-            is_subagent: self.origin.is_subagent(),
-        }));
+        records.push(self.notice("unfinished_answer", PhraseCode::Unfinished));
         self.conclude(reply, RunEnd::Answered, now, &mut records);
         records
+    }
+
+    fn notice(&self, code: &str, phrase: PhraseCode) -> Record {
+        let mut notice = Event::notice(code, phrase);
+        if self.origin.is_subagent() {
+            notice.mark_subagent();
+        }
+        Record::Event(notice)
     }
 
     fn open_calls(

@@ -321,6 +321,7 @@ impl Session {
         let event = Event::Notice {
             code,
             message,
+            phrase: None,
             is_subagent: false,
         };
         self.tell(None, event);

@@ -110,6 +110,7 @@ impl Session {
         let notice = Event::Notice {
             code: "run_resumed".to_owned(),
             message: "Navi was restarted in the middle of this; it goes on by itself".to_owned(),
+            phrase: None,
             is_subagent: false,
         };
         if let Err(refused) = self.go_on(vec![notice], now) {

@@ -4,9 +4,10 @@
 use super::changes::{fingerprint, fingerprint_of_content, measure};
 use super::edit::plan;
 use super::text::{proposed, text_of};
-use super::write::{Before, Rewrite, destination, directory_of, kind, look};
+use super::write::{Before, Rewrite, destination, directory_of, look};
 use super::{Action, FilesystemArgs};
 use crate::protocol::approval::{Detail, DetailKind};
+use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::tools::output::{human_size, visible};
 use crate::tools::workspace::{OrFault as _, Reach, Spot};
 use crate::tools::{Proposal, RuleSubject, ToolError};
@@ -15,15 +16,18 @@ pub(super) fn proposal(reach: &Reach, args: &FilesystemArgs) -> Result<Proposal,
     let path = args.path.as_str();
     match args.action {
         Action::List | Action::Read | Action::SearchNames | Action::SearchContent => {
-            let (what, place) = match path {
-                "" => ("the workspace", None),
-                path => (path, reach.spot(path).ok()),
+            let (summary, place) = match path {
+                "" => (PhraseCode::LookAtWorkspace.into(), None),
+                path => {
+                    let what = [("path", visible(path))];
+                    (Phrase::new(PhraseCode::Look, what), reach.spot(path).ok())
+                }
             };
             let place = place.as_ref().map(directory_of).unwrap_or_default();
             Ok(Proposal {
-                summary: format!("look at `{}`", visible(what)),
+                summary,
                 details: Vec::new(),
-                rule: Some(rule("look", "looking at", &place)),
+                rule: Some(rule("look", LOOKING, &place)),
                 binding: String::new(),
             })
         }
@@ -32,14 +36,14 @@ pub(super) fn proposal(reach: &Reach, args: &FilesystemArgs) -> Result<Proposal,
             let content = args.content.clone().into_bytes();
             let rewrite = Rewrite::checked(&spot, look(&spot)?, content)?;
             let verb = match rewrite.before {
-                Before::Absent => "create",
-                _ => "replace all of",
+                Before::Absent => PhraseCode::Create,
+                _ => PhraseCode::Replace,
             };
             Ok(of_content(&spot, verb, &rewrite))
         }
         Action::Edit => {
             let spot = reach.spot(path)?;
-            Ok(of_content(&spot, "edit", &plan(&spot, args)?.0))
+            Ok(of_content(&spot, PhraseCode::Edit, &plan(&spot, args)?.0))
         }
         Action::Move => {
             let from = reach.spot(path)?;
@@ -48,27 +52,32 @@ pub(super) fn proposal(reach: &Reach, args: &FilesystemArgs) -> Result<Proposal,
             let binding = fingerprint(&at).or_fault(&from.path)?;
             let to = destination(reach, &from, &args.to)?;
             Ok(Proposal {
-                summary: format!("move `{}` to `{}`", shown(&from), shown(&to)),
-                details: vec![
-                    Detail::text("from", full(&from)),
-                    Detail::text("to", full(&to)),
-                ],
+                summary: Phrase::new(
+                    PhraseCode::Move,
+                    [("from", shown(&from)), ("to", shown(&to))],
+                ),
+                details: vec![full(Label::From, &from), full(Label::To, &to)],
                 rule: Some(move_rule(&directory_of(&from), &directory_of(&to))),
                 // Where it ends up hangs on what stands there, too.
-                binding: format!("{binding} to {}", full(&to)),
+                binding: format!("{binding} to {}", full(Label::To, &to).text),
             })
         }
         Action::Delete => {
             let spot = reach.spot(path)?;
             let (at, metadata) = spot.root.standing(&spot.path)?;
             let measured = measure(&at).or_fault(&spot.path)?;
+            let size = human_size(measured.bytes);
+            let goes = if metadata.is_dir() {
+                let inside = measured.entries.saturating_sub(1).to_string();
+                let params = [("n", inside), ("size", size)];
+                Detail::words(Label::Goes, Phrase::new(PhraseCode::GoesDirectory, params))
+            } else {
+                Detail::text(Label::Goes, size)
+            };
             Ok(Proposal {
-                summary: format!("delete `{}`", shown(&spot)),
-                details: vec![
-                    Detail::text("path", full(&spot)),
-                    Detail::text("what goes", kind(metadata.is_dir(), measured)),
-                ],
-                rule: Some(rule("delete", "deleting files in", &directory_of(&spot))),
+                summary: Phrase::new(PhraseCode::Delete, [("path", shown(&spot))]),
+                details: vec![full(Label::Path, &spot), goes],
+                rule: Some(rule("delete", DELETING, &directory_of(&spot))),
                 binding: fingerprint(&at).or_fault(&spot.path)?,
             })
         }
@@ -76,28 +85,28 @@ pub(super) fn proposal(reach: &Reach, args: &FilesystemArgs) -> Result<Proposal,
 }
 
 /// A file's new content.
-fn of_content(spot: &Spot, verb: &str, rewrite: &Rewrite) -> Proposal {
+fn of_content(spot: &Spot, verb: PhraseCode, rewrite: &Rewrite) -> Proposal {
     let before = &rewrite.before;
-    let mut details = vec![Detail::text("path", full(spot))];
+    let mut details = vec![full(Label::Path, spot)];
     let what_goes = match before {
-        Before::Large(_) => Some("which cannot be put back"),
-        Before::Content(bytes) if text_of(bytes).is_none() => Some("which is no text"),
+        Before::Large(_) => Some(PhraseCode::GoesLarge),
+        Before::Content(bytes) if text_of(bytes).is_none() => Some(PhraseCode::GoesBinary),
         Before::Content(_) | Before::Absent => None,
     };
     details.extend(what_goes.map(|why| {
         let size = human_size(before.size());
-        Detail::text("what goes", format!("{size}, {why}"))
+        Detail::words(Label::Goes, Phrase::new(why, [("size", size)]))
     }));
     if !rewrite.is_same() {
         details.push(Detail {
             kind: DetailKind::Diff,
-            ..Detail::text("changes", proposed(before.bytes(), &rewrite.after))
+            ..Detail::text(Label::Changes, proposed(before.bytes(), &rewrite.after))
         });
     }
     Proposal {
-        summary: format!("{verb} `{}`", shown(spot)),
+        summary: Phrase::new(verb, [("path", shown(spot))]),
         details,
-        rule: Some(rule("change", "changes to files in", &directory_of(spot))),
+        rule: Some(rule("change", CHANGES, &directory_of(spot))),
         binding: match before {
             Before::Absent => "absent".to_owned(),
             Before::Content(bytes) => fingerprint_of_content(bytes),
@@ -106,31 +115,43 @@ fn of_content(spot: &Spot, verb: &str, rewrite: &Rewrite) -> Proposal {
     }
 }
 
+/// What a rule covers in words: in the conversation's own folder, and elsewhere.
+type Covers = [PhraseCode; 2];
+
+const LOOKING: Covers = [PhraseCode::LookingHere, PhraseCode::LookingIn];
+const CHANGES: Covers = [PhraseCode::ChangesHere, PhraseCode::ChangesIn];
+const DELETING: Covers = [PhraseCode::DeletingHere, PhraseCode::DeletingIn];
+
 /// Rules go by directory: "always" for one file would seldom be asked twice, and one for all
 /// of them would be more than was asked about. In the workspace one rule covers all.
-fn rule(kind: &str, words: &str, place: &str) -> RuleSubject {
-    let key = if is_outside(place) {
-        place
+fn rule(kind: &str, [here, elsewhere]: Covers, place: &str) -> RuleSubject {
+    if is_outside(place) {
+        let words = Phrase::new(elsewhere, [("path", visible(place))]);
+        RuleSubject::new(format!("{kind}:{place}"), words)
     } else {
-        "workspace"
-    };
-    RuleSubject::new(format!("{kind}:{key}"), format!("{words} {}", named(place)))
+        RuleSubject::new(format!("{kind}:workspace"), here)
+    }
 }
 
 /// A move takes from one place and puts into another: "always" for one of them is not for both.
 fn move_rule(from: &str, to: &str) -> RuleSubject {
-    if !is_outside(from) && !is_outside(to) {
-        return rule("change", "changes to files in", to);
-    }
-    let (from, to) = (named(from), named(to));
-    let words = format!("moving files from {from} to {to}");
-    RuleSubject::new(format!("move:{from}:{to}"), words)
+    let words = match (is_outside(from), is_outside(to)) {
+        (false, false) => return rule("change", CHANGES, to),
+        (true, true) => Phrase::new(
+            PhraseCode::MovingBetween,
+            [("from", visible(from)), ("to", visible(to))],
+        ),
+        (true, false) => Phrase::new(PhraseCode::MovingIn, [("from", visible(from))]),
+        (false, true) => Phrase::new(PhraseCode::MovingOut, [("to", visible(to))]),
+    };
+    RuleSubject::new(format!("move:{}:{}", named(from), named(to)), words)
 }
 
 fn is_outside(place: &str) -> bool {
     place.starts_with('/')
 }
 
+/// A place in the key of a rule, as rules that are stored have it.
 fn named(place: &str) -> String {
     if is_outside(place) {
         format!("`{}`", visible(place))
@@ -144,11 +165,11 @@ fn shown(spot: &Spot) -> String {
 }
 
 /// The path as a person finds it.
-fn full(spot: &Spot) -> String {
+fn full(label: Label, spot: &Spot) -> Detail {
     let shown = shown(spot);
     if spot.path.in_workspace() {
-        format!("{shown} (in this conversation's folder)")
+        Detail::words(label, Phrase::new(PhraseCode::Here, [("path", shown)]))
     } else {
-        shown
+        Detail::text(label, shown)
     }
 }

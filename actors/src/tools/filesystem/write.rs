@@ -197,7 +197,7 @@ pub(super) fn delete(log: &ChangeLog, spot: &Spot) -> Result<String, ToolError> 
 }
 
 /// How much goes, in words.
-pub(super) fn kind(is_directory: bool, measured: Measure) -> String {
+fn kind(is_directory: bool, measured: Measure) -> String {
     let size = human_size(measured.bytes);
     if is_directory {
         let inside = measured.entries.saturating_sub(1);

@@ -25,6 +25,7 @@ use super::output::{bounded_for, shortened};
 use super::schema::spec_of;
 use super::{Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult};
 use crate::protocol::approval::Detail;
+use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const DESCRIPTION: &str = "Looks at and controls the smart home. First find the exact entity_id \
@@ -128,7 +129,7 @@ impl Tool for HomeAssistant {
         let api = self.api()?;
         if parsed.action != Action::CallService {
             return Ok(Proposal {
-                summary: "look at the smart home".to_owned(),
+                summary: PhraseCode::LookAtHome.into(),
                 binding: api.place(),
                 ..Proposal::of_arguments(&self.spec.name, args)
             });
@@ -136,16 +137,17 @@ impl Tool for HomeAssistant {
         let call = Call::of(parsed)?;
         Ok(Proposal {
             summary: call.summary(),
-            details: vec![Detail::code(
-                &call.service.to_string(),
-                format!("{:#}", call.body),
-            )],
+            details: vec![
+                Detail::text(Label::Service, call.service.to_string()),
+                Detail::code(Label::Arguments, format!("{:#}", call.body)),
+            ],
             rule: REPEATABLE
                 .split(' ')
                 .find(|it| *it == call.service.domain)
                 .map(|_| {
                     let service = call.service.to_string();
-                    RuleSubject::new(&service, format!("any call of {service}"))
+                    let words = Phrase::new(PhraseCode::AnyCall, [("tool", service.clone())]);
+                    RuleSubject::new(service, words)
                 }),
             binding: api.place(),
         })
@@ -243,16 +245,17 @@ impl Call {
     }
 
     /// What a person is asked.
-    fn summary(&self) -> String {
-        let of = match &self.body["entity_id"] {
-            Value::String(id) => format!(" for {id}"),
+    fn summary(&self) -> Phrase {
+        let service = ("service", self.service.to_string());
+        let entities = match &self.body["entity_id"] {
+            Value::String(id) => id.clone(),
             Value::Array(ids) => {
                 let ids = ids.iter().filter_map(Value::as_str).join(", ");
-                format!(" for {}", shortened(&ids, 120))
+                shortened(&ids, 120)
             }
-            _ => String::new(),
+            _ => return Phrase::new(PhraseCode::CallHome, [service]),
         };
-        format!("call {}{of} in the smart home", self.service)
+        Phrase::new(PhraseCode::CallHomeFor, [service, ("entities", entities)])
     }
 }
 

@@ -353,7 +353,7 @@ async fn reading_is_a_read_and_a_call_is_asked_about() {
     assert_eq!(tool.effect(&call), Effect::Host);
     let proposal = tool.proposal(&call, &here()).await.unwrap();
     assert_eq!(
-        proposal.summary,
+        proposal.summary.to_string(),
         "call light.turn_on for light.kitchen in the smart home"
     );
     assert_eq!(proposal.rule.unwrap().key, "light.turn_on");

@@ -26,6 +26,7 @@ pub(crate) use self::client::{answers, listing};
 pub use self::config::{McpConfig, ServerConfig, Transport, parse, read};
 pub use self::listing::{Listed, Listing};
 use crate::protocol::approval::Detail;
+use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::protocol::tool::ToolSpec;
 use crate::tools::output::{bounded, human_size, shortened, visible};
 use crate::tools::trust::Trust;
@@ -130,13 +131,22 @@ impl Tool for McpTool {
     async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
         self.refuse_untrusted()?;
         let tool = visible(&shortened(&self.listed.own_name, SHOWN_BYTES));
+        let of_server = |code| {
+            Phrase::new(
+                code,
+                [("tool", tool.clone()), ("server", self.server.to_string())],
+            )
+        };
         Ok(Proposal {
-            summary: format!("call {tool} of the MCP server {}", self.server),
-            details: vec![Detail::text("server", &self.server), arguments_shown(args)],
+            summary: of_server(PhraseCode::CallMcp),
+            details: vec![
+                Detail::text(Label::Server, &self.server),
+                arguments_shown(args),
+            ],
             // The key holds the hash: "always" covers the tool as it is described now.
             rule: Some(RuleSubject::new(
                 &self.listed.sha256,
-                format!("any call of {tool} of the MCP server {}", self.server),
+                of_server(PhraseCode::AnyMcpCall),
             )),
             binding: self.listed.sha256.clone(),
         })

@@ -37,6 +37,7 @@ use super::{
 };
 use crate::protocol::approval::Detail;
 use crate::protocol::ids::SessionId;
+use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// The tool's name.
@@ -241,54 +242,65 @@ impl Tool for Ssh {
             return Ok(Proposal::of_arguments(NAME, args));
         };
         let name = &host.name;
-        let mut details = vec![Detail::text("host", format!("{name} ({})", host.login()))];
+        let login = format!("{name} ({})", host.login());
+        let mut details = vec![Detail::text(Label::Host, login)];
         let mut digest = String::new();
-        let (mut summary, key, words) = match &work {
+        let on_host =
+            |code, what, value: String| Phrase::new(code, [(what, value), ("host", name.clone())]);
+        // What would be done, on a host that is known and on one that is not.
+        let (known, unknown, summary, key, words) = match &work {
             Work::Run(command) => {
-                details.push(Detail::code("command", command));
+                details.push(Detail::code(Label::Command, command));
                 (
-                    format!("run `{}` on {name}", shortened(command, 100)),
+                    PhraseCode::RunOn,
+                    PhraseCode::RunOnUnknown,
+                    ("command", shortened(command, 100)),
                     format!("run\0{name}\0{command}"),
-                    format!("`{command}` on {name}"),
+                    on_host(PhraseCode::CommandOn, "command", command.clone()),
                 )
             }
             Work::Upload(path, to) => {
                 let source = self.source(path.clone(), context).await?;
                 let size = human_size(source.size_bytes);
                 digest = blocking(NAME, || source.digest()).await?;
-                details.push(Detail::text("file", format!("{path} ({size})")));
-                details.push(Detail::text("to", to));
+                details.push(Detail::text(Label::File, format!("{path} ({size})")));
+                details.push(Detail::text(Label::To, to));
                 (
-                    format!("upload {} to {name}", path.name()),
+                    PhraseCode::Upload,
+                    PhraseCode::UploadUnknown,
+                    ("file", path.name()),
                     format!("upload\0{name}\0{to}"),
-                    format!("uploads to `{to}` on {name}"),
+                    on_host(PhraseCode::UploadsTo, "path", to.clone()),
                 )
             }
             Work::Download(from, path) => {
-                details.push(Detail::text("from", from));
-                details.push(Detail::text("file", path.to_string()));
+                details.push(Detail::text(Label::From, from));
+                details.push(Detail::text(Label::File, path.to_string()));
                 (
-                    format!("download {from} from {name}"),
+                    PhraseCode::Download,
+                    PhraseCode::DownloadUnknown,
+                    ("path", from.clone()),
                     format!("download\0{name}\0{from}"),
-                    format!("downloads of `{from}` from {name}"),
+                    on_host(PhraseCode::DownloadsOf, "path", from.clone()),
                 )
             }
         };
-        details.push(Detail::text("time limit", format!("{} s", limit.as_secs())));
+        let seconds = [("seconds", limit.as_secs().to_string())];
+        let seconds = Phrase::new(PhraseCode::Seconds, seconds);
+        details.push(Detail::words(Label::TimeLimit, seconds));
         let (new_key, trusted) = self.trust.offer(host, context, self.times).await?;
+        let mut code = known;
         let mut rule = Some(RuleSubject { key, words });
         if let Some(key) = new_key {
-            summary.push_str(", a host that is not known yet");
-            let text = format!(
-                "{}\nApproving trusts this key from now on. Compare it with what `ssh-keygen -lf` shows of the host's own key files.",
-                shown(&key)
-            );
-            details.insert(1, Detail::text("key of the new host", text));
+            code = unknown;
+            let trusts = Phrase::new(PhraseCode::TrustsKey, [("key", shown(&key))]);
+            details.insert(1, Detail::words(Label::NewKey, trusts));
             // Nobody has a rule for a host that they have never seen.
             rule = None;
         }
+        let (what, value) = summary;
         Ok(Proposal {
-            summary,
+            summary: on_host(code, what, value),
             details,
             rule,
             binding: json!([host.login(), host.key, host.agent, trusted, digest]).to_string(),

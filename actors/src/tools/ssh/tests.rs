@@ -290,7 +290,7 @@ async fn an_unknown_host_is_asked_about_and_then_known() {
     let later = tool.proposal(&args, &world.another_call()).await.unwrap();
     assert_eq!(later.details.len(), 3, "{later:?}");
     let rule = later.rule.unwrap();
-    assert_eq!(rule.words, "`echo hello` on box");
+    assert_eq!(rule.words.to_string(), "`echo hello` on box");
     let other = tool
         .proposal(&run("echo  hello"), &world.another_call())
         .await;
@@ -662,7 +662,10 @@ async fn an_upload_is_approved_for_what_the_file_has() {
     std::fs::write(world.file("a.sh"), "echo two").unwrap();
     let second = tool.proposal(&args, &world.context).await.unwrap();
     assert_ne!(first.binding, second.binding);
-    assert_eq!(first.rule.unwrap().words, "uploads to `/tmp/a.sh` on box");
+    assert_eq!(
+        first.rule.unwrap().words.to_string(),
+        "uploads to `/tmp/a.sh` on box"
+    );
 }
 
 #[test]

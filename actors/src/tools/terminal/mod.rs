@@ -25,6 +25,7 @@ use super::schema::spec_of;
 use super::workspace::if_there;
 use super::{Proposal, Provenance, Tool, ToolContext, ToolError, ToolResult};
 use crate::protocol::ids::SessionId;
+use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// The tool's name on the wire.
@@ -150,10 +151,11 @@ impl Tool for Terminal {
     }
 
     // Whoever lifted the fence knows; who has none where one is wanted may not.
-    fn by_word(&self, args: &Value) -> Option<String> {
+    fn by_word(&self, args: &Value) -> Option<Phrase> {
         let runs = args["action"] == "run" && self.fence() == Fence::Inside;
         let reason = self.sandbox.available().err().filter(|_| runs)?;
-        Some(format!("nothing holds this command: {reason}"))
+        let reason = [("reason", reason.to_owned())];
+        Some(Phrase::new(PhraseCode::NothingHolds, reason))
     }
 
     async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {

@@ -19,6 +19,7 @@ use sha2::{Digest as _, Sha256};
 use super::run::Wanted;
 use super::{NAME, Terminal};
 use crate::protocol::approval::Detail;
+use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::tools::output::shortened;
 use crate::tools::sandbox::Fence;
 use crate::tools::trust::open_regular;
@@ -55,29 +56,34 @@ impl Terminal {
         let for_files = wanted.clone();
         let files = blocking(NAME, move || Ok(files_of(&for_files))).await?;
         let directory = match wanted.told(&wanted.order.directory) {
-            told if told.is_empty() => "the workspace".to_owned(),
-            told => told,
+            told if told.is_empty() => Detail::words(Label::Directory, PhraseCode::Workspace),
+            told => Detail::text(Label::Directory, told),
         };
         let time = if wanted.background {
-            "in the background, until it is ended".to_owned()
+            PhraseCode::InBackground.into()
         } else {
-            format!("at most {} s", wanted.time.as_secs())
+            let seconds = wanted.time.as_secs().to_string();
+            Phrase::new(PhraseCode::AtMost, [("seconds", seconds)])
         };
         let mut details = vec![
-            Detail::code("command", &wanted.command),
-            Detail::text("directory", directory),
-            Detail::text("time", time),
-            Detail::text("what is held", held(&files)),
+            Detail::code(Label::Command, &wanted.command),
+            directory,
+            Detail::words(Label::Time, time),
+            Detail::words(Label::Held, held(&files)),
         ];
         let open = self.why_open();
         let job = self.sandbox.job(wanted.order.clone(), true);
-        details.extend(open.iter().map(|why| Detail::text("why it asks", why)));
-        let rule = open.is_none().then(|| RuleSubject {
-            key: json!([wanted.command, wanted.order.directory, files]).to_string(),
-            words: format!("`{}`, word for word", shortened(&wanted.command, 120)),
+        let is_held = open.is_none();
+        details.extend(open);
+        let command = |bytes| [("command", shortened(&wanted.command, bytes))];
+        let rule = is_held.then(|| {
+            RuleSubject::new(
+                json!([wanted.command, wanted.order.directory, files]).to_string(),
+                Phrase::new(PhraseCode::CommandExactly, command(120)),
+            )
         });
         Ok(Proposal {
-            summary: format!("run `{}`", shortened(&wanted.command, 200)),
+            summary: Phrase::new(PhraseCode::Run, command(200)),
             details,
             rule,
             // The command, its directory, its environment, and the content of each file that it
@@ -86,7 +92,7 @@ impl Terminal {
                 "command": wanted.command,
                 "directory": wanted.order.directory,
                 "environment": job.order.environment,
-                "inside": open.is_none(),
+                "inside": is_held,
                 "files": files,
             })
             .to_string(),
@@ -103,37 +109,34 @@ impl Terminal {
             .shells
             .of(context.session_id, id, |found| found.command.clone())?;
         Ok(Proposal {
-            summary: format!("end background command {id}"),
-            details: vec![Detail::code("command", &command)],
-            rule: Some(RuleSubject::new("end", "ending background commands")),
+            summary: Phrase::new(PhraseCode::EndCommand, [("id", id.to_string())]),
+            details: vec![Detail::code(Label::Command, &command)],
+            rule: Some(RuleSubject::new("end", PhraseCode::EndingCommands)),
             binding: command,
         })
     }
 
     /// Why a command is not held as it should be; none where it is.
-    pub(super) fn why_open(&self) -> Option<String> {
+    pub(super) fn why_open(&self) -> Option<Detail> {
         match (self.fence(), self.sandbox.available()) {
-            (Fence::Lifted, _) => Some(
-                "TERMINAL_ALLOWED_COMMANDS is *: commands run outside the sandbox, with Navi's own rights"
-                    .to_owned(),
-            ),
-            (Fence::Inside, Err(reason)) => Some(reason.to_owned()),
+            (Fence::Lifted, _) => Some(Detail::words(Label::WhyItAsks, PhraseCode::FenceLifted)),
+            (Fence::Inside, Err(reason)) => Some(Detail::text(Label::WhyItAsks, reason)),
             (Fence::Inside, Ok(_)) => None,
         }
     }
 }
 
 /// What a person has to know of a command that reads more than they are shown.
-fn held(files: &BTreeMap<String, String>) -> String {
-    let more = files.len().saturating_sub(NAMED_FILES);
-    let mut held = files.keys().take(NAMED_FILES).join(", ");
-    if more > 0 {
-        held.push_str(&format!(" and {more} more"));
+fn held(files: &BTreeMap<String, String>) -> Phrase {
+    let named = files.keys().take(NAMED_FILES).join(", ");
+    match files.len() {
+        0 => PhraseCode::HeldNone.into(),
+        1..=NAMED_FILES => Phrase::new(PhraseCode::Held, [("files", named)]),
+        all => {
+            let more = (all - NAMED_FILES).to_string();
+            Phrase::new(PhraseCode::HeldMore, [("files", named), ("more", more)])
+        }
     }
-    if !held.is_empty() {
-        held.push_str(": where one of these has changed, nothing is run. ");
-    }
-    held + "Whatever else of the workspace the command reads is held against Navi's other calls until you have answered, and not against you, commands in the background and other programs"
 }
 
 /// Each file that a command holds by its path from the workspace, with what its content comes to.

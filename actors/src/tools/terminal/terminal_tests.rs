@@ -45,7 +45,7 @@ async fn an_approval_is_bound_to_command_directory_and_script() {
         propose(args.clone()).await,
         "the same again is the same"
     );
-    assert_eq!(first.summary, "run `sh go.sh`");
+    assert_eq!(first.summary.to_string(), "run `sh go.sh`");
     assert_eq!(first.details[0].kind, DetailKind::Code);
     assert_eq!(first.details[0].text, "sh go.sh");
     let other = propose(json!({"action": "run", "command": "sh  go.sh"})).await;

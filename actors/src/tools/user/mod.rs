@@ -22,6 +22,7 @@ pub use self::folder::Copies;
 pub use self::scan::{Manifest, Scan, ScannedTool, Scanner};
 use crate::programs::{self, Bounds, Cut, Ended};
 use crate::protocol::approval::Detail;
+use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::protocol::tool::{Effect, ToolSpec};
 use crate::tools::output::{bounded_for, human_size, visible};
 use crate::tools::sandbox::{FAILED, FAILED_WORDS, Fence, Limits, Order, Sandbox, Streams};
@@ -154,19 +155,18 @@ impl Tool for UserTool {
         let program = self.folder.join(&self.manifest.executable);
         let mut details = vec![
             arguments_shown(args),
-            Detail::text("program", visible(&program.to_string_lossy())),
+            Detail::text(Label::Program, visible(&program.to_string_lossy())),
         ];
         if !self.workshop.runner.holds(self.manifest.effect) {
-            let none = "none: it may do whatever you may".to_owned();
-            details.push(Detail::text("sandbox", none));
+            details.push(Detail::words(Label::Sandbox, PhraseCode::NotHeld));
         }
         Ok(Proposal {
-            summary: format!("run your tool {name}"),
+            summary: Phrase::new(PhraseCode::RunOwnTool, [("tool", name.clone())]),
             details,
             // The key holds the hash: "always" covers the tool as it is, not what it becomes.
             rule: Some(RuleSubject::new(
                 &self.sha256,
-                format!("any call of {name} as it is now"),
+                Phrase::new(PhraseCode::AnyOwnCall, [("tool", name.clone())]),
             )),
             binding: self.sha256.clone(),
         })

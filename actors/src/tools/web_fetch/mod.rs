@@ -28,6 +28,7 @@ use super::{
 };
 use crate::protocol::approval::Detail;
 use crate::protocol::ids::SessionId;
+use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const DESCRIPTION: &str = "Reads a web page as Markdown, a PDF as text, or an API's JSON answer. \
@@ -135,9 +136,15 @@ impl Tool for WebFetch {
         let url = parse(&args.url)?;
         let host = authority(&url);
         Ok(Proposal {
-            summary: format!("read {}", shortened(url.as_str(), SUMMARY_BYTES)),
-            details: vec![Detail::code("address", url)],
-            rule: Some(RuleSubject::new(&host, format!("any page of {host}"))),
+            summary: Phrase::new(
+                PhraseCode::Fetch,
+                [("address", shortened(url.as_str(), SUMMARY_BYTES))],
+            ),
+            details: vec![Detail::code(Label::Address, url)],
+            rule: Some(RuleSubject::new(
+                &host,
+                Phrase::new(PhraseCode::AnyPage, [("host", host.clone())]),
+            )),
             binding: String::new(),
         })
     }

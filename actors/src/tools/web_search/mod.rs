@@ -21,6 +21,7 @@ use super::{
     Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
 };
 use crate::protocol::approval::Detail;
+use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const DESCRIPTION: &str = "Searches the web. Gives titles, addresses and short excerpts; read the \
@@ -89,15 +90,20 @@ impl Tool for WebSearch {
         let args: WebSearchArgs = arguments::read(args.clone())?;
         let engine = self.engine()?;
         Ok(Proposal {
-            summary: format!(
-                "search the web for \"{}\" with {}",
-                shortened(&args.query, 100),
-                engine.name()
+            summary: Phrase::new(
+                PhraseCode::Search,
+                [
+                    ("query", shortened(&args.query, 100)),
+                    ("engine", engine.name().to_owned()),
+                ],
             ),
-            details: vec![Detail::code("query", args.query)],
+            details: vec![Detail::code(Label::Query, args.query)],
             rule: Some(RuleSubject::new(
                 engine.place(),
-                format!("any search with {}", engine.name()),
+                Phrase::new(
+                    PhraseCode::AnySearch,
+                    [("engine", engine.name().to_owned())],
+                ),
             )),
             binding: engine.place(),
         })

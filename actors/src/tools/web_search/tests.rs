@@ -244,7 +244,7 @@ async fn a_person_is_asked_about_the_engine() {
     let context = context(&Arc::new(FakeSession::default()), Path::new("/"));
     let proposal = tool.proposal(&cats(), &context).await.unwrap();
     assert_eq!(
-        proposal.summary,
+        proposal.summary.to_string(),
         "search the web for \"cats & dogs\" with SearXNG"
     );
     assert_eq!(

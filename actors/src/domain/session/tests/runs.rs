@@ -392,6 +392,7 @@ fn asking(run_id: RunId, call_id: &CallId) -> Asking {
                 reason: String::new(),
                 details: Vec::new(),
                 always: Some("always".to_owned()),
+                phrases: None,
             },
             requested_at: NOW,
             expires_at: NOW,

@@ -1,0 +1,117 @@
+// What somebody meets who is new here: three steps on the page of a new conversation, which nobody has to take.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+
+import { Tab } from './harness/browser.js';
+import { assertLooks } from './harness/looks.js';
+import { world } from './harness/world.js';
+
+const MODELS = ['small:1b', 'big:7b'];
+
+describe('the first steps', () => {
+  const it_has = world({ config: { models: MODELS }, settings: { OLLAMA_DEFAULT_MODEL: 'small:1b' }, options: { newcomer: true } });
+  const part = (id) => it_has.tab.page.getByTestId(id);
+  /** Another browser of the same person, which keeps nothing of what this one does. */
+  async function elsewhere() {
+    const { browser, window } = it_has;
+    const { cookies, origins } = await window.context.storageState();
+    const login = origins.map(({ origin, localStorage }) => ({ origin, localStorage: localStorage.filter(({ name }) => name === 'navi.key') }));
+    return new Tab(await (await browser.newContext({ storageState: { cookies, origins: login } })).newPage());
+  }
+  const address = () => new URL('/', it_has.tab.page.url()).href;
+  const step = (name) => it_has.tab.page.locator(`[data-testid="first-steps"][data-step="${name}"]`).waitFor();
+
+  it('begin with language and name', async () => {
+    const { tab } = it_has;
+    await step('you');
+    await assertLooks(tab, (name) => tab.screenshot(`${name}-first-you`));
+    await part('first-language-uk').check();
+    await tab.page.getByText('Мова та ім’я').waitFor();
+    await tab.screenshot('first-you-uk');
+    await part('first-language-en').check();
+    await tab.page.getByText('Language and name').waitFor();
+  });
+
+  it('go on with who answers, by the keyboard alone', async () => {
+    const { tab } = it_has;
+    await part('first-name').fill('Olena');
+    await tab.page.keyboard.press('Enter');
+    await step('model');
+    await assertLooks(tab, (name) => tab.screenshot(`${name}-first-model`));
+    while (!await tab.page.locator('[data-testid="first-model"][value=""]').evaluate((radio) => radio === document.activeElement)) await tab.page.keyboard.press('Tab');
+    while (!await tab.page.locator('[data-testid="first-model"][value="big:7b"]').evaluate((radio) => radio.checked)) await tab.page.keyboard.press('ArrowDown');
+    await tab.page.getByTestId('model-name').getByText('big:7b', { exact: true }).waitFor();
+    await tab.page.getByText('By an address and a key').click();
+    await tab.page.getByText(/OpenAI’s API: .*navi\.toml/).waitFor();
+    await part('first-next').click();
+    await step('task');
+    await assertLooks(tab, (name) => tab.screenshot(`${name}-first-task`));
+    await part('first-back').click();
+    await part('first-back').click();
+    assert.equal(await part('first-name').inputValue(), 'Olena');
+  });
+
+  it('end with a task, which is put where it can be changed, and do not come again', async () => {
+    const { tab } = it_has;
+    await part('first-next').click();
+    await part('first-next').click();
+    await part('first-task').click();
+    await part('first-steps').waitFor({ state: 'detached' });
+    assert.match(await tab.composer.inputValue(), /subagent/);
+    await tab.page.reload();
+    await part('example').first().waitFor();
+    assert.equal(await part('first-steps').count(), 0);
+    await tab.page.getByTestId('open-memory').click();
+    await tab.page.getByTestId('fact').getByText('Olena').waitFor();
+    await tab.page.keyboard.press('Escape');
+  });
+
+  it('come to another browser as long as there is no conversation, and can be skipped', async () => {
+    const other = await elsewhere();
+    await other.page.goto(address());
+    await other.page.getByTestId('first-skip').click();
+    await other.page.getByTestId('example').first().waitFor();
+    await other.page.reload();
+    await other.page.getByTestId('example').first().waitFor();
+    await other.page.context().close();
+  });
+
+  it('do not come to who has a conversation, be it put away, and come when they are asked for', async () => {
+    const { tab } = it_has;
+    await tab.send('Hello');
+    await tab.sees('You said: Hello');
+    await tab.idle();
+    await tab.page.keyboard.press('Control+k');
+    await tab.page.getByTestId('palette-input').fill('archive');
+    await tab.page.locator('[data-choice="archive"]').click();
+    await tab.sessions.first().waitFor({ state: 'detached' });
+    const other = await elsewhere();
+    const archive = other.page.waitForResponse(/archived=true/);
+    await other.page.goto(address());
+    await (await archive).finished();
+    await other.page.getByTestId('example').first().waitFor();
+    assert.equal(await other.page.getByTestId('first-steps').count(), 0);
+    await other.page.keyboard.press('Control+k');
+    await other.page.getByTestId('palette-input').fill('first steps');
+    await other.page.locator('[data-choice="first-steps"]').click();
+    await other.page.getByTestId('first-steps').waitFor();
+    await other.page.context().close();
+  });
+});
+
+describe('the first steps without a model', () => {
+  const it_has = world({ config: { models: [] }, options: { newcomer: true } });
+
+  it('say how one is found, and are not in the way of who just writes', async () => {
+    const { tab } = it_has;
+    await tab.page.getByTestId('first-next').click();
+    await tab.page.getByTestId('first-no-model').waitFor();
+    await tab.screenshot('first-no-model');
+    await tab.send('Anyone?');
+    await tab.errorCard.waitFor();
+    await tab.idle();
+    await tab.newSession.click();
+    await tab.page.getByTestId('example').first().waitFor();
+  });
+});
