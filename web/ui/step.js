@@ -1,7 +1,6 @@
 // What a person does about the steps of a plan: what stands below one, and a step of their own.
 
-/** @import { LiveStep } from '../state/plan.js' */
-/** @import { StepAction } from '../state/plan.js' */
+/** @import { LiveStep, StepAction } from '../state/plan.js' */
 /** @import { PlanEdit } from '../state/wire.js' */
 
 import { editPlan } from '../app/session.js';
