@@ -26,6 +26,7 @@ mod origin;
 mod pace;
 mod page;
 mod path;
+mod plan;
 mod resume;
 mod runs;
 mod search;
@@ -103,6 +104,7 @@ fn protected() -> impl HttpServiceFactory {
         .service(session::pin_routes())
         .service(session::restore_routes())
         .service(session::stop_routes())
+        .service(plan::routes())
         .service(resume::continue_routes())
         .service(resume::call_routes())
         .service(messages::routes())

@@ -12,7 +12,7 @@ use navi_actors::domain::session::transition::{Branched, PlainAnswer};
 use navi_actors::hub::HubFrame;
 use navi_actors::protocol::change::Change;
 use navi_actors::protocol::chat::ChatRequest;
-use navi_actors::protocol::command::{ClientFrame, PlainInput};
+use navi_actors::protocol::command::{ClientFrame, PlainInput, PlanEdit};
 use navi_actors::protocol::context::ContextParts;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::event::Envelope;
@@ -37,8 +37,8 @@ use crate::profiles::edit::ProfileText;
 
 use super::{
     agents, branches, changes, consent, diagnostics, extensions, files, health, imports, inspect,
-    login, memory, messages, metrics, models, resource, resume, runs, search, session, sessions,
-    settings, status, tokens, workspace,
+    login, memory, messages, metrics, models, plan, resource, resume, runs, search, session,
+    sessions, settings, status, tokens, workspace,
 };
 
 pub(crate) fn document() -> Resource {
@@ -86,6 +86,7 @@ fn json_text(text: &'static str) -> HttpResponse {
         session::pin,
         session::restore,
         session::stop,
+        plan::edit,
         resume::go_on,
         resume::resolve,
         messages::send,
@@ -223,6 +224,8 @@ fn rest(schemas: &mut Schemas) {
     schemas.taken::<session::SessionChange>("SessionChange");
     schemas.taken::<session::PinRequest>("PinRequest");
     schemas.told::<session::Stopped>("Stopped");
+    schemas.taken::<PlanEdit>("PlanEdit");
+    schemas.told::<plan::StepList>("StepList");
     schemas.told::<resume::Continued>("Continued");
     schemas.taken::<resume::Resolution>("Resolution");
     schemas.told::<ChatRequest>("ChatRequest");

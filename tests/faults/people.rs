@@ -62,7 +62,7 @@ async fn look(server: &Server, session: &str) -> Known {
 type Whim = [usize; 3];
 
 fn whim(chance: &mut Chance) -> Whim {
-    [12, 1_000, 6].map(|below| usize::try_from(chance.between(0, below)).unwrap())
+    [13, 1_000, 6].map(|below| usize::try_from(chance.between(0, below)).unwrap())
 }
 
 /// A frame or a request of one who has seen `known`.
@@ -133,6 +133,18 @@ async fn acts(server: &Server, session: &str, [kind, which, how]: Whim, known: &
             };
             let body = json!({"message_id": id, "content": format!("anew {n}")});
             call(Method::POST, "/branches", body).await;
+        }
+        11 => {
+            let id = which % 4 + 1;
+            let edit = match how {
+                0 => json!({"edit": "add", "text": format!("step {n}")}),
+                1 => json!({"edit": "skip", "id": id}),
+                2 => json!({"edit": "restore", "id": id}),
+                3 => json!({"edit": "hold", "id": id}),
+                4 => json!({"edit": "move", "id": id, "before": 1}),
+                _ => json!({"edit": "rewrite", "id": id, "text": format!("words {n}")}),
+            };
+            call(Method::PATCH, "/plan", edit).await;
         }
         _ => {
             call(Method::PATCH, "/pin", json!({})).await;

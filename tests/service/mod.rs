@@ -13,6 +13,7 @@ mod memory;
 mod metrics;
 mod mind;
 mod pages;
+mod plan_edits;
 mod profiles;
 mod reloads;
 mod runs;

@@ -1,6 +1,6 @@
 // The open session: its link to the service, and what a person does in it.
 
-/** @import { ConsentMode, Decision, Envelope, SendMode } from '../state/wire.js' */
+/** @import { ConsentMode, Decision, Envelope, PlanEdit, SendMode } from '../state/wire.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
 /** @import { SessionState } from '../state/types.js' */
 
@@ -299,6 +299,9 @@ export const send = (frame) => link?.send(frame) === true;
 
 /** How much the session may do without asking. Every tab hears of it by an event, as of the others. @param {ConsentMode} mode */
 export const setMode = (mode) => ask((id) => api.setMode(id, mode));
+
+/** Changes the list of steps. Every tab hears of it by an event. @param {PlanEdit} edit */
+export const editPlan = (edit) => ask((id) => api.editPlan(id, edit));
 
 /** @param {string} profile_id */
 export const setProfile = (profile_id) => ask((id) => api.change(id, { profile_id }));

@@ -1,7 +1,7 @@
 // REST calls. Every failure is an `ApiError` with the service's code, or one of ours:
 // `unreachable` when nobody answered. Paths are relative to the page, which may stand behind any prefix.
 
-/** @import { CallDetails, Change, ConsentEntry, ConsentMode, ConsentRule, ContextParts, Envelope, ExtensionTool, Fact, FormerFact, McpServer, MemoryOverview, MessagePage, Profile, ProfileText, Report, RunDetails, SearchHit, SessionFile, SessionSnapshot, SessionSummary, SettingList, SkillInfo, SystemStatus, WorkspaceListing } from '../state/wire.js' */
+/** @import { CallDetails, Change, ConsentEntry, ConsentMode, ConsentRule, ContextParts, Envelope, ExtensionTool, Fact, FormerFact, McpServer, MemoryOverview, MessagePage, PlanEdit, Profile, ProfileText, Report, RunDetails, SearchHit, SessionFile, SessionSnapshot, SessionSummary, SettingList, SkillInfo, SystemStatus, TodoItem, WorkspaceListing } from '../state/wire.js' */
 /** @import { ImportedSession } from '../state/import.js' */
 
 import { key } from './key.js';
@@ -113,6 +113,8 @@ export const api = {
   importSession: (file) => call('POST', 'sessions/import', file, AbortSignal.timeout(IMPORT_PATIENCE_MS)),
   /** What is left out stays; the model null is the profile's own. @param {string} id @param {{ title?: string, profile_id?: string, model?: string | null, tags?: string[], archived?: boolean }} changes */
   change: (id, changes) => call('PATCH', session(id), changes),
+  /** @param {string} id @param {PlanEdit} edit @returns {Promise<{ items: TodoItem[] }>} the list as it stands then */
+  editPlan: (id, edit) => call('PATCH', `${session(id)}/plan`, edit),
   /** @param {string} id @param {boolean} pinned */
   pin: (id, pinned) => call('PATCH', `${session(id)}/pin`, { pinned }),
   /** @param {string} id */

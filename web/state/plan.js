@@ -1,23 +1,62 @@
 // The newest plan as a live list: its steps stand as the todo items with their numbers do.
 
 /** @import { Entry } from './types.js' */
-/** @import { Plan, PlanStep, TodoItem, TodoStatus } from './wire.js' */
+/** @import { Plan, PlanEdit, PlanStep, TodoItem, TodoStatus } from './wire.js' */
 
-/** @typedef {PlanStep & { status: TodoStatus, note?: string }} LiveStep */
+/** @typedef {PlanStep & Pick<TodoItem, 'status' | 'note' | 'held' | 'edited'>} LiveStep */
+/** What a person does about a step. @typedef {'skip' | 'restore' | 'hold' | 'release' | 'up' | 'down' | 'rewrite'} StepAction */
 
 /**
- * The plan's steps, and after them what was added to the list since.
+ * The list of steps with what the plan says of them, in the list's order. What was added or moved
+ * stands under the milestone of what it stands behind.
  * @param {Plan} plan
  * @param {TodoItem[]} todo
  * @returns {LiveStep[]}
  */
 export function liveSteps(plan, todo) {
-  const numbers = new Set(plan.steps.map(({ number }) => number));
-  const added = todo.filter(({ id }) => !numbers.has(id)).map(({ id, text }) => /** @type {const} */ ({ number: id, text, executor: 'self' }));
-  return [...plan.steps, ...added].map((step) => {
-    const item = todo.find(({ id }) => id === step.number);
-    return { ...step, status: item?.status ?? 'pending', ...(item?.note === undefined ? {} : { note: item.note }) };
-  });
+  const listed = new Set(todo.map(({ id }) => id));
+  const planned = new Map(plan.steps.map((step) => [step.number, step]));
+  /** What a full list has no room for any more came first. @type {LiveStep[]} */
+  const steps = plan.steps.filter(({ number }) => !listed.has(number)).map((step) => ({ ...step, status: 'pending' }));
+  for (const { id, ...item } of todo) {
+    const step = planned.get(id) ?? /** @type {const} */ ({ number: id, executor: 'self' });
+    const own = planned.has(id) && item.edited?.how !== 'moved';
+    const milestone = own ? planned.get(id)?.milestone : steps[steps.length - 1]?.milestone;
+    steps.push({ ...step, ...item, ...(milestone === undefined ? {} : { milestone }) });
+  }
+  return steps;
+}
+
+/** What can be done about a step as it stands. @param {LiveStep} step @returns {StepAction[]} */
+export function actionsOf({ status, held }) {
+  switch (status) {
+    case 'pending': return ['skip', held === true ? 'release' : 'hold', 'up', 'down', 'rewrite'];
+    case 'in_progress': return ['skip', 'up', 'down', 'rewrite'];
+    case 'failed': return ['restore', 'skip'];
+    case 'skipped': return ['restore'];
+    default: return [];
+  }
+}
+
+/**
+ * What is sent for that.
+ * @param {number} id
+ * @param {Exclude<StepAction, 'rewrite'>} action
+ * @param {TodoItem[]} todo
+ * @returns {PlanEdit | undefined} undefined where it stands there already
+ */
+export function editOf(id, action, todo) {
+  if (action !== 'up' && action !== 'down') return { edit: action, id };
+  const at = todo.findIndex((item) => item.id === id);
+  if (at === -1 || at === (action === 'up' ? 0 : todo.length - 1)) return undefined;
+  return { edit: 'move', id, before: todo[action === 'up' ? at - 1 : at + 2]?.id };
+}
+
+/** What is said of a step that its user did something about. @param {Pick<TodoItem, 'status' | 'held' | 'edited'>} step */
+export function markOf({ status, held, edited }) {
+  if (held === true) return 'held';
+  if (edited?.how === 'skipped') return status === 'skipped' ? 'skipped' : null;
+  return edited?.how === 'added' || edited?.how === 'rewritten' ? edited.how : null;
 }
 
 /**

@@ -17,6 +17,8 @@ export type Wire =
   | SessionChange
   | PinRequest
   | Stopped
+  | PlanEdit
+  | StepList
   | Continued
   | Resolution
   | ChatRequest
@@ -93,6 +95,8 @@ export type Wire =
   | FileId
   | TodoItem
   | TodoStatus
+  | StepEdited
+  | StepEdit
   | Plan
   | PlanStep
   | Compression
@@ -224,6 +228,11 @@ export type MessageState = 'complete' | 'stopped' | 'interrupted' | 'failed';
  * Where a step stands.
  */
 export type TodoStatus = 'pending' | 'in_progress' | 'done' | 'failed' | 'skipped';
+/**
+ * See [`StepEdited`]. What says most about the step stays said: one that was added and then
+ * moved is added.
+ */
+export type StepEdit = 'added' | 'rewritten' | 'moved' | 'skipped' | 'restored' | 'released';
 /**
  * One step of a plan. Its status is that of the todo item with the same number.
  */
@@ -374,6 +383,48 @@ export type PhraseCode =
   | 'prompt_cut'
   | 'reply_cut'
   | 'unfinished';
+/**
+ * What a person changes of the list of steps, over either door. `before` is the step that it
+ * comes to stand before: at the end where there is none.
+ */
+export type PlanEdit =
+  | {
+      edit: 'skip';
+      id: number;
+    }
+  | {
+      edit: 'restore';
+      id: number;
+    }
+  | {
+      edit: 'add';
+      /**
+       * One line of 1 to 500 characters.
+       */
+      text: string;
+      before?: number;
+    }
+  | {
+      edit: 'move';
+      id: number;
+      before?: number;
+    }
+  | {
+      edit: 'rewrite';
+      id: number;
+      /**
+       * One line of 1 to 500 characters.
+       */
+      text: string;
+    }
+  | {
+      edit: 'hold';
+      id: number;
+    }
+  | {
+      edit: 'release';
+      id: number;
+    };
 /**
  * One message as the model sees it.
  */
@@ -895,6 +946,9 @@ export type ClientFrame =
       call_id: CallId;
       decision: CallDecision;
     }
+  | (PlanEdit & {
+      type: 'edit_plan';
+    })
   | {
       type: 'ping';
     };
@@ -1266,6 +1320,21 @@ export interface TodoItem {
    * What showed that the step is done, or why it failed or was skipped.
    */
   note?: string;
+  /**
+   * Its user wants to look first: it is not begun before they release it.
+   */
+  held?: boolean;
+  /**
+   * What its user did about it.
+   */
+  edited?: StepEdited;
+}
+/**
+ * What a step's user did about it.
+ */
+export interface StepEdited {
+  how: StepEdit;
+  at: string;
 }
 /**
  * The newest plan of a session.
@@ -1526,6 +1595,12 @@ export interface Stopped {
    * Whether there was a run to stop.
    */
   stopped: boolean;
+}
+/**
+ * The list of steps.
+ */
+export interface StepList {
+  items: TodoItem[];
 }
 /**
  * The run that goes on.

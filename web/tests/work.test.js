@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 import { childOf, hasChildren, reading, unread, withHistory } from '../state/children.js';
 import { fromSnapshot } from '../state/model.js';
-import { byMilestone, isAtHand, liveSteps } from '../state/plan.js';
+import { actionsOf, byMilestone, editOf, isAtHand, liveSteps, markOf } from '../state/plan.js';
 import { deedOf, deeds, stretches, unmended } from '../state/work.js';
 import { applyFrame } from '../state/session.js';
 import { conversationText } from '../state/text.js';
@@ -177,12 +177,40 @@ test('the plan is a live list whose steps stand as the todo items do', () => {
   assert.deepEqual(byMilestone(steps).map(({ milestone, steps: own }) => [milestone, own.length]), [['First', 2], ['Then', 1]]);
   assert.deepEqual(liveSteps(live.plan, []).map(({ status }) => status), ['pending', 'pending', 'pending']);
   const more = liveSteps(live.plan, [...live.todo, { id: 9, text: 'one more', status: 'done' }]);
-  assert.deepEqual([more.length, more[3]], [4, { number: 9, text: 'one more', executor: 'self', status: 'done' }]);
+  assert.deepEqual([more.length, more[3]], [4, { number: 9, text: 'one more', executor: 'self', status: 'done', milestone: 'Then' }]);
   assert.equal(isAtHand(live.plan, live.entries), true);
   const asked = { kind: /** @type {const} */ ('user'), id: 'u9', content: '', images: [], files: [], client_id: null, created_at: '' };
   assert.equal(isAtHand(live.plan, [...live.entries, { ...asked, steered: true }]), true);
   assert.equal(isAtHand(live.plan, [...live.entries, { ...asked, steered: false }]), false);
   assert.equal(isAtHand(null, live.entries), false);
+});
+
+test('the list of steps has the order, the words and the marks that its user gave it', () => {
+  assert.ok(live.plan !== null);
+  const [one, two, three] = live.todo;
+  const edited = (/** @type {NonNullable<typeof one.edited>['how']} */ how) => ({ how, at: '2026-11-01T00:00:00Z' });
+  const steps = liveSteps(live.plan, [three, { id: 4, text: 'mine', status: 'pending', edited: edited('added') }, { ...one, status: 'skipped', edited: edited('skipped') }, { ...two, text: 'other words', edited: edited('rewritten') }]);
+  assert.deepEqual(steps.map(({ number }) => number), [3, 4, 1, 2]);
+  assert.deepEqual(steps.map(markOf), [null, 'added', 'skipped', 'rewritten']);
+  assert.deepEqual([steps[3].text, steps[1].milestone], ['other words', 'Then']);
+  assert.equal(liveSteps(live.plan, [one, { ...three, edited: edited('moved') }])[2].milestone, 'First', 'what was moved stands where it is');
+  assert.equal(markOf({ status: 'pending', held: true, edited: edited('added') }), 'held');
+  assert.equal(markOf({ status: 'done', edited: edited('skipped') }), null);
+  assert.deepEqual(liveSteps(live.plan, [three]).map(({ number, status }) => [number, status]), [[1, 'pending'], [2, 'pending'], [3, 'pending']]);
+});
+
+test('what can be done about a step is what the service takes', () => {
+  const step = (/** @type {import('../state/wire.js').TodoStatus} */ status, held = false) => actionsOf({ number: 1, text: 'a', executor: 'self', status, held });
+  assert.deepEqual(step('pending'), ['skip', 'hold', 'up', 'down', 'rewrite']);
+  assert.deepEqual(step('pending', true)[1], 'release');
+  assert.ok(!step('in_progress').includes('hold'));
+  assert.deepEqual([step('failed'), step('skipped'), step('done')], [['restore', 'skip'], ['restore'], []]);
+  const todo = [1, 2, 3].map((id) => ({ id, text: 'a', status: /** @type {const} */ ('pending') }));
+  assert.deepEqual(editOf(2, 'hold', todo), { edit: 'hold', id: 2 });
+  assert.deepEqual(editOf(2, 'up', todo), { edit: 'move', id: 2, before: 1 });
+  assert.deepEqual(editOf(1, 'down', todo), { edit: 'move', id: 1, before: 3 });
+  assert.deepEqual(editOf(2, 'down', todo), { edit: 'move', id: 2, before: undefined });
+  assert.deepEqual([editOf(1, 'up', todo), editOf(3, 'down', todo), editOf(9, 'up', todo)], [undefined, undefined, undefined]);
 });
 
 test('reasoning after a plan belongs to what is done next', () => {

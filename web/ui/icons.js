@@ -49,6 +49,8 @@ export const icons = {
   file: icon(svg`<path d="M7 3.5h6.5L18 8v12.5H7ZM13.5 3.5V8H18"/>`),
   undo: icon(svg`<path d="M8.5 5 4.5 9l4 4M4.5 9H14a5 5 0 0 1 0 10H9"/>`),
   key: icon(svg`<circle cx="8" cy="15.5" r="4"/><path d="m11 12.5 8-8M16 7.5l2.5 2.5M13.5 10l2 2"/>`),
+  more: icon(svg`<circle cx="5.5" cy="12" r="1.6" class="solid"/><circle cx="12" cy="12" r="1.6" class="solid"/><circle cx="18.5" cy="12" r="1.6" class="solid"/>`),
+  pause: icon(svg`<path d="M9 7v10M15 7v10"/>`),
   resume: icon(svg`<path d="M8 5.5v13l10-6.5Z" class="solid"/>`),
 };
 

@@ -8,6 +8,7 @@ import { byMilestone, isOver, liveSteps } from '../state/plan.js';
 import { NaviElement } from './element.js';
 import { icons, toolIcon } from './icons.js';
 import './markdown.js';
+import { stepText } from './step.js';
 
 /** A plan where it was made: the session's newest one as a live list, an older one as its text. */
 export class NaviPlan extends NaviElement {
@@ -36,7 +37,7 @@ export class NaviPlan extends NaviElement {
         <span class="turn">${icons.chevron}</span>
       </button>
       <div id=${body} class="plan-body" ?hidden=${!open}>${!open ? nothing : live
-        ? byMilestone(steps).map(milestone)
+        ? html`${byMilestone(steps).map(milestone)}<navi-step-add></navi-step-add>`
         : html`<navi-markdown class="prose" dir="auto" .text=${this.entry.content} .complete=${true}></navi-markdown>`}</div>
     </section>`;
   }
@@ -50,13 +51,8 @@ function milestone(group) {
 
 /** @param {LiveStep} item */
 function step(item) {
-  const state = t(`todo.state.${item.status}`);
-  return html`<li class="todo-item ${item.status}" data-testid="plan-step" data-status=${item.status} data-number=${item.number} value=${item.number}>
-    <span class="todo-mark" role="img" aria-label=${state} title=${state}>${
-      item.status === 'done' ? icons.check : item.status === 'failed' ? icons.cross : nothing}</span>
-    <span class="todo-text" dir="auto">${item.text}${item.note === undefined ? nothing : html`<span class="todo-note">${item.note}</span>`}</span>
-    ${executor(item)}
-  </li>`;
+  return html`<li class="todo-item ${item.status}" data-testid="plan-step" data-status=${item.status} data-number=${item.number} data-held=${String(item.held === true)} value=${item.number}>
+    ${stepText(item)}${executor(item)}<navi-step-menu .step=${item}></navi-step-menu></li>`;
 }
 
 /** Who carries the step out. @param {LiveStep} item */

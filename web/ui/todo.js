@@ -2,10 +2,11 @@
 
 import { isRunning, planAtHand, todo } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { html, nothing } from '../lit.js';
+import { html, nothing, repeat } from '../lit.js';
 import { isOver } from '../state/plan.js';
 import { NaviElement } from './element.js';
 import { icons } from './icons.js';
+import { stepText } from './step.js';
 
 /** The session's steps, unless the plan shows them: one line that says where it stands, the whole list on demand. */
 export class NaviTodo extends NaviElement {
@@ -20,7 +21,7 @@ export class NaviTodo extends NaviElement {
     const items = todo.get();
     if (items.length === 0 || planAtHand.get()) return nothing;
     const done = items.filter(isOver).length;
-    const current = items.find((item) => item.status === 'in_progress') ?? items.find((item) => item.status === 'pending');
+    const current = items.find((item) => item.status === 'in_progress') ?? items.find((item) => item.status === 'pending' && item.held !== true);
     return html`<section class="todo ${isRunning.get() ? 'running' : ''}" data-testid="todo" aria-label=${t('todo.label')}>
       <button type="button" class="fold todo-head" aria-expanded=${String(this._open)} aria-controls="todo-list"
         @click=${() => { this._open = !this._open; }}>
@@ -30,19 +31,16 @@ export class NaviTodo extends NaviElement {
         <span class="todo-current">${current?.text ?? nothing}</span>
         <span class="turn">${icons.chevron}</span>
       </button>
-      <ol id="todo-list" ?hidden=${!this._open}>${items.map(todoItem)}</ol>
+      <div id="todo-list" class="todo-body" ?hidden=${!this._open}>${!this._open ? nothing : html`<ol>${repeat(items, ({ id }) => id, todoItem)}</ol><navi-step-add></navi-step-add>`}</div>
     </section>`;
   }
 }
 
 /** @param {TodoItem} item */
-function todoItem(item) {
-  const state = t(`todo.state.${item.status}`);
-  return html`<li class="todo-item ${item.status}" data-testid="todo-item" data-status=${item.status}>
-    <span class="todo-mark" role="img" aria-label=${state} title=${state}>${
-      item.status === 'done' ? icons.check : item.status === 'failed' ? icons.cross : nothing}</span>
-    <span class="todo-text">${item.text}${item.note === undefined ? nothing : html`<span class="todo-note">${item.note}</span>`}</span>
-  </li>`;
+function todoItem({ id, ...item }) {
+  const step = /** @type {const} */ ({ ...item, number: id, executor: 'self' });
+  return html`<li class="todo-item ${item.status}" data-testid="todo-item" data-status=${item.status} data-held=${String(item.held === true)}>
+    ${stepText(step)}<navi-step-menu .step=${step}></navi-step-menu></li>`;
 }
 
 customElements.define('navi-todo', NaviTodo);

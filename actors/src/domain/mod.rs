@@ -19,6 +19,7 @@ pub mod memory;
 pub mod model_calls;
 pub mod model_choice;
 pub mod outside;
+pub mod plan_edit;
 pub mod planning;
 pub mod prices;
 pub mod recovery;

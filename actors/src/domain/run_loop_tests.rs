@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -19,7 +19,7 @@ use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{ApprovalId, MessageId, Origin, RunId};
 use crate::protocol::message::{MessageState, Role, ToolCall, ToolOutcome};
 use crate::protocol::profile::Profile;
-use crate::protocol::todo::{TodoItem, TodoStatus};
+use crate::protocol::todo::{StepEdit, StepEdited, TodoItem, TodoStatus};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 fn now() -> DateTime<Utc> {
@@ -48,6 +48,7 @@ fn run_start(profile: &Profile) -> RunStart<'_> {
         goal: "do it".into(),
         plans: false,
         steps: ToolSteps::default(),
+        edits_since: None,
         max_tokens: u64::MAX,
         context_tokens: 0,
         window: 100,
@@ -364,6 +365,17 @@ fn the_limit_asks_once_without_tools_and_ignores_further_calls() {
     );
 }
 
+fn todo(id: u32, status: TodoStatus) -> TodoItem {
+    TodoItem {
+        id,
+        text: String::new(),
+        status,
+        note: None,
+        held: false,
+        edited: None,
+    }
+}
+
 /// A loop that made a plan of these steps.
 fn planned(steps: &str) -> RunLoop {
     let mut run = RunLoop::new(RunStart {
@@ -444,17 +456,69 @@ fn steps_of_tools_are_marked_as_their_calls_begin_and_end() {
         ["4 InProgress", "4 Done"]
     );
     // What the model marked itself is over.
-    let todo = |id, status| TodoItem {
-        id,
-        text: String::new(),
-        status,
-        note: None,
-    };
     run.on_todo(&[todo(2, TodoStatus::Skipped), todo(5, TodoStatus::Pending)]);
     assert_eq!(
         calls(&mut run, &[("read", ok), ("read", ok)]),
         ["5 InProgress", "5 Done"]
     );
+}
+
+#[test]
+fn steps_of_tools_go_in_the_order_of_the_list_and_one_that_is_held_waits() {
+    let mut run = planned("1. a | TOOL: read\n2. b | TOOL: write\n3. c | TOOL: read");
+    let begun = [("read", ToolOutcome::Stopped)];
+    let held = TodoItem {
+        held: true,
+        ..todo(1, TodoStatus::Pending)
+    };
+    run.on_todo(&[
+        held,
+        todo(3, TodoStatus::Pending),
+        todo(2, TodoStatus::Pending),
+    ]);
+    assert_eq!(calls(&mut run, &begun), ["3 InProgress"]);
+    let released = [1, 3, 2].map(|id| todo(id, TodoStatus::Pending));
+    run.on_todo(&released);
+    assert_eq!(calls(&mut run, &begun), ["1 InProgress"]);
+}
+
+#[test]
+fn what_the_user_changed_of_the_steps_is_told_with_every_call_and_to_no_subagent() {
+    let profile = profile(5);
+    let skipped = TodoItem {
+        text: "send it".to_owned(),
+        edited: Some(StepEdited {
+            how: StepEdit::Skipped,
+            at: now(),
+        }),
+        ..todo(1, TodoStatus::Skipped)
+    };
+    let notes = |start: RunStart<'_>| {
+        let mut run = RunLoop::new(start);
+        run.on_todo(std::slice::from_ref(&skipped));
+        run.on_reply(says("", &["read"]), &mut Tools, now());
+        run.on_todo(std::slice::from_ref(&skipped));
+        run.notes().join("\n")
+    };
+    let told = notes(run_start(&profile));
+    assert!(
+        told.contains("Skipped, leave out: 1 \"send it\"."),
+        "{told}"
+    );
+    let before = RunStart {
+        edits_since: Some(now() + TimeDelta::seconds(1)),
+        ..run_start(&profile)
+    };
+    assert!(!notes(before).contains("[plan]"));
+    let origin = Origin {
+        parent_run_id: Some(RunId::new()),
+        ..Origin::foreground(RunId::new())
+    };
+    let child = RunStart {
+        origin,
+        ..run_start(&profile)
+    };
+    assert!(!notes(child).contains("[plan]"));
 }
 
 #[test]

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use chrono::{DateTime, Utc};
+
+use super::plan_edit;
 use crate::protocol::plan::PlanStep;
 use crate::protocol::todo::{TodoItem, TodoStatus};
 
@@ -40,25 +43,34 @@ pub struct StepMark {
     pub note: Option<String>,
 }
 
-/// The list of a plan: a step an item, and what stood there before goes. A plan and its list
-/// cannot differ: this is where the list comes from.
+/// The list of a plan: a step an item. A plan and its list cannot differ: this is where the list
+/// comes from. What stood there before goes, but for what its user wants there.
 #[must_use]
-pub fn of_plan(steps: &[PlanStep]) -> Vec<TodoItem> {
-    let item = |step: &PlanStep| TodoItem {
-        id: step.number,
-        text: step.text.clone(),
+pub fn of_plan(steps: &[PlanStep], before: &[TodoItem], now: DateTime<Utc>) -> Vec<TodoItem> {
+    let items = steps.iter().map(|step| pending(step.number, &step.text));
+    plan_edit::kept(items.collect(), before, now)
+}
+
+pub(super) fn pending(id: u32, text: &str) -> TodoItem {
+    TodoItem {
+        id,
+        text: text.to_owned(),
         status: TodoStatus::Pending,
         note: None,
-    };
-    steps.iter().map(item).collect()
+        held: false,
+        edited: None,
+    }
 }
 
 /// The list after a call began or ended that carries out a step. What the model, or an earlier
-/// call, has done with stays so.
+/// call, has done with stays so, and so does what is held: such a call was on its way when its
+/// user held the step.
 #[must_use]
 pub fn marked(items: &[TodoItem], mark: &StepMark) -> Vec<TodoItem> {
     let mut items = items.to_vec();
-    let is_open = |item: &TodoItem| !matches!(item.status, TodoStatus::Done | TodoStatus::Skipped);
+    let is_open = |item: &TodoItem| {
+        !item.held && !matches!(item.status, TodoStatus::Done | TodoStatus::Skipped)
+    };
     let item = items.iter_mut().find(|item| item.id == mark.number);
     if let Some(item) = item.filter(|item| is_open(item)) {
         if item.status == TodoStatus::Failed || mark.note.is_some() {
@@ -126,17 +138,26 @@ fn add(items: &[TodoItem], texts: &[String]) -> Result<Vec<TodoItem>, String> {
         ));
     }
     let texts = missing(items, texts)?;
-    let last_id = items.iter().map(|item| item.id).max().unwrap_or(0);
-    let mut added = Vec::with_capacity(texts.len());
-    for (id, text) in (1u32..).map(|n| last_id.checked_add(n)).zip(texts) {
-        added.push(TodoItem {
-            id: id.ok_or_else(|| "the list has run out of ids; start a new session".to_owned())?,
-            text,
-            status: TodoStatus::Pending,
-            note: None,
-        });
+    let mut added: Vec<TodoItem> = Vec::with_capacity(texts.len());
+    for text in &texts {
+        let id = next_id(added.last().map_or(items, std::slice::from_ref))?;
+        added.push(pending(id, text));
     }
-    let mut surplus = (items.len() + added.len()).saturating_sub(MAX_ITEMS);
+    let mut kept = with_room(items, added.len())?;
+    kept.extend(added);
+    Ok(kept)
+}
+
+/// The id of a step that comes to this list.
+pub(super) fn next_id(items: &[TodoItem]) -> Result<u32, String> {
+    let last = items.iter().map(|item| item.id).max().unwrap_or(0);
+    last.checked_add(1)
+        .ok_or_else(|| "the list has run out of ids; start a new session".to_owned())
+}
+
+/// The list with room for so many more: steps that are over make it, oldest first.
+pub(super) fn with_room(items: &[TodoItem], more: usize) -> Result<Vec<TodoItem>, String> {
+    let mut surplus = (items.len() + more).saturating_sub(MAX_ITEMS);
     let mut kept = Vec::with_capacity(MAX_ITEMS);
     for item in items {
         if surplus > 0 && is_over(item.status) {
@@ -151,17 +172,17 @@ fn add(items: &[TodoItem], texts: &[String]) -> Result<Vec<TodoItem>, String> {
             MAX_ITEMS + surplus
         ));
     }
-    kept.extend(added);
     Ok(kept)
 }
 
-/// The texts that no open step has yet: models put the steps of their plan on the list again.
+/// The texts that no open step has yet: models put the steps of their plan on the list again. One
+/// that its user skipped does not come back that way.
 fn missing(items: &[TodoItem], texts: &[String]) -> Result<Vec<String>, String> {
     let stands = |text: &String| {
-        let open = items.iter().filter(|item| !is_over(item.status));
-        let wanted = text.to_lowercase();
-        open.map(|item| item.text.to_lowercase())
-            .any(|text| text == wanted)
+        let mut standing = items
+            .iter()
+            .filter(|item| !is_over(item.status) || plan_edit::is_skipped(item));
+        standing.any(|item| is_same(&item.text, text))
     };
     let texts = texts
         .iter()
@@ -182,6 +203,10 @@ fn mark(
     if let Some(id) = ids.iter().find(|id| items.iter().all(|i| i.id != **id)) {
         return Err(format!("there is no step {id}; {}", known(items)));
     }
+    let mut named = items.iter().filter(|item| ids.contains(&item.id));
+    if let Some(problem) = named.find_map(|item| plan_edit::forbids(item, status)) {
+        return Err(problem);
+    }
     let note = note
         .map(|note| checked(note, "a note", MAX_NOTE_CHARS))
         .transpose()?;
@@ -195,8 +220,13 @@ fn mark(
     Ok(items)
 }
 
+/// Whether two steps say the same.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
 /// Whether nothing more is to be done for a step.
-fn is_over(status: TodoStatus) -> bool {
+pub(super) fn is_over(status: TodoStatus) -> bool {
     match status {
         TodoStatus::Done | TodoStatus::Failed | TodoStatus::Skipped => true,
         TodoStatus::Pending | TodoStatus::InProgress => false,
@@ -204,7 +234,7 @@ fn is_over(status: TodoStatus) -> bool {
 }
 
 /// A text on one line, since the list shows a step a line.
-fn checked(text: &str, what: &str, max_chars: usize) -> Result<String, String> {
+pub(super) fn checked(text: &str, what: &str, max_chars: usize) -> Result<String, String> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.is_empty() {
         return Err(format!("{what} is empty: say what is to be done"));
@@ -219,7 +249,7 @@ fn checked(text: &str, what: &str, max_chars: usize) -> Result<String, String> {
 }
 
 /// Which ids there are, as ranges.
-fn known(items: &[TodoItem]) -> String {
+pub(super) fn known(items: &[TodoItem]) -> String {
     let ids: BTreeSet<u32> = items.iter().map(|item| item.id).collect();
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for id in ids {

@@ -126,6 +126,8 @@ fn the_last_id_is_an_error_and_no_overflow() {
         text: "x".to_owned(),
         status: TodoStatus::Done,
         note: None,
+        held: false,
+        edited: None,
     };
     assert!(add_texts(&[last], &["y"]).is_err());
 }
@@ -140,19 +142,23 @@ fn steps(texts: &[&str]) -> Vec<PlanStep> {
     (1..).zip(texts).map(step).collect()
 }
 
+fn plan_of(steps: &[PlanStep]) -> Vec<TodoItem> {
+    of_plan(steps, &[], DateTime::default())
+}
+
 #[test]
 fn a_plan_is_the_list_step_by_step() {
     let plan = steps(&["x", "y"]);
-    assert_eq!(of_plan(&plan), add_texts(&[], &["x", "y"]).unwrap());
+    assert_eq!(plan_of(&plan), add_texts(&[], &["x", "y"]).unwrap());
     // Whatever a plan may have, its list has too.
     let most = vec!["x"; planning::MAX_STEPS];
-    assert_eq!(of_plan(&steps(&most)).len(), planning::MAX_STEPS);
+    assert_eq!(plan_of(&steps(&most)).len(), planning::MAX_STEPS);
     const { assert!(planning::MAX_STEPS <= MAX_ITEMS) };
 }
 
 #[test]
 fn steps_that_stand_open_are_not_added_again() {
-    let items = of_plan(&steps(&["Read the notes", "Write the report"]));
+    let items = plan_of(&steps(&["Read the notes", "Write the report"]));
     let again = add_texts(&items, &["read  the notes", "Write the report"]).unwrap();
     assert_eq!(again, items);
     let more = add_texts(&items, &["Write the report", "Send it"]).unwrap();
@@ -171,7 +177,7 @@ fn a_loop_marks_steps_and_leaves_what_is_over() {
         note: note.map(str::to_owned),
     };
     let begun = TodoStatus::InProgress;
-    let items = of_plan(&steps(&["a", "b"]));
+    let items = plan_of(&steps(&["a", "b"]));
     let failed = marked(&items, &mark(1, TodoStatus::Failed, Some("no network")));
     assert_eq!(failed[0].note.as_deref(), Some("no network"));
     let again = marked(&failed, &mark(1, begun, None));

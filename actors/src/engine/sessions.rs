@@ -9,13 +9,14 @@ use crate::feed::{self, Feed};
 use crate::files::InlineImage;
 use crate::protocol::approval::ConsentMode;
 use crate::protocol::chat::ChatRequest;
-use crate::protocol::command::{CallDecision, PlainInput, UserInput};
+use crate::protocol::command::{CallDecision, PlainInput, PlanEdit, UserInput};
 use crate::protocol::context::ContextParts;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{CallId, MessageId, RunId, SessionId, UserId};
 use crate::protocol::message::Message;
 use crate::protocol::search::SearchHit;
 use crate::protocol::session::{MessagePage, SessionSnapshot, SessionSummary};
+use crate::protocol::todo::TodoItem;
 use crate::services::now;
 use crate::session::messages::{
     Ask, Attach, GetContext, GetSnapshot, RunPlain, Send as SendMessage, StartBranch,
@@ -362,6 +363,20 @@ impl Engine {
             content: input.content,
         };
         self.request(user, session, edit).await
+    }
+
+    /// Changes the list of steps. Gives back the list as it stands then.
+    ///
+    /// # Errors
+    /// `invalid_field` for a text that is none, `not_found` for a step that there is not, and
+    /// `change_conflict` where the step, or the list, does not stand so that this can be done.
+    pub async fn edit_plan(
+        &self,
+        user: UserId,
+        session: SessionId,
+        edit: PlanEdit,
+    ) -> Result<Vec<TodoItem>, NaviError> {
+        self.request(user, session, Command::EditPlan(edit)).await
     }
 
     /// Changes the session: all of it, or nothing.

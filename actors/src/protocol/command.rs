@@ -34,8 +34,48 @@ pub enum ClientFrame {
         call_id: CallId,
         decision: CallDecision,
     },
+    /// Changes the list of steps; the model is told before its next call.
+    EditPlan(PlanEdit),
     /// Is anybody there? Scripts in a browser can neither send nor see the pings of WebSocket.
     Ping {},
+}
+
+/// What a person changes of the list of steps, over either door. `before` is the step that it
+/// comes to stand before: at the end where there is none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "edit", rename_all = "snake_case")]
+pub enum PlanEdit {
+    /// It is left out.
+    Skip {
+        id: u32,
+    },
+    /// One that was skipped, or failed, is to be done after all.
+    Restore {
+        id: u32,
+    },
+    Add {
+        /// One line of 1 to 500 characters.
+        text: String,
+        #[serde(default)]
+        before: Option<u32>,
+    },
+    Move {
+        id: u32,
+        #[serde(default)]
+        before: Option<u32>,
+    },
+    Rewrite {
+        id: u32,
+        /// One line of 1 to 500 characters.
+        text: String,
+    },
+    /// It is not begun before it is released.
+    Hold {
+        id: u32,
+    },
+    Release {
+        id: u32,
+    },
 }
 
 /// What a person says of a call whose outcome is unknown.

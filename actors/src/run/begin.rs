@@ -164,6 +164,7 @@ fn driver(
         // A toy cannot plan, and would only make its user wait.
         plans: wants_plan && !config.choice.model.demo,
         steps,
+        edits_since: context.last_told(setup.origin.run_id),
         max_tokens: setup.max_tokens,
         context_tokens,
         window: config.window,

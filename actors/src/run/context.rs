@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
+
 use super::asking::Wait;
 use super::driver::Driver;
 use super::{RunSetup, Work};
@@ -17,7 +19,7 @@ use crate::domain::run_loop::{Record, ToolUse};
 use crate::files::SessionFiles;
 use crate::llm_actor::{Priority, Ticket};
 use crate::protocol::error::NaviError;
-use crate::protocol::ids::{MessageId, SessionId, UserId};
+use crate::protocol::ids::{MessageId, RunId, SessionId, UserId};
 use crate::protocol::message::{Message, Role};
 use crate::protocol::offered::OfferedTools;
 use crate::protocol::profile::Profile;
@@ -124,6 +126,14 @@ impl RunContext {
         let asked = &self.messages[at];
         let text = asked.content.as_deref().unwrap_or_default();
         format!("{text}{}", in_passing(asked))
+    }
+
+    /// When the last reply but one was given before this run: what came later, no model was sure to
+    /// be told, since the call of the last one may have been under way.
+    pub(super) fn last_told(&self, run_id: RunId) -> Option<DateTime<Utc>> {
+        let before = self.messages.iter().rev().filter(|it| it.run_id != run_id);
+        let mut replies = before.filter(|it| it.role == Role::Assistant && !it.is_plan);
+        replies.nth(1).map(|it| it.created_at)
     }
 
     /// The exchange before it, shortened.

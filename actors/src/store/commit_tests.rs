@@ -90,6 +90,8 @@ async fn everything_comes_back(db: TestDb) {
         text: "look".to_owned(),
         status: TodoStatus::Failed,
         note: Some("could not".to_owned()),
+        held: false,
+        edited: None,
     }];
     let notes = Scratchpad::from([("findings".to_owned(), "none".to_owned())]);
     let plan = Plan {
@@ -489,6 +491,8 @@ async fn any_text_survives(db: TestDb) {
                 text: text.to_owned(),
                 status: TodoStatus::Pending,
                 note: None,
+                held: false,
+                edited: None,
             }]),
         ])
         .await

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::DateTime;
 use parking_lot::Mutex;
+use serde::Deserialize as _;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -14,8 +15,10 @@ use super::registry::ToolConfig;
 use super::{Agents, OutputSink, SessionState, SpawnOrder, ToolContext, ToolError, ToolResult};
 use super::{MemoryAccess, SavedByTool};
 use crate::domain::memory::FactName;
+use crate::domain::plan_edit;
 use crate::domain::scratchpad::{self, ScratchpadCommand};
 use crate::domain::todo::{self, TodoCommand};
+use crate::protocol::command::PlanEdit;
 use crate::protocol::ids::{CallId, RunId, SessionId, UserId};
 use crate::protocol::memory::{Fact, FactSource};
 use crate::protocol::todo::{Scratchpad, TodoItem};
@@ -37,6 +40,18 @@ impl FakeSession {
         Self {
             sections: sections.iter().map(|&name| name.to_owned()).collect(),
             step_validation,
+            ..Self::default()
+        }
+    }
+
+    /// With the list as its user changed it.
+    pub(super) fn edited(edits: &[Value]) -> Self {
+        let edits = edits.iter().map(PlanEdit::deserialize);
+        let items = edits.fold(Vec::new(), |items, edit| {
+            plan_edit::apply(&items, edit.unwrap(), DateTime::default()).unwrap()
+        });
+        Self {
+            todo: Mutex::new(items),
             ..Self::default()
         }
     }

@@ -4,8 +4,8 @@ use super::actions::{ActionFields, actions, read_action};
 use super::output::counted;
 use super::schema::spec_of;
 use super::{Tool, ToolContext, ToolResult};
-use crate::domain::shorten;
 use crate::domain::todo::{MAX_NOTE_CHARS, TodoCommand};
+use crate::domain::{plan_edit, shorten};
 use crate::protocol::todo::{TodoItem, TodoStatus};
 use crate::protocol::tool::{Effect, ToolSpec};
 use async_trait::async_trait;
@@ -96,7 +96,12 @@ fn render(items: &[TodoItem], note_chars: usize) -> String {
     for item in items {
         let status = json!(item.status);
         let status = status.as_str().unwrap_or_default();
-        text.push_str(&format!("\n{}. [{status}] {}", item.id, item.text));
+        let by_user = match item {
+            _ if item.held => ", held by the user",
+            _ if plan_edit::is_skipped(item) => " by the user",
+            _ => "",
+        };
+        text.push_str(&format!("\n{}. [{status}{by_user}] {}", item.id, item.text));
         if let Some(note) = &item.note {
             text.push_str(&format!(" ({})", shorten::cut(note, note_chars)));
         }

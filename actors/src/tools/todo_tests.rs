@@ -66,6 +66,24 @@ async fn long_notes_are_whole_in_the_list_alone() {
 }
 
 #[tokio::test]
+async fn what_the_user_says_of_a_step_is_shown_and_heeded() {
+    let session = FakeSession::edited(&[
+        json!({"edit": "add", "text": "read the notes"}),
+        json!({"edit": "add", "text": "write the report"}),
+        json!({"edit": "add", "text": "send it"}),
+        json!({"edit": "skip", "id": 1}),
+        json!({"edit": "hold", "id": 3}),
+    ]);
+    let calls = [
+        json!({"action": "list"}),
+        json!({"action": "mark", "ids": [2, 3], "status": "in_progress"}),
+        json!({"action": "mark", "ids": [1], "status": "done"}),
+        json!({"action": "add", "texts": ["read the notes", "tell them"]}),
+    ];
+    insta::assert_snapshot!(answers_of(session, &calls).await);
+}
+
+#[tokio::test]
 async fn errors_say_what_to_do() {
     let calls = [
         json!({"action": "add"}),

@@ -7,7 +7,7 @@ use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::RunId;
 use serde_json::Value;
 
-const TYPES: [&str; 8] = [
+const TYPES: [&str; 9] = [
     "message",
     "stop",
     "continue",
@@ -15,6 +15,7 @@ const TYPES: [&str; 8] = [
     "edit_queued",
     "approve",
     "resolve_call",
+    "edit_plan",
     "ping",
 ];
 
@@ -133,6 +134,7 @@ fn client_id(value: Option<&Value>) -> Option<String> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+    use navi_actors::protocol::command::PlanEdit;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -193,6 +195,19 @@ mod tests {
                 ErrorCode::InvalidField,
             ),
             ("{\"type\":\"approve\"}", ErrorCode::InvalidField),
+            ("{\"type\":\"edit_plan\"}", ErrorCode::InvalidField),
+            (
+                "{\"type\":\"edit_plan\",\"edit\":\"drop\",\"id\":1}",
+                ErrorCode::InvalidField,
+            ),
+            (
+                "{\"type\":\"edit_plan\",\"edit\":\"skip\",\"id\":-1}",
+                ErrorCode::InvalidField,
+            ),
+            (
+                "{\"type\":\"edit_plan\",\"edit\":\"add\"}",
+                ErrorCode::InvalidField,
+            ),
         ] {
             assert_eq!(parse(text).unwrap_err().error.code, code, "{text}");
         }
@@ -213,6 +228,10 @@ mod tests {
         let stop = parse("{\"type\":\"stop\",\"client_id\":\"c2\"}").unwrap();
         assert_eq!(stop.frame, ClientFrame::Stop {});
         assert_eq!(stop.client_id.as_deref(), Some("c2"));
+        let edit =
+            parse("{\"type\":\"edit_plan\",\"edit\":\"hold\",\"id\":4,\"client_id\":\"c3\"}");
+        let held = ClientFrame::EditPlan(PlanEdit::Hold { id: 4 });
+        assert_eq!(edit.unwrap().frame, held);
         let frame = json!({"type": "message", "content": "hi", "client_id": "c", "extra": 1});
         let ClientFrame::Message(input) = parse(&frame.to_string()).unwrap().frame else {
             unreachable!()

@@ -319,6 +319,7 @@ async fn handle(
             .resolve_call(user, session, call_id, decision)
             .await
             .map(|()| None),
+        ClientFrame::EditPlan(edit) => engine.edit_plan(user, session, edit).await.map(|_| None),
         ClientFrame::Ping {} => Ok(Some(pong())),
     };
     done.map_err(|error| Refusal { error, client_id })

@@ -184,6 +184,7 @@ fn steps(todo: &[TodoItem]) -> Option<String> {
     let mut open = Vec::new();
     for item in todo {
         let status = match item.status {
+            TodoStatus::Pending if item.held => "pending, held by the user",
             TodoStatus::Pending => "pending",
             TodoStatus::InProgress => "in_progress",
             TodoStatus::Failed => "failed",

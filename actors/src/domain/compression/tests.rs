@@ -40,6 +40,8 @@ fn step(id: u32, status: TodoStatus, text: &str, note: Option<&str>) -> TodoItem
         text: text.to_owned(),
         status,
         note: note.map(ToOwned::to_owned),
+        held: false,
+        edited: None,
     }
 }
 

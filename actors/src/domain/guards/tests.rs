@@ -24,6 +24,8 @@ fn list(statuses: &[TodoStatus]) -> Vec<TodoItem> {
         .zip(1..)
         .map(|(status, id)| TodoItem {
             id,
+            held: false,
+            edited: None,
             text: format!("step {id}"),
             status: *status,
             note: None,

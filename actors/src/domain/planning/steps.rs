@@ -24,6 +24,9 @@ struct ToolStep {
     /// The call that carries it out just now.
     call: Option<CallId>,
     has_failed: bool,
+    /// Its user wants to look first.
+    #[serde(default)]
+    held: bool,
 }
 
 impl ToolSteps {
@@ -35,26 +38,31 @@ impl ToolSteps {
                 tool: tool.clone(),
                 call: None,
                 has_failed: false,
+                held: false,
             }),
             Executor::Agent { .. } | Executor::Itself => None,
         });
         Self(steps.collect())
     }
 
-    /// The list as the model, too, may have marked it.
+    /// The list as the model, too, and its user may have changed it.
     pub fn on_todo(&mut self, todo: &[TodoItem]) {
         self.0.retain_mut(|step| {
             let item = todo.iter().find(|item| item.id == step.number);
             step.has_failed = item.is_some_and(|item| item.status == TodoStatus::Failed);
+            step.held = item.is_some_and(|item| item.held);
             item.is_some_and(|item| !matches!(item.status, TodoStatus::Done | TodoStatus::Skipped))
         });
+        self.0
+            .sort_by_key(|step| todo.iter().position(|item| item.id == step.number));
     }
 
     /// A call begins. It carries out the next step, if that is one of its tool: steps go in
     /// their order, and a call out of order is none of them. One that failed is tried again by
-    /// the next call of its tool, and holds up nothing.
+    /// the next call of its tool, and holds up nothing; nor does one that is held.
     pub fn begin(&mut self, call: &ToolCall) -> Option<StepMark> {
-        let mut waiting = self.0.iter_mut().filter(|step| step.call.is_none());
+        let waiting = self.0.iter_mut();
+        let mut waiting = waiting.filter(|step| step.call.is_none() && !step.held);
         let step = waiting.find(|step| step.tool == call.name || !step.has_failed)?;
         if step.tool != call.name {
             return None;

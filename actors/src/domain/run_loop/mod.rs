@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use self::calls::OpenCalls;
 use super::consent::Asking;
 use super::guards::{Guards, Iteration, Progress};
+use super::plan_edit;
 use super::planning::{self, Planned, Planner, PlanningReply, Task, ToolSteps};
 use crate::protocol::chat::Usage;
 use crate::protocol::event::Event;
@@ -55,6 +56,9 @@ pub struct RunStart<'a> {
     pub plans: bool,
     /// Steps of the plan that it goes on from.
     pub steps: ToolSteps,
+    /// What the user changed of the list of steps since then, no call before this run's is sure to
+    /// have told.
+    pub edits_since: Option<DateTime<Utc>>,
     /// The most tokens, read and written, that it may use, its children's included.
     pub max_tokens: u64,
     /// What the last run of the session left.
@@ -93,6 +97,9 @@ pub struct RunLoop {
     /// The steps of the plan that calls carry out.
     #[serde(default)]
     steps: ToolSteps,
+    /// See [`RunStart::edits_since`].
+    #[serde(default)]
+    edits_since: Option<DateTime<Utc>>,
     phase: Phase,
     /// It was left in the store at a safe point, to go on when the service is back.
     #[serde(default)]
@@ -137,6 +144,7 @@ impl RunLoop {
             called: Vec::new(),
             todo: Vec::new(),
             steps: start.steps,
+            edits_since: start.edits_since,
             phase,
             parked: false,
         }
@@ -285,6 +293,9 @@ impl RunLoop {
         let mut notes = Vec::new();
         if self.fresh_plan {
             notes.push(CARRY_OUT.to_owned());
+        }
+        if !self.origin.is_subagent() {
+            notes.extend(plan_edit::note(&self.todo, self.edits_since));
         }
         if self.unfinished {
             notes.push(UNFINISHED.to_owned());

@@ -12,7 +12,7 @@ use crate::domain::run_loop::Record;
 use crate::domain::scratchpad::ScratchpadCommand;
 use crate::domain::todo::TodoCommand;
 use crate::protocol::approval::ConsentMode;
-use crate::protocol::command::{CallDecision, Decision, PlainConsent, UserInput};
+use crate::protocol::command::{CallDecision, Decision, PlainConsent, PlanEdit, UserInput};
 use crate::protocol::ids::{ApprovalId, CallId, MessageId, Origin, RunId};
 use crate::protocol::message::Message;
 use crate::protocol::profile::Profile;
@@ -48,6 +48,7 @@ pub enum Command {
     },
     /// A request's time is up.
     Expire(ApprovalId),
+    EditPlan(PlanEdit),
     Notify {
         code: String,
         message: String,

@@ -207,6 +207,7 @@ impl Session {
                 answer,
             } => self.answer_approval(approval_id, answer, to, now)?,
             Command::Expire(approval_id) => self.expire(approval_id, now),
+            Command::EditPlan(edit) => self.edit_plan(edit, to, now)?,
             Command::Notify { code, message } => self.notify(code, message, to),
             Command::Delete => self.delete(to, now),
             Command::Close(leaving) => self.close(leaving, to, now),

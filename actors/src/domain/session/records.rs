@@ -9,9 +9,11 @@ use super::transition::{Effect, Refused, Reply, ReplyTo};
 use super::write::{ConsentRow, Write};
 use super::{KnownParts, Session};
 use crate::domain::model_calls::ModelCall;
+use crate::domain::plan_edit;
 use crate::domain::run_loop::{Record, RunEnd, RunSummary};
 use crate::domain::scratchpad::{self, ScratchpadCommand};
 use crate::domain::todo::{self, TodoCommand};
+use crate::protocol::command::PlanEdit;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{Origin, RunId};
 use crate::protocol::message::Message;
@@ -101,13 +103,14 @@ impl Session {
             | Record::Waits(_)
                 if is_child => {}
             Record::Plan(plan) => {
-                self.set_todo(origin, todo::of_plan(&plan.steps));
+                let items = todo::of_plan(&plan.steps, &self.ahead.todo, now);
+                self.set_todo(Some(origin), items);
                 self.write(Write::Plan(Some(plan)));
             }
             Record::Mark(mark) => {
                 let items = todo::marked(&self.ahead.todo, &mark);
                 if items != self.ahead.todo {
-                    self.set_todo(origin, items);
+                    self.set_todo(Some(origin), items);
                 }
             }
             Record::Window(window) => self.window = Some(window),
@@ -151,13 +154,31 @@ impl Session {
         self.write(Write::ModelCall { run_id, call });
     }
 
-    fn set_todo(&mut self, origin: Origin, items: Vec<TodoItem>) {
+    fn set_todo(&mut self, origin: Option<Origin>, items: Vec<TodoItem>) {
         self.write(Write::Todo(items.clone()));
         let event = Event::TodoUpdated {
             items,
             is_subagent: false,
         };
-        self.tell(Some(origin), event);
+        self.tell(origin, event);
+    }
+
+    /// A person changes the list of steps. A run that goes is told at its next checkpoint.
+    pub(super) fn edit_plan(
+        &mut self,
+        edit: PlanEdit,
+        to: ReplyTo,
+        now: DateTime<Utc>,
+    ) -> Result<(), Refused> {
+        if self.closing.is_some() {
+            return Err(Refused::shutting_down());
+        }
+        let items = plan_edit::apply(&self.ahead.todo, edit, now)?;
+        if items != self.ahead.todo {
+            self.set_todo(None, items.clone());
+        }
+        self.reply(to, Reply::Todo(items));
+        Ok(())
     }
 
     pub(super) fn change_todo(
@@ -172,7 +193,7 @@ impl Session {
         let items =
             todo::apply(&self.ahead.todo, command, step_validation).map_err(Refused::Problem)?;
         if items != self.ahead.todo {
-            self.set_todo(origin, items.clone());
+            self.set_todo(Some(origin), items.clone());
         }
         self.reply(to, Reply::Todo(items));
         Ok(())

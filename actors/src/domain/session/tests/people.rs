@@ -4,7 +4,9 @@ use super::world::{Waits, World};
 use crate::domain::history::MessagePosition;
 use crate::domain::session::command::{ApprovalAnswer, BranchStart, Command, Incoming};
 use crate::protocol::approval::ConsentMode;
-use crate::protocol::command::{CallDecision, Decision, PlainConsent, SendMode, UserInput};
+use crate::protocol::command::{
+    CallDecision, Decision, PlainConsent, PlanEdit, SendMode, UserInput,
+};
 use crate::protocol::ids::{ApprovalId, MessageId};
 
 /// What was said to a person of a message of theirs.
@@ -35,7 +37,7 @@ impl World {
             let queue = self.told.queue.iter();
             queue.map(|queued| queued.message_id).collect()
         };
-        match self.random.below(16) {
+        match self.random.below(18) {
             0..5 => self.send(),
             5 | 6 => {
                 if let Some(id) = self.random.pick(&queued).copied() {
@@ -73,6 +75,7 @@ impl World {
             12 => self.answer_approval(),
             13 => self.ask(Command::Continue, Waits::Other),
             14 => self.branch(),
+            15 | 16 => self.edit_plan(),
             _ => self.resolve(),
         }
     }
@@ -171,6 +174,25 @@ impl World {
             content: edits.then(|| "another".to_owned()),
         };
         self.ask(Command::StartBranch(Box::new(start)), Waits::Other);
+    }
+
+    fn edit_plan(&mut self) {
+        self.sent += 1;
+        let text = format!("step {}", self.sent);
+        // Sometimes one that there is not.
+        let steps = self.told.todo.len() + 1;
+        let mut id = || u32::try_from(self.random.below(steps) + 1).unwrap();
+        let (id, before) = (id(), Some(id()).filter(|id| id % 2 == 0));
+        let edit = match self.random.below(9) {
+            0..3 => PlanEdit::Add { text, before },
+            3 => PlanEdit::Skip { id },
+            4 => PlanEdit::Restore { id },
+            5 => PlanEdit::Move { id, before },
+            6 => PlanEdit::Rewrite { id, text },
+            7 => PlanEdit::Hold { id },
+            _ => PlanEdit::Release { id },
+        };
+        self.ask(Command::EditPlan(edit), Waits::Other);
     }
 
     fn resolve(&mut self) {

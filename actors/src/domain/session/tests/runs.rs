@@ -99,6 +99,7 @@ impl Driver {
                     goal: "do it".to_owned(),
                     plans: false,
                     steps,
+                    edits_since: None,
                     max_tokens: u64::MAX,
                     context_tokens: 0,
                     window: WINDOW,
