@@ -21,7 +21,7 @@ async function sources() {
   const out = [];
   for (const folder of ['ui', 'app', 'i18n']) {
     for (const file of await readdir(new URL(folder, root))) {
-      if (/^(en|uk|ru)\.js$/.test(file)) continue;
+      if (/^(en|uk|ru)(\.js)?$/.test(file)) continue;
       out.push(await readFile(new URL(`${folder}/${file}`, root), 'utf8'));
     }
   }
@@ -35,6 +35,14 @@ test('every language has the same keys with the same parameters', () => {
       assert.deepEqual(parameters(dictionary[key]), parameters(en[key]), `${name}: ${key}`);
       for (const text of texts(dictionary[key])) assert.notEqual(text.trim(), '', `${name}: ${key}`);
     }
+  }
+});
+
+test('no key stands in two parts of a language', async () => {
+  for (const name of Object.keys(dictionaries)) {
+    const parts = (await readdir(new URL(`i18n/${name}`, root))).map((file) => readFile(new URL(`i18n/${name}/${file}`, root), 'utf8'));
+    const keys = [...(await Promise.all(parts)).join('\n').matchAll(/^ {2}'([^']+)':/gm)].map(([, key]) => key);
+    assert.equal(keys.length, Object.keys(en).length, name);
   }
 });
 
