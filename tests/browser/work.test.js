@@ -99,11 +99,28 @@ describe('the files that Navi made', () => {
     await assertLooks(tab, (look) => tab.screenshot(`${look}-file-view`));
     const [download] = await Promise.all([tab.page.waitForEvent('download'), tab.page.getByTestId('file-view-download').click()]);
     assert.equal(download.suggestedFilename(), 'report.md');
-    await tab.page.getByTestId('file-view-close').click();
-    await text().waitFor({ state: 'detached' });
+    // The conversation goes on beside it, and Escape closes the file before it stops a run.
+    await model.script([{ text: 'Three' }, { hold: 'more' }, { text: ' lines.' }]);
+    await tab.send('How long is it?');
+    await tab.sees('Three');
+    await text().getByRole('heading', { name: 'Rivers' }).waitFor();
     await chips.last().click();
     await text().getByText('print(1 + 1)').waitFor();
     await tab.page.keyboard.press('Escape');
+    await text().waitFor({ state: 'detached' });
+    await model.release('more');
+    await tab.sees('Three lines.');
+    await tab.idle();
+    // Where the window is narrow it stands over the conversation.
+    await tab.page.setViewportSize({ width: 360, height: 740 });
+    await chips.first().click();
+    await text().getByRole('heading', { name: 'Rivers' }).waitFor();
+    await tab.page.getByTestId('file-view-close').click();
+    await text().waitFor({ state: 'detached' });
+    await tab.page.setViewportSize({ width: 1280, height: 800 });
+    await chips.last().click();
+    await text().getByText('print(1 + 1)').waitFor();
+    await tab.page.getByTestId('file-view-close').click();
     await text().waitFor({ state: 'detached' });
   });
 

@@ -79,12 +79,15 @@ export class NaviApp extends NaviElement {
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    // A dialog has the keyboard for itself.
-    if (event.defaultPrevented || isComposing(event) || this.querySelector('dialog[open], [popover]:popover-open') !== null) return;
+    // A dialog over the page has the keyboard for itself.
+    if (event.defaultPrevented || isComposing(event) || this.querySelector('dialog:modal, [popover]:popover-open') !== null) return;
     if (event.key === 'Escape') {
       // In a field, Escape means the field.
       if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
+      /** @type {HTMLDialogElement | null} */
+      const beside = this.querySelector('dialog[open]');
       if (drawerOpen.get()) drawerOpen.set(false);
+      else if (beside !== null) beside.close();
       else stop();
     } else if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.code === 'KeyK') {
       event.preventDefault();

@@ -21,20 +21,27 @@ export class NaviFile extends NaviPanel {
   constructor() {
     super();
     this._id = openId.get() ?? '';
-    this._path = shownFile.get();
+    this._path = '';
     /** Undefined until it is read, null where there is no text to look at. @type {string | null | undefined} */
     this._text = undefined;
     /** @type {{ code: string, message: string } | null} */
     this._problem = null;
   }
 
-  firstUpdated() {
-    super.firstUpdated();
-    if (!PICTURE.test(this._path)) void this.#load();
+  /** In a window with room for both it stands beside the conversation, which goes on. */
+  open() {
+    if (matchMedia('(min-width: 80rem)').matches) this.dialog?.show();
+    else super.open();
+  }
+
+  /** Another one of the conversation takes its place; with the conversation it goes. */
+  updated() {
+    if (openId.get() !== this._id) this.close();
+    else if (shownFile.get() !== this._path) void this.#load(shownFile.get());
   }
 
   render() {
-    const { _path: path, _id: id } = this;
+    const [path, id] = [shownFile.get(), openId.get() ?? ''];
     const name = path.slice(path.lastIndexOf('/') + 1);
     return this.frame('file-view', name, html`
       <p class="file-place"><span class="row-note" dir="ltr">${path === name ? nothing : path}</span>
@@ -55,11 +62,17 @@ export class NaviFile extends NaviPanel {
       : html`<navi-code .lang=${/\.(\w+)$/.exec(name)?.[1] ?? ''} .code=${text}></navi-code>`}</div>`;
   }
 
-  async #load() {
+  /** @param {string} path */
+  async #load(path) {
+    this._path = path;
+    this._text = undefined;
+    this._problem = null;
+    if (PICTURE.test(path)) return;
     try {
-      this._text = await api.workspaceText(this._id, this._path);
+      const text = await api.workspaceText(this._id, path);
+      if (path === this._path) this._text = text;
     } catch (error) {
-      this._problem = pageError(error);
+      if (path === this._path) this._problem = pageError(error);
     }
   }
 }

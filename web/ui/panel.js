@@ -7,6 +7,10 @@ import { icons } from './icons.js';
 /** What stands over the page until it is closed. */
 export class NaviPanel extends NaviElement {
   firstUpdated() {
+    this.open();
+  }
+
+  open() {
     this.dialog?.showModal();
   }
 
