@@ -13,7 +13,7 @@ import { errorGroup } from '../state/errors.js';
 import { defaultProfile, fetching } from '../state/service.js';
 import { sorted } from '../state/sessions.js';
 import { dropRow, place, readArchived, refreshArchived } from './archive.js';
-import { endFirstSteps, loadFirstSteps, mayBeNew } from './first_steps.js';
+import { endFirstSteps, loadFirstSteps } from './first_steps.js';
 import { guardClosing } from './kept.js';
 import { loadNotify, tell } from './notify.js';
 import { loadPrefs } from './prefs.js';
@@ -125,8 +125,7 @@ const profilesIn = (system) => JSON.stringify([system?.warnings, system?.profile
 /** @param {SessionSummary[]} list */
 function setList(list) {
   sessions.set({ loaded: true, list: sorted(list) });
-  if (mayBeNew()) void readArchived();
-  else refreshArchived();
+  refreshArchived();
   findOpen();
 }
 

@@ -2,7 +2,7 @@
 
 import { signal } from '../lit.js';
 import { storage } from './prefs.js';
-import { archived, sessions } from './signals.js';
+import { sessions } from './signals.js';
 
 const state = signal(/** @type {'new' | 'asked' | 'done'} */ ('new'));
 
@@ -18,8 +18,5 @@ export function endFirstSteps() {
   storage.set('navi.first_steps', 'done');
 }
 
-/** Whether nothing but what is put away could still show that nobody is new here. */
-export const mayBeNew = () => state.get() === 'new' && sessions.get().loaded && sessions.get().list.length === 0;
-
-/** Who has a conversation, put away or not, is not new. */
-export const showsFirstSteps = () => state.get() === 'asked' || (mayBeNew() && archived.get().state === 'read' && archived.get().list.length === 0);
+/** Who has a conversation is not new. */
+export const showsFirstSteps = () => state.get() === 'asked' || (state.get() === 'new' && sessions.get().loaded && sessions.get().list.length === 0);

@@ -33,20 +33,11 @@ export class NaviFirstSteps extends NaviElement {
     /** Which of the steps is shown. */
     this._at = 0;
     this._name = '';
-    /** The name that is remembered already. */
+    /** The name that was remembered here already. */
     this._known = '';
     /** Where the settings stand. */
     this._file = '';
     this._asking = new Asking(this);
-  }
-
-  /** What is known is shown; where it cannot be read, the fields are empty. */
-  async firstUpdated() {
-    const [memory, settings] = await Promise.allSettled([api.memory(), api.settings()]);
-    if (settings.status === 'fulfilled') this._file = settings.value.file;
-    const facts = memory.status === 'fulfilled' ? memory.value.facts : [];
-    this._known = facts.find(({ category, key }) => category === NAME.category && key === NAME.key)?.value ?? '';
-    if (this._name === '') this._name = this._known;
   }
 
   render() {
@@ -92,9 +83,15 @@ export class NaviFirstSteps extends NaviElement {
     });
   }
 
+  /** Where they stand; the text does without where that cannot be read. */
+  async #findSettings() {
+    this._file ||= (await api.settings().catch(() => null))?.file ?? '';
+  }
+
   /** The keyboard goes along. @param {number} at */
   async #go(at) {
     this._at = at;
+    if (STEPS[at] === 'model') void this.#findSettings();
     await this.updateComplete;
     this.querySelector('h3')?.focus();
   }
