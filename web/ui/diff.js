@@ -45,7 +45,7 @@ export class NaviDiff extends NaviElement {
 
 /** @param {Row} item */
 function row({ kind, text, before, after }) {
-  if (kind === 'gap' || kind === 'file') return html`<tr class="diff-row ${kind}"><td colspan="3"></td><td>${text}</td></tr>`;
+  if (kind === 'gap' || kind === 'file') return html`<tr class="diff-row ${kind}"><td class="diff-number"></td><td class="diff-number"></td><td></td><td>${text}</td></tr>`;
   const words = visible(text);
   return html`<tr class="diff-row ${kind}"><td class="diff-number" aria-hidden="true">${before ?? ''}</td><td class="diff-number" aria-hidden="true">${after ?? ''}</td>
     <td class="diff-sign">${SIGNS[kind]}</td><td>${kind === 'added' ? html`<ins>${words}</ins>` : kind === 'removed' ? html`<del>${words}</del>` : words}</td></tr>`;
