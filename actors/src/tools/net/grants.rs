@@ -5,7 +5,6 @@ use std::str::FromStr as _;
 
 use ipnet::IpNet;
 use reqwest::Url;
-use wildmatch::WildMatch;
 
 /// Places that are reached though their addresses are not public. None by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,13 +12,15 @@ pub struct Grants(Vec<Rule>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rule {
+    All,
     Network(IpNet),
-    /// A host by its name in small letters, or by its address as it is written, on one port or any.
-    /// `*` stands for any host, and at a name's beginning for every one under it.
+    /// A host by its name, or by its address as it is written, on one port or any.
     Host {
         name: String,
         port: Option<u16>,
     },
+    /// Every host under a name.
+    Under(String),
 }
 
 impl Grants {
@@ -46,7 +47,7 @@ impl Grants {
     /// The host and port of one URL, whatever its address: for servers that the owner named.
     pub fn of_origin(url: &Url) -> Self {
         let rule = url.host_str().map(|host| Rule::Host {
-            name: host.to_ascii_lowercase(),
+            name: host.to_owned(),
             port: url.port_or_known_default(),
         });
         Self(rule.into_iter().collect())
@@ -54,28 +55,34 @@ impl Grants {
 
     /// Whether this address may be reached as the host of `url`.
     pub fn cover(&self, url: &Url, ip: IpAddr) -> bool {
-        let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
-        let host = host.trim_end_matches('.');
+        let host = url.host_str().unwrap_or_default().trim_end_matches('.');
         self.0.iter().any(|rule| match rule {
+            Rule::All => true,
             Rule::Network(network) => network.contains(&ip),
             Rule::Host { name, port } => {
-                WildMatch::new(name).matches(host)
+                name.eq_ignore_ascii_case(host)
                     && port.is_none_or(|port| url.port_or_known_default() == Some(port))
             }
+            Rule::Under(name) => host
+                .to_ascii_lowercase()
+                .strip_suffix(name.as_str())
+                .is_some_and(|rest| rest.ends_with('.')),
         })
     }
 }
 
 fn rule(entry: &str) -> Option<Rule> {
-    if entry == "*" || entry.strip_prefix("*.").is_some_and(is_name) {
-        let name = entry.to_ascii_lowercase();
-        return Some(Rule::Host { name, port: None });
+    if entry == "*" {
+        return Some(Rule::All);
     }
     if let Ok(network) = IpNet::from_str(entry) {
         return Some(Rule::Network(network.trunc()));
     }
     if let Ok(ip) = IpAddr::from_str(entry.trim_start_matches('[').trim_end_matches(']')) {
         return Some(Rule::Network(IpNet::from(ip)));
+    }
+    if let Some(name) = entry.strip_prefix("*.") {
+        return is_name(name).then(|| Rule::Under(name.to_ascii_lowercase()));
     }
     // The same reading as of an address that is fetched: `Host` and `host` are one.
     let url = Url::parse(&format!("http://{entry}/")).ok()?;
@@ -86,7 +93,7 @@ fn rule(entry: &str) -> Option<Rule> {
         None => None,
     };
     (is_name(name) || name.starts_with('[')).then(|| Rule::Host {
-        name: name.to_ascii_lowercase(),
+        name: name.to_owned(),
         port,
     })
 }
