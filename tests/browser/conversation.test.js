@@ -7,7 +7,8 @@ import { world } from './harness/world.js';
 
 for (const backend of ['ollama', 'openai']) {
   describe(`a conversation over ${backend}`, () => {
-    const it_has = world({ backend });
+    // As most people have it: with what moves.
+    const it_has = world({ backend, options: { reducedMotion: 'no-preference' } });
 
     it('streams the answer while the model still speaks', async () => {
       const { model, tab } = it_has;
@@ -81,7 +82,9 @@ describe('a conversation with the model in the process', { skip: models === unde
 
     await tab.send('Say hello.');
 
-    await tab.answers.last().waitFor();
+    await tab.answers.last().getByText(/\w/).first().waitFor();
+    // It may have come to its end by now.
+    await tab.stopButton.click({ timeout: 5_000 }).catch(() => {});
     await tab.idle();
     assert.match(await tab.answers.last().innerText(), /\w/);
   });

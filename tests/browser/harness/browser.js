@@ -26,8 +26,9 @@ export async function startBrowser() {
  * already, but for a `newcomer`.
  */
 export async function logIn(browser, navi, { newcomer = false, ...options } = {}) {
-  // What a test says of the page's requests would not hold for those of its worker.
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, serviceWorkers: 'block', ...options });
+  // What a test says of the page's requests would not hold for those of its worker. What moves costs a
+  // browser without a graphics card an eighth of its time, and shows a test nothing.
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', serviceWorkers: 'block', ...options });
   context.setDefaultTimeout(LIMIT_MS);
   const faults = [];
   // Reported as console errors by Chromium too, but only the event names the directive.
