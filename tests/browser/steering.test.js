@@ -38,7 +38,8 @@ describe('a run under way', () => {
     const seen = async () => tab.subagents.evaluateAll((all) => all.map((it) => [it.innerText, it.dataset.state, it.dataset.completed]));
     const before = await seen();
     await tab.page.reload();
-    await tab.subagents.nth(1).waitFor();
+    // The profiles' names come after the conversation.
+    await tab.subagents.nth(1).getByText('Personal Secretary').waitFor();
     assert.deepEqual(await seen(), before, 'folded as they are after a reload');
   });
 
