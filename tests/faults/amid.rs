@@ -83,12 +83,14 @@ async fn among_parallel_subagents() {
     model.script(Reply::new([look]).when("the right side"));
     model.script(Reply::new([Step::text("right is"), Step::Silence]).when("the right side"));
     client.say(&mut tab, "c", "both sides").await;
-    loop {
-        let frames = tab.until("tool_call").await;
-        frames.iter().for_each(|frame| client.take(frame));
-        if frames.last().unwrap()["tool"] == "spawn_agent" {
-            break;
-        }
+    let (mut left_ended, mut words) = (false, String::new());
+    while !(left_ended && words.contains("right is")) {
+        let Told::Frame(frame) = tab.next().await else {
+            panic!("the tab was closed");
+        };
+        client.take(&frame);
+        left_ended |= frame["type"] == "tool_call" && frame["tool"] == "spawn_agent";
+        words.push_str(frame["delta"].as_str().unwrap_or_default());
     }
     let of_right = |chat: &&Recorded| chat.last_user_text().contains("the right side");
     model
