@@ -7,9 +7,7 @@ use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 use super::SessionActor;
-use super::messages::{
-    Attach, Attached, GetContext, GetNotes, GetSnapshot, NextCall, Notes, Start,
-};
+use super::messages::{Attach, Attached, GetContext, GetNotes, GetSnapshot, NextCall, Notes};
 use super::outline::Outline;
 use super::replies::Waiting;
 use crate::domain::context::{self, Conversation};
@@ -83,14 +81,11 @@ impl SessionActor {
 impl Handler<Attach> for SessionActor {
     type Result = ResponseFuture<Attached>;
 
-    /// All of it is of one turn of the actor. Where that is not simply what came after a cursor,
-    /// it waits for what was submitted before: a session that was just read closes the run that
-    /// it found open, whose end does not tell what it had said, or lets it go on, and a tab
-    /// without a cursor begins with the run that goes.
+    /// All of it is of one turn of the actor.
     fn handle(&mut self, attach: Attach, ctx: &mut Context<Self>) -> Self::Result {
         self.last_used = tokio::time::Instant::now();
         let now = self.attached(&attach);
-        if attach.after.is_some() && matches!(now.start, Start::Log { .. }) {
+        if self.telling.may_begin(&attach, &now) {
             return Box::pin(std::future::ready(now));
         }
         let (tx, rx) = oneshot::channel();

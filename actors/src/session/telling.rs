@@ -42,6 +42,8 @@ pub struct StoredPosition {
 #[derive(Debug)]
 pub struct Telling<T> {
     sequencer: Sequencer<T>,
+    /// The last event that was told before this session was read.
+    begins_after: u64,
     is_telling: bool,
     live: broadcast::Sender<Arc<Frame>>,
     epoch: i64,
@@ -60,6 +62,7 @@ impl<T> Telling<T> {
         } = stored;
         Self {
             sequencer: Sequencer::new(last_seq, spans),
+            begins_after: last_seq,
             is_telling: false,
             live: broadcast::channel(capacity).0,
             epoch,
@@ -156,6 +159,17 @@ impl<T> Telling<T> {
             live: self.live.subscribe(),
             given_up: self.given_up.clone(),
         }
+    }
+
+    /// Whether the tab may begin with that: it is simply what came after its cursor. Any other
+    /// waits for what was submitted before. A session that was just read closes the run that it
+    /// found open, whose end does not tell what it had said, or lets it go on: until it has told
+    /// that, the log alone has what was streamed after its last event. And a tab without a cursor
+    /// begins with the run that goes.
+    #[must_use]
+    pub fn may_begin(&self, attach: &Attach, with: &Attached) -> bool {
+        let has_told = self.sequencer.told_seq() > self.begins_after;
+        has_told && attach.after.is_some() && matches!(with.start, Start::Log { .. })
     }
 
     fn start_of(

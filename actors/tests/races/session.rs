@@ -9,7 +9,7 @@ use navi_actors::protocol::approval::ConsentMode;
 use navi_actors::protocol::event::{Event, PartKind};
 use navi_actors::protocol::ids::{MessageId, Origin, PartId, RunId, SessionId, UserId};
 use navi_actors::protocol::session::{SessionSnapshot, SessionState, SessionSummary};
-use navi_actors::session::messages::{Attach, Attached, Start};
+use navi_actors::session::messages::{Attach, Attached};
 use navi_actors::session::outline::Outline;
 use navi_actors::session::sequencer::{At, Piece};
 use navi_actors::session::telling::{Committed, StoredPosition, Telling};
@@ -125,7 +125,7 @@ impl Session {
             }
             Say::Attach(attach, reply) => {
                 let now = self.attached(&attach);
-                if matches!(now.start, Start::Log { .. }) {
+                if self.telling.may_begin(&attach, &now) {
                     let _ = reply.send(now);
                 } else {
                     self.when_settled(Then::Attach(attach, reply)).await;

@@ -1,5 +1,6 @@
 //! What is stored: the log, guarded as the store's claim guards it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use navi_actors::domain::session::change::Closed;
@@ -141,6 +142,24 @@ impl Shelf {
             _ => None,
         });
         chunks.collect()
+    }
+
+    /// The parts that began between these two events, with their text that is committed.
+    pub(crate) fn parts_between(&self, since: u64, until: u64) -> BTreeMap<PartId, String> {
+        let log = self.0.lock().unwrap();
+        let mut parts = BTreeMap::<PartId, String>::new();
+        for (at, item) in &log.rows {
+            if let LogItem::Chunk(row) = item
+                && (since..until).contains(&at.seq)
+                && (row.offset == 0 || parts.contains_key(&row.part_id))
+            {
+                parts
+                    .entry(row.part_id.clone())
+                    .or_default()
+                    .push_str(&row.text);
+            }
+        }
+        parts
     }
 
     pub(crate) fn page(&self, range: LogRange, limits: PageLimits) -> LogPage {

@@ -11,6 +11,8 @@ use crate::shelf::Shelf;
 #[derive(Debug)]
 pub(crate) struct View {
     shelf: Shelf,
+    /// Where the snapshot stood that it began with.
+    since: u64,
     pub(crate) seq: u64,
     pub(crate) epoch: i64,
     parts: BTreeMap<String, String>,
@@ -24,6 +26,7 @@ impl View {
     pub(crate) fn new(shelf: Shelf, seq: u64, epoch: i64) -> Self {
         let mut view = Self {
             shelf,
+            since: 0,
             seq: 0,
             epoch: 0,
             parts: BTreeMap::new(),
@@ -39,6 +42,7 @@ impl View {
             seq <= self.shelf.last_seq(),
             "a snapshot of what is not committed: {seq}"
         );
+        self.since = seq;
         self.seq = seq;
         self.epoch = epoch;
         self.parts.clear();
@@ -82,6 +86,13 @@ impl View {
             let whole = self.shelf.text(&part);
             let has = self.parts.get(&part.0).map_or("", String::as_str);
             assert_eq!(has, whole, "{part:?} is over");
+        }
+        if frame["code"] == "interrupted" {
+            // What was told and never logged it may have beyond that.
+            for (part, logged) in self.shelf.parts_between(self.since, seq) {
+                let has = self.parts.get(&part.0).map_or("", String::as_str);
+                assert!(has.starts_with(&logged), "{has:?} of {part:?}: {logged:?}");
+            }
         }
         self.has_the_end |= frame["code"] == "the end";
     }
