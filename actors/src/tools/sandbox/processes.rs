@@ -20,24 +20,33 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct Process {
     pub(super) pid: i32,
     parent: i32,
+    /// The real user.
+    user: u32,
     /// `Z`: dead, and nobody asked for its end yet. `T`: it stands.
     state: char,
     threads: u64,
-    resident_bytes: u64,
+    /// What only it and those with whom it shares it hold in memory. Programs and files that are
+    /// mapped are the page cache's: the kernel takes it back, and our own starter maps much.
+    memory_bytes: u64,
 }
 
 impl Process {
-    fn parse(stat: &str, page_bytes: u64) -> Option<Self> {
-        let pid = stat.split(' ').next()?.parse().ok()?;
-        // The name may hold spaces and brackets: what follows its last one is plain.
-        let (_, rest) = stat.rsplit_once(')')?;
-        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    /// From a `status` file, where a name has no line's end in it.
+    fn parse(status: &str) -> Option<Self> {
+        let words = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_ascii_whitespace().next()
+        };
+        let kilobytes = |name| words(name).and_then(|word| word.parse::<u64>().ok());
+        // The kernel's own threads have none.
+        let resident = ["RssAnon:", "RssShmem:"].map(|name| kilobytes(name).unwrap_or(0));
         Some(Self {
-            pid,
-            state: fields.first()?.chars().next()?,
-            parent: fields.get(1)?.parse().ok()?,
-            threads: fields.get(17)?.parse().ok()?,
-            resident_bytes: fields.get(21)?.parse::<u64>().ok()? * page_bytes,
+            pid: words("Pid:")?.parse().ok()?,
+            parent: words("PPid:")?.parse().ok()?,
+            user: words("Uid:")?.parse().ok()?,
+            state: words("State:")?.chars().next()?,
+            threads: words("Threads:")?.parse().ok()?,
+            memory_bytes: resident.iter().sum::<u64>() << 10,
         })
     }
 }
@@ -50,22 +59,13 @@ pub(super) fn descendants() -> Vec<Process> {
 /// What these use together.
 pub(super) fn sum(processes: &[Process]) -> Sum {
     Sum {
-        memory_bytes: processes.iter().map(|one| one.resident_bytes).sum(),
+        memory_bytes: processes.iter().map(|one| one.memory_bytes).sum(),
         processes: processes.iter().map(|one| one.threads).sum(),
     }
 }
 
 /// Everyone on this machine.
 pub(super) fn all() -> Vec<Process> {
-    let page_bytes = rustix::param::page_size() as u64;
-    of_each("stat")
-        .filter_map(|stat| Process::parse(&stat, page_bytes))
-        .collect()
-}
-
-/// This file of each process. A process names itself as it likes, and hides behind no byte that
-/// is no text.
-fn of_each(file: &'static str) -> impl Iterator<Item = String> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_process = |entry: &fs::DirEntry| {
         let name = entry.file_name();
@@ -74,8 +74,10 @@ fn of_each(file: &'static str) -> impl Iterator<Item = String> {
     };
     entries
         .filter(is_process)
-        .filter_map(move |entry| fs::read(entry.path().join(file)).ok())
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .filter_map(|entry| fs::read(entry.path().join("status")).ok())
+        // A process names itself as it likes, and hides behind no byte that is no text.
+        .filter_map(|bytes| Process::parse(&String::from_utf8_lossy(&bytes)))
+        .collect()
 }
 
 /// Those of `all` who descend from one of them, and live.
@@ -148,15 +150,9 @@ pub(super) fn reap() -> bool {
 }
 
 /// How many threads a user has on this machine: what `RLIMIT_NPROC` counts.
-pub(super) fn threads_of_user(uid: u32) -> u64 {
-    let threads = of_each("status").filter_map(|status| {
-        let field = |name: &str| {
-            let line = status.lines().find(|line| line.starts_with(name))?;
-            line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
-        };
-        (field("Uid:")? == u64::from(uid)).then(|| field("Threads:"))?
-    });
-    threads.sum()
+pub(super) fn threads_of_user(user: u32) -> u64 {
+    let all = all().into_iter().filter(|process| process.user == user);
+    all.map(|process| process.threads).sum()
 }
 
 #[cfg(test)]
@@ -165,13 +161,19 @@ mod tests {
 
     #[test]
     fn a_name_cannot_pass_for_numbers() {
-        let stat = "7 (a) S 1 (b)) R 3 7 7 0 -1 0 1 0 0 0 1 2 0 0 20 0 5 0 99 1000 12 18446 1";
-        let process = Process::parse(stat, 4096).unwrap();
-        assert_eq!(process.pid, 7);
-        assert_eq!(process.parent, 3);
-        assert_eq!(process.threads, 5);
-        assert_eq!(process.resident_bytes, 12 * 4096);
-        assert_eq!(Process::parse("", 1), None);
+        let status = "Name:\tPid:\t9\\nPid:\t8\nState:\tR (running)\nPid:\t7\nPPid:\t3\n\
+            Uid:\t5\t6\t6\t6\nVmRSS:\t 900 kB\nRssAnon:\t 12 kB\nRssFile:\t 880 kB\n\
+            RssShmem:\t 8 kB\nThreads:\t4\n";
+        let process = Process {
+            pid: 7,
+            parent: 3,
+            user: 5,
+            state: 'R',
+            threads: 4,
+            memory_bytes: 20 << 10,
+        };
+        assert_eq!(Process::parse(status), Some(process));
+        assert_eq!(Process::parse(""), None);
     }
 
     #[test]
@@ -180,8 +182,9 @@ mod tests {
             pid,
             parent,
             state,
+            user: 0,
             threads: 1,
-            resident_bytes: 1,
+            memory_bytes: 1,
         };
         let all = [
             process(1, 0, 'S'),
