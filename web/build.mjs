@@ -27,7 +27,7 @@ async function wanted() {
   const made = await Promise.all([
     bundled({
       early: 'early.js', sw: 'sw.js', page: 'styles/page.css', math: 'markdown/math.js', colours: 'markdown/colours.js',
-      ...Object.fromEntries(LANGUAGES.map((name) => [name, `i18n/${name}.js`])),
+      ...Object.fromEntries([...LANGUAGES, 'settings_ru', 'settings_uk'].map((name) => [name, `i18n/${name}.js`])),
     }),
     // What is opened later uses the very modules that the page began with: those are a file for both.
     bundled({ main: 'main.js', panels: 'ui/panels.js' }, { splitting: true, chunkNames: 'shared' }),

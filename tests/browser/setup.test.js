@@ -122,4 +122,15 @@ describe('how Navi is set up', () => {
     await tab.page.keyboard.press('Escape');
     await part('setup').waitFor({ state: 'detached' });
   });
+
+  it('says what each setting is for in the language of the page, and finds it by that', async () => {
+    const { page } = it_has.tab;
+    await page.getByTestId('language').selectOption('uk');
+    await part('open-setup').click();
+    await part('tab-settings').click();
+    await page.locator('[data-testid="setting"][data-key="server.bind"]').filter({ hasText: 'Де доступні сторінка та API' }).waitFor();
+    await part('settings-filter').fill('вікно контексту');
+    await page.waitForFunction(() => document.querySelectorAll('[data-testid="setting"]').length === 1);
+    assert.equal(await part('setting').getAttribute('data-key'), 'ollama.num_ctx');
+  });
 });

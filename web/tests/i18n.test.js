@@ -4,6 +4,8 @@ import { test } from 'node:test';
 
 import { en } from '../i18n/en.js';
 import { ru } from '../i18n/ru.js';
+import { settings as ruSettings } from '../i18n/settings_ru.js';
+import { settings as ukSettings } from '../i18n/settings_uk.js';
 import { OWN_PROFILES } from '../i18n/said.js';
 import { uk } from '../i18n/uk.js';
 import { ERROR_GROUPS } from '../state/errors.js';
@@ -21,7 +23,7 @@ async function sources() {
   const out = [];
   for (const folder of ['ui', 'app', 'i18n']) {
     for (const file of await readdir(new URL(folder, root))) {
-      if (/^(en|uk|ru)(\.js)?$/.test(file)) continue;
+      if (/^(settings_)?(en|uk|ru)(\.js)?$/.test(file)) continue;
       out.push(await readFile(new URL(`${folder}/${file}`, root), 'utf8'));
     }
   }
@@ -90,6 +92,17 @@ test('the page has words for every phrase of the service, and the English ones a
       assert.ok(key in en, `${key} has no words`);
       assert.equal(plain(texts(en[key])[0]), JSON.parse(english), key);
     }
+  }
+});
+
+test('every setting says what it is for in every language, with the same names and numbers', async () => {
+  const defaults = await readFile(new URL('../config/default.toml', root), 'utf8');
+  const english = new Map([...defaults.matchAll(/^# \[(\w+)\] (.*(?:\n# .*)*)/gm)].map(([, name, text]) => [name, text.replaceAll('\n# ', ' ')]));
+  /** Names, addresses, paths and numbers are the same in each. @param {string} text */
+  const fixed = (text) => (text.match(/`[^`]+`|\w+(?:[./_:@]+\w+)+|\b[A-Z]{2,}\b|\d+/g) ?? []).filter((word) => /[\d./_`A-Z]/.test(word)).sort();
+  for (const settings of [ukSettings, ruSettings]) {
+    assert.deepEqual(Object.keys(settings).sort(), [...english.keys()].sort());
+    for (const [name, text] of english) assert.deepEqual(fixed(settings[name]), fixed(text), name);
   }
 });
 

@@ -1,6 +1,7 @@
 /** @import { ShownValue, SettingList } from '../state/wire.js' */
 
 import { t } from '../i18n/index.js';
+import { loadPurposes, withPurpose } from '../i18n/purposes.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
 import { isSet, namesOf, settingsFor } from '../state/setup.js';
@@ -29,9 +30,14 @@ export class NaviSetupSettings extends NaviElement {
     this.#load();
   }
 
+  updated() {
+    // Without them it says what it is for in English.
+    loadPurposes().catch(() => {});
+  }
+
   render() {
     const list = this._list;
-    const found = list === null ? [] : settingsFor(list.settings, this._query, this._only_set);
+    const found = list === null ? [] : settingsFor(list.settings.map(withPurpose), this._query, this._only_set);
     return html`${this._asking.card(() => this.#load())}
       ${list === null ? nothing : html`<p class="quiet">${withCode(t('setup.settings.hint', { file: list.file }))}</p>
       <div class="panel-tools">
