@@ -169,7 +169,10 @@ impl<T> Telling<T> {
     #[must_use]
     pub fn may_begin(&self, attach: &Attach, with: &Attached) -> bool {
         let has_told = self.sequencer.told_seq() > self.begins_after;
-        has_told && attach.after.is_some() && matches!(with.start, Start::Log { .. })
+        let tells_nothing = self.sequencer.is_settled();
+        (has_told || tells_nothing)
+            && attach.after.is_some()
+            && matches!(with.start, Start::Log { .. })
     }
 
     fn start_of(
