@@ -244,12 +244,7 @@ async fn an_upload_that_is_refused_or_cut_off_leaves_nothing() {
 
 #[tokio::test]
 async fn what_is_past_its_time_goes_and_what_is_used_stays() {
-    let keep = Duration::from_millis(200);
-    let place = Fixture::new(FileLimits {
-        keep,
-        ..FileLimits::default()
-    })
-    .await;
+    let place = Fixture::new(FileLimits::default()).await;
     let sent = place
         .upload(&[("a.txt", b"a"), ("b.txt", b"b")])
         .await
@@ -259,11 +254,11 @@ async fn what_is_past_its_time_goes_and_what_is_used_stays() {
         .attach(place.session, &refs(&sent))
         .await
         .unwrap();
-    let [used, unused] = attached.each_ref_ids();
-    let until = now() + keep;
-    while now() <= until {
-        tokio::task::yield_now().await;
-    }
+    let both @ [used, unused] = attached.each_ref_ids();
+    let long_ago = now() - place.files.limits.keep * 2;
+    let store = &place.files.store;
+    let aged = store.use_files(place.session, &both, long_ago).await;
+    assert_eq!(aged.unwrap().len(), 2);
     let mut open = place.files.open(place.session, used).await.unwrap();
     place.sweeper(SystemTime::UNIX_EPOCH).sweep().await;
     let listed = place.files.list(place.session).await.unwrap();
