@@ -8,7 +8,7 @@ use itertools::Itertools as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::ToolError;
+use super::ToolResult;
 use super::arguments::read;
 use crate::protocol::tool::Effect;
 
@@ -75,7 +75,7 @@ pub(super) fn effect_of(actions: &[ActionFields], args: &Value) -> Option<Effect
 pub(super) fn read_action<T: DeserializeOwned>(
     actions: &[ActionFields],
     args: Value,
-) -> Result<T, ToolError> {
+) -> ToolResult<T> {
     let is_left_out = |name: &&str| match &args[*name] {
         Value::String(text) => match *name {
             // A text may be empty, and blanks may be looked for. A blank name is none.

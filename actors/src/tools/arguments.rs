@@ -11,7 +11,7 @@ use jsonschema::{ValidationError, Validator};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
-use super::ToolError;
+use super::ToolResult;
 use super::actions::{ActionFields, name_action};
 use super::output::{shortened, shown, visible};
 
@@ -52,9 +52,8 @@ pub(super) fn fit(
 }
 
 /// Arguments that fit, as the type that the schema was made from.
-pub(super) fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
-    serde_json::from_value(arguments)
-        .map_err(|error| ToolError(format!("the arguments do not fit: {error}")))
+pub(super) fn read<T: DeserializeOwned>(arguments: Value) -> ToolResult<T> {
+    serde_json::from_value(arguments).map_err(|error| refusal!("the arguments do not fit: {error}"))
 }
 
 /// The value nearest in spelling, where one is near enough to be what was meant.

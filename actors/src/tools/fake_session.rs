@@ -67,17 +67,17 @@ impl Agents for FakeSession {
 
 #[async_trait]
 impl SessionState for FakeSession {
-    async fn switch_profile(&self, profile_id: String) -> Result<String, ToolError> {
+    async fn switch_profile(&self, profile_id: String) -> ToolResult<String> {
         Ok(profile_id)
     }
 
-    async fn todo(&self, command: TodoCommand) -> Result<Vec<TodoItem>, ToolError> {
+    async fn todo(&self, command: TodoCommand) -> ToolResult<Vec<TodoItem>> {
         let mut items = self.todo.lock();
         *items = todo::apply(&items, command, self.step_validation).map_err(ToolError)?;
         Ok(items.clone())
     }
 
-    async fn scratchpad(&self, command: ScratchpadCommand) -> Result<Scratchpad, ToolError> {
+    async fn scratchpad(&self, command: ScratchpadCommand) -> ToolResult<Scratchpad> {
         let mut notes = self.scratchpad.lock();
         *notes = scratchpad::apply(&notes, command, &self.sections).map_err(ToolError)?;
         Ok(notes.clone())
@@ -86,7 +86,7 @@ impl SessionState for FakeSession {
 
 #[async_trait]
 impl MemoryAccess for FakeSession {
-    async fn facts(&self) -> Result<Vec<Fact>, ToolError> {
+    async fn facts(&self) -> ToolResult<Vec<Fact>> {
         Ok(self.facts.lock().clone())
     }
 
@@ -95,7 +95,7 @@ impl MemoryAccess for FakeSession {
         name: FactName,
         value: String,
         confidence: f32,
-    ) -> Result<SavedByTool, ToolError> {
+    ) -> ToolResult<SavedByTool> {
         let mut facts = self.facts.lock();
         let known = facts.iter().position(|fact| FactName::of(fact) == name);
         if let Some(at) = known
@@ -120,7 +120,7 @@ impl MemoryAccess for FakeSession {
         })
     }
 
-    async fn forget(&self, name: FactName) -> Result<bool, ToolError> {
+    async fn forget(&self, name: FactName) -> ToolResult<bool> {
         let mut facts = self.facts.lock();
         let before = facts.len();
         facts.retain(|fact| FactName::of(fact) != name);
@@ -160,11 +160,7 @@ pub(super) fn context(session: &Arc<FakeSession>, workspace: &Path) -> ToolConte
 }
 
 /// A call the whole way: checked by the registry, then run.
-pub(super) async fn call(
-    name: &str,
-    arguments: Value,
-    context: ToolContext,
-) -> Result<String, ToolError> {
+pub(super) async fn call(name: &str, arguments: Value, context: ToolContext) -> ToolResult<String> {
     call_with(&ToolConfig::default(), name, arguments, context).await
 }
 
@@ -174,7 +170,7 @@ pub(super) async fn call_with(
     name: &str,
     arguments: Value,
     context: ToolContext,
-) -> Result<String, ToolError> {
+) -> ToolResult<String> {
     let prepared = Registry::builtin(config).prepare(name, &arguments, &[name.to_owned()])?;
     prepared
         .tool

@@ -165,7 +165,7 @@ impl Tool for MemoryForget {
         Some(PhraseCode::DoesNotComeBack.into())
     }
 
-    async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
+    async fn proposal(&self, args: &Value, context: &ToolContext) -> ToolResult<Proposal> {
         let args: ForgetArgs = read(args.clone())?;
         let name = FactName::new(&args.category, &args.key)?;
         let facts = context.memory.facts().await?;
@@ -192,9 +192,7 @@ impl Tool for MemoryForget {
 }
 
 fn unknown(name: &FactName) -> ToolError {
-    ToolError(format!(
-        "there is no fact {name}; look for its name with memory_search"
-    ))
+    refusal!("there is no fact {name}; look for its name with memory_search")
 }
 
 fn render(facts: &[Fact], query: &str) -> ToolOutput {

@@ -16,6 +16,13 @@ macro_rules! refuse_if {
     };
 }
 
+/// A [`ToolError`] of these words.
+macro_rules! refusal {
+    ($($words:tt)+) => {
+        $crate::tools::ToolError(format!($($words)+))
+    };
+}
+
 /// A tool that keeps nothing, and what the model is told of it, which is made once.
 macro_rules! tool {
     ($(#[$doc:meta])* $name:ident, $spec:ident = $made:expr) => {
@@ -82,7 +89,7 @@ use crate::protocol::tool::{Effect, ToolSource, ToolSpec};
 const COMMAND_BYTES: usize = 32 * 1024;
 
 /// Refuses a command that no shell should be given. `instead`: what to do with a long one.
-fn check_command(command: &str, instead: &str) -> Result<(), ToolError> {
+fn check_command(command: &str, instead: &str) -> ToolResult<()> {
     refuse_if!(
         command.len() > COMMAND_BYTES,
         "`command` has {} bytes, and {COMMAND_BYTES} is the limit; {instead}",
@@ -141,7 +148,7 @@ pub trait Tool: Send + Sync + Debug + 'static {
     /// What a person is shown before this call, where anyone is asked, and what an approval of
     /// it is bound to. Made again right before the call runs: where it is another one by then,
     /// the approval does not count. `args` has passed the schema.
-    async fn proposal(&self, args: &Value, _context: &ToolContext) -> Result<Proposal, ToolError> {
+    async fn proposal(&self, args: &Value, _context: &ToolContext) -> ToolResult<Proposal> {
         Ok(Proposal::of_arguments(&self.spec().name, args))
     }
 
@@ -171,8 +178,8 @@ pub trait Tool: Send + Sync + Debug + 'static {
 }
 
 /// What a call gives back to the model: its output, or text that says what was wrong and what
-/// to do.
-pub type ToolResult = Result<ToolOutput, ToolError>;
+/// to do. A part of a call's work gives back something else.
+pub type ToolResult<T = ToolOutput> = Result<T, ToolError>;
 
 /// Where a text comes from. What came from outside stays from outside, whoever reads, copies or
 /// quotes it (DESIGN section 6).
@@ -346,32 +353,28 @@ pub struct SpawnOrder {
 pub trait SessionState: Send + Sync + Debug {
     /// Applies a command to the todo list; a change is committed and told to the watchers
     /// before this returns. Gives back the list as it stands.
-    async fn todo(&self, command: TodoCommand) -> Result<Vec<TodoItem>, ToolError>;
+    async fn todo(&self, command: TodoCommand) -> ToolResult<Vec<TodoItem>>;
 
     /// Gives the session another profile, which is told to the watchers before this returns.
     /// It holds from the run's next iteration on. Gives back its name.
-    async fn switch_profile(&self, profile_id: String) -> Result<String, ToolError>;
+    async fn switch_profile(&self, profile_id: String) -> ToolResult<String>;
 
     /// Applies a command to the scratchpad; a change is committed before this returns.
-    async fn scratchpad(&self, command: ScratchpadCommand) -> Result<Scratchpad, ToolError>;
+    async fn scratchpad(&self, command: ScratchpadCommand) -> ToolResult<Scratchpad>;
 }
 
 /// What is remembered of the user. The run binds the user, and where a fact came from.
 #[async_trait]
 pub trait MemoryAccess: Send + Sync + Debug {
     /// All facts, a bounded number.
-    async fn facts(&self) -> Result<Vec<Fact>, ToolError>;
+    async fn facts(&self) -> ToolResult<Vec<Fact>>;
 
     /// Saves a fact with so much confidence in it; it is committed before this returns.
-    async fn save(
-        &self,
-        name: FactName,
-        value: String,
-        confidence: f32,
-    ) -> Result<SavedByTool, ToolError>;
+    async fn save(&self, name: FactName, value: String, confidence: f32)
+    -> ToolResult<SavedByTool>;
 
     /// Forgets a fact and its history. Tells whether it was there.
-    async fn forget(&self, name: FactName) -> Result<bool, ToolError>;
+    async fn forget(&self, name: FactName) -> ToolResult<bool>;
 }
 
 /// What became of a fact that was to be saved.
@@ -388,8 +391,8 @@ pub enum SavedByTool {
 /// Work of a tool that waits for a disk, or takes long, away from the threads that serve everybody.
 pub(crate) async fn blocking<T: Send + 'static>(
     tool: &str,
-    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
-) -> Result<T, ToolError> {
+    work: impl FnOnce() -> ToolResult<T> + Send + 'static,
+) -> ToolResult<T> {
     tokio::task::spawn_blocking(work)
         .await
         .unwrap_or_else(|error| {

@@ -7,7 +7,7 @@ use std::path::Path;
 use cap_tempfile::TempFile;
 use encoding_rs::Decoder;
 
-use super::{ToolContext, ToolError, blocking, workspace};
+use super::{ToolContext, ToolResult, blocking, workspace};
 // What a tool cuts and what the context cuts looks the same to the model.
 pub use crate::domain::cut::cut_middle;
 use crate::domain::unseen::{escaped, is_moving};
@@ -108,7 +108,7 @@ pub(super) fn bounded(text: String, workspace: &Path, call_id: &CallId) -> Strin
 }
 
 /// The same, for a call that has these surroundings.
-pub(super) async fn bounded_for(text: String, context: &ToolContext) -> Result<String, ToolError> {
+pub(super) async fn bounded_for(text: String, context: &ToolContext) -> ToolResult<String> {
     if text.len() <= RESULT_LIMIT_BYTES {
         return Ok(text);
     }

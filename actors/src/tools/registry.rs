@@ -26,7 +26,7 @@ use super::view_image::ViewImage;
 use super::web_fetch::WebFetch;
 use super::web_search::{SearchEngine, WebSearch};
 use super::workspace::FileAccess;
-use super::{Audience, Provenance, Tool, ToolError};
+use super::{Audience, Provenance, Tool, ToolError, ToolResult};
 use crate::protocol::ids::SessionId;
 use crate::protocol::tool::{Effect, ListedTool, ToolSource, ToolSpec};
 
@@ -272,7 +272,7 @@ impl Registry {
         name: &str,
         arguments: &Value,
         allowed: &[String],
-    ) -> Result<PreparedCall, ToolError> {
+    ) -> ToolResult<PreparedCall> {
         let known = self.find(name, allowed)?;
         let tool = &known.tool;
         let schema = &tool.spec().parameters;
@@ -293,7 +293,7 @@ impl Registry {
         })
     }
 
-    fn find(&self, name: &str, allowed: &[String]) -> Result<&Known, ToolError> {
+    fn find(&self, name: &str, allowed: &[String]) -> ToolResult<&Known> {
         let is_allowed = allowed.iter().any(|other| other == name);
         let known = self.tools.get(name);
         if let (Some(known), true) = (known, is_allowed) {

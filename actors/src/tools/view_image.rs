@@ -9,9 +9,7 @@ use super::arguments::read;
 use super::output::{human_size, shown};
 use super::schema::spec_of;
 use super::workspace::{Reach, Spot, read_whole};
-use super::{
-    Provenance, Tool, ToolContext, ToolError, ToolImage, ToolOutput, ToolResult, blocking,
-};
+use super::{Provenance, Tool, ToolContext, ToolImage, ToolOutput, ToolResult, blocking};
 use crate::documents;
 use crate::protocol::tool::{Effect, ToolSpec};
 
@@ -67,8 +65,7 @@ impl Tool for ViewImage {
         let bytes = bytes.await?;
         let size = human_size(bytes.len() as u64);
         let image = permit.image(bytes).await;
-        let image =
-            image.map_err(|problem| ToolError(format!("`{named}` cannot be shown: {problem}")))?;
+        let image = image.map_err(|problem| refusal!("`{named}` cannot be shown: {problem}"))?;
         Ok(ToolOutput {
             text: format!(
                 "`{named}` ({}×{} pixels, {size}) is shown below",

@@ -8,7 +8,7 @@ use super::FilesystemArgs;
 use super::changes::ChangeLog;
 use super::text::{difference, whole_text};
 use super::write::{Before, Rewrite, look};
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 use crate::tools::output::{counted, cut_middle, human_size};
 use crate::tools::workspace::{InnerPath, Spot};
 
@@ -23,11 +23,7 @@ const MAX_COMPARED_BYTES: usize = 200;
 /// As many lines of the closest place as are shown.
 const MAX_CLOSEST_LINES: usize = 8;
 
-pub(super) fn edit(
-    log: &ChangeLog,
-    spot: &Spot,
-    args: &FilesystemArgs,
-) -> Result<String, ToolError> {
+pub(super) fn edit(log: &ChangeLog, spot: &Spot, args: &FilesystemArgs) -> ToolResult<String> {
     let (rewrite, places) = plan(spot, args)?;
     log.write(spot, &rewrite)?;
     Ok(format!(
@@ -39,7 +35,7 @@ pub(super) fn edit(
 }
 
 /// What an edit comes to, and how many places change. Nothing is changed by planning.
-pub(super) fn plan(spot: &Spot, args: &FilesystemArgs) -> Result<(Rewrite, usize), ToolError> {
+pub(super) fn plan(spot: &Spot, args: &FilesystemArgs) -> ToolResult<(Rewrite, usize)> {
     let Spot { root, path } = spot;
     refuse_if!(
         args.old_text.is_empty(),
@@ -80,7 +76,7 @@ fn replaced(
     text: &str,
     [old, new]: [&str; 2],
     replace_all: bool,
-) -> Result<(String, usize), ToolError> {
+) -> ToolResult<(String, usize)> {
     if replace_all && text.contains(old) {
         let places = text.matches(old).count();
         return Ok((text.replace(old, new), places));

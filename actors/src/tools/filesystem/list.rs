@@ -2,7 +2,7 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 use crate::tools::output::{counted, human_size, visible};
 use crate::tools::workspace::{Entry, InnerPath, MAX_DEPTH, Rules, Spot};
 
@@ -38,7 +38,7 @@ impl Listing {
     }
 }
 
-pub(super) fn list(Spot { root, path }: &Spot, depth: Option<u64>) -> Result<String, ToolError> {
+pub(super) fn list(Spot { root, path }: &Spot, depth: Option<u64>) -> ToolResult<String> {
     refuse_if!(
         !root.is_directory(path)?,
         "`{path}` is a file; use read to see it"
@@ -82,7 +82,7 @@ fn line(start: &InnerPath, entry: &Entry<'_>) -> String {
     }
 }
 
-pub(super) fn search_names(Spot { root, path }: &Spot, pattern: &str) -> Result<String, ToolError> {
+pub(super) fn search_names(Spot { root, path }: &Spot, pattern: &str) -> ToolResult<String> {
     refuse_if!(
         !root.is_directory(path)?,
         "`{path}` is a file; search_names looks into directories"
@@ -127,7 +127,7 @@ pub(super) fn search_names(Spot { root, path }: &Spot, pattern: &str) -> Result<
 }
 
 /// A glob, or a part of a name where no glob is written. Capital letters don't matter.
-fn matcher(pattern: &str) -> Result<GlobMatcher, ToolError> {
+fn matcher(pattern: &str) -> ToolResult<GlobMatcher> {
     let pattern = pattern.trim_start_matches("./");
     let glob = if pattern.contains(['*', '?', '[', '{']) {
         pattern.to_owned()
@@ -139,10 +139,10 @@ fn matcher(pattern: &str) -> Result<GlobMatcher, ToolError> {
         .literal_separator(true)
         .build()
         .map_err(|error| {
-            ToolError(format!(
+            refusal!(
                 "`pattern` is no valid glob: {}; use for example *.md, or a part of the name",
                 visible(&error.kind().to_string())
-            ))
+            )
         })?;
     Ok(glob.compile_matcher())
 }

@@ -25,7 +25,7 @@ use self::changes::{ChangeLog, Origin};
 use super::actions::{ActionFields, actions, effect_of, read_action};
 use super::schema::spec_of;
 use super::workspace::{FileAccess, Reach};
-use super::{Proposal, Provenance, Tool, ToolContext, ToolError, ToolOutput, ToolResult, blocking};
+use super::{Proposal, Provenance, Tool, ToolContext, ToolOutput, ToolResult, blocking};
 use crate::protocol::change::ChangeAction;
 use crate::protocol::tool::{Effect, ToolSpec};
 
@@ -137,8 +137,8 @@ impl Filesystem {
     async fn run<T: Send + 'static>(
         &self,
         context: &ToolContext,
-        work: impl FnOnce(&Reach) -> Result<T, ToolError> + Send + 'static,
-    ) -> Result<T, ToolError> {
+        work: impl FnOnce(&Reach) -> ToolResult<T> + Send + 'static,
+    ) -> ToolResult<T> {
         let stop = context.stop.child_token();
         let _guard = stop.clone().drop_guard();
         let reach = Reach::new(&self.access, &context.workspace, stop);
@@ -173,7 +173,7 @@ impl Tool for Filesystem {
         }
     }
 
-    async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
+    async fn proposal(&self, args: &Value, context: &ToolContext) -> ToolResult<Proposal> {
         let args: FilesystemArgs = read_action(ACTIONS, args.clone())?;
         self.run(context, move |reach| proposal::proposal(reach, &args))
             .await

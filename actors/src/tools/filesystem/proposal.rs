@@ -10,9 +10,9 @@ use crate::protocol::approval::{Detail, DetailKind};
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::tools::output::{human_size, visible};
 use crate::tools::workspace::{OrFault as _, Reach, Spot};
-use crate::tools::{Proposal, RuleSubject, ToolError};
+use crate::tools::{Proposal, RuleSubject, ToolResult};
 
-pub(super) fn proposal(reach: &Reach, args: &FilesystemArgs) -> Result<Proposal, ToolError> {
+pub(super) fn proposal(reach: &Reach, args: &FilesystemArgs) -> ToolResult<Proposal> {
     let path = args.path.as_str();
     match args.action {
         Action::List | Action::Read | Action::SearchNames | Action::SearchContent => {

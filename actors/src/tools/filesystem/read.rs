@@ -7,7 +7,7 @@ use encoding_rs_io::DecodeReaderBytesBuilder;
 
 use super::FilesystemArgs;
 use super::text::{Encoding, SNIFFED_BYTES, refuse_binary};
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 use crate::tools::output::{RESULT_LIMIT_BYTES, counted, cut_middle, human_size};
 use crate::tools::workspace::{InnerPath, OrFault as _, Root, Spot};
 
@@ -19,7 +19,7 @@ const ROOM: usize = RESULT_LIMIT_BYTES - FRAME_BYTES;
 /// there are in all.
 const COUNTED_BYTES: usize = 256 << 20;
 
-pub(super) fn read(Spot { root, path }: &Spot, args: &FilesystemArgs) -> Result<String, ToolError> {
+pub(super) fn read(Spot { root, path }: &Spot, args: &FilesystemArgs) -> ToolResult<String> {
     let file = root.open_file(path)?;
     let size = file.metadata().or_fault(path)?.len();
     let mut start = Vec::with_capacity(SNIFFED_BYTES);
@@ -74,12 +74,7 @@ impl Lines {
         }
     }
 
-    fn read(
-        &mut self,
-        root: &Root,
-        path: &InnerPath,
-        mut source: impl BufRead,
-    ) -> Result<(), ToolError> {
+    fn read(&mut self, root: &Root, path: &InnerPath, mut source: impl BufRead) -> ToolResult<()> {
         let mut line = Held::default();
         let mut behind = 0;
         loop {
@@ -135,7 +130,7 @@ impl Lines {
         self.damaged |= damaged;
     }
 
-    fn told(&self, path: &InnerPath, size: u64, encoding: Encoding) -> Result<String, ToolError> {
+    fn told(&self, path: &InnerPath, size: u64, encoding: Encoding) -> ToolResult<String> {
         let total = usize::try_from(self.total).unwrap_or(usize::MAX);
         refuse_if!(
             self.taken == 0,

@@ -10,7 +10,7 @@ use grep_searcher::sinks::Bytes;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use itertools::Itertools as _;
 
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 use crate::tools::output::{counted, visible};
 use crate::tools::workspace::{MAX_DEPTH, OrFault as _, Root, Rules, Spot};
 
@@ -45,7 +45,7 @@ pub(super) fn search_content(
     Spot { root, path }: &Spot,
     pattern: &str,
     literal: bool,
-) -> Result<String, ToolError> {
+) -> ToolResult<String> {
     let mut search = Search {
         root,
         matcher: matcher(pattern, literal)?,
@@ -126,7 +126,7 @@ impl Search<'_> {
     }
 
     /// Takes the lines of a file that match, until there are enough of them.
-    fn file(&mut self, file: File, shown: &str) -> Result<(), ToolError> {
+    fn file(&mut self, file: File, shown: &str) -> ToolResult<()> {
         let shown = visible(shown);
         let before = self.lines.len();
         let source = Timed {
@@ -193,7 +193,7 @@ fn visible_tabs(text: &str) -> String {
 }
 
 /// Capital letters matter only where the pattern has some.
-fn matcher(pattern: &str, literal: bool) -> Result<RegexMatcher, ToolError> {
+fn matcher(pattern: &str, literal: bool) -> ToolResult<RegexMatcher> {
     RegexMatcherBuilder::new()
         .case_smart(true)
         .fixed_strings(literal)
@@ -205,9 +205,8 @@ fn matcher(pattern: &str, literal: bool) -> Result<RegexMatcher, ToolError> {
             let reason = error.to_string();
             // The parser draws the pattern with a mark under the place; its last line says it.
             let reason = reason.lines().last().unwrap_or_default();
-            ToolError(format!(
+            refusal!(
                 "`pattern` is no regular expression for lines: {}; set literal to true to search for the text as it stands",
-                reason.trim_start_matches("error: ")
-            ))
+                reason.trim_start_matches("error: "))
         })
 }

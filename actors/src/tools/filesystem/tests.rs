@@ -65,7 +65,7 @@ impl Fixture {
         fs::read_to_string(self.workspace().join(path)).unwrap()
     }
 
-    pub(super) async fn call(&self, arguments: Value) -> Result<String, ToolError> {
+    pub(super) async fn call(&self, arguments: Value) -> ToolResult<String> {
         let session = Arc::new(FakeSession::default());
         let config = ToolConfig {
             files: Arc::clone(&self.access),
@@ -320,7 +320,7 @@ fn small(place: &Fixture) -> Reach {
     }
 }
 
-fn write_to(reach: &Reach, path: &str, bytes: usize) -> Result<String, ToolError> {
+fn write_to(reach: &Reach, path: &str, bytes: usize) -> ToolResult<String> {
     let log = ChangeLog::open(reach, ChangeAction::Write, Origin::default())?;
     let spot = reach.spot(path)?;
     write::write(&log, &spot, &"x".repeat(bytes))

@@ -8,7 +8,7 @@ use std::time::Duration;
 use encoding_rs::UTF_8;
 use similar::TextDiff;
 
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 use crate::tools::output::{cut_middle, human_size};
 
 /// As many bytes of a file's start as tell what it is.
@@ -66,10 +66,7 @@ impl Encoding {
 
 /// A file's text and how it is encoded, for who wants to change it. An error for what is no
 /// text, and for what a change would damage.
-pub(super) fn whole_text(
-    path: impl Display,
-    bytes: &[u8],
-) -> Result<(String, Encoding), ToolError> {
+pub(super) fn whole_text(path: impl Display, bytes: &[u8]) -> ToolResult<(String, Encoding)> {
     let encoding = Encoding::of(bytes);
     refuse_binary(&path, encoding, bytes, bytes.len() as u64)?;
     let Some(text) = encoding.decode(bytes) else {
@@ -93,7 +90,7 @@ pub(super) fn refuse_binary(
     encoding: Encoding,
     start: &[u8],
     size: u64,
-) -> Result<(), ToolError> {
+) -> ToolResult<()> {
     if !is_binary(encoding, start) {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use cap_tempfile::TempFile;
 
 use super::changes::{ChangeLog, Measure};
 use super::text::difference;
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 use crate::tools::output::{counted, human_size};
 use crate::tools::workspace::{Location, OrFault as _, Reach, Spot, read_whole};
 
@@ -51,7 +51,7 @@ impl Rewrite {
         Spot { root, path }: &Spot,
         before: Before,
         after: Vec<u8>,
-    ) -> Result<Self, ToolError> {
+    ) -> ToolResult<Self> {
         let size = after.len() as u64;
         refuse_if!(
             size > root.limits.write_bytes,
@@ -70,7 +70,7 @@ impl Rewrite {
     }
 }
 
-pub(super) fn write(log: &ChangeLog, spot: &Spot, content: &str) -> Result<String, ToolError> {
+pub(super) fn write(log: &ChangeLog, spot: &Spot, content: &str) -> ToolResult<String> {
     let path = &spot.path;
     spot.root.check_stop()?;
     let rewrite = Rewrite::checked(spot, look(spot)?, content.as_bytes().to_vec())?;
@@ -104,7 +104,7 @@ pub(super) fn write(log: &ChangeLog, spot: &Spot, content: &str) -> Result<Strin
 }
 
 /// What stands at a path that is to be written. Nothing is made by looking.
-pub(super) fn look(spot: &Spot) -> Result<Before, ToolError> {
+pub(super) fn look(spot: &Spot) -> ToolResult<Before> {
     match spot.root.target(&spot.path)? {
         Some(at) => content_of(spot, &at),
         None => Ok(Before::Absent),
@@ -112,7 +112,7 @@ pub(super) fn look(spot: &Spot) -> Result<Before, ToolError> {
 }
 
 /// The content of what stands at a place.
-fn content_of(Spot { root, path }: &Spot, at: &Location) -> Result<Before, ToolError> {
+fn content_of(Spot { root, path }: &Spot, at: &Location) -> ToolResult<Before> {
     let Some(existing) = at.metadata().or_fault(path)? else {
         return Ok(Before::Absent);
     };
@@ -127,7 +127,7 @@ fn content_of(Spot { root, path }: &Spot, at: &Location) -> Result<Before, ToolE
 /// Puts the content in its place, where `before` is still what stands there, with the permissions
 /// that the file has. A reader sees the old file or the new one, never a part, and a file that was
 /// swapped for a link meanwhile is replaced, not followed.
-pub(super) fn put(spot: &Spot, at: &Location, rewrite: &Rewrite) -> Result<(), ToolError> {
+pub(super) fn put(spot: &Spot, at: &Location, rewrite: &Rewrite) -> ToolResult<()> {
     let prepare = || -> io::Result<TempFile<'_>> {
         let mut file = TempFile::new(&at.directory)?;
         file.write_all(&rewrite.after)?;
@@ -149,7 +149,7 @@ pub(super) fn put(spot: &Spot, at: &Location, rewrite: &Rewrite) -> Result<(), T
 }
 
 /// The spot that a move goes to: into a directory, where the path names one that is there.
-pub(super) fn destination(reach: &Reach, from: &Spot, to: &str) -> Result<Spot, ToolError> {
+pub(super) fn destination(reach: &Reach, from: &Spot, to: &str) -> ToolResult<Spot> {
     let Spot { root, path } = reach.spot(to)?;
     let existing = root.location(&path)?.map(|at| at.metadata());
     let existing = existing.transpose().or_fault(&path)?.flatten();
@@ -179,14 +179,14 @@ pub(super) fn relocate(
     reach: &Reach,
     from: &Spot,
     to: &str,
-) -> Result<String, ToolError> {
+) -> ToolResult<String> {
     from.root.standing(&from.path)?;
     let to = destination(reach, from, to)?;
     log.relocate(from, &to)?;
     Ok(format!("moved `{}` to `{}`", from.path, to.path))
 }
 
-pub(super) fn delete(log: &ChangeLog, spot: &Spot) -> Result<String, ToolError> {
+pub(super) fn delete(log: &ChangeLog, spot: &Spot) -> ToolResult<String> {
     let (_, metadata) = spot.root.standing(&spot.path)?;
     let measured = log.take_away(spot)?;
     Ok(format!(

@@ -104,7 +104,7 @@ impl HomeAssistant {
         }
     }
 
-    fn api(&self) -> Result<&Api, ToolError> {
+    fn api(&self) -> ToolResult<&Api> {
         let api = self.api.as_ref();
         api.ok_or_else(|| ToolError(NOT_SET_UP.to_owned()))
     }
@@ -124,7 +124,7 @@ impl Tool for HomeAssistant {
         ACTIONS
     }
 
-    async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
+    async fn proposal(&self, args: &Value, _: &ToolContext) -> ToolResult<Proposal> {
         let parsed: HomeAssistantArgs = read_action(ACTIONS, args.clone())?;
         let api = self.api()?;
         if parsed.action != Action::CallService {
@@ -207,12 +207,12 @@ impl Id {
         })
     }
 
-    fn of_entity(text: &str) -> Result<Self, ToolError> {
+    fn of_entity(text: &str) -> ToolResult<Self> {
         Self::parse(text).ok_or_else(|| {
-            ToolError(format!(
+            refusal!(
                 "`{}` is no entity id; one looks like light.kitchen, and states shows them",
                 shortened(text, 60)
-            ))
+            )
         })
     }
 }
@@ -224,7 +224,7 @@ impl fmt::Display for Id {
 }
 
 impl Call {
-    fn of(args: HomeAssistantArgs) -> Result<Self, ToolError> {
+    fn of(args: HomeAssistantArgs) -> ToolResult<Self> {
         // Models also write the two halves apart.
         let service = Id::parse(&args.service)
             .or_else(|| Id::parse(&format!("{}.{}", args.domain, args.service)));
@@ -260,7 +260,7 @@ impl Call {
 }
 
 /// One id, or several with commas between, as the API takes them.
-fn entities(text: &str) -> Result<Value, ToolError> {
+fn entities(text: &str) -> ToolResult<Value> {
     let ids = text
         .split(',')
         .map(Id::of_entity)
@@ -268,21 +268,21 @@ fn entities(text: &str) -> Result<Value, ToolError> {
     match ids.as_slice() {
         [one] => Ok(one.to_string().into()),
         many if many.len() <= MAX_ENTITIES => Ok(many.iter().map(Id::to_string).collect()),
-        _ => Err(ToolError(format!(
+        _ => refuse!(
             "more than {MAX_ENTITIES} entities in one call; name an area or a group instead"
-        ))),
+        ),
     }
 }
 
-fn history_hours(hours: Option<u64>) -> Result<u8, ToolError> {
+fn history_hours(hours: Option<u64>) -> ToolResult<u8> {
     match hours.map_or(Ok(DEFAULT_HOURS), u8::try_from) {
         Ok(hours @ 1..=MAX_HOURS) => Ok(hours),
-        _ => Err(ToolError(format!("hours must be from 1 to {MAX_HOURS}"))),
+        _ => refuse!("hours must be from 1 to {MAX_HOURS}"),
     }
 }
 
 /// The name of a domain, or nothing; what stands in no name of Home Assistant's is refused.
-fn domain(text: &str) -> Result<String, ToolError> {
+fn domain(text: &str) -> ToolResult<String> {
     let name = text.trim().trim_end_matches('.').to_ascii_lowercase();
     refuse_if!(
         !name.is_empty() && !is_slug(&name),

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::api::{Api, ApiError};
 use super::{Call, Id, states};
-use crate::tools::ToolError;
 use crate::tools::output::{counted, shortened};
+use crate::tools::{ToolError, ToolResult};
 
 /// The most changed entities that a call's result shows.
 const SHOWN: usize = 30;
@@ -15,7 +15,7 @@ const DESCRIPTION_BYTES: usize = 160;
 const FIELDS: usize = 20;
 
 /// The services of a kind with their fields; without a kind, the names of all.
-pub(super) async fn list(api: &Api, domain: &str) -> Result<String, ToolError> {
+pub(super) async fn list(api: &Api, domain: &str) -> ToolResult<String> {
     let wanted = super::domain(domain)?;
     let all = api.ask("services", &[], None).await?;
     let domains = all.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -76,7 +76,7 @@ fn named_fields(fields: &Value) -> Vec<String> {
 }
 
 /// Calls a service, and tells what changed by it.
-pub(super) async fn call(api: &Api, call: &Call) -> Result<String, ToolError> {
+pub(super) async fn call(api: &Api, call: &Call) -> ToolResult<String> {
     let path = format!("services/{}/{}", call.service.domain, call.service.name);
     let mut answer = api.ask(&path, &[], Some(&call.body)).await;
     if let Err(ApiError::BadRequest(message)) = &answer
@@ -93,7 +93,7 @@ pub(super) async fn call(api: &Api, call: &Call) -> Result<String, ToolError> {
     }
 }
 
-async fn told(api: &Api, call: &Call, answer: &Value) -> Result<String, ToolError> {
+async fn told(api: &Api, call: &Call, answer: &Value) -> ToolResult<String> {
     let changed = answer
         .as_array()
         .or_else(|| answer["changed_states"].as_array())
@@ -132,9 +132,7 @@ async fn refused(api: &Api, call: &Call, message: &str) -> ToolError {
     let domain = &service.domain;
     let mut domains = all.as_array().into_iter().flatten();
     let Some(entry) = domains.find(|entry| entry["domain"] == *domain) else {
-        return ToolError(format!(
-            "there is no service {service}; services lists those there are"
-        ));
+        return refusal!("there is no service {service}; services lists those there are");
     };
     let mut services = services(entry);
     ToolError(match services.find(|(name, _)| service.name == **name) {

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::Id;
 use super::api::{Api, ApiError};
-use crate::tools::ToolError;
 use crate::tools::output::{counted, cut_middle, shortened};
+use crate::tools::{ToolError, ToolResult};
 
 /// The most entities that a list shows.
 const SHOWN: usize = 150;
@@ -21,7 +21,7 @@ const ATTRIBUTES_BYTES: usize = 4000;
 const SHOWN_CHANGES: usize = 80;
 
 /// All entities, or those of a kind or with these words.
-pub(super) async fn list(api: &Api, domain: &str, search: &str) -> Result<String, ToolError> {
+pub(super) async fn list(api: &Api, domain: &str, search: &str) -> ToolResult<String> {
     let domain = super::domain(domain)?;
     let all = all(api).await?;
     let search = search.to_lowercase();
@@ -49,7 +49,7 @@ pub(super) async fn list(api: &Api, domain: &str, search: &str) -> Result<String
 }
 
 /// One entity with all that is known of it.
-pub(super) async fn one(api: &Api, id: &Id) -> Result<String, ToolError> {
+pub(super) async fn one(api: &Api, id: &Id) -> ToolResult<String> {
     let state = match api.ask(&format!("states/{id}"), &[], None).await {
         Err(ApiError::NotFound) => return Err(missing(api, id).await),
         answer => answer?,
@@ -87,7 +87,7 @@ pub(super) async fn missing(api: &Api, id: &Id) -> ToolError {
     })
 }
 
-async fn all(api: &Api) -> Result<Vec<Value>, ToolError> {
+async fn all(api: &Api) -> ToolResult<Vec<Value>> {
     match api.ask("states", &[], None).await? {
         Value::Array(states) => Ok(states),
         _ => refuse!(
@@ -136,7 +136,7 @@ fn kinds(states: &[Value]) -> String {
 }
 
 /// The changes of the last hours, and for numbers their range.
-pub(super) async fn history(api: &Api, id: &Id, hours: u8) -> Result<String, ToolError> {
+pub(super) async fn history(api: &Api, id: &Id, hours: u8) -> ToolResult<String> {
     let end = Utc::now();
     let begin = end - TimeDelta::hours(hours.into());
     let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);

@@ -73,7 +73,7 @@ impl ServerHandle {
         self.link.send_replace(Link::Down { why });
     }
 
-    fn peer(&self, tool: &Listed, server: &str) -> Result<Peer<RoleClient>, ToolError> {
+    fn peer(&self, tool: &Listed, server: &str) -> ToolResult<Peer<RoleClient>> {
         let name = &tool.spec.name;
         let problem = match &*self.link.borrow() {
             Link::Up { peer, tools } => {
@@ -90,7 +90,7 @@ impl ServerHandle {
                 format!("is not running ({why}); do this in another way, or tell the user")
             }
         };
-        Err(ToolError(format!("the MCP server {server} {problem}")))
+        refuse!("the MCP server {server} {problem}")
     }
 }
 
@@ -106,7 +106,7 @@ pub struct McpTool {
 }
 
 impl McpTool {
-    fn refuse_untrusted(&self) -> Result<(), ToolError> {
+    fn refuse_untrusted(&self) -> ToolResult<()> {
         refuse_if!(
             !self
                 .trust
@@ -128,7 +128,7 @@ impl Tool for McpTool {
         ToolSource::Mcp
     }
 
-    async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
+    async fn proposal(&self, args: &Value, _: &ToolContext) -> ToolResult<Proposal> {
         self.refuse_untrusted()?;
         let tool = visible(&shortened(&self.listed.own_name, SHOWN_BYTES));
         let of_server = |code| {
@@ -187,7 +187,7 @@ impl Tool for McpTool {
                 )
             }
         };
-        Err(ToolError(format!("{name} {problem}")))
+        refuse!("{name} {problem}")
     }
 }
 

@@ -23,8 +23,8 @@ use super::address::{OwnNetworks, not_public};
 use super::grants::Grants;
 use super::url::{authority, check};
 use crate::https;
-use crate::tools::ToolError;
 use crate::tools::output::{human_size, shortened};
+use crate::tools::{ToolError, ToolResult};
 
 /// How long a name may take to resolve.
 const RESOLVE_LIMIT: Duration = Duration::from_secs(10);
@@ -90,7 +90,7 @@ impl Guard {
     /// this machine's own, and not granted refuses all: a name that leads to both is made to be
     /// chosen from. Gives back those addresses, with the URL's port, or
     /// says why nothing may be sent there.
-    pub(crate) async fn admit(&self, url: &Url) -> Result<Vec<SocketAddr>, ToolError> {
+    pub(crate) async fn admit(&self, url: &Url) -> ToolResult<Vec<SocketAddr>> {
         check(url)?;
         let host = authority(url);
         let found = match url.host() {
@@ -107,9 +107,7 @@ impl Guard {
             None => Vec::new(),
         };
         let own = OwnNetworks::of_this_machine().await.map_err(|error| {
-            ToolError(format!(
-                "{host} is not reached: this machine's own addresses are not known ({error})"
-            ))
+            refusal!("{host} is not reached: this machine's own addresses are not known ({error})")
         })?;
         let port = url.port_or_known_default().unwrap_or(0);
         let mut addresses = Vec::new();
@@ -135,7 +133,7 @@ impl Guard {
     /// Sends a request where its address may lead: the only way to send anything. The client is
     /// made for this one request: a kept one would keep its connections, and those would outlive
     /// the look at their addresses. An error says why there is no answer.
-    pub(crate) async fn send(&self, request: Request) -> Result<Response, ToolError> {
+    pub(crate) async fn send(&self, request: Request) -> ToolResult<Response> {
         let client = client(self.admit(request.url()).await?)?;
         let host = authority(request.url());
         let answer = client.execute(request).await;
@@ -144,9 +142,7 @@ impl Guard {
 }
 
 fn unknown(host: &str, reason: &str) -> ToolError {
-    ToolError(format!(
-        "there is no host {host}: {reason}; check how it is written"
-    ))
+    refusal!("there is no host {host}: {reason}; check how it is written")
 }
 
 /// Gives back the addresses that were looked at, whatever it is asked. So the name is resolved
@@ -172,7 +168,7 @@ pub(crate) fn post_json(url: Url, body: &Value) -> Request {
 
 /// A body of no more than `limit` bytes. One that is longer, that breaks off, or that is packed in
 /// a way nobody asked for is an error.
-pub(crate) async fn read_body(response: Response, limit: usize) -> Result<Vec<u8>, ToolError> {
+pub(crate) async fn read_body(response: Response, limit: usize) -> ToolResult<Vec<u8>> {
     let host = authority(response.url());
     // The client takes away what it undoes.
     let packings = response.headers().get_all(CONTENT_ENCODING).iter();
@@ -187,10 +183,10 @@ pub(crate) async fn read_body(response: Response, limit: usize) -> Result<Vec<u8
     }
     let broke_off = format!("the answer of {host} broke off");
     let too_large = || {
-        ToolError(format!(
+        refusal!(
             "the answer of {host} is larger than {}, which is all that is read",
             human_size(limit as u64)
-        ))
+        )
     };
     // A length that is told too small changes nothing: what comes is counted.
     let told = response.content_length().unwrap_or(0);
@@ -212,20 +208,17 @@ pub(crate) async fn read_body(response: Response, limit: usize) -> Result<Vec<u8
 /// What went wrong with `host`, in words for the model; `what` where it was not too slow.
 fn failed(error: &reqwest::Error, host: &str, what: &str) -> ToolError {
     if !error.is_timeout() {
-        return ToolError(format!("{what}: {}", reason(error)));
+        return refusal!("{what}: {}", reason(error));
     }
     let limit = if error.is_connect() {
         CONNECT_LIMIT
     } else {
         READ_LIMIT
     };
-    ToolError(format!(
-        "{host} did not answer within {} s",
-        limit.as_secs()
-    ))
+    refusal!("{host} did not answer within {} s", limit.as_secs())
 }
 
-fn client(addresses: Vec<SocketAddr>) -> Result<Client, ToolError> {
+fn client(addresses: Vec<SocketAddr>) -> ToolResult<Client> {
     https::client()
         .user_agent(USER_AGENT)
         .gzip(true)
@@ -237,7 +230,7 @@ fn client(addresses: Vec<SocketAddr>) -> Result<Client, ToolError> {
         .read_timeout(READ_LIMIT)
         .pool_max_idle_per_host(0)
         .build()
-        .map_err(|error| ToolError(format!("no HTTP client can be made: {}", reason(&error))))
+        .map_err(|error| refusal!("no HTTP client can be made: {}", reason(&error)))
 }
 
 /// The innermost cause: what the outer ones say of it is only where it happened, and the

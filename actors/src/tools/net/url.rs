@@ -2,15 +2,15 @@
 
 use reqwest::Url;
 
-use crate::tools::ToolError;
 use crate::tools::output::{shortened, shown};
+use crate::tools::{ToolError, ToolResult};
 
 /// The longest address that is taken.
 pub(crate) const MAX_URL_BYTES: usize = 4096;
 
 /// Reads an address: http or https, a host, no user name, no fragment (it is dropped: it is for
 /// whoever shows the page). An error says what is wrong with it.
-pub(crate) fn parse(text: &str) -> Result<Url, ToolError> {
+pub(crate) fn parse(text: &str) -> ToolResult<Url> {
     if text.len() > MAX_URL_BYTES {
         return Err(too_long());
     }
@@ -30,7 +30,7 @@ pub(crate) fn parse(text: &str) -> Result<Url, ToolError> {
 }
 
 /// The same checks for an address that was made from another, as by a redirect.
-pub(crate) fn check(url: &Url) -> Result<(), ToolError> {
+pub(crate) fn check(url: &Url) -> ToolResult<()> {
     if url.as_str().len() > MAX_URL_BYTES {
         return Err(too_long());
     }
@@ -51,14 +51,14 @@ pub(crate) fn check(url: &Url) -> Result<(), ToolError> {
 }
 
 fn too_long() -> ToolError {
-    ToolError(format!("the address is longer than {MAX_URL_BYTES} bytes"))
+    refusal!("the address is longer than {MAX_URL_BYTES} bytes")
 }
 
 fn wrong(text: &str, reason: &str) -> ToolError {
-    ToolError(format!(
+    refusal!(
         "`{}` is no address: {reason}; write it whole, as in https://example.com/page",
         shown(text)
-    ))
+    )
 }
 
 /// The host as a person writes it, with its port where that is not the usual one.

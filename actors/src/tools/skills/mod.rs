@@ -20,7 +20,7 @@ use crate::tools::arguments::{nearest, read};
 use crate::tools::output::{bounded_for, shortened, shown, visible};
 use crate::tools::schema::spec_of;
 use crate::tools::trust::folders;
-use crate::tools::{Tool, ToolContext, ToolError, ToolResult, blocking};
+use crate::tools::{Tool, ToolContext, ToolResult, blocking};
 
 /// The tool's name.
 pub const NAME: &str = "skill";
@@ -119,8 +119,7 @@ impl Tool for SkillTool {
         };
         let folder = skill.folder.clone();
         let loading = blocking(NAME, move || {
-            load(&folder, file.as_deref())
-                .map_err(|reason| ToolError(format!("skill {name}: {reason}")))
+            load(&folder, file.as_deref()).map_err(|reason| refusal!("skill {name}: {reason}"))
         });
         let text = loading.await?;
         Ok(bounded_for(text, &context).await?.into())

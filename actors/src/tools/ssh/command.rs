@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::pool::Lease;
 use crate::tools::output::{decoded, decoder, human_size};
-use crate::tools::{LiveOutput, ToolError};
+use crate::tools::{LiveOutput, ToolError, ToolResult};
 
 /// How long a command that has exited may hold its output open: a process that it left in the
 /// background does that for ever.
@@ -62,7 +62,7 @@ pub(super) async fn run(
     (user, command): (&str, &str),
     limit: Duration,
     live: LiveOutput,
-) -> Result<Ran, ToolError> {
+) -> ToolResult<Ran> {
     let deadline = Instant::now() + limit;
     let (mut from_host, to_host) = channel.split();
     let (mark, command) = Mark::of(user, command);
@@ -96,7 +96,7 @@ async fn watch(
     mark: &mut Mark,
     capture: &mut Capture,
     limit: Instant,
-) -> Result<(End, bool), ToolError> {
+) -> ToolResult<(End, bool)> {
     let mut end = None;
     let mut deadline = limit;
     loop {

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::hosts::Host;
 use super::identity;
 use super::known_hosts::{KeyStatus, Known, shown};
-use crate::tools::ToolError;
+use crate::tools::{ToolError, ToolResult};
 
 /// For the name's look-up and TCP.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
@@ -137,7 +137,7 @@ impl Connection {
         known: Known,
         agent_socket: Option<&Path>,
         times: Times,
-    ) -> Result<(Self, Option<KeyData>), ToolError> {
+    ) -> ToolResult<(Self, Option<KeyData>)> {
         let (result, line, seen) = reach(host, known, times).await?;
         let (mut handle, (key, status)) = match (result, seen) {
             (Ok(handle), Some(seen)) => (handle, seen),
@@ -147,11 +147,11 @@ impl Connection {
         timeout(times.log_in, logging_in)
             .await
             .unwrap_or_else(|_| {
-                Err(ToolError(format!(
+                refuse!(
                     "logging in to `{}` was not done within {} s; try again, or tell the user",
                     host.name,
                     times.log_in.as_secs()
-                )))
+                )
             })?;
         let connection = Self {
             handle,
@@ -180,14 +180,14 @@ impl Connection {
 pub(super) const DEAD: &str = "does not answer any more; try again, or tell the user";
 
 /// The key that a host shows, and what is known of it, without logging in.
-pub(super) async fn learn(host: &Host, known: Known, times: Times) -> Result<Seen, ToolError> {
+pub(super) async fn learn(host: &Host, known: Known, times: Times) -> ToolResult<Seen> {
     let reached = timeout(LEARN_TIME, reach(host, known, times)).await;
     let (result, _line, seen) = reached.unwrap_or_else(|_| {
-        Err(ToolError(format!(
+        refuse!(
             "the host `{}` did not show its key within {} s; check with the user that it is up",
             host.name,
             LEARN_TIME.as_secs()
-        )))
+        )
     })?;
     seen.ok_or_else(|| turned_away(host, None, result.err()))
 }
@@ -195,12 +195,14 @@ pub(super) async fn learn(host: &Host, known: Known, times: Times) -> Result<See
 type Reached = (Result<Handle<Client>, russh::Error>, HangUp, Option<Seen>);
 
 /// Goes as far as the check of the host's key.
-async fn reach(host: &Host, known: Known, times: Times) -> Result<Reached, ToolError> {
+async fn reach(host: &Host, known: Known, times: Times) -> ToolResult<Reached> {
     let unreachable = |reason: &str| {
-        ToolError(format!(
+        refusal!(
             "the host `{}` ({}, port {}) cannot be reached: {reason}; check with the user that it is up",
-            host.name, host.address, host.port
-        ))
+            host.name,
+            host.address,
+            host.port
+        )
     };
     let address = (host.address.as_str(), host.port);
     let (stream, line) = timeout(CONNECT_TIME, TcpStream::connect(address))
@@ -260,10 +262,9 @@ fn turned_away(host: &Host, seen: Option<Seen>, error: Option<russh::Error>) -> 
     let name = &host.name;
     let error = error.unwrap_or(russh::Error::UnknownKey);
     if let (Some((key, status)), russh::Error::UnknownKey) = (seen, &error) {
-        return status.refusal(host, &key).unwrap_or_else(|| ToolError(format!(
+        return status.refusal(host, &key).unwrap_or_else(|| refusal!(
             "the host `{name}` shows the key {}, which nobody has approved, so nothing was done. Make the call again to have the user asked about this key; where the session's mode is auto nobody is asked, and the user has to choose another mode for that",
-            shown(&key)
-        )));
+            shown(&key)));
     }
     ToolError(match error {
         russh::Error::NoCommonAlgo {

@@ -9,10 +9,10 @@ use cap_tempfile::TempFile;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
-use crate::tools::ToolError;
 use crate::tools::output::human_size;
 use crate::tools::trust::hash_all;
 use crate::tools::workspace::{InnerPath, Location, OrFault as _, Reach, Spot};
+use crate::tools::{ToolError, ToolResult};
 
 /// As many bytes as are read at once.
 pub(super) const PIECE_BYTES: usize = 128 * 1024;
@@ -30,7 +30,7 @@ pub(super) struct Source {
 }
 
 /// Opens a regular file of the workspace. Blocks.
-pub(super) fn open(workspace: &Path, path: &InnerPath, limit: u64) -> Result<Source, ToolError> {
+pub(super) fn open(workspace: &Path, path: &InnerPath, limit: u64) -> ToolResult<Source> {
     let Spot { root, path } = Reach::inside(workspace).open(path.clone())?;
     let file = root.open_file(&path)?;
     let metadata = file.metadata().or_fault(&path)?;
@@ -47,7 +47,7 @@ pub(super) fn open(workspace: &Path, path: &InnerPath, limit: u64) -> Result<Sou
 
 impl Source {
     /// SHA-256 of what the file has, in hexadecimal. Blocks.
-    pub(super) fn digest(self) -> Result<String, ToolError> {
+    pub(super) fn digest(self) -> ToolResult<String> {
         let mut hash = Sha256::new();
         hash_all(&mut hash, self.file.take(self.size_bytes)).or_fault(&self.path)?;
         Ok(hex::encode(hash.finalize()))
@@ -65,7 +65,7 @@ pub(super) struct Sink {
 }
 
 /// Opens the place for a file of the workspace, with the directories on the way. Blocks.
-pub(super) fn create(workspace: &Path, path: &InnerPath) -> Result<Sink, ToolError> {
+pub(super) fn create(workspace: &Path, path: &InnerPath) -> ToolResult<Sink> {
     let Spot { root, path } = Reach::inside(workspace).open(path.clone())?;
     root.create_parents(&path)?;
     let at = root.target(&path)?.ok_or_else(|| root.missing(&path))?;
@@ -96,21 +96,21 @@ impl Sink {
     }
 
     /// The file is whole.
-    pub(super) async fn finish(self) -> Result<(), ToolError> {
+    pub(super) async fn finish(self) -> ToolResult<()> {
         let _ = self.sender.send(None).await;
         match self.writer.await {
             Ok(written) => written.or_fault(&self.path),
-            Err(_) => Err(ToolError(format!("`{}` was not written", self.path))),
+            Err(_) => refuse!("`{}` was not written", self.path),
         }
     }
 }
 
 pub(super) fn too_large(shown: &str, size: u64, limit: u64) -> ToolError {
-    ToolError(format!(
+    refusal!(
         "`{shown}` has {}, and files of at most {} are transferred; pack it or take a part of it",
         human_size(size),
         human_size(limit)
-    ))
+    )
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ use super::NAME;
 use super::connection::Client;
 use super::hosts::Host;
 use crate::tools::trust::{open_regular, read_all};
-use crate::tools::{ToolError, blocking};
+use crate::tools::{ToolError, ToolResult, blocking};
 
 /// As many bytes as a key file has.
 const MAX_KEY_BYTES: u64 = 64 * 1024;
@@ -54,17 +54,17 @@ pub(super) async fn authenticate(
     handle: &mut Handle<Client>,
     host: &Host,
     agent_socket: Option<&Path>,
-) -> Result<(), ToolError> {
+) -> ToolResult<()> {
     let Some(path) = &host.key else {
         return with_agent(handle, host, agent_socket, None).await;
     };
     let (name, file) = (host.name.clone(), path.clone());
     let key = blocking(NAME, move || {
         load(&file).map_err(|problem| {
-            ToolError(format!(
+            refusal!(
                 "the key of the host `{name}`, {}, {problem}; the user has to correct it",
                 file.display()
-            ))
+            )
         })
     });
     let answer = match key.await? {
@@ -105,10 +105,11 @@ async fn rsa_hash(handle: &Handle<Client>) -> HashAlg {
 }
 
 fn refused(host: &Host, how: &str) -> ToolError {
-    ToolError(format!(
+    refusal!(
         "the host `{}` refused the user {} {how}; the user has to add the key's public half to ~/.ssh/authorized_keys there",
-        host.name, host.user
-    ))
+        host.name,
+        host.user
+    )
 }
 
 /// Tries the agent's keys; of `only`, where given, that one alone.
@@ -117,7 +118,7 @@ async fn with_agent(
     host: &Host,
     socket: Option<&Path>,
     only: Option<&PublicKey>,
-) -> Result<(), ToolError> {
+) -> ToolResult<()> {
     let Some(socket) = socket else {
         refuse!(
             "the host `{}` wants the ssh agent, and SSH_AUTH_SOCK was not set when Navi started; the user has to start Navi where the agent runs, or name a key file for this host",
@@ -125,10 +126,10 @@ async fn with_agent(
         );
     };
     let failed = |what: String| {
-        ToolError(format!(
+        refusal!(
             "the ssh agent at {} {what}; the user has to look at it",
             socket.display()
-        ))
+        )
     };
     let stream = UnixStream::connect(socket)
         .await

@@ -26,7 +26,7 @@ use super::hosts::Host;
 use crate::protocol::ids::{CallId, SessionId};
 use crate::tools::trust::read_all;
 use crate::tools::workspace::if_there;
-use crate::tools::{ToolContext, ToolError, blocking};
+use crate::tools::{ToolContext, ToolError, ToolResult, blocking};
 
 /// As many bytes as a file has.
 const MAX_FILE_BYTES: u64 = 8 << 20;
@@ -60,12 +60,12 @@ impl KeyStatus {
         let (name, key) = (&host.name, shown(key));
         match self {
             Self::Known | Self::Unknown => None,
-            Self::Revoked(place) => Some(ToolError(format!(
+            Self::Revoked(place) => Some(refusal!(
                 "refused: the key, {key}, of the host `{name}` is marked as revoked in {place}; tell the user"
-            ))),
-            Self::Changed(place) => Some(ToolError(format!(
+            )),
+            Self::Changed(place) => Some(refusal!(
                 "refused: the host `{name}` shows another key, {key}, than the one known from {place}. Somebody may be in between, or the host was set up anew. Tell the user; only after checking may they remove that line"
-            ))),
+            )),
         }
     }
 }
@@ -99,7 +99,7 @@ impl Trust {
         host: &Host,
         context: &ToolContext,
         times: Times,
-    ) -> Result<(Option<KeyData>, String), ToolError> {
+    ) -> ToolResult<(Option<KeyData>, String)> {
         let known = self.known(host).await?;
         if !known.is_empty() {
             // Where this very call was asked about it, its approval still holds: another call
@@ -121,11 +121,7 @@ impl Trust {
 
     /// What the host's key is held against when the call runs. A call that nobody was asked
     /// about trusts no new key.
-    pub(super) async fn check(
-        &self,
-        host: &Host,
-        context: &ToolContext,
-    ) -> Result<Known, ToolError> {
+    pub(super) async fn check(&self, host: &Host, context: &ToolContext) -> ToolResult<Known> {
         let mut known = self.known(host).await?;
         if context.approved {
             known.approved = self.offered(host, context);
@@ -139,7 +135,7 @@ impl Trust {
         host: &Host,
         key: KeyData,
         context: &ToolContext,
-    ) -> Result<(), ToolError> {
+    ) -> ToolResult<()> {
         tracing::info!(
             host = host.name,
             session_id = %context.session_id,
@@ -150,7 +146,7 @@ impl Trust {
         blocking(NAME, move || known.add(&host, &key)).await
     }
 
-    async fn known(&self, host: &Host) -> Result<Known, ToolError> {
+    async fn known(&self, host: &Host) -> ToolResult<Known> {
         let (known, host) = (Arc::clone(&self.known), host.clone());
         blocking(NAME, move || known.of(&host)).await
     }
@@ -176,14 +172,14 @@ struct KnownHosts {
 
 impl KnownHosts {
     /// What is known of this host. Blocks for as long as reading two small files takes.
-    fn of(&self, host: &Host) -> Result<Known, ToolError> {
+    fn of(&self, host: &Host) -> ToolResult<Known> {
         let mut entries = Vec::new();
         for file in [Some(&self.own), self.more.as_ref()].into_iter().flatten() {
             let text = read(file).map_err(|error| {
-                ToolError(format!(
+                refusal!(
                     "the known hosts file {} cannot be read: {error}; the user has to correct it",
                     file.display()
-                ))
+                )
             })?;
             entries.extend(entries_for(&host.known_as(), &text, file));
         }
@@ -194,7 +190,7 @@ impl KnownHosts {
     }
 
     /// Adds a key that a person has approved. Blocks.
-    fn add(&self, host: &Host, key: &KeyData) -> Result<(), ToolError> {
+    fn add(&self, host: &Host, key: &KeyData) -> ToolResult<()> {
         let _adding = self.adding.lock();
         if self.of(host)?.status(key) == KeyStatus::Known {
             return Ok(());
@@ -204,11 +200,11 @@ impl KnownHosts {
             .map_err(io::Error::other)
             .and_then(|key| append(&self.own, &format!("{} {key}\n", host.known_as())));
         added.map_err(|error| {
-            ToolError(format!(
+            refusal!(
                 "the key of `{}` cannot be stored in {}: {error}; the user has to correct it",
                 host.name,
                 self.own.display()
-            ))
+            )
         })
     }
 }

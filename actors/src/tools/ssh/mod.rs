@@ -32,9 +32,7 @@ use super::actions::ActionFields;
 use super::output::{bounded_for, human_size, shortened};
 use super::schema::spec_of;
 use super::workspace::InnerPath;
-use super::{
-    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, blocking,
-};
+use super::{Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolResult, blocking};
 use crate::protocol::approval::Detail;
 use crate::protocol::ids::SessionId;
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};
@@ -107,7 +105,7 @@ impl Ssh {
     }
 
     /// The session's connection to the host, which is made where there is none.
-    async fn connection(&self, host: &Host, context: &ToolContext) -> Result<Lease, ToolError> {
+    async fn connection(&self, host: &Host, context: &ToolContext) -> ToolResult<Lease> {
         let connect = async {
             let known = self.trust.check(host, context).await?;
             let opened = Connection::open(host, known, self.agent_socket.as_deref(), self.times);
@@ -125,7 +123,7 @@ impl Ssh {
         &self,
         host: &Host,
         context: &ToolContext,
-    ) -> Result<(Lease, Channel<Msg>), ToolError> {
+    ) -> ToolResult<(Lease, Channel<Msg>)> {
         let mut lease = self.connection(host, context).await?;
         let mut channel = lease.connection.channel().await;
         if channel.as_ref().is_err_and(|why| *why == DEAD) {
@@ -134,8 +132,7 @@ impl Ssh {
             lease = self.connection(host, context).await?;
             channel = lease.connection.channel().await;
         }
-        let channel =
-            channel.map_err(|error| ToolError(format!("the host `{}` {error}", host.name)))?;
+        let channel = channel.map_err(|error| refusal!("the host `{}` {error}", host.name))?;
         Ok((lease, channel))
     }
 
@@ -145,7 +142,7 @@ impl Ssh {
         command: &str,
         limit: Duration,
         context: &ToolContext,
-    ) -> Result<String, ToolError> {
+    ) -> ToolResult<String> {
         let (lease, channel) = self.channel(host, context).await?;
         let ran = command::run(
             (lease.clone(), channel),
@@ -173,7 +170,7 @@ impl Ssh {
         path: InnerPath,
         to: &str,
         context: &ToolContext,
-    ) -> Result<String, ToolError> {
+    ) -> ToolResult<String> {
         let name = path.name();
         let source = self.source(path, context).await?;
         let size = human_size(source.size_bytes);
@@ -192,7 +189,7 @@ impl Ssh {
         from: &str,
         path: InnerPath,
         context: &ToolContext,
-    ) -> Result<String, ToolError> {
+    ) -> ToolResult<String> {
         let (_lease, channel) = self.channel(host, context).await?;
         let (workspace, place) = (context.workspace.clone(), path.clone());
         let sink = blocking(NAME, move || files::create(&workspace, &place)).await?;
@@ -206,7 +203,7 @@ impl Ssh {
     }
 
     /// A file that is to be sent.
-    async fn source(&self, path: InnerPath, context: &ToolContext) -> Result<Source, ToolError> {
+    async fn source(&self, path: InnerPath, context: &ToolContext) -> ToolResult<Source> {
         let (workspace, limit) = (context.workspace.clone(), self.transfer_bytes);
         blocking(NAME, move || files::open(&workspace, &path, limit)).await
     }
@@ -236,7 +233,7 @@ impl Tool for Ssh {
         order::ACTIONS
     }
 
-    async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
+    async fn proposal(&self, args: &Value, context: &ToolContext) -> ToolResult<Proposal> {
         let order = Order::of(args.clone(), &self.hosts)?;
         let Some(Order { host, work, limit }) = order else {
             return Ok(Proposal::of_arguments(NAME, args));
@@ -333,10 +330,9 @@ impl Tool for Ssh {
             }
         });
         let text = done.await.unwrap_or_else(|_| {
-            Err(ToolError(format!(
+            refuse!(
                 "the {what} was not done within {} s and was given up; set timeout_seconds for more",
-                limit.as_secs()
-            )))
+                limit.as_secs())
         })?;
         Ok(text.into())
     }

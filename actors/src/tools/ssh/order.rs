@@ -10,7 +10,7 @@ use super::hosts::Host;
 use super::transfer::check_remote;
 use crate::tools::actions::{actions, read_action};
 use crate::tools::workspace::InnerPath;
-use crate::tools::{ToolError, check_command};
+use crate::tools::{ToolResult, check_command};
 
 const RUN_SECONDS: u64 = 60;
 const TRANSFER_SECONDS: u64 = 600;
@@ -73,7 +73,7 @@ pub(super) enum Work {
 
 impl<'a> Order<'a> {
     /// None for a list of the hosts.
-    pub(super) fn of(args: Value, hosts: &'a [Host]) -> Result<Option<Self>, ToolError> {
+    pub(super) fn of(args: Value, hosts: &'a [Host]) -> ToolResult<Option<Self>> {
         let args: SshArgs = read_action(ACTIONS, args)?;
         let (work, usual_seconds) = match args.action {
             Action::ListHosts => return Ok(None),

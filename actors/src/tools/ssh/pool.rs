@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::connection::Connection;
 use crate::protocol::ids::SessionId;
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 
 /// As many connections as one session has.
 const PER_SESSION: usize = 8;
@@ -75,8 +75,8 @@ impl Pool {
         &self,
         session: SessionId,
         host: &str,
-        connect: impl Future<Output = Result<Connection, ToolError>>,
-    ) -> Result<Lease, ToolError> {
+        connect: impl Future<Output = ToolResult<Connection>>,
+    ) -> ToolResult<Lease> {
         let slot = self.slot((session, host.to_owned()))?;
         let mut held = slot.connection.lock().await;
         let connection = match held.take_if(|connection| !connection.is_closed()) {
@@ -104,7 +104,7 @@ impl Pool {
         self.table.lock().slots.retain(|key, _| key.0 != session);
     }
 
-    fn slot(&self, key: Key) -> Result<Arc<Slot>, ToolError> {
+    fn slot(&self, key: Key) -> ToolResult<Arc<Slot>> {
         let mut table = self.table.lock();
         if let Some(slot) = table.slots.get(&key) {
             return Ok(Arc::clone(slot));
@@ -126,7 +126,7 @@ impl Pool {
 impl Table {
     /// Hangs up on the host that was not used for longest, where the session, or all of them,
     /// have as many connections as they may.
-    fn make_room(&mut self, session: Option<SessionId>, limit: usize) -> Result<(), ToolError> {
+    fn make_room(&mut self, session: Option<SessionId>, limit: usize) -> ToolResult<()> {
         let slots = self.slots.iter();
         let counted = slots.filter(|(key, _)| session.is_none_or(|session| key.0 == session));
         if counted.clone().count() < limit {
@@ -137,9 +137,8 @@ impl Table {
             .min_by_key(|(_, slot)| *slot.used.lock())
             .map(|(key, _)| key.clone());
         let key = oldest.ok_or_else(|| {
-            ToolError(format!(
-                "{limit} ssh connections are in use, which is the limit; wait until a command has ended"
-            ))
+            refusal!(
+                "{limit} ssh connections are in use, which is the limit; wait until a command has ended")
         })?;
         self.slots.remove(&key);
         Ok(())

@@ -21,7 +21,7 @@ use super::files::{PIECE_BYTES, Sink, Source, too_large};
 use crate::domain::unseen::is_moving;
 use crate::tools::output::{human_size, shortened};
 use crate::tools::workspace::InnerPath;
-use crate::tools::{LiveOutput, ToolError};
+use crate::tools::{LiveOutput, ToolError, ToolResult};
 
 /// How long a host may take for each answer.
 const ANSWER_SECONDS: u64 = 30;
@@ -34,7 +34,7 @@ const MAX_PATH_BYTES: usize = 4_096;
 const PROGRESS_PAUSE: Duration = Duration::from_secs(1);
 
 /// A path on the host is absolute, or starts at the user's home there.
-pub(super) fn check_remote(path: &str) -> Result<(), ToolError> {
+pub(super) fn check_remote(path: &str) -> ToolResult<()> {
     let from_home = from_home(path);
     let is_good = (1..=MAX_PATH_BYTES).contains(&from_home.len());
     refuse_if!(
@@ -57,7 +57,7 @@ pub(super) async fn upload(
     source: Source,
     to: &str,
     live: &LiveOutput,
-) -> Result<String, ToolError> {
+) -> ToolResult<String> {
     let sftp = Arc::new(open_sftp(channel).await?);
     let (to, present) = target(&sftp, from_home(to), name).await?;
     let mode = match &present {
@@ -101,11 +101,11 @@ async fn send(
     file: &mut File,
     (name, to): (&str, &str),
     live: &LiveOutput,
-) -> Result<(), ToolError> {
+) -> ToolResult<()> {
     let changed = |error: io::Error| {
-        ToolError(format!(
+        refusal!(
             "`{name}` changed or could not be read while it was sent ({error}); nothing was changed on the host"
-        ))
+        )
     };
     let mut progress = Progress::new(live, source.size_bytes);
     let mut from = tokio::fs::File::from_std(source.file).take(source.size_bytes);
@@ -129,7 +129,7 @@ async fn target(
     sftp: &SftpSession,
     to: &str,
     name: &str,
-) -> Result<(String, Option<FileAttributes>), ToolError> {
+) -> ToolResult<(String, Option<FileAttributes>)> {
     let mut to = to.to_owned();
     let mut present = attributes(sftp, &to).await?;
     if to.ends_with('/') || present.as_ref().is_some_and(FileAttributes::is_dir) {
@@ -137,15 +137,15 @@ async fn target(
         present = attributes(sftp, &to).await?;
     }
     match present {
-        Some(present) if !present.is_regular() => Err(ToolError(format!(
-            "`{to}` is no regular file on the host; choose another path"
-        ))),
+        Some(present) if !present.is_regular() => {
+            refuse!("`{to}` is no regular file on the host; choose another path")
+        }
         present => Ok((to, present)),
     }
 }
 
 /// None where nothing is.
-async fn attributes(sftp: &SftpSession, path: &str) -> Result<Option<FileAttributes>, ToolError> {
+async fn attributes(sftp: &SftpSession, path: &str) -> ToolResult<Option<FileAttributes>> {
     match sftp.metadata(path).await {
         Ok(attributes) => Ok(Some(attributes)),
         Err(SftpError::Status(status)) if status.status_code == StatusCode::NoSuchFile => Ok(None),
@@ -160,7 +160,7 @@ pub(super) async fn download(
     to: (Sink, &InnerPath),
     limit: u64,
     live: &LiveOutput,
-) -> Result<u64, ToolError> {
+) -> ToolResult<u64> {
     let (sink, path) = to;
     let from = from_home(from);
     let sftp = open_sftp(channel).await?;
@@ -194,7 +194,7 @@ pub(super) async fn download(
         }
     }
     let stored = sink.finish().await;
-    stored.map_err(|error| ToolError(format!("`{path}` was not stored: {}", error.0)))?;
+    stored.map_err(|error| refusal!("`{path}` was not stored: {}", error.0))?;
     let _ = sftp.close().await;
     Ok(progress.done)
 }
@@ -207,7 +207,7 @@ struct Part {
 }
 
 /// On a channel of its own, since a session for files has no way to say this.
-async fn replace(connection: &Connection, from: &str, to: &str) -> Result<(), ToolError> {
+async fn replace(connection: &Connection, from: &str, to: &str) -> ToolResult<()> {
     let wrong = |error: SftpError| fault(to, &error);
     let channel = connection.channel().await.map_err(|_| no_sftp())?;
     let raw = RawSftpSession::new_with_config(subsystem(channel).await?, sftp_config());
@@ -221,9 +221,9 @@ async fn replace(connection: &Connection, from: &str, to: &str) -> Result<(), To
         Packet::Status(status) if status.status_code != StatusCode::OpUnsupported => {
             Err(wrong(status.into()))
         }
-        _ => Err(ToolError(format!(
+        _ => refuse!(
             "`{to}` is there already, and the host cannot replace it in one step; upload to another path and move it there by a command"
-        ))),
+        ),
     }
 }
 
@@ -280,14 +280,14 @@ fn sftp_config() -> Config {
     }
 }
 
-async fn open_sftp(channel: Channel<Msg>) -> Result<SftpSession, ToolError> {
+async fn open_sftp(channel: Channel<Msg>) -> ToolResult<SftpSession> {
     let stream = subsystem(channel).await?;
     SftpSession::new_with_config(stream, sftp_config())
         .await
         .map_err(|_| no_sftp())
 }
 
-async fn subsystem(mut channel: Channel<Msg>) -> Result<ChannelStream<Msg>, ToolError> {
+async fn subsystem(mut channel: Channel<Msg>) -> ToolResult<ChannelStream<Msg>> {
     let answer = timeout(SUBSYSTEM_TIME, async {
         channel.request_subsystem(true, "sftp").await.ok()?;
         loop {
@@ -312,15 +312,13 @@ fn no_sftp() -> ToolError {
 }
 
 fn absent(path: &str) -> ToolError {
-    ToolError(format!(
-        "`{path}`, or its directory, does not exist on the host"
-    ))
+    refusal!("`{path}`, or its directory, does not exist on the host")
 }
 
 fn io_fault(path: &str, error: io::Error) -> ToolError {
     match error.downcast::<SftpError>() {
         Ok(error) => fault(path, &error),
-        Err(error) => ToolError(format!("`{path}` was not transferred: {error}")),
+        Err(error) => refusal!("`{path}` was not transferred: {error}"),
     }
 }
 
@@ -340,5 +338,5 @@ fn fault(path: &str, error: &SftpError) -> ToolError {
         SftpError::IO(_) => "the connection was lost",
         _ => "the host does not keep to the SFTP protocol",
     };
-    ToolError(format!("`{path}` on the host: {reason}"))
+    refusal!("`{path}` on the host: {reason}")
 }

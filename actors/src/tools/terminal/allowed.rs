@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use super::run::by_shell;
-use crate::tools::ToolError;
 use crate::tools::output::shortened;
+use crate::tools::{ToolError, ToolResult};
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Allowed {
     }
 
     /// The words that this command is run as, where it may be: a shell's, or its own.
-    pub(super) fn words(&self, command: &str) -> Result<Vec<String>, ToolError> {
+    pub(super) fn words(&self, command: &str) -> ToolResult<Vec<String>> {
         let Self::Only(names) = self else {
             return Ok(by_shell(command));
         };

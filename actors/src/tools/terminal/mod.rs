@@ -23,7 +23,7 @@ use super::output::bounded_for;
 use super::sandbox::{Fence, Sandbox, SandboxConfig};
 use super::schema::spec_of;
 use super::workspace::if_there;
-use super::{Proposal, Provenance, Tool, ToolContext, ToolError, ToolResult};
+use super::{Proposal, Provenance, Tool, ToolContext, ToolResult};
 use crate::protocol::ids::SessionId;
 use crate::protocol::phrase::{Phrase, PhraseCode};
 use crate::protocol::tool::{Effect, ToolSpec};
@@ -158,7 +158,7 @@ impl Tool for Terminal {
         Some(Phrase::new(PhraseCode::NothingHolds, reason))
     }
 
-    async fn proposal(&self, args: &Value, context: &ToolContext) -> Result<Proposal, ToolError> {
+    async fn proposal(&self, args: &Value, context: &ToolContext) -> ToolResult<Proposal> {
         let args: TerminalArgs = read_action(ACTIONS, args.clone())?;
         match args.action {
             Action::Run => self.propose(&self.wanted(args, context).await?).await,

@@ -23,7 +23,7 @@ use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::tools::output::shortened;
 use crate::tools::sandbox::Fence;
 use crate::tools::trust::open_regular;
-use crate::tools::{Proposal, RuleSubject, ToolContext, ToolError, blocking};
+use crate::tools::{Proposal, RuleSubject, ToolContext, ToolResult, blocking};
 
 /// As many files as a person is told by name.
 const NAMED_FILES: usize = 12;
@@ -52,7 +52,7 @@ const GO_BY: [(&str, &str); 9] = [
 ];
 
 impl Terminal {
-    pub(super) async fn propose(&self, wanted: &Wanted) -> Result<Proposal, ToolError> {
+    pub(super) async fn propose(&self, wanted: &Wanted) -> ToolResult<Proposal> {
         let for_files = wanted.clone();
         let files = blocking(NAME, move || Ok(files_of(&for_files))).await?;
         let directory = match wanted.told(&wanted.order.directory) {
@@ -100,11 +100,7 @@ impl Terminal {
     }
 
     /// An end of a background command.
-    pub(super) fn propose_end(
-        &self,
-        id: u64,
-        context: &ToolContext,
-    ) -> Result<Proposal, ToolError> {
+    pub(super) fn propose_end(&self, id: u64, context: &ToolContext) -> ToolResult<Proposal> {
         let command = self
             .shells
             .of(context.session_id, id, |found| found.command.clone())?;

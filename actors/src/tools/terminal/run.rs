@@ -57,7 +57,7 @@ impl Terminal {
         &self,
         args: TerminalArgs,
         context: &ToolContext,
-    ) -> Result<Wanted, ToolError> {
+    ) -> ToolResult<Wanted> {
         let command = args.command.trim();
         check_command(
             command,
@@ -100,14 +100,14 @@ impl Terminal {
     }
 
     /// Starts a command that writes to `tells` where it ended.
-    async fn start(&self, wanted: &Wanted, tells: &Path) -> Result<Running, ToolError> {
+    async fn start(&self, wanted: &Wanted, tells: &Path) -> ToolResult<Running> {
         let mut order = wanted.order.clone();
         let tells = tells.display().to_string();
         order
             .environment
             .insert("NAVI_DIRECTORY_FILE".to_owned(), tells);
         let started = self.sandbox.start(order).await;
-        started.map_err(|error| ToolError(format!("the command cannot be started: {error}")))
+        started.map_err(|error| refusal!("the command cannot be started: {error}"))
     }
 
     /// Runs a command to its end.
@@ -250,18 +250,17 @@ fn find(
     asked: Option<String>,
     last: Option<PathBuf>,
     free: bool,
-) -> Result<(PathBuf, PathBuf), ToolError> {
+) -> ToolResult<(PathBuf, PathBuf)> {
     let workspace = std::fs::create_dir_all(workspace)
         .and_then(|()| workspace.canonicalize())
-        .map_err(|error| ToolError(format!("the workspace cannot be used: {error}")))?;
+        .map_err(|error| refusal!("the workspace cannot be used: {error}"))?;
     let inside = |path: &PathBuf| free || path.starts_with(&workspace);
     let directory = match asked.filter(|asked| !asked.trim().is_empty()) {
         Some(asked) => {
             let shown = shortened(&asked, 120);
             let found = workspace.join(&asked).canonicalize().map_err(|_| {
-                ToolError(format!(
-                    "there is no directory `{shown}` in the workspace; make it first, or leave `directory` out"
-                ))
+                refusal!(
+                    "there is no directory `{shown}` in the workspace; make it first, or leave `directory` out")
             })?;
             refuse_if!(
                 !inside(&found),

@@ -17,7 +17,7 @@ use crate::programs;
 use crate::protocol::ids::{RunId, SessionId};
 use crate::tools::output::{decoded, decoder, shortened};
 use crate::tools::sandbox::running::{Report, Running};
-use crate::tools::{ToolContext, ToolError};
+use crate::tools::{ToolContext, ToolError, ToolResult};
 
 /// How many commands of one session run in the background at once.
 const RUNNING: usize = 8;
@@ -71,7 +71,7 @@ impl Shells {
     }
 
     /// Whether one more may be started.
-    pub(super) fn has_room(&self, session: SessionId) -> Result<(), ToolError> {
+    pub(super) fn has_room(&self, session: SessionId) -> ToolResult<()> {
         let all = self.0.lock();
         let kept = all.get(&session).map(|shell| shell.background.values());
         let running = kept.into_iter().flatten().filter(|one| one.is_running());
@@ -105,7 +105,7 @@ impl Shells {
         session: SessionId,
         id: u64,
         see: impl FnOnce(&Background) -> String,
-    ) -> Result<String, ToolError> {
+    ) -> ToolResult<String> {
         let all = self.0.lock();
         let shell = all.get(&session);
         let found = shell.and_then(|shell| shell.background.get(&id));
@@ -113,7 +113,7 @@ impl Shells {
     }
 
     /// Ends a background command.
-    pub(super) async fn end(&self, session: SessionId, id: u64) -> Result<String, ToolError> {
+    pub(super) async fn end(&self, session: SessionId, id: u64) -> ToolResult<String> {
         let take = |shell: &mut Shell| shell.background.remove(&id);
         let taken = self.0.lock().get_mut(&session).and_then(take);
         Ok(taken.ok_or_else(|| unknown(id))?.end().await)
@@ -146,9 +146,7 @@ fn subagent(context: &ToolContext) -> Option<RunId> {
 }
 
 fn unknown(id: u64) -> ToolError {
-    ToolError(format!(
-        "there is no background command {id}; {{\"action\":\"list\"}} shows which there are"
-    ))
+    refusal!("there is no background command {id}; {{\"action\":\"list\"}} shows which there are")
 }
 
 /// A command that nobody waits for. Dropping it ends the command.

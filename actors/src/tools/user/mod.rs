@@ -89,7 +89,7 @@ impl UserTool {
         }
     }
 
-    fn refuse_untrusted(&self) -> Result<(), ToolError> {
+    fn refuse_untrusted(&self) -> ToolResult<()> {
         if self.workshop.trust.holds(&self.spec.name, &self.sha256) {
             return Ok(());
         }
@@ -97,14 +97,15 @@ impl UserTool {
     }
 
     fn refused(&self, reason: &str) -> ToolError {
-        ToolError(format!(
+        refusal!(
             "the tool {} did not run: {reason}; its owner has to look at it and allow it (in the page under tools, or POST /tools/{}/allow)",
-            self.spec.name, self.spec.name
-        ))
+            self.spec.name,
+            self.spec.name
+        )
     }
 
     /// What the model is told of how it ended.
-    fn read(&self, ended: &Ended) -> Result<String, ToolError> {
+    fn read(&self, ended: &Ended) -> ToolResult<String> {
         let name = &self.spec.name;
         let limit = self.manifest.time_limit_seconds;
         let stdout = String::from_utf8_lossy(&ended.stdout);
@@ -149,7 +150,7 @@ impl Tool for UserTool {
         true
     }
 
-    async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
+    async fn proposal(&self, args: &Value, _: &ToolContext) -> ToolResult<Proposal> {
         self.refuse_untrusted()?;
         let name = &self.spec.name;
         let program = self.folder.join(&self.manifest.executable);
@@ -217,10 +218,9 @@ impl Tool for UserTool {
             output_bytes: MAX_OUTPUT,
         };
         let ended = runner.run(order, bounds).await.map_err(|error| {
-            ToolError(format!(
+            refusal!(
                 "the tool {} could not be started: {error}; is the first line of {executable} a `#!` with a program that is installed?",
-                self.spec.name
-            ))
+                self.spec.name)
         })?;
         Ok(bounded_for(self.read(&ended)?, &context).await?.into())
     }

@@ -6,7 +6,7 @@ use reqwest::header::{
 };
 use reqwest::{Method, Request, Response, StatusCode, Url};
 
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 use crate::tools::net::guard::{Guard, read_body};
 use crate::tools::net::url;
 use crate::tools::output::shortened;
@@ -39,11 +39,7 @@ pub(super) struct RawPage {
 }
 
 /// Fetches `url`. The guard looks at each address on the way.
-pub(super) async fn fetch(
-    guard: &Guard,
-    mut url: Url,
-    max_bytes: usize,
-) -> Result<Fetched, ToolError> {
+pub(super) async fn fetch(guard: &Guard, mut url: Url, max_bytes: usize) -> ToolResult<Fetched> {
     for _ in 0..=MAX_REDIRECTS {
         let mut request = Request::new(Method::GET, url.clone());
         let headers = request.headers_mut();
@@ -63,21 +59,21 @@ pub(super) async fn fetch(
         }
         url = next;
     }
-    Err(ToolError(format!(
+    refuse!(
         "{} redirects more than {MAX_REDIRECTS} times; the address leads nowhere",
         url::authority(&url)
-    )))
+    )
 }
 
 /// Where a response sends its reader.
-fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, ToolError> {
+fn redirect(from: &Url, response: &Response) -> ToolResult<Option<Url>> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
     let Some(location) = response.headers().get(LOCATION) else {
         return Ok(None);
     };
-    let wrong = || ToolError(format!("{} redirects to no address", url::authority(from)));
+    let wrong = || refusal!("{} redirects to no address", url::authority(from));
     let text = std::str::from_utf8(location.as_bytes()).map_err(|_| wrong())?;
     let mut next = from.join(text).map_err(|_| wrong())?;
     next.set_fragment(None);
@@ -102,7 +98,7 @@ fn same_site(a: &Url, b: &Url) -> bool {
     host(a) == host(b) && (upgraded || a.port_or_known_default() == b.port_or_known_default())
 }
 
-async fn answer(url: Url, response: Response, max_bytes: usize) -> Result<RawPage, ToolError> {
+async fn answer(url: Url, response: Response, max_bytes: usize) -> ToolResult<RawPage> {
     let status = response.status();
     let (media_type, charset) = content_type(response.headers());
     if !status.is_success() && !super::page::is_data(&media_type) {

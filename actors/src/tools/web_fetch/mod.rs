@@ -23,9 +23,7 @@ use super::net::guard::Guard;
 use super::net::url::{authority, parse};
 use super::output::shortened;
 use super::schema::spec_of;
-use super::{
-    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
-};
+use super::{Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolResult, arguments};
 use crate::protocol::approval::Detail;
 use crate::protocol::ids::SessionId;
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};
@@ -93,7 +91,7 @@ impl WebFetch {
     }
 
     /// What the model reads of a page.
-    async fn read(&self, args: &WebFetchArgs, context: &ToolContext) -> Result<String, ToolError> {
+    async fn read(&self, args: &WebFetchArgs, context: &ToolContext) -> ToolResult<String> {
         let url = parse(&args.url)?;
         let start = args.start.unwrap_or(0);
         let place = (context.session_id, url);
@@ -131,7 +129,7 @@ impl Tool for WebFetch {
         true
     }
 
-    async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
+    async fn proposal(&self, args: &Value, _: &ToolContext) -> ToolResult<Proposal> {
         let args: WebFetchArgs = arguments::read(args.clone())?;
         let url = parse(&args.url)?;
         let host = authority(&url);
@@ -157,16 +155,16 @@ impl Tool for WebFetch {
         let args: WebFetchArgs = arguments::read(args)?;
         let read = tokio::time::timeout(self.time, self.read(&args, &context)).await;
         let text = read.unwrap_or_else(|_| {
-            Err(ToolError(format!(
+            refuse!(
                 "the page did not come whole within {} s; try another source",
                 self.time.as_secs()
-            )))
+            )
         })?;
         Ok(text.into())
     }
 }
 
-fn shown(page: &Page, start: u64) -> Result<String, ToolError> {
+fn shown(page: &Page, start: u64) -> ToolResult<String> {
     let part = part(&page.text, start)?;
     let mut text = String::new();
     if !page.title.is_empty() {

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use super::fetch::RawPage;
 use super::html;
 use crate::documents;
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 use crate::tools::output::human_size;
 
 /// How many answers are converted at once: a conversion cannot be ended from outside, so what a
@@ -47,7 +47,7 @@ enum Form {
 impl Page {
     /// Reads an answer, away from the threads that others wait on, when one of the `places` is
     /// free.
-    pub(super) async fn read(answer: RawPage, places: &Arc<Semaphore>) -> Result<Self, ToolError> {
+    pub(super) async fn read(answer: RawPage, places: &Arc<Semaphore>) -> ToolResult<Self> {
         let status = answer.status;
         let mut page = match form(&answer)? {
             Form::Pdf => pdf(answer).await,
@@ -111,7 +111,7 @@ pub(super) fn is_data(media_type: &str) -> bool {
     media_type == "application/json" || media_type.ends_with("+json")
 }
 
-fn form(answer: &RawPage) -> Result<Form, ToolError> {
+fn form(answer: &RawPage) -> ToolResult<Form> {
     let media_type = answer.media_type.as_str();
     let is_pdf = answer.body.starts_with(b"%PDF-");
     let is_text = media_type.starts_with("text/")
@@ -129,15 +129,15 @@ fn form(answer: &RawPage) -> Result<Form, ToolError> {
         _ if is_text => Ok(Form::Plain),
         "" | "application/octet-stream" | "binary/octet-stream" if is_pdf => Ok(Form::Pdf),
         "" => unnamed(answer),
-        _ => Err(ToolError(format!(
+        _ => refuse!(
             "it is {media_type} of {}; web_fetch reads pages, text, JSON and PDF",
             human_size(answer.body.len() as u64)
-        ))),
+        ),
     }
 }
 
 /// The form of a body that the server gave no type.
-fn unnamed(answer: &RawPage) -> Result<Form, ToolError> {
+fn unnamed(answer: &RawPage) -> ToolResult<Form> {
     let head = &answer.body[..answer.body.len().min(1024)];
     let start = String::from_utf8_lossy(head)
         .trim_start()
@@ -147,10 +147,10 @@ fn unnamed(answer: &RawPage) -> Result<Form, ToolError> {
     } else if !answer.body.contains(&0) && std::str::from_utf8(&answer.body).is_ok() {
         Ok(Form::Plain)
     } else {
-        Err(ToolError(format!(
+        refuse!(
             "it has no type and is no text ({}); web_fetch reads pages, text, JSON and PDF",
             human_size(answer.body.len() as u64)
-        )))
+        )
     }
 }
 

@@ -8,13 +8,13 @@ use reqwest::{Method, Request};
 use serde_json::{Value, json};
 
 use super::engine::{Found, SearchEngine};
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 use crate::tools::net::guard::post_json;
 use crate::tools::net::key::ApiKey;
 use crate::tools::output::shortened;
 
 impl SearchEngine {
-    pub(super) async fn ask_searxng(&self, query: &str) -> Result<Found, ToolError> {
+    pub(super) async fn ask_searxng(&self, query: &str) -> ToolResult<Found> {
         let mut url = self.with_query(&[("q", query), ("format", "json")]);
         let path = format!("{}/search", url.path().trim_end_matches('/'));
         url.set_path(&path);
@@ -48,7 +48,7 @@ impl SearchEngine {
         key: &ApiKey,
         query: &str,
         most: usize,
-    ) -> Result<Found, ToolError> {
+    ) -> ToolResult<Found> {
         let url = self.with_query(&[
             ("q", query),
             ("count", &most.to_string()),
@@ -72,7 +72,7 @@ impl SearchEngine {
         key: &ApiKey,
         query: &str,
         most: usize,
-    ) -> Result<Found, ToolError> {
+    ) -> ToolResult<Found> {
         let question = json!({"query": query, "max_results": most, "search_depth": "basic"});
         let mut request = post_json(self.base.clone(), &question);
         let bearer = key.header("Bearer ");

@@ -5,9 +5,9 @@ use dom_query::{Document, NodeRef};
 use reqwest::{Method, Request, Url};
 
 use super::engine::{Found, Hit, SearchEngine};
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 
-pub(super) async fn search(engine: &SearchEngine, query: &str) -> Result<Found, ToolError> {
+pub(super) async fn search(engine: &SearchEngine, query: &str) -> ToolResult<Found> {
     let url = engine.with_query(&[("q", query)]);
     let request = Request::new(Method::GET, url.clone());
     let bytes = engine.ask(request).await?;
@@ -18,7 +18,7 @@ pub(super) async fn search(engine: &SearchEngine, query: &str) -> Result<Found, 
         .unwrap_or_else(|_| Err(engine.unexpected("a damaged page")))
 }
 
-fn results(engine: &SearchEngine, page: &str, base: &Url) -> Result<Found, ToolError> {
+fn results(engine: &SearchEngine, page: &str, base: &Url) -> ToolResult<Found> {
     let page = Document::from(page);
     if page
         .select(".anomaly-modal__modal, #challenge-form")

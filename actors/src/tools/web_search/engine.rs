@@ -5,10 +5,10 @@ use reqwest::{Request, StatusCode, Url};
 use serde_json::Value;
 
 use super::duckduckgo;
-use crate::tools::ToolError;
 use crate::tools::net::grants::Grants;
 use crate::tools::net::guard::{Guard, read_body};
 use crate::tools::net::key::ApiKey;
+use crate::tools::{ToolError, ToolResult};
 
 /// The most bytes of an engine's answer.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -138,7 +138,7 @@ impl SearchEngine {
         )
     }
 
-    pub(super) async fn search(&self, query: &str, most: usize) -> Result<Found, ToolError> {
+    pub(super) async fn search(&self, query: &str, most: usize) -> ToolResult<Found> {
         match &self.kind {
             Kind::Searxng => self.ask_searxng(query).await,
             Kind::Brave(key) => self.ask_brave(key, query, most).await,
@@ -156,10 +156,10 @@ impl SearchEngine {
 
     /// Asks the engine and reads its whole answer. A redirect is not followed: what the owner
     /// named is what is asked.
-    pub(super) async fn ask(&self, request: Request) -> Result<Vec<u8>, ToolError> {
+    pub(super) async fn ask(&self, request: Request) -> ToolResult<Vec<u8>> {
         let unreached = |ToolError(error)| {
             let [name, look, _] = self.words();
-            ToolError(format!("{name}: {error}; {look}"))
+            refusal!("{name}: {error}; {look}")
         };
         let response = self.guard.send(request).await.map_err(unreached)?;
         if response.status() != StatusCode::OK {
@@ -169,7 +169,7 @@ impl SearchEngine {
     }
 
     /// The same for engines that answer in JSON.
-    pub(super) async fn ask_json(&self, mut request: Request) -> Result<Value, ToolError> {
+    pub(super) async fn ask_json(&self, mut request: Request) -> ToolResult<Value> {
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(ACCEPT, json);
         let bytes = self.ask(request).await?;
@@ -179,7 +179,7 @@ impl SearchEngine {
     /// It answered, but with something else than results.
     pub(super) fn unexpected(&self, what: &str) -> ToolError {
         let [name, look, _] = self.words();
-        ToolError(format!("{name} sent {what}; {look}"))
+        refusal!("{name} sent {what}; {look}")
     }
 
     /// An HTTP status in words, with what to do.
@@ -198,11 +198,7 @@ impl SearchEngine {
 
     /// The results of an answer's list, by the fields that hold an excerpt and a date; those
     /// without a web address are left out.
-    pub(super) fn hits(
-        &self,
-        list: &Value,
-        [snippet, date]: [&str; 2],
-    ) -> Result<Vec<Hit>, ToolError> {
+    pub(super) fn hits(&self, list: &Value, [snippet, date]: [&str; 2]) -> ToolResult<Vec<Hit>> {
         let text = |result: &Value, field| result[field].as_str().map(str::to_owned);
         let list = list.as_array();
         let list = list.ok_or_else(|| self.unexpected("an answer without results"))?;

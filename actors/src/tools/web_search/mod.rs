@@ -65,7 +65,7 @@ impl WebSearch {
         }
     }
 
-    fn engine(&self) -> Result<&SearchEngine, ToolError> {
+    fn engine(&self) -> ToolResult<&SearchEngine> {
         let engine = self.engine.as_ref();
         engine.ok_or_else(|| ToolError(NOT_SET_UP.to_owned()))
     }
@@ -86,7 +86,7 @@ impl Tool for WebSearch {
         true
     }
 
-    async fn proposal(&self, args: &Value, _: &ToolContext) -> Result<Proposal, ToolError> {
+    async fn proposal(&self, args: &Value, _: &ToolContext) -> ToolResult<Proposal> {
         let args: WebSearchArgs = arguments::read(args.clone())?;
         let engine = self.engine()?;
         Ok(Proposal {

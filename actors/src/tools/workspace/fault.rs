@@ -8,9 +8,9 @@ use itertools::Itertools as _;
 
 use super::path::InnerPath;
 use super::root::Root;
-use crate::tools::ToolError;
 use crate::tools::arguments::nearest;
 use crate::tools::output::visible;
+use crate::tools::{ToolError, ToolResult};
 
 /// As many names of a directory as an error for a missing file shows.
 const SUGGESTED_NAMES: usize = 10;
@@ -20,11 +20,11 @@ const COMPARED_NAMES: usize = 1_000;
 /// What the operating system says to a call on a path.
 pub(crate) trait OrFault<T> {
     /// The error as [`fault`] words it.
-    fn or_fault(self, path: impl Display) -> Result<T, ToolError>;
+    fn or_fault(self, path: impl Display) -> ToolResult<T>;
 }
 
 impl<T> OrFault<T> for io::Result<T> {
-    fn or_fault(self, path: impl Display) -> Result<T, ToolError> {
+    fn or_fault(self, path: impl Display) -> ToolResult<T> {
         self.map_err(|error| fault(path, &error))
     }
 }
@@ -44,9 +44,9 @@ pub(crate) fn fault(path: impl Display, error: &io::Error) -> ToolError {
     // The directory handle reports a way out of the workspace as a refusal of its own making,
     // so it carries no number of the operating system's.
     if error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none() {
-        return ToolError(format!(
+        return refusal!(
             "`{shown}` leads out of the workspace by a link; only files inside of it can be used"
-        ));
+        );
     }
     let reason = match error.kind() {
         io::ErrorKind::NotFound => "does not exist; look with the filesystem tool what there is",
@@ -62,17 +62,17 @@ pub(crate) fn fault(path: impl Display, error: &io::Error) -> ToolError {
         io::ErrorKind::ReadOnlyFilesystem => {
             "cannot be written: the disk is read-only; tell the user"
         }
-        _ => return ToolError(format!("`{shown}` cannot be used: {error}")),
+        _ => return refusal!("`{shown}` cannot be used: {error}"),
     };
-    ToolError(format!("`{shown}` {reason}"))
+    refusal!("`{shown}` {reason}")
 }
 
 pub(super) fn is_directory(path: impl Display) -> ToolError {
-    ToolError(format!("`{path}` is a directory; name a file in it"))
+    refusal!("`{path}` is a directory; name a file in it")
 }
 
 /// Refuses what is closed.
-pub(super) fn check_open(path: impl Display, is_open: bool) -> Result<(), ToolError> {
+pub(super) fn check_open(path: impl Display, is_open: bool) -> ToolResult<()> {
     refuse_if!(
         !is_open,
         "`{path}` is closed to this tool: Navi's own data, settings, keys and tools, other conversations' files, and /proc, /sys and /dev are never opened; choose another path"
@@ -81,9 +81,7 @@ pub(super) fn check_open(path: impl Display, is_open: bool) -> Result<(), ToolEr
 }
 
 pub(super) fn ends_with_slash(path: &InnerPath) -> ToolError {
-    ToolError(format!(
-        "`{path}/` ends with a slash, as only directories do; leave the slash out"
-    ))
+    refusal!("`{path}/` ends with a slash, as only directories do; leave the slash out")
 }
 
 impl Root {
@@ -101,7 +99,7 @@ impl Root {
         let mut names = path.prefix().iter();
         let absent = loop {
             let Some(name) = names.next() else {
-                return ToolError(format!("`{path}` does not exist"));
+                return refusal!("`{path}` does not exist");
             };
             let next = directory.join(name);
             // A link that leads nowhere is there, and yet is not.
@@ -132,6 +130,6 @@ impl Root {
             }
             format!("{} has {}", directory.place(), first.join(", "))
         };
-        ToolError(format!("`{path}` does not exist; {near}"))
+        refusal!("`{path}` does not exist; {near}")
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::{ends_with_slash, is_directory};
 use crate::domain::unseen::is_moving;
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 use crate::tools::output::shown;
 
 /// As many bytes as a path has.
@@ -49,7 +49,7 @@ impl InnerPath {
     }
 
     /// A path in the workspace, as the model gives it.
-    pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
+    pub(crate) fn parse(text: &str) -> ToolResult<Self> {
         check_text(text)?;
         let shown = shown(text);
         if let Some(relative) = text.strip_prefix('/') {
@@ -67,7 +67,7 @@ impl InnerPath {
     }
 
     /// The path of a file in the workspace, for who opens it later.
-    pub(crate) fn file(text: &str) -> Result<Self, ToolError> {
+    pub(crate) fn file(text: &str) -> ToolResult<Self> {
         let path = Self::parse(text)?;
         if path.is_root() {
             return Err(is_directory(&path));
@@ -79,7 +79,7 @@ impl InnerPath {
     }
 
     /// A path in a root, from there on.
-    pub(super) fn under(root: RootId, text: &str) -> Result<Self, ToolError> {
+    pub(super) fn under(root: RootId, text: &str) -> ToolResult<Self> {
         check_text(text)?;
         let shown = shown(text);
         let mut path = PathBuf::new();
@@ -180,7 +180,7 @@ impl fmt::Display for InnerPath {
 }
 
 /// Refuses what no path may have, wherever it leads.
-pub(super) fn check_text(text: &str) -> Result<(), ToolError> {
+pub(super) fn check_text(text: &str) -> ToolResult<()> {
     let shown = shown(text);
     refuse_if!(
         text.len() > MAX_PATH_BYTES,

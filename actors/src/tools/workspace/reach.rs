@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::WorkspaceLimits;
 use super::path::{InnerPath, RootId, check_text};
 use super::root::Root;
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 use crate::tools::output::shown;
 
 /// The settings of the filesystem tool. The default is the workspace and nothing else.
@@ -132,17 +132,17 @@ impl Reach {
     }
 
     /// The spot that a path names.
-    pub(crate) fn spot(&self, text: &str) -> Result<Spot, ToolError> {
+    pub(crate) fn spot(&self, text: &str) -> ToolResult<Spot> {
         self.open(self.resolve(text)?)
     }
 
     /// The spot of a change, as it was stored: its path is checked again.
-    pub(crate) fn stored(&self, path: &InnerPath) -> Result<Spot, ToolError> {
+    pub(crate) fn stored(&self, path: &InnerPath) -> ToolResult<Spot> {
         let root = path.root().clone();
         self.open(InnerPath::under(root, &path.prefix().to_string_lossy())?)
     }
 
-    pub(crate) fn open(&self, path: InnerPath) -> Result<Spot, ToolError> {
+    pub(crate) fn open(&self, path: InnerPath) -> ToolResult<Spot> {
         let root = match path.root() {
             RootId::Workspace => Root::open(self, None)?,
             RootId::Outside(directory) if self.access.allowed.contains(directory) => {
@@ -158,7 +158,7 @@ impl Reach {
         Ok(Spot { root, path })
     }
 
-    fn resolve(&self, text: &str) -> Result<InnerPath, ToolError> {
+    fn resolve(&self, text: &str) -> ToolResult<InnerPath> {
         let Some(absolute) = self.access.absolute(text) else {
             return InnerPath::parse(text);
         };

@@ -19,8 +19,8 @@ use super::fault::{OrFault as _, check_open, ends_with_slash, fault, if_there, i
 use super::path::InnerPath;
 use super::reach::{Limits, Reach};
 use super::walk::{MAX_DEPTH, Rules};
-use crate::tools::ToolError;
 use crate::tools::output::human_size;
+use crate::tools::{ToolError, ToolResult};
 
 /// A root, as one call has it open.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Location {
 impl Root {
     /// The session's workspace, or a directory that is allowed beside it. The closed places in that
     /// stay closed.
-    pub(super) fn open(reach: &Reach, outside: Option<&Path>) -> Result<Self, ToolError> {
+    pub(super) fn open(reach: &Reach, outside: Option<&Path>) -> ToolResult<Self> {
         let mut closed = Closed::default();
         let dir = if let Some(path) = outside {
             let dir = Dir::open_ambient_dir(path, ambient_authority()).or_fault(path.display())?;
@@ -82,7 +82,7 @@ impl Root {
     }
 
     /// Ends the work when nobody waits for it any longer.
-    pub(crate) fn check_stop(&self) -> Result<(), ToolError> {
+    pub(crate) fn check_stop(&self) -> ToolResult<()> {
         refuse_if!(
             self.stop.is_cancelled(),
             "stopped before anything was written"
@@ -120,7 +120,7 @@ impl Root {
         &self,
         path: &Path,
         on_behalf_of: &InnerPath,
-    ) -> Result<Option<Dir>, ToolError> {
+    ) -> ToolResult<Option<Dir>> {
         let path = on_behalf_of.at(path);
         let opened = if_there(self.dir.open_dir(self.real(path.as_path())));
         let opened = opened.or_fault(on_behalf_of)?;
@@ -132,16 +132,12 @@ impl Root {
 
     /// The directory that holds what the path names, and the name there; none where the
     /// directory is not there, and for the root itself.
-    pub(crate) fn location(&self, path: &InnerPath) -> Result<Option<Location>, ToolError> {
+    pub(crate) fn location(&self, path: &InnerPath) -> ToolResult<Option<Location>> {
         self.location_of(path.prefix(), path)
     }
 
     /// The same for another path, with the errors of the one that it is looked at for.
-    fn location_of(
-        &self,
-        path: &Path,
-        on_behalf_of: &InnerPath,
-    ) -> Result<Option<Location>, ToolError> {
+    fn location_of(&self, path: &Path, on_behalf_of: &InnerPath) -> ToolResult<Option<Location>> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(None);
         };
@@ -156,12 +152,12 @@ impl Root {
     }
 
     /// The same where the directory has to be there.
-    pub(crate) fn place(&self, path: &InnerPath) -> Result<Location, ToolError> {
+    pub(crate) fn place(&self, path: &InnerPath) -> ToolResult<Location> {
         self.location(path)?.ok_or_else(|| self.missing(path))
     }
 
     /// Whether the path is a directory, links inside of the root followed.
-    pub(crate) fn is_directory(&self, path: &InnerPath) -> Result<bool, ToolError> {
+    pub(crate) fn is_directory(&self, path: &InnerPath) -> ToolResult<bool> {
         match self.dir.metadata(self.real(path.as_path())) {
             Ok(metadata) => Ok(metadata.is_dir()),
             Err(error) => Err(self.told(path, &error)),
@@ -170,7 +166,7 @@ impl Root {
 
     /// A regular file, open for reading; links inside of the root are followed. They are resolved
     /// first, so that the last step follows none: what was checked is what is opened.
-    pub(crate) fn open_file(&self, path: &InnerPath) -> Result<File, ToolError> {
+    pub(crate) fn open_file(&self, path: &InnerPath) -> ToolResult<File> {
         self.check_names_file(path)?;
         let told = |error: io::Error| self.told(path, &error);
         let real = self.dir.canonicalize(self.real(path.as_path()));
@@ -182,11 +178,7 @@ impl Root {
 
     /// Refuses what is no regular file, what is closed, and a name in the workspace of a file
     /// that has other names elsewhere.
-    pub(crate) fn check_readable(
-        &self,
-        path: impl Display,
-        metadata: &Metadata,
-    ) -> Result<(), ToolError> {
+    pub(crate) fn check_readable(&self, path: impl Display, metadata: &Metadata) -> ToolResult<()> {
         check_regular(&path, metadata)?;
         check_open(&path, self.closed.allows(metadata))?;
         self.check_names(&path, metadata)
@@ -194,7 +186,7 @@ impl Root {
 
     /// A hard link is a way out that no path shows. Links that stay in the workspace, as build
     /// tools make them, are none: every name of the file is found there.
-    fn check_names(&self, path: impl Display, metadata: &Metadata) -> Result<(), ToolError> {
+    fn check_names(&self, path: impl Display, metadata: &Metadata) -> ToolResult<()> {
         if self.outside.is_some() || metadata.nlink() <= 1 {
             return Ok(());
         }
@@ -221,7 +213,7 @@ impl Root {
 
     /// Where the path would be written; none where its directory is not there. A link is no
     /// target: what is written goes where the path says, or nowhere.
-    pub(crate) fn target(&self, path: &InnerPath) -> Result<Option<Location>, ToolError> {
+    pub(crate) fn target(&self, path: &InnerPath) -> ToolResult<Option<Location>> {
         self.check_names_file(path)?;
         let Some(at) = self.location(path)? else {
             return Ok(None);
@@ -237,7 +229,7 @@ impl Root {
     }
 
     /// What stands at a path, whatever it is, so that it can be taken away. A link is itself.
-    pub(crate) fn standing(&self, path: &InnerPath) -> Result<(Location, Metadata), ToolError> {
+    pub(crate) fn standing(&self, path: &InnerPath) -> ToolResult<(Location, Metadata)> {
         self.check_stop()?;
         refuse_if!(
             path.is_root(),
@@ -256,7 +248,7 @@ impl Root {
 
     /// Makes the directories that lead to a path, one by one, so that each is checked. Gives
     /// back those that were not there.
-    pub(crate) fn create_parents(&self, path: &InnerPath) -> Result<Vec<PathBuf>, ToolError> {
+    pub(crate) fn create_parents(&self, path: &InnerPath) -> ToolResult<Vec<PathBuf>> {
         let mut made = Vec::new();
         let parent = path.prefix().parent().unwrap_or(Path::new(""));
         if self.directory(parent, path)?.is_some() {
@@ -278,7 +270,7 @@ impl Root {
     }
 
     /// Refuses the root itself, and a path with a slash at its end.
-    fn check_names_file(&self, path: &InnerPath) -> Result<(), ToolError> {
+    fn check_names_file(&self, path: &InnerPath) -> ToolResult<()> {
         if !path.names_directory() {
             Ok(())
         } else if self.dir.is_dir(self.real(path.as_path())) {
@@ -289,11 +281,7 @@ impl Root {
     }
 
     /// Refuses a change that would make the workspace larger than it may be.
-    pub(crate) fn check_room(
-        &self,
-        added_bytes: u64,
-        added_entries: usize,
-    ) -> Result<(), ToolError> {
+    pub(crate) fn check_room(&self, added_bytes: u64, added_entries: usize) -> ToolResult<()> {
         let most = self.limits.workspace;
         // The machine's other directories are their owner's to fill.
         if (added_bytes == 0 && added_entries == 0)
@@ -343,7 +331,7 @@ pub(crate) fn open_nonblocking(directory: &Dir, name: &Path) -> io::Result<File>
 
 /// The bytes of an open file: of a regular one, and of no more than `limit` bytes, however it
 /// grows meanwhile.
-pub(crate) fn read_whole(file: File, path: impl Display, limit: u64) -> Result<Vec<u8>, ToolError> {
+pub(crate) fn read_whole(file: File, path: impl Display, limit: u64) -> ToolResult<Vec<u8>> {
     let metadata = file.metadata().or_fault(&path)?;
     check_regular(&path, &metadata)?;
     let mut bytes = Vec::new();
@@ -359,7 +347,7 @@ pub(crate) fn read_whole(file: File, path: impl Display, limit: u64) -> Result<V
     Ok(bytes)
 }
 
-fn check_regular(path: impl Display, metadata: &Metadata) -> Result<(), ToolError> {
+fn check_regular(path: impl Display, metadata: &Metadata) -> ToolResult<()> {
     if metadata.is_dir() {
         return Err(is_directory(path));
     }

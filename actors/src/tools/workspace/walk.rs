@@ -12,7 +12,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use super::fault::OrFault as _;
 use super::path::InnerPath;
 use super::root::{Root, open_nonblocking, read_whole};
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 use crate::tools::output::counted;
 
 /// As many entries as a walk looks at.
@@ -115,7 +115,7 @@ impl Root {
         rules: Rules,
         depth: usize,
         visit: impl FnMut(&Entry<'_>),
-    ) -> Result<Outcome, ToolError> {
+    ) -> ToolResult<Outcome> {
         self.walk_at_most(MAX_ENTRIES, start, rules, depth, visit)
     }
 
@@ -127,7 +127,7 @@ impl Root {
         rules: Rules,
         depth: usize,
         mut visit: impl FnMut(&Entry<'_>),
-    ) -> Result<Outcome, ToolError> {
+    ) -> ToolResult<Outcome> {
         let directory = self.directory(start.prefix(), start)?;
         let directory = directory.ok_or_else(|| self.missing(start))?;
         let mut walk = Walk {
@@ -152,7 +152,7 @@ impl Walk<'_> {
         entries: ReadDir,
         path: &Path,
         depth: usize,
-    ) -> Result<(), ToolError> {
+    ) -> ToolResult<()> {
         let names = self.names(entries);
         if self.rules == Rules::Ignored {
             self.ignored.push(rules_of(directory, path));

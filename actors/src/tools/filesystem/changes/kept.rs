@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::entries::remove;
 use crate::protocol::change::{Change, ChangeAction};
 use crate::protocol::ids::{CallId, ChangeId, RunId};
-use crate::tools::ToolError;
+use crate::tools::ToolResult;
 use crate::tools::workspace::{InnerPath, Location, if_there};
 
 /// As many changes of a session as are listed.
@@ -148,7 +148,7 @@ impl Record {
     }
 
     /// The change as its owner sees it: whether it can be taken back, or why not.
-    pub(super) fn told(&self, can_be: Result<(), ToolError>) -> Change {
+    pub(super) fn told(&self, can_be: ToolResult<()>) -> Change {
         let why_not = can_be.err().map(|why| why.0);
         Change {
             id: self.id,

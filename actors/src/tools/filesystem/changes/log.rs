@@ -15,9 +15,9 @@ use super::entries::{Measure, fingerprint, fingerprint_of_content, measure, move
 use super::kept::{Inverse, Kept, Origin, Record};
 use crate::protocol::change::ChangeAction;
 use crate::protocol::ids::ChangeId;
-use crate::tools::ToolError;
 use crate::tools::output::human_size;
 use crate::tools::workspace::{InnerPath, Location, OrFault as _, Reach, Spot, fault};
+use crate::tools::{ToolError, ToolResult};
 
 /// As many bytes as are kept for a session's changes.
 const MAX_KEPT_BYTES: u64 = 512 << 20;
@@ -39,11 +39,7 @@ pub(crate) struct ChangeLog {
 
 impl ChangeLog {
     /// Waits for the changes of this session that are being made.
-    pub(crate) fn open(
-        reach: &Reach,
-        action: ChangeAction,
-        origin: Origin,
-    ) -> Result<Self, ToolError> {
+    pub(crate) fn open(reach: &Reach, action: ChangeAction, origin: Origin) -> ToolResult<Self> {
         let directory = changes_dir(&reach.workspace);
         let mut hasher = DefaultHasher::new();
         directory.hash(&mut hasher);
@@ -67,7 +63,7 @@ impl ChangeLog {
     }
 
     /// Writes a file's new content.
-    pub(crate) fn write(&self, spot: &Spot, rewrite: &Rewrite) -> Result<(), ToolError> {
+    pub(crate) fn write(&self, spot: &Spot, rewrite: &Rewrite) -> ToolResult<()> {
         making_parents(spot, |made| {
             let Spot { root, path } = spot;
             let at = root.target(path)?.ok_or_else(|| root.missing(path))?;
@@ -95,7 +91,7 @@ impl ChangeLog {
     }
 
     /// Takes away what stands at a path, whatever it is, and keeps it.
-    pub(crate) fn take_away(&self, Spot { root, path }: &Spot) -> Result<Measure, ToolError> {
+    pub(crate) fn take_away(&self, Spot { root, path }: &Spot) -> ToolResult<Measure> {
         let (from, _) = root.standing(path)?;
         let size = measure(&from).or_fault(path)?;
         refuse_if!(
@@ -115,7 +111,7 @@ impl ChangeLog {
     }
 
     /// Puts what is kept for another change where it was.
-    pub(super) fn put_back(&self, spot: &Spot, from: ChangeId) -> Result<(), ToolError> {
+    pub(super) fn put_back(&self, spot: &Spot, from: ChangeId) -> ToolResult<()> {
         let Spot { root, path } = spot;
         making_parents(spot, |made| {
             let to = root.place(path)?;
@@ -130,7 +126,7 @@ impl ChangeLog {
     }
 
     /// Moves what stands at one path to another, which must be free.
-    pub(crate) fn relocate(&self, from: &Spot, to: &Spot) -> Result<(), ToolError> {
+    pub(crate) fn relocate(&self, from: &Spot, to: &Spot) -> ToolResult<()> {
         let (at, _) = from.root.standing(&from.path)?;
         let size = measure(&at).or_fault(&from.path)?;
         if from.path.root() != to.path.root() {
@@ -168,8 +164,8 @@ impl ChangeLog {
     fn make(
         &self,
         record: Record,
-        change: impl FnOnce(ChangeId) -> Result<(), ToolError>,
-    ) -> Result<(), ToolError> {
+        change: impl FnOnce(ChangeId) -> ToolResult<()>,
+    ) -> ToolResult<()> {
         let (id, kept) = (record.id, &self.kept);
         let mut records = kept.load().map_err(not_kept)?;
         records.all.push(record);
@@ -201,18 +197,18 @@ impl ChangeLog {
 /// were made for it. Where it fails, those go again.
 fn making_parents(
     spot: &Spot,
-    work: impl FnOnce(Vec<PathBuf>) -> Result<(), ToolError>,
-) -> Result<(), ToolError> {
+    work: impl FnOnce(Vec<PathBuf>) -> ToolResult<()>,
+) -> ToolResult<()> {
     let made = spot.root.create_parents(&spot.path)?;
     work(made.clone()).inspect_err(|_| remove_made(spot, &made))
 }
 
 /// Moves what stands at one place to another, the place of a path, at which nothing may stand.
-fn moved(from: &Location, to: &Location, path: &InnerPath) -> Result<(), ToolError> {
+fn moved(from: &Location, to: &Location, path: &InnerPath) -> ToolResult<()> {
     move_entry(from, to).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => ToolError(format!(
-            "`{path}` exists already; delete or move it first, or choose another path"
-        )),
+        io::ErrorKind::AlreadyExists => {
+            refusal!("`{path}` exists already; delete or move it first, or choose another path")
+        }
         _ => fault(path, &error),
     })
 }
@@ -230,8 +226,8 @@ pub(super) fn remove_made(spot: &Spot, made: &[PathBuf]) {
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` wants it")]
 fn not_kept(error: io::Error) -> ToolError {
     tracing::error!(%error, "what it takes to undo a change cannot be kept");
-    ToolError(format!(
+    refusal!(
         "nothing was changed: what it takes to undo it could not be kept ({}); tell the user",
         error.kind()
-    ))
+    )
 }

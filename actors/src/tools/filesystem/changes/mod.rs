@@ -23,8 +23,8 @@ use self::log::remove_made;
 use super::write::{Rewrite, look};
 use crate::protocol::change::{Change, ChangeAction};
 use crate::protocol::ids::ChangeId;
-use crate::tools::ToolError;
 use crate::tools::workspace::{FileAccess, Reach, Spot};
+use crate::tools::{ToolError, ToolResult};
 
 /// The directory, beside the workspaces, with what is kept of each session's changes.
 const DIRECTORY: &str = ".changes";
@@ -111,7 +111,7 @@ pub fn undo(
 
 /// Whether a change can be taken back: it was not, what it takes is there, and the files are as the
 /// change left them. Otherwise what is in the way.
-fn check(reach: &Reach, kept: &Kept, record: &Record) -> Result<(), ToolError> {
+fn check(reach: &Reach, kept: &Kept, record: &Record) -> ToolResult<()> {
     refuse_if!(record.undone_by.is_some(), "it was undone already");
     let at = || reach.stored(&record.place);
     match &record.inverse {
@@ -134,7 +134,7 @@ fn check(reach: &Reach, kept: &Kept, record: &Record) -> Result<(), ToolError> {
     }
 }
 
-fn is_as_left(Spot { root, path }: &Spot, expects: &str) -> Result<(), ToolError> {
+fn is_as_left(Spot { root, path }: &Spot, expects: &str) -> ToolResult<()> {
     let Ok((at, _)) = root.standing(path) else {
         refuse!("`{path}` is not there any more");
     };
@@ -145,7 +145,7 @@ fn is_as_left(Spot { root, path }: &Spot, expects: &str) -> Result<(), ToolError
     Ok(())
 }
 
-fn is_free(Spot { root, path }: &Spot) -> Result<(), ToolError> {
+fn is_free(Spot { root, path }: &Spot) -> ToolResult<()> {
     match root.location(path)?.map(|at| at.metadata()) {
         // Its directory is made again.
         None | Some(Ok(None)) => Ok(()),
@@ -155,7 +155,7 @@ fn is_free(Spot { root, path }: &Spot) -> Result<(), ToolError> {
 
 /// Does what [`check`] found possible. The checks are made again by what is done, so that a
 /// change by someone else in between is an error and no loss.
-fn take_back(reach: &Reach, log: &ChangeLog, record: &Record) -> Result<(), ToolError> {
+fn take_back(reach: &Reach, log: &ChangeLog, record: &Record) -> ToolResult<()> {
     let at = reach.stored(&record.place)?;
     match &record.inverse {
         Inverse::Restore { .. } => {
