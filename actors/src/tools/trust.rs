@@ -2,9 +2,9 @@
 //! the folders and files of such tools, and of the owner's, are read.
 
 use std::collections::BTreeMap;
-use std::fs::{DirEntry, File, Metadata};
+use std::fs::{DirBuilder, DirEntry, File, Metadata};
 use std::io::{self, BufRead as _, BufReader, Read};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -76,6 +76,11 @@ pub(super) fn folders(
     });
     names.truncate(MAX_FOLDERS);
     Ok((names, too_many))
+}
+
+/// Makes a folder where it is not there, and those above it.
+pub(super) fn make_dir(path: &Path, mode: u32) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(mode).create(path)
 }
 
 /// A regular file, open for reading. A named pipe would keep the thread for ever.

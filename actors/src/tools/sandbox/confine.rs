@@ -4,7 +4,7 @@
 
 use std::fmt::Display;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd,
@@ -119,9 +119,8 @@ fn give_up_rights(user: Option<&SandboxUser>) -> Result<(), String> {
 fn hold(rules: Option<RulesetCreated>, filters: &[BpfProgram]) -> Result<(), String> {
     rustix::thread::set_no_new_privs(true).map_err(|error| failed("give up privileges", error))?;
     if let Some(rules) = rules {
-        let status = rules
-            .restrict_self()
-            .map_err(|error| failed("be held by Landlock", error))?;
+        let status = rules.restrict_self();
+        let status = status.map_err(|error| failed("be held by Landlock", error))?;
         refuse_if!(
             status.ruleset == RulesetStatus::NotEnforced,
             "the kernel does not enforce Landlock"
@@ -152,23 +151,20 @@ fn rules(job: &Job) -> Result<RulesetCreated, String> {
     let read = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
     let write = AccessFs::from_all(RULES) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
+    let proc = job.namespaces.then_some(Path::new(root::PROC));
+    let read_from = job.order.read.iter().map(PathBuf::as_path).chain(proc);
     let rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(RULES))
         .and_then(|rules| rules.handle_access(AccessNet::from_all(RULES)))
         .and_then(|rules| rules.scope(Scope::from_all(RULES)))
         .and_then(Ruleset::create)
-        .map_err(held)?;
-    // Of these, a machine has some and not others.
-    let mut rules = rules
-        .add_rules(path_beneath_rules(&job.order.read, read))
-        .and_then(|rules| rules.add_rules(path_beneath_rules(DEVICES, device)))
+        // Of these, a machine has some and not others.
+        .and_then(|rules| rules.add_rules(path_beneath_rules(read_from, read)))
+        .and_then(|rules| rules.add_rules(path_beneath_rules(DEVICES.split(' '), device)))
         .map_err(held)?;
     let mut folders = job.writable();
     if job.namespaces {
-        rules = rules
-            .add_rules(path_beneath_rules([root::PROC], read))
-            .map_err(held)?;
         folders.push(PathBuf::from(root::SHARED_MEMORY));
     }
     folders.iter().try_fold(rules, |rules, folder: &PathBuf| {

@@ -27,9 +27,7 @@ mod sandbox_tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -43,6 +41,7 @@ pub use self::policy::Job;
 use self::running::Running;
 pub use self::sums::{Limits, Sum, SumLimits, Sums, machine_memory};
 use self::user::SandboxUser;
+use super::trust::make_dir;
 
 /// The hidden subcommand by which the program starts itself again.
 pub const SUBCOMMAND: &str = "sandbox-exec";
@@ -260,10 +259,9 @@ impl Sandbox {
 }
 
 fn make_scratch(path: &Path) -> io::Result<()> {
-    let make = |path: &Path, mode| DirBuilder::new().recursive(true).mode(mode).create(path);
     // The user of a command has to pass the one above.
-    let above = path.parent().map_or(Ok(()), |above| make(above, 0o711));
-    above.and_then(|()| make(path, 0o700)).map_err(|error| {
+    let above = path.parent().map_or(Ok(()), |above| make_dir(above, 0o711));
+    above.and_then(|()| make_dir(path, 0o700)).map_err(|error| {
         let why = format!("the directory for temporary files cannot be made: {error}");
         io::Error::new(error.kind(), why)
     })

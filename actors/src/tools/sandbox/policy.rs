@@ -74,14 +74,7 @@ const SYSTEM: &str = "
 const OF_PROC: &str = "/proc/cpuinfo /proc/loadavg /proc/meminfo /proc/stat /proc/version";
 
 /// Devices that may be read and written.
-pub(super) const DEVICES: [&str; 6] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-];
+pub(super) const DEVICES: &str = "/dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty";
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 

@@ -103,10 +103,8 @@ pub(super) fn end_all(none_left: impl Fn() -> bool) {
     let mut pause = Duration::from_millis(1);
     while Instant::now() < until {
         for _ in 0..50 {
-            let moving: Vec<Process> = descendants()
-                .into_iter()
-                .filter(|process| process.state != 'T')
-                .collect();
+            let mut moving = descendants();
+            moving.retain(|process| process.state != 'T');
             if moving.is_empty() {
                 break;
             }
@@ -123,10 +121,8 @@ pub(super) fn end_all(none_left: impl Fn() -> bool) {
 }
 
 fn signal_each(processes: &[Process], signal: Signal) {
-    for pid in processes
-        .iter()
-        .filter_map(|process| Pid::from_raw(process.pid))
-    {
+    let pids = processes.iter().map(|process| process.pid);
+    for pid in pids.filter_map(Pid::from_raw) {
         // One that is gone by now is as good.
         let _ = kill_process(pid, signal);
     }

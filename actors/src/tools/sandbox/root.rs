@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, StatVfsMountFlags, openat, statvfs};
@@ -22,6 +22,7 @@ use rustix::process::{chdir, pivot_root};
 
 use super::Job;
 use super::policy::DEVICES;
+use crate::tools::trust::make_dir;
 
 /// Memory that programs share by name.
 pub(super) const SHARED_MEMORY: &str = "/dev/shm";
@@ -98,9 +99,7 @@ fn below(root: &Path, path: &Path) -> PathBuf {
 }
 
 fn make_folders(path: Option<&Path>) -> io::Result<()> {
-    path.map_or(Ok(()), |path| {
-        DirBuilder::new().recursive(true).mode(0o755).create(path)
-    })
+    path.map_or(Ok(()), |path| make_dir(path, 0o755))
 }
 
 impl View {
@@ -109,7 +108,7 @@ impl View {
         for path in &job.writable() {
             view.add(path, true)?;
         }
-        let devices = DEVICES.iter().map(Path::new);
+        let devices = DEVICES.split(' ').map(Path::new);
         let read = job.order.read.iter().map(PathBuf::as_path);
         // Of these, a machine has some and not others.
         let there = |path: &&Path| !path.starts_with(PROC) && path.exists();
@@ -160,10 +159,8 @@ impl View {
     }
 
     fn is_writable(&self, path: &Path) -> bool {
-        let mut above = path.ancestors();
-        above
-            .find_map(|above| self.mounts.get(above))
-            .is_some_and(|mounted| mounted.is_writable)
+        let mounted = path.ancestors().find_map(|above| self.mounts.get(above));
+        mounted.is_some_and(|mounted| mounted.is_writable)
     }
 }
 
@@ -196,9 +193,8 @@ fn fill_dev(root: &Path) -> io::Result<()> {
     make_folders(Some(&shared))?;
     let flags = MountFlags::NODEV | MountFlags::NOSUID;
     mount("tmpfs", &shared, "tmpfs", flags, c"size=64m,mode=1777")?;
-    STREAMS
-        .iter()
-        .try_for_each(|(name, target)| symlink(target, dev.join(name)))
+    let mut streams = STREAMS.iter();
+    streams.try_for_each(|(name, target)| symlink(target, dev.join(name)))
 }
 
 /// The processes of the command's own namespace. Where the kernel refuses that, as in a
@@ -236,19 +232,17 @@ fn close(root: &Path, view: &View) -> io::Result<()> {
     Ok(())
 }
 
-/// What a mount has already: in a user namespace none of it may be given up.
+/// What a mount has already: in a user namespace none of it may be given up. How it keeps times of
+/// access stays as it is where nothing is said of that (mount(2)).
 fn kept_flags(mounted: &Path) -> io::Result<MountFlags> {
     let has = statvfs(mounted)?.f_flag;
     let pairs = [
         (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
         (StatVfsMountFlags::NODEV, MountFlags::NODEV),
         (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
-        (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
-        (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
-        (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
     ];
     let kept = pairs.into_iter().filter(|(flag, _)| has.contains(*flag));
-    Ok(kept.fold(MountFlags::empty(), |all, (_, flag)| all | flag))
+    Ok(kept.map(|(_, flag)| flag).collect())
 }
 
 /// The table writes blanks and backslashes as three octal digits.

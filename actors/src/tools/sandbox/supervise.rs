@@ -134,7 +134,7 @@ fn start(mut job: Job) -> io::Result<(Child, Option<UnixStream>)> {
         });
         Some(ours)
     } else {
-        command.stdin(Stdio::inherit());
+        // It has the standard input that there is.
         None
     };
     let child = match job.group {

@@ -7,7 +7,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use super::NAME;
 use super::connection::{self, Times};
 use super::hosts::Host;
 use crate::protocol::ids::{CallId, SessionId};
-use crate::tools::trust::read_all;
+use crate::tools::trust::{make_dir, read_all};
 use crate::tools::workspace::if_there;
 use crate::tools::{ToolContext, ToolError, ToolResult, blocking};
 
@@ -293,10 +293,8 @@ fn entries_for(known_as: &str, text: &str, file: &Path) -> Vec<Entry> {
             key: entry.public_key().key_data().clone(),
         })
     };
-    text.lines()
-        .enumerate()
-        .filter_map(about_the_host)
-        .collect()
+    let lines = text.lines().enumerate();
+    lines.filter_map(about_the_host).collect()
 }
 
 /// Whether the first field of a line is about the host.
@@ -328,8 +326,7 @@ fn read(path: &Path) -> io::Result<String> {
 
 fn append(path: &Path, line: &str) -> io::Result<()> {
     if let Some(directory) = path.parent() {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true).mode(0o700).create(directory)?;
+        make_dir(directory, 0o700)?;
     }
     let ends_open = read(path)?.ends_with(|c| c != '\n');
     let mut options = OpenOptions::new();

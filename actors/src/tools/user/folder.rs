@@ -2,9 +2,9 @@
 //! ones that are run: of the very bytes whose hash was checked.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, Metadata, Permissions};
+use std::fs::{self, Metadata, Permissions};
 use std::io::Read as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 use walkdir::WalkDir;
 
 use crate::tools::output::{self, human_size};
-use crate::tools::trust::open_regular;
+use crate::tools::trust::{make_dir, open_regular};
 
 const MAX_FILES: usize = 256;
 const MAX_DEPTH: usize = 8;
@@ -170,7 +170,7 @@ impl Copies {
         }
         let failed =
             |error: std::io::Error| format!("no copy could be made in Navi's folder: {error}");
-        make_dir(&self.0).map_err(failed)?;
+        make_dir(&self.0, 0o755).map_err(failed)?;
         let unfinished = self.0.join(format!("new-{}", Uuid::now_v7().simple()));
         write(&content, &unfinished).map_err(failed)?;
         match fs::rename(&unfinished, &place) {
@@ -186,19 +186,15 @@ impl Copies {
 }
 
 fn write(content: &Content, dir: &Path) -> std::io::Result<()> {
-    make_dir(dir)?;
+    make_dir(dir, 0o755)?;
     for (path, file) in &content.files {
         let path = dir.join(path);
         if let Some(parent) = path.parent() {
-            make_dir(parent)?;
+            make_dir(parent, 0o755)?;
         }
         let mode = if file.is_executable { 0o555 } else { 0o444 };
         fs::write(&path, &file.bytes)?;
         fs::set_permissions(&path, Permissions::from_mode(mode))?;
     }
     Ok(())
-}
-
-fn make_dir(path: &Path) -> std::io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o755).create(path)
 }

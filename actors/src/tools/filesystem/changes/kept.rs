@@ -2,7 +2,6 @@
 //! for them.
 
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
@@ -15,6 +14,7 @@ use super::entries::remove;
 use crate::protocol::change::{Change, ChangeAction};
 use crate::protocol::ids::{CallId, ChangeId, RunId};
 use crate::tools::ToolResult;
+use crate::tools::trust::make_dir;
 use crate::tools::workspace::{InnerPath, Location, if_there};
 
 /// As many changes of a session as are listed.
@@ -31,10 +31,7 @@ pub(super) struct Kept(Dir);
 impl Kept {
     /// Opens the directory and makes it where it is not there.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)?;
+        make_dir(path, 0o700)?;
         Dir::open_ambient_dir(path, ambient_authority()).map(Self)
     }
 
