@@ -42,11 +42,11 @@ fn tool(dir: &std::path::Path, port: u16, key: PathBuf) -> (Ssh, ToolContext) {
     let times = Times {
         handshake: Duration::from_secs(3),
         log_in: Duration::from_secs(10),
-        ..Times::default()
     };
     let workspace = dir.join("workspace");
     std::fs::create_dir_all(&workspace).unwrap();
-    let tool = Ssh::with_times(config, times);
+    let mut tool = Ssh::new(config);
+    tool.times = times;
     let mut context = context(&Arc::new(FakeSession::default()), &workspace);
     context.approved = true;
     (tool, context)

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::pool::Lease;
 use crate::tools::output::{decoded, decoder, human_size};
-use crate::tools::{LiveOutput, ToolError, ToolResult};
+use crate::tools::{LiveOutput, ToolResult};
 
 /// How long a command that has exited may hold its output open: a process that it left in the
 /// background does that for ever.
@@ -72,7 +72,7 @@ pub(super) async fn run(
         mark,
         is_over: false,
     };
-    let lost = |_| ToolError("the connection was lost before the command was sent".to_owned());
+    let lost = |_| refusal!("the connection was lost before the command was sent");
     running.to_host.exec(true, command).await.map_err(lost)?;
     running.to_host.eof().await.map_err(lost)?;
     let mut capture = Capture::new(live);
@@ -95,10 +95,9 @@ async fn watch(
     from_host: &mut ChannelReadHalf,
     mark: &mut Mark,
     capture: &mut Capture,
-    limit: Instant,
+    mut deadline: Instant,
 ) -> ToolResult<(End, bool)> {
     let mut end = None;
-    let mut deadline = limit;
     loop {
         let Ok(message) = timeout_at(deadline, from_host.wait()).await else {
             let left_running = end.is_some();
@@ -107,23 +106,22 @@ async fn watch(
         match message {
             Some(ChannelMsg::Data { data }) => capture.push(&data),
             Some(ChannelMsg::ExtendedData { data, .. }) => capture.push(&mark.without_line(&data)),
-            Some(ChannelMsg::ExitStatus { exit_status }) => {
-                end = Some(End::Exit(exit_status));
-                deadline = limit.min(Instant::now() + AFTER_EXIT);
-            }
+            Some(ChannelMsg::ExitStatus { exit_status }) => end = Some(End::Exit(exit_status)),
             Some(ChannelMsg::ExitSignal { signal_name, .. }) => {
                 end = Some(End::Signal(match signal_name {
                     // One that a host makes up could say anything.
                     Sig::Custom(_) => "another signal".to_owned(),
                     signal => format!("{signal:?}"),
                 }));
-                deadline = limit.min(Instant::now() + AFTER_EXIT);
             }
             Some(ChannelMsg::Failure) => {
                 refuse!("the host does not let this user run commands; tell the user");
             }
             Some(ChannelMsg::Close) | None => return Ok((end.unwrap_or(End::Lost), false)),
             Some(_) => {}
+        }
+        if end.is_some() {
+            deadline = deadline.min(Instant::now() + AFTER_EXIT);
         }
         if capture.total_bytes > MAX_BYTES {
             return Ok((End::TooMuch, false));
@@ -216,8 +214,7 @@ impl Mark {
         } else if self.held.len() < MAX_LINE_BYTES {
             return Vec::new();
         }
-        self.begins = None;
-        std::mem::take(&mut self.held)
+        self.rest()
     }
 
     /// What was held back, where no line came.

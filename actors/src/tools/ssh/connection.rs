@@ -27,14 +27,13 @@ const LEARN_TIME: Duration = Duration::from_secs(9);
 /// A silent connection is asked for a sign of life this often, and given up after four times.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
-/// How long other parts of connecting may take, and a connection may be without use.
+/// How long other parts of connecting may take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     /// From the first byte to the host's key.
     pub(super) handshake: Duration,
     /// Long enough for a person to confirm the use of a key.
     pub(super) log_in: Duration,
-    pub(super) idle: Duration,
 }
 
 impl Default for Times {
@@ -42,7 +41,6 @@ impl Default for Times {
         Self {
             handshake: Duration::from_secs(15),
             log_in: Duration::from_secs(30),
-            idle: Duration::from_secs(300),
         }
     }
 }
@@ -144,15 +142,13 @@ impl Connection {
             (result, seen) => return Err(turned_away(host, seen, result.err())),
         };
         let logging_in = identity::authenticate(&mut handle, host, agent_socket);
-        timeout(times.log_in, logging_in)
-            .await
-            .unwrap_or_else(|_| {
-                refuse!(
-                    "logging in to `{}` was not done within {} s; try again, or tell the user",
-                    host.name,
-                    times.log_in.as_secs()
-                )
-            })?;
+        let logged_in = timeout(times.log_in, logging_in).await;
+        logged_in.unwrap_or_else(|_| {
+            let (name, seconds) = (&host.name, times.log_in.as_secs());
+            refuse!(
+                "logging in to `{name}` was not done within {seconds} s; try again, or tell the user"
+            )
+        })?;
         let connection = Self {
             handle,
             _line: line,
@@ -183,10 +179,9 @@ pub(super) const DEAD: &str = "does not answer any more; try again, or tell the 
 pub(super) async fn learn(host: &Host, known: Known, times: Times) -> ToolResult<Seen> {
     let reached = timeout(LEARN_TIME, reach(host, known, times)).await;
     let (result, _line, seen) = reached.unwrap_or_else(|_| {
+        let (name, seconds) = (&host.name, LEARN_TIME.as_secs());
         refuse!(
-            "the host `{}` did not show its key within {} s; check with the user that it is up",
-            host.name,
-            LEARN_TIME.as_secs()
+            "the host `{name}` did not show its key within {seconds} s; check with the user that it is up"
         )
     })?;
     seen.ok_or_else(|| turned_away(host, None, result.err()))
@@ -196,16 +191,13 @@ type Reached = (Result<Handle<Client>, russh::Error>, HangUp, Option<Seen>);
 
 /// Goes as far as the check of the host's key.
 async fn reach(host: &Host, known: Known, times: Times) -> ToolResult<Reached> {
+    let (name, address, port) = (&host.name, host.address.as_str(), host.port);
     let unreachable = |reason: &str| {
         refusal!(
-            "the host `{}` ({}, port {}) cannot be reached: {reason}; check with the user that it is up",
-            host.name,
-            host.address,
-            host.port
+            "the host `{name}` ({address}, port {port}) cannot be reached: {reason}; check with the user that it is up"
         )
     };
-    let address = (host.address.as_str(), host.port);
-    let (stream, line) = timeout(CONNECT_TIME, TcpStream::connect(address))
+    let (stream, line) = timeout(CONNECT_TIME, TcpStream::connect((address, port)))
         .await
         .map_err(|_| unreachable(&format!("no answer within {} s", CONNECT_TIME.as_secs())))?
         .and_then(with_hang_up)
@@ -219,10 +211,8 @@ async fn reach(host: &Host, known: Known, times: Times) -> ToolResult<Reached> {
     let connecting = client::connect_stream(Arc::new(config), stream, client);
     let Ok(result) = timeout(times.handshake, connecting).await else {
         refuse!(
-            "the host `{}` did not finish the SSH handshake within {} s; it is overloaded, or no SSH server listens on port {}",
-            host.name,
-            times.handshake.as_secs(),
-            host.port
+            "the host `{name}` did not finish the SSH handshake within {} s; it is overloaded, or no SSH server listens on port {port}",
+            times.handshake.as_secs()
         );
     };
     Ok((result, line, seen.get().cloned()))
@@ -262,9 +252,12 @@ fn turned_away(host: &Host, seen: Option<Seen>, error: Option<russh::Error>) -> 
     let name = &host.name;
     let error = error.unwrap_or(russh::Error::UnknownKey);
     if let (Some((key, status)), russh::Error::UnknownKey) = (seen, &error) {
-        return status.refusal(host, &key).unwrap_or_else(|| refusal!(
-            "the host `{name}` shows the key {}, which nobody has approved, so nothing was done. Make the call again to have the user asked about this key; where the session's mode is auto nobody is asked, and the user has to choose another mode for that",
-            shown(&key)));
+        let key_shown = shown(&key);
+        return status.refusal(host, &key).unwrap_or_else(|| {
+            refusal!(
+                "the host `{name}` shows the key {key_shown}, which nobody has approved, so nothing was done. Make the call again to have the user asked about this key; where the session's mode is auto nobody is asked, and the user has to choose another mode for that"
+            )
+        });
     }
     ToolError(match error {
         russh::Error::NoCommonAlgo {

@@ -105,10 +105,9 @@ async fn rsa_hash(handle: &Handle<Client>) -> HashAlg {
 }
 
 fn refused(host: &Host, how: &str) -> ToolError {
+    let Host { name, user, .. } = host;
     refusal!(
-        "the host `{}` refused the user {} {how}; the user has to add the key's public half to ~/.ssh/authorized_keys there",
-        host.name,
-        host.user
+        "the host `{name}` refused the user {user} {how}; the user has to add the key's public half to ~/.ssh/authorized_keys there"
     )
 }
 
@@ -166,10 +165,8 @@ async fn with_agent(
             true => Some(rsa_hash(handle).await),
             false => None,
         };
-        let answer = handle
-            .authenticate_publickey_with(&host.user, key, hash, &mut agent)
-            .await;
-        match answer {
+        let answer = handle.authenticate_publickey_with(&host.user, key, hash, &mut agent);
+        match answer.await {
             Ok(result) if result.success() => return Ok(()),
             Ok(_) if handle.is_closed() => break,
             Ok(_) => {}
@@ -239,28 +236,25 @@ impl RsaSigner {
                 .map(BigUint::from_bytes_be)
                 .ok_or_else(|| "is broken: a number in it is negative".to_owned())
         };
-        let (d, p, q) = (
-            number(private.d())?,
-            number(private.p())?,
-            number(private.q())?,
-        );
+        let d = number(private.d())?;
+        let p = number(private.p())?;
+        let q = number(private.q())?;
         let one = BigUint::from(1_u8);
         refuse_if!(
             p <= one || q <= one,
             "is broken: a factor in it is no prime"
         );
-        let bytes = |value: &BigUint| value.to_bytes_be();
         let components = KeyPairComponents {
             public_key: PublicKeyComponents {
-                n: bytes(&number(public.n())?),
-                e: bytes(&number(public.e())?),
+                n: number(public.n())?.to_bytes_be(),
+                e: number(public.e())?.to_bytes_be(),
             },
-            dP: bytes(&(&d % (&p - &one))),
-            dQ: bytes(&(&d % (&q - &one))),
-            qInv: bytes(&number(private.iqmp())?),
-            d: bytes(&d),
-            p: bytes(&p),
-            q: bytes(&q),
+            dP: (&d % (&p - &one)).to_bytes_be(),
+            dQ: (&d % (&q - &one)).to_bytes_be(),
+            qInv: number(private.iqmp())?.to_bytes_be(),
+            d: d.to_bytes_be(),
+            p: p.to_bytes_be(),
+            q: q.to_bytes_be(),
         };
         Self::of_pair(KeyPair::from_components(&components).map_err(rejected)?)
     }

@@ -49,6 +49,8 @@ const DESCRIBED_HOSTS: usize = 20;
 const MAX_SECONDS: u64 = 3_600;
 /// For connecting, beside what the command or the transfer itself may take.
 const MARGIN_SECONDS: u64 = 120;
+/// How long a connection may be without use.
+const IDLE: Duration = Duration::from_secs(300);
 /// The largest file that is transferred.
 const TRANSFER_BYTES: u64 = 512 << 20;
 
@@ -81,10 +83,6 @@ impl Ssh {
     /// The tool for these hosts; without any it is not offered to any model. Nothing is connected
     /// to before a call.
     pub fn new(config: SshConfig) -> Self {
-        Self::with_times(config, Times::default())
-    }
-
-    fn with_times(config: SshConfig, times: Times) -> Self {
         let time_limit_ms = (MAX_SECONDS + MARGIN_SECONDS) * 1_000;
         let description = description(&config.hosts);
         let mut spec = spec_of::<SshArgs>(NAME, &description, Effect::Host, time_limit_ms);
@@ -98,8 +96,8 @@ impl Ssh {
             hosts: config.hosts,
             agent_socket: config.agent_socket,
             trust: Trust::new(config.known_hosts, config.more_known_hosts),
-            pool: Pool::new(times.idle),
-            times,
+            pool: Pool::new(IDLE),
+            times: Times::default(),
             transfer_bytes: TRANSFER_BYTES,
         }
     }
@@ -332,7 +330,8 @@ impl Tool for Ssh {
         let text = done.await.unwrap_or_else(|_| {
             refuse!(
                 "the {what} was not done within {} s and was given up; set timeout_seconds for more",
-                limit.as_secs())
+                limit.as_secs()
+            )
         })?;
         Ok(text.into())
     }

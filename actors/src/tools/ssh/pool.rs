@@ -138,7 +138,8 @@ impl Table {
             .map(|(key, _)| key.clone());
         let key = oldest.ok_or_else(|| {
             refusal!(
-                "{limit} ssh connections are in use, which is the limit; wait until a command has ended")
+                "{limit} ssh connections are in use, which is the limit; wait until a command has ended"
+            )
         })?;
         self.slots.remove(&key);
         Ok(())

@@ -33,13 +33,10 @@ impl Sshd {
     /// With a host's key of one kind, and a user's of another.
     pub(crate) fn with(host: &str, user: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        key(&dir.path().join("host_key"), host, &[]);
-        key(&dir.path().join("user_key"), user, &[]);
-        fs::copy(
-            dir.path().join("user_key.pub"),
-            dir.path().join("authorized_keys"),
-        )
-        .unwrap();
+        let path = |name: &str| dir.path().join(name);
+        key(&path("host_key"), host, &[]);
+        key(&path("user_key"), user, &[]);
+        fs::copy(path("user_key.pub"), path("authorized_keys")).unwrap();
         let user = output(Command::new("id").arg("-un"));
         if output(Command::new("id").arg("-u")) == "0" {
             // Where sshd as root parts with its rights; the package's service makes it otherwise.
@@ -133,8 +130,7 @@ impl Agent {
     pub(crate) fn start(dir: &Path) -> Self {
         let socket = dir.join("agent");
         let server = Command::new("ssh-agent")
-            .arg("-D")
-            .arg("-a")
+            .args(["-D", "-a"])
             .arg(&socket)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -146,13 +142,8 @@ impl Agent {
     }
 
     pub(crate) fn add(&self, key: &Path) {
-        let added = Command::new("ssh-add")
-            .arg(key)
-            .env("SSH_AUTH_SOCK", &self.socket)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        assert!(added.status.success(), "{added:?}");
+        let mut add = Command::new("ssh-add");
+        output(add.arg(key).env("SSH_AUTH_SOCK", &self.socket));
     }
 }
 
@@ -165,14 +156,10 @@ impl Drop for Agent {
 
 /// Makes a key with ssh-keygen.
 pub(crate) fn key(path: &Path, kind: &str, more: &[&str]) {
-    let made = Command::new("ssh-keygen")
-        .args(["-q", "-t", kind, "-N", "", "-f"])
-        .arg(path)
-        // A passphrase among them wins.
-        .args(more)
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{made:?}");
+    let mut make = Command::new("ssh-keygen");
+    make.args(["-q", "-t", kind, "-N", "", "-f"]).arg(path);
+    // A passphrase among them wins.
+    output(make.args(more));
 }
 
 /// Waits for something that another process does.
@@ -193,16 +180,13 @@ fn serve(dir: &Path, port: u16) -> Option<Child> {
     let config = dir.join("sshd_config");
     // A shell of the second level leaves the start files alone of whoever runs the tests.
     let here = dir.display();
-    fs::write(
-        &config,
-        format!(
-            "Port {port}\nListenAddress 127.0.0.1\nHostKey {here}/host_key\n\
+    let settings = format!(
+        "Port {port}\nListenAddress 127.0.0.1\nHostKey {here}/host_key\n\
              AuthorizedKeysFile {here}/authorized_keys\nPidFile none\nStrictModes no\nUsePAM no\n\
              PermitRootLogin yes\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
              MaxStartups 100\nSetEnv SHLVL=2\nLogLevel VERBOSE\nPrintMotd no\nSubsystem sftp internal-sftp\n"
-        ),
-    )
-    .unwrap();
+    );
+    fs::write(&config, settings).unwrap();
     let sshd = ["/usr/sbin/sshd", "/usr/bin/sshd", "/usr/local/sbin/sshd"]
         .into_iter()
         .find(|path| Path::new(path).exists())

@@ -227,11 +227,8 @@ async fn a_dead_connection_is_made_anew() {
 #[tokio::test]
 async fn an_idle_connection_is_closed() {
     let world = World::known();
-    let times = Times {
-        idle: Duration::from_millis(400),
-        ..Times::default()
-    };
-    let tool = Ssh::with_times(world.config.clone(), times);
+    let mut tool = Ssh::new(world.config.clone());
+    tool.pool = Pool::new(Duration::from_millis(400));
     world.run(&tool, "echo a").await.unwrap();
     // One that is in use is not idle, however long it takes.
     world.run(&tool, "sleep 1; echo b").await.unwrap();

@@ -213,8 +213,7 @@ async fn replace(connection: &Connection, from: &str, to: &str) -> ToolResult<()
     let raw = RawSftpSession::new_with_config(subsystem(channel).await?, sftp_config());
     raw.init().await.map_err(wrong)?;
     let names = to_bytes(&(from, to)).map_err(|error| wrong(error.into()))?;
-    let answer = raw.extended("posix-rename@openssh.com", names.into());
-    let answer = answer.await;
+    let answer = raw.extended("posix-rename@openssh.com", names.into()).await;
     let _ = raw.close_session();
     match answer.map_err(wrong)? {
         Packet::Status(status) if status.status_code == StatusCode::Ok => Ok(()),
@@ -305,10 +304,7 @@ async fn subsystem(mut channel: Channel<Msg>) -> ToolResult<ChannelStream<Msg>> 
 }
 
 fn no_sftp() -> ToolError {
-    ToolError(
-        "the host offers no SFTP to this user, so files cannot be transferred; tell the user"
-            .to_owned(),
-    )
+    refusal!("the host offers no SFTP to this user, so files cannot be transferred; tell the user")
 }
 
 fn absent(path: &str) -> ToolError {
