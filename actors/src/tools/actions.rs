@@ -89,13 +89,9 @@ pub(super) fn read_action<T: DeserializeOwned>(
     if let Some(known) = named(actions, &args)
         && known.required.iter().any(is_left_out)
     {
-        let required = known.required.iter().map(|name| format!("`{name}`"));
-        refuse!(
-            "{} needs {}, for example {}",
-            known.action,
-            required.into_iter().join(" and "),
-            known.example
-        );
+        let mut required = known.required.iter().map(|name| format!("`{name}`"));
+        let (action, required) = (known.action, required.join(" and "));
+        refuse!("{action} needs {required}, for example {}", known.example);
     }
     read(args)
 }

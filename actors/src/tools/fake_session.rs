@@ -10,8 +10,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::registry::Registry;
-use super::registry::ToolConfig;
+use super::registry::{Registry, ToolConfig};
 use super::{Agents, OutputSink, SessionState, SpawnOrder, ToolContext, ToolError, ToolResult};
 use super::{MemoryAccess, SavedByTool};
 use crate::domain::memory::FactName;
@@ -172,9 +171,6 @@ pub(super) async fn call_with(
     context: ToolContext,
 ) -> ToolResult<String> {
     let prepared = Registry::builtin(config).prepare(name, &arguments, &[name.to_owned()])?;
-    prepared
-        .tool
-        .call(prepared.args, context)
-        .await
-        .map(|output| output.text)
+    let output = prepared.tool.call(prepared.args, context).await?;
+    Ok(output.text)
 }

@@ -164,9 +164,12 @@ pub trait Tool: Send + Sync + Debug + 'static {
     }
 
     /// Where what this very call says comes from, be it a result or an error. `args` has passed
-    /// the schema.
+    /// the schema. A tool that reaches beyond the session brings back what stands there, as a rule.
     fn provenance(&self, _args: &Value) -> Provenance {
-        Provenance::Own
+        match self.spec().effect {
+            Effect::Read | Effect::Write => Provenance::Own,
+            Effect::Egress | Effect::Host => Provenance::Outside,
+        }
     }
 
     /// Runs the call. `args` has passed the schema. The caller races it against the
@@ -265,13 +268,12 @@ impl RuleSubject {
 impl Proposal {
     /// A call told by its arguments alone.
     pub fn of_arguments(tool: &str, args: &Value) -> Self {
+        let tool = [("tool", tool.to_owned())];
+        let any = Phrase::new(PhraseCode::AnyCall, tool.clone());
         Self {
-            summary: Phrase::new(PhraseCode::Call, [("tool", tool.to_owned())]),
+            summary: Phrase::new(PhraseCode::Call, tool),
             details: vec![arguments_shown(args)],
-            rule: Some(RuleSubject::new(
-                "",
-                Phrase::new(PhraseCode::AnyCall, [("tool", tool.to_owned())]),
-            )),
+            rule: Some(RuleSubject::new("", any)),
             binding: String::new(),
         }
     }
@@ -393,10 +395,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
     tool: &str,
     work: impl FnOnce() -> ToolResult<T> + Send + 'static,
 ) -> ToolResult<T> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(|error| {
-            tracing::error!(%error, tool, "a tool failed");
-            refuse!("{tool} failed inside; look at what it did before trying again")
-        })
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| {
+        tracing::error!(%error, tool, "a tool failed");
+        refuse!("{tool} failed inside; look at what it did before trying again")
+    })
 }

@@ -113,10 +113,8 @@ pub(super) async fn bounded_for(text: String, context: &ToolContext) -> ToolResu
         return Ok(text);
     }
     let (workspace, call_id) = (context.workspace.clone(), context.call_id.clone());
-    blocking("the result", move || {
-        Ok(bounded(text, &workspace, &call_id))
-    })
-    .await
+    let cutting = move || Ok(bounded(text, &workspace, &call_id));
+    blocking("the result", cutting).await
 }
 
 #[cfg(test)]

@@ -124,12 +124,9 @@ pub struct PreparedCall {
 impl Registry {
     /// A registry of these tools. Of two tools with one name the later stays.
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
-        let tools = tools
-            .into_iter()
-            .map(|tool| (tool.spec().name.clone(), tool.into()))
-            .collect();
+        let named = |tool: Arc<dyn Tool>| (tool.spec().name.clone(), tool.into());
         Self {
-            tools: Arc::new(tools),
+            tools: Arc::new(tools.into_iter().map(named).collect()),
             unallowed: Arc::default(),
         }
     }
@@ -199,10 +196,8 @@ impl Registry {
 
     fn of_source(&self, source: ToolSource) -> Vec<&String> {
         let tools = self.tools.iter();
-        tools
-            .filter(|(_, known)| known.tool.source() == source)
-            .map(|(name, _)| name)
-            .collect()
+        let tools = tools.filter(|(_, known)| known.tool.source() == source);
+        tools.map(|(name, _)| name).collect()
     }
 
     /// What the tools of these names add to the system prompt, in their order.

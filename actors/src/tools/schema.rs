@@ -81,9 +81,8 @@ pub(super) fn as_told(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema.remove("$schema");
     schema.remove("$id");
     schema.insert("type".to_owned(), Value::from("object"));
-    schema
-        .entry("properties")
-        .or_insert_with(|| Value::Object(Map::new()));
+    let properties = schema.entry("properties");
+    properties.or_insert_with(|| Value::Object(Map::new()));
     schema
 }
 

@@ -81,6 +81,5 @@ impl Tool for ViewImage {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #[path = "view_image_tests.rs"]
 mod tests;

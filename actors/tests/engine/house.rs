@@ -299,6 +299,10 @@ impl Tool for Sender {
         &self.0
     }
 
+    fn provenance(&self, _: &Value) -> Provenance {
+        Provenance::Own
+    }
+
     fn effect(&self, args: &Value) -> Effect {
         match args["effect"].as_str() {
             Some("write") => Effect::Write,

@@ -95,10 +95,8 @@ fn replaced(
         1 => return Ok((text.replacen(old, new, 1), 1)),
         _ => {}
     }
-    let first = found.iter().take(MAX_PLACES);
-    let lines = first
-        .map(|at| 1 + text[..*at].matches('\n').count())
-        .join(", ");
+    let line = |at: &usize| 1 + text[..*at].matches('\n').count();
+    let lines = found.iter().take(MAX_PLACES).map(line).join(", ");
     let (more, lines) = match found.len() > MAX_PLACES {
         true => ("more than ", format!("{lines}, …")),
         false => ("", lines),

@@ -51,11 +51,9 @@ pub(super) fn proposal(reach: &Reach, args: &FilesystemArgs) -> ToolResult<Propo
             let (at, _) = from.root.standing(&from.path)?;
             let binding = fingerprint(&at).or_fault(&from.path)?;
             let to = destination(reach, &from, &args.to)?;
+            let places = [("from", shown(&from)), ("to", shown(&to))];
             Ok(Proposal {
-                summary: Phrase::new(
-                    PhraseCode::Move,
-                    [("from", shown(&from)), ("to", shown(&to))],
-                ),
+                summary: Phrase::new(PhraseCode::Move, places),
                 details: vec![full(Label::From, &from), full(Label::To, &to)],
                 rule: Some(move_rule(&directory_of(&from), &directory_of(&to))),
                 // Where it ends up hangs on what stands there, too.

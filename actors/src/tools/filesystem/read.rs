@@ -112,12 +112,10 @@ impl Lines {
 
     /// Shows the next line, if it fits. At least one does: one that doesn't is cut.
     fn take(&mut self, line: &Held) {
-        let (line, damaged) = line.shown();
-        let line = if self.numbered {
-            format!("{}: {line}", self.total + 1)
-        } else {
-            line
-        };
+        let (mut line, damaged) = line.shown();
+        if self.numbered {
+            line = format!("{}: {line}", self.total + 1);
+        }
         if self.taken > 0 {
             if self.body.len() + 1 + line.len() > ROOM {
                 self.full = true;

@@ -56,10 +56,8 @@ impl Encoding {
 
     /// The text of a whole file; none where it is not well formed.
     pub(super) fn decode(self, bytes: &[u8]) -> Option<String> {
-        let text = bytes.get(self.mark_bytes..)?;
-        let text = self
-            .kind
-            .decode_without_bom_handling_and_without_replacement(text);
+        let (kind, text) = (self.kind, bytes.get(self.mark_bytes..)?);
+        let text = kind.decode_without_bom_handling_and_without_replacement(text);
         text.map(Cow::into_owned)
     }
 }
@@ -114,10 +112,8 @@ pub(super) fn difference(before: &[u8], after: &[u8]) -> Option<String> {
             human_size(after.len() as u64)
         ));
     };
-    Some(cut_middle(
-        &unified(&before_text, &after_text),
-        RESULT_BYTES,
-    ))
+    let diff = unified(&before_text, &after_text);
+    Some(cut_middle(&diff, RESULT_BYTES))
 }
 
 /// What a person is asked about: the whole difference, and where what stands there is no text

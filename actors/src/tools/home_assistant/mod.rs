@@ -23,7 +23,7 @@ use super::actions::{ActionFields, actions, read_action};
 use super::net::key::ApiKey;
 use super::output::{bounded_for, shortened};
 use super::schema::spec_of;
-use super::{Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult};
+use super::{Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolResult};
 use crate::protocol::approval::Detail;
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::protocol::tool::{Effect, ToolSpec};
@@ -135,26 +135,18 @@ impl Tool for HomeAssistant {
             });
         }
         let call = Call::of(parsed)?;
+        let service = call.service.to_string();
+        let is_repeatable = REPEATABLE.split(' ').any(|it| it == call.service.domain);
+        let any = Phrase::new(PhraseCode::AnyCall, [("tool", service.clone())]);
         Ok(Proposal {
             summary: call.summary(),
             details: vec![
-                Detail::text(Label::Service, call.service.to_string()),
+                Detail::text(Label::Service, &service),
                 Detail::code(Label::Arguments, format!("{:#}", call.body)),
             ],
-            rule: REPEATABLE
-                .split(' ')
-                .find(|it| *it == call.service.domain)
-                .map(|_| {
-                    let service = call.service.to_string();
-                    let words = Phrase::new(PhraseCode::AnyCall, [("tool", service.clone())]);
-                    RuleSubject::new(service, words)
-                }),
+            rule: is_repeatable.then(|| RuleSubject::new(service, any)),
             binding: api.place(),
         })
-    }
-
-    fn provenance(&self, _: &Value) -> Provenance {
-        Provenance::Outside
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
@@ -174,9 +166,8 @@ impl Tool for HomeAssistant {
                 }
             }
         };
-        let text = answered
-            .await
-            .map_err(|error| ToolError(api.without_token(&error.0)))?;
+        let answered = answered.await;
+        let text = answered.map_err(|error| ToolError(api.without_token(&error.0)))?;
         let text = bounded_for(api.without_token(&text), &context).await?;
         Ok(text.into())
     }
@@ -261,10 +252,7 @@ impl Call {
 
 /// One id, or several with commas between, as the API takes them.
 fn entities(text: &str) -> ToolResult<Value> {
-    let ids = text
-        .split(',')
-        .map(Id::of_entity)
-        .collect::<Result<Vec<_>, _>>()?;
+    let ids: Vec<Id> = text.split(',').map(Id::of_entity).try_collect()?;
     match ids.as_slice() {
         [one] => Ok(one.to_string().into()),
         many if many.len() <= MAX_ENTITIES => Ok(many.iter().map(Id::to_string).collect()),

@@ -47,10 +47,8 @@ fn names(entry: &Value) -> String {
 
 fn described(about: &Value) -> String {
     let words = [&about["description"], &about["name"]];
-    let words = words
-        .into_iter()
-        .filter_map(Value::as_str)
-        .find(|words| !words.is_empty());
+    let mut words = words.into_iter().filter_map(Value::as_str);
+    let words = words.find(|words| !words.is_empty());
     let mut text = words.map_or_else(String::new, |words| {
         format!(": {}", shortened(words, DESCRIPTION_BYTES))
     });

@@ -130,9 +130,8 @@ fn kinds(states: &[Value]) -> String {
     }
     let counts = states.iter().map(kind).counts();
     let first = counts.into_iter().sorted().take(60);
-    first
-        .map(|(kind, count)| format!("{} {count}", shortened(kind, 40)))
-        .join(", ")
+    let mut told = first.map(|(kind, count)| format!("{} {count}", shortened(kind, 40)));
+    told.join(", ")
 }
 
 /// The changes of the last hours, and for numbers their range.

@@ -195,10 +195,8 @@ async fn list(peer: &Peer<RoleClient>, config: &ServerConfig) -> Result<Listing,
     };
     for _ in 0..MAX_PAGES {
         let asked = PaginatedRequestParams::default().with_cursor(cursor.take());
-        let page = peer
-            .list_tools(Some(asked))
-            .await
-            .map_err(|error| told(&error, &config.transport))?;
+        let page = peer.list_tools(Some(asked)).await;
+        let page = page.map_err(|error| told(&error, &config.transport))?;
         tools.extend(page.tools);
         cursor = page.next_cursor;
         if cursor.is_none() || tools.len() >= most {

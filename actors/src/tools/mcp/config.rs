@@ -114,7 +114,10 @@ struct Written {
 
 /// Reads the file, which need not exist. Blocks.
 pub fn read(path: &Path, variable: impl Fn(&str) -> Option<String>) -> McpConfig {
-    let mut config = match text_of(path) {
+    let text = open_regular(path, OFlags::empty())
+        .and_then(|(file, _)| read_all(file, MAX_BYTES))
+        .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    let mut config = match if_there(text) {
         Ok(None) => return McpConfig::default(),
         Ok(Some(text)) => parse(&text, variable),
         Err(error) => unreadable(&error.to_string()),
@@ -123,15 +126,6 @@ pub fn read(path: &Path, variable: impl Fn(&str) -> Option<String>) -> McpConfig
         *problem = format!("NAVI_MCP_CONFIG {}: {problem}", path.display());
     }
     config
-}
-
-/// None where there is no file.
-fn text_of(path: &Path) -> io::Result<Option<String>> {
-    let Some((file, _)) = if_there(open_regular(path, OFlags::empty()))? else {
-        return Ok(None);
-    };
-    let text = String::from_utf8(read_all(file, MAX_BYTES)?);
-    text.map(Some).map_err(io::Error::other)
 }
 
 fn unreadable(reason: &str) -> McpConfig {

@@ -31,8 +31,8 @@ use crate::protocol::tool::ToolSpec;
 use crate::tools::output::{bounded, human_size, shortened, visible};
 use crate::tools::trust::Trust;
 use crate::tools::{
-    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolImage, ToolOutput,
-    ToolResult, ToolSource, arguments_shown,
+    Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolImage, ToolOutput, ToolResult,
+    ToolSource, arguments_shown,
 };
 
 const SHOWN_BYTES: usize = 500;
@@ -107,12 +107,10 @@ pub struct McpTool {
 
 impl McpTool {
     fn refuse_untrusted(&self) -> ToolResult<()> {
+        let (name, sha256) = (&self.listed.spec.name, &self.listed.sha256);
         refuse_if!(
-            !self
-                .trust
-                .holds(&self.listed.spec.name, &self.listed.sha256),
-            "{} was not called: what its server says of it has changed, and the user has to look at it and allow it (in the page under tools)",
-            self.listed.spec.name
+            !self.trust.holds(name, sha256),
+            "{name} was not called: what its server says of it has changed, and the user has to look at it and allow it (in the page under tools)"
         );
         Ok(())
     }
@@ -131,29 +129,18 @@ impl Tool for McpTool {
     async fn proposal(&self, args: &Value, _: &ToolContext) -> ToolResult<Proposal> {
         self.refuse_untrusted()?;
         let tool = visible(&shortened(&self.listed.own_name, SHOWN_BYTES));
-        let of_server = |code| {
-            Phrase::new(
-                code,
-                [("tool", tool.clone()), ("server", self.server.to_string())],
-            )
-        };
+        let of_server = [("tool", tool), ("server", self.server.clone())];
+        let any = Phrase::new(PhraseCode::AnyMcpCall, of_server.clone());
         Ok(Proposal {
-            summary: of_server(PhraseCode::CallMcp),
+            summary: Phrase::new(PhraseCode::CallMcp, of_server),
             details: vec![
                 Detail::text(Label::Server, &self.server),
                 arguments_shown(args),
             ],
             // The key holds the hash: "always" covers the tool as it is described now.
-            rule: Some(RuleSubject::new(
-                &self.listed.sha256,
-                of_server(PhraseCode::AnyMcpCall),
-            )),
+            rule: Some(RuleSubject::new(&self.listed.sha256, any)),
             binding: self.listed.sha256.clone(),
         })
-    }
-
-    fn provenance(&self, _: &Value) -> Provenance {
-        Provenance::Outside
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {

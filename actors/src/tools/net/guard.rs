@@ -210,10 +210,9 @@ fn failed(error: &reqwest::Error, host: &str, what: &str) -> ToolError {
     if !error.is_timeout() {
         return refusal!("{what}: {}", reason(error));
     }
-    let limit = if error.is_connect() {
-        CONNECT_LIMIT
-    } else {
-        READ_LIMIT
+    let limit = match error.is_connect() {
+        true => CONNECT_LIMIT,
+        false => READ_LIMIT,
     };
     refusal!("{host} did not answer within {} s", limit.as_secs())
 }

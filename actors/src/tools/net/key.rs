@@ -41,7 +41,6 @@ impl fmt::Debug for ApiKey {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
     use super::*;
 
     #[test]

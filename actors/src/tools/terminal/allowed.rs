@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use super::run::by_shell;
+use crate::tools::ToolResult;
 use crate::tools::output::shortened;
-use crate::tools::{ToolError, ToolResult};
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,28 +57,24 @@ impl Allowed {
     /// # Errors
     /// What the setting should look like.
     pub fn parse(setting: &str) -> Result<Self, String> {
-        let names: BTreeSet<String> = setting
-            .split(',')
-            .map(str::trim)
-            .filter(|name| !name.is_empty())
-            .map(str::to_owned)
-            .collect();
+        let names = setting.split(',').map(str::trim);
+        let names = names.filter(|name| !name.is_empty());
+        let names: BTreeSet<String> = names.map(str::to_owned).collect();
         if names.is_empty() {
             return Ok(Self::Any);
         }
         if names.contains("*") {
-            return if names.len() == 1 {
-                Ok(Self::Everything)
-            } else {
-                Err("names of commands with commas between, or * alone".to_owned())
-            };
+            refuse_if!(
+                names.len() > 1,
+                "names of commands with commas between, or * alone"
+            );
+            return Ok(Self::Everything);
         }
         let means_more = |c: char| c.is_whitespace() || SHELL_MEANS_MORE.contains(c);
-        if names.iter().any(|name| name.contains(means_more)) {
-            return Err(
-                "names of commands alone, with commas between, such as ls,cat,git".to_owned(),
-            );
-        }
+        refuse_if!(
+            names.iter().any(|name| name.contains(means_more)),
+            "names of commands alone, with commas between, such as ls,cat,git"
+        );
         Ok(Self::Only(names))
     }
 
@@ -104,7 +100,7 @@ impl Allowed {
             );
         }
         let words = shlex::split(command)
-            .ok_or_else(|| ToolError("a quote in the command has no end; close it".to_owned()))?;
+            .ok_or_else(|| refusal!("a quote in the command has no end; close it"))?;
         let Some(program) = words.first() else {
             refuse!("`command` is empty");
         };

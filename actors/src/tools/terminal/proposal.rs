@@ -169,10 +169,9 @@ fn files_of(wanted: &Wanted) -> BTreeMap<String, String> {
             Err(_) if wanted.order.fence == Fence::Lifted => path.display().to_string(),
             Err(_) => continue,
         };
-        if held.contains_key(&shown) {
-            continue;
-        }
-        if let Some(content) = content_of(&path, &mut room) {
+        if !held.contains_key(&shown)
+            && let Some(content) = content_of(&path, &mut room)
+        {
             held.insert(shown, content);
         }
     }

@@ -102,10 +102,11 @@ impl Terminal {
     /// Starts a command that writes to `tells` where it ended.
     async fn start(&self, wanted: &Wanted, tells: &Path) -> ToolResult<Running> {
         let mut order = wanted.order.clone();
-        let tells = tells.display().to_string();
-        order
-            .environment
-            .insert("NAVI_DIRECTORY_FILE".to_owned(), tells);
+        let tells = (
+            "NAVI_DIRECTORY_FILE".to_owned(),
+            tells.display().to_string(),
+        );
+        order.environment.extend([tells]);
         let started = self.sandbox.start(order).await;
         started.map_err(|error| refusal!("the command cannot be started: {error}"))
     }
@@ -113,10 +114,8 @@ impl Terminal {
     /// Runs a command to its end.
     pub(super) async fn run(&self, wanted: Wanted, context: &ToolContext) -> ToolResult {
         let began = Instant::now();
-        let tells = wanted
-            .order
-            .scratch
-            .join(format!(".directory-{}", context.call_id));
+        let tells = format!(".directory-{}", context.call_id);
+        let tells = wanted.order.scratch.join(tells);
         let running = self.start(&wanted, &tells).await?;
         let (mut decoder, mut text) = (decoder(), String::new());
         let bounds = Bounds {
@@ -260,7 +259,8 @@ fn find(
             let shown = shortened(&asked, 120);
             let found = workspace.join(&asked).canonicalize().map_err(|_| {
                 refusal!(
-                    "there is no directory `{shown}` in the workspace; make it first, or leave `directory` out")
+                    "there is no directory `{shown}` in the workspace; make it first, or leave `directory` out"
+                )
             })?;
             refuse_if!(
                 !inside(&found),

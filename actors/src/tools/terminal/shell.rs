@@ -153,14 +153,14 @@ fn unknown(id: u64) -> ToolError {
 #[derive(Debug)]
 pub(super) struct Background {
     pub(super) command: String,
+    began: Instant,
     state: Arc<Mutex<State>>,
     stop: CancellationToken,
     task: AbortOnDropHandle<()>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
-    began: Instant,
     text: String,
     /// How much of the text was dropped, and how much was looked at, of all that there was.
     dropped: usize,
@@ -176,18 +176,13 @@ impl Background {
         time: Duration,
         stopped: CancellationToken,
     ) -> Self {
-        let state = Arc::new(Mutex::new(State {
-            began: Instant::now(),
-            text: String::new(),
-            dropped: 0,
-            seen: 0,
-            ended: None,
-        }));
+        let state = Arc::<Mutex<State>>::default();
         let stop = CancellationToken::new();
         let ends = [stop.clone(), stopped];
         let task = tokio::spawn(follow(running, Arc::clone(&state), time, ends));
         Self {
             command: command.to_owned(),
+            began: Instant::now(),
             state,
             stop,
             task: AbortOnDropHandle::new(task),
@@ -213,14 +208,21 @@ impl Background {
         if said.is_empty() {
             said.push_str("[no new output]");
         }
-        said.push_str(&format!("\n[{}]", state.how_it_stands()));
+        said.push_str(&format!("\n[{}]", self.how_it_stands(&state)));
         said
     }
 
     /// One line for a list.
     fn line(&self) -> String {
         let command = shortened(&self.command, 120);
-        format!("{command} [{}]", self.state.lock().how_it_stands())
+        format!("{command} [{}]", self.how_it_stands(&self.state.lock()))
+    }
+
+    fn how_it_stands(&self, state: &State) -> String {
+        match &state.ended {
+            Some((report, took)) => how_it_ended(report, *took),
+            None => format!("running for {} s", self.began.elapsed().as_secs()),
+        }
     }
 
     /// Ends it, with what it said last.
@@ -233,17 +235,6 @@ impl Background {
 }
 
 impl State {
-    fn how_it_stands(&self) -> String {
-        match &self.ended {
-            Some((report, took)) => how_it_ended(report, *took),
-            None => format!("running for {} s", self.began.elapsed().as_secs()),
-        }
-    }
-
-    fn end(&mut self, report: Report) {
-        self.ended = Some((report, self.began.elapsed()));
-    }
-
     fn push(&mut self, text: &str) {
         self.text.push_str(text);
         if self.text.len() > KEPT_BYTES {
@@ -262,6 +253,7 @@ async fn follow(
     time: Duration,
     [end, stopped]: [CancellationToken; 2],
 ) {
+    let began = Instant::now();
     let mut decoder = decoder();
     let keep = |bytes: &[u8]| {
         state.lock().push(&decoded(&mut decoder, bytes, false));
@@ -277,11 +269,11 @@ async fn follow(
         )),
         _ = programs::read(Some(&mut running.output), usize::MAX, keep) => {
             let report = running.ended().await;
-            state.lock().end(report);
+            state.lock().ended = Some((report, began.elapsed()));
             return;
         }
     };
     let mut report = running.end().await;
     report.cut = why.or(report.cut);
-    state.lock().end(report);
+    state.lock().ended = Some((report, began.elapsed()));
 }

@@ -97,10 +97,9 @@ impl UserTool {
     }
 
     fn refused(&self, reason: &str) -> ToolError {
+        let name = &self.spec.name;
         refusal!(
-            "the tool {} did not run: {reason}; its owner has to look at it and allow it (in the page under tools, or POST /tools/{}/allow)",
-            self.spec.name,
-            self.spec.name
+            "the tool {name} did not run: {reason}; its owner has to look at it and allow it (in the page under tools, or POST /tools/{name}/allow)"
         )
     }
 
@@ -123,12 +122,8 @@ impl UserTool {
         };
         let stderr = String::from_utf8_lossy(&ended.stderr);
         // Some programs say what is wrong where they say everything.
-        let said = [stderr.trim(), stdout.trim()];
-        let said = said
-            .into_iter()
-            .find(|said| !said.is_empty())
-            .unwrap_or_default();
-        if !said.is_empty() {
+        let mut said = [stderr.trim(), stdout.trim()].into_iter();
+        if let Some(said) = said.find(|said| !said.is_empty()) {
             let from = said.ceil_char_boundary(said.len().saturating_sub(SHOWN_STDERR));
             problem.push_str(&format!(". It said: {}", &said[from..]));
         }
@@ -152,7 +147,8 @@ impl Tool for UserTool {
 
     async fn proposal(&self, args: &Value, _: &ToolContext) -> ToolResult<Proposal> {
         self.refuse_untrusted()?;
-        let name = &self.spec.name;
+        let tool = [("tool", self.spec.name.clone())];
+        let any = Phrase::new(PhraseCode::AnyOwnCall, tool.clone());
         let program = self.folder.join(&self.manifest.executable);
         let mut details = vec![
             arguments_shown(args),
@@ -162,13 +158,10 @@ impl Tool for UserTool {
             details.push(Detail::words(Label::Sandbox, PhraseCode::NotHeld));
         }
         Ok(Proposal {
-            summary: Phrase::new(PhraseCode::RunOwnTool, [("tool", name.clone())]),
+            summary: Phrase::new(PhraseCode::RunOwnTool, tool),
             details,
             // The key holds the hash: "always" covers the tool as it is, not what it becomes.
-            rule: Some(RuleSubject::new(
-                &self.sha256,
-                Phrase::new(PhraseCode::AnyOwnCall, [("tool", name.clone())]),
-            )),
+            rule: Some(RuleSubject::new(&self.sha256, any)),
             binding: self.sha256.clone(),
         })
     }
@@ -189,13 +182,11 @@ impl Tool for UserTool {
         let executable = &self.manifest.executable;
         let runner = &self.workshop.runner;
         let path = std::env::var("PATH");
+        let path = path.unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned());
         let workspace = context.workspace.to_string_lossy().into_owned();
         // The whole of it: nothing of Navi's own.
         let environment = [
-            (
-                "PATH",
-                path.unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned()),
-            ),
+            ("PATH", path),
             ("HOME", workspace.clone()),
             ("LANG", "C.UTF-8".to_owned()),
             // A folder that changes under Python would be another tool.
@@ -203,12 +194,11 @@ impl Tool for UserTool {
             ("NAVI_WORKSPACE", workspace),
             ("NAVI_TOOL_DIR", copy.to_string_lossy().into_owned()),
         ];
+        let environment = environment.map(|(name, value)| (name.to_owned(), value));
         let order = Order {
             program: copy.join(executable).to_string_lossy().into_owned(),
             args: self.manifest.args.clone(),
-            environment: environment
-                .map(|(name, value)| (name.to_owned(), value))
-                .into(),
+            environment: environment.into(),
             input: Some(args.to_string()),
             read: vec![copy],
             ..runner.order(self.manifest.effect, context.workspace.clone())
@@ -220,7 +210,8 @@ impl Tool for UserTool {
         let ended = runner.run(order, bounds).await.map_err(|error| {
             refusal!(
                 "the tool {} could not be started: {error}; is the first line of {executable} a `#!` with a program that is installed?",
-                self.spec.name)
+                self.spec.name
+            )
         })?;
         Ok(bounded_for(self.read(&ended)?, &context).await?.into())
     }

@@ -152,7 +152,6 @@ fn content_type(headers: &HeaderMap) -> (String, Option<String>) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test says so by failing")]
     use super::*;
 
     #[test]

@@ -104,11 +104,8 @@ fn clean(document: &Document, url: &Url) {
     document.select(UNREAD).remove();
     for node in document.select("[style]").nodes() {
         let style = node.attr("style").unwrap_or_default();
-        let style: String = style
-            .chars()
-            .filter(|c| !c.is_whitespace())
-            .map(|c| c.to_ascii_lowercase())
-            .collect();
+        let style = style.to_ascii_lowercase();
+        let style: String = style.split_whitespace().collect();
         if style.contains("display:none") || style.contains("visibility:hidden") {
             node.remove_from_parent();
         }

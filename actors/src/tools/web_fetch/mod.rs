@@ -23,7 +23,7 @@ use super::net::guard::Guard;
 use super::net::url::{authority, parse};
 use super::output::shortened;
 use super::schema::spec_of;
-use super::{Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolResult, arguments};
+use super::{Proposal, RuleSubject, Tool, ToolContext, ToolResult, arguments};
 use crate::protocol::approval::Detail;
 use crate::protocol::ids::SessionId;
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};
@@ -133,22 +133,14 @@ impl Tool for WebFetch {
         let args: WebFetchArgs = arguments::read(args.clone())?;
         let url = parse(&args.url)?;
         let host = authority(&url);
+        let address = ("address", shortened(url.as_str(), SUMMARY_BYTES));
+        let any = Phrase::new(PhraseCode::AnyPage, [("host", host.clone())]);
         Ok(Proposal {
-            summary: Phrase::new(
-                PhraseCode::Fetch,
-                [("address", shortened(url.as_str(), SUMMARY_BYTES))],
-            ),
+            summary: Phrase::new(PhraseCode::Fetch, [address]),
             details: vec![Detail::code(Label::Address, url)],
-            rule: Some(RuleSubject::new(
-                &host,
-                Phrase::new(PhraseCode::AnyPage, [("host", host.clone())]),
-            )),
+            rule: Some(RuleSubject::new(host, any)),
             binding: String::new(),
         })
-    }
-
-    fn provenance(&self, _: &Value) -> Provenance {
-        Provenance::Outside
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {

@@ -139,9 +139,8 @@ fn form(answer: &RawPage) -> ToolResult<Form> {
 /// The form of a body that the server gave no type.
 fn unnamed(answer: &RawPage) -> ToolResult<Form> {
     let head = &answer.body[..answer.body.len().min(1024)];
-    let start = String::from_utf8_lossy(head)
-        .trim_start()
-        .to_ascii_lowercase();
+    let start = String::from_utf8_lossy(head);
+    let start = start.trim_start().to_ascii_lowercase();
     if start.starts_with("<!doctype html") || start.starts_with("<html") {
         Ok(Form::Html)
     } else if !answer.body.contains(&0) && std::str::from_utf8(&answer.body).is_ok() {
@@ -159,12 +158,9 @@ fn decoded(body: &[u8], told: Option<&str>) -> String {
     let encoding = told
         .and_then(label)
         .or_else(|| label(said_by_page(body)?.as_str()))
-        .unwrap_or_else(|| {
-            if std::str::from_utf8(body).is_ok() {
-                UTF_8
-            } else {
-                WINDOWS_1252
-            }
+        .unwrap_or_else(|| match std::str::from_utf8(body) {
+            Ok(_) => UTF_8,
+            Err(_) => WINDOWS_1252,
         });
     // A byte order mark wins over everything, and is taken out.
     let (text, _, _) = encoding.decode(body);

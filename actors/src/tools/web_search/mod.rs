@@ -17,9 +17,7 @@ use self::engine::Found;
 pub use self::engine::SearchEngine;
 use super::output::shortened;
 use super::schema::spec_of;
-use super::{
-    Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments,
-};
+use super::{Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments};
 use crate::protocol::approval::Detail;
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};
 use crate::protocol::tool::{Effect, ToolSpec};
@@ -89,28 +87,15 @@ impl Tool for WebSearch {
     async fn proposal(&self, args: &Value, _: &ToolContext) -> ToolResult<Proposal> {
         let args: WebSearchArgs = arguments::read(args.clone())?;
         let engine = self.engine()?;
+        let name = ("engine", engine.name().to_owned());
+        let query = ("query", shortened(&args.query, 100));
+        let any = Phrase::new(PhraseCode::AnySearch, [name.clone()]);
         Ok(Proposal {
-            summary: Phrase::new(
-                PhraseCode::Search,
-                [
-                    ("query", shortened(&args.query, 100)),
-                    ("engine", engine.name().to_owned()),
-                ],
-            ),
+            summary: Phrase::new(PhraseCode::Search, [query, name]),
             details: vec![Detail::code(Label::Query, args.query)],
-            rule: Some(RuleSubject::new(
-                engine.place(),
-                Phrase::new(
-                    PhraseCode::AnySearch,
-                    [("engine", engine.name().to_owned())],
-                ),
-            )),
+            rule: Some(RuleSubject::new(engine.place(), any)),
             binding: engine.place(),
         })
-    }
-
-    fn provenance(&self, _: &Value) -> Provenance {
-        Provenance::Outside
     }
 
     async fn call(&self, args: Value, _: ToolContext) -> ToolResult {

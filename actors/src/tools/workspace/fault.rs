@@ -109,11 +109,9 @@ impl Root {
             directory = next;
         };
         let directory = path.at(&directory);
-        let opened = self
-            .directory(directory.prefix(), &directory)
-            .ok()
-            .flatten();
-        let entries = opened.and_then(|opened| opened.entries().ok());
+        let opened = self.directory(directory.prefix(), &directory);
+        let entries = opened.ok().flatten().map(|opened| opened.entries());
+        let entries = entries.and_then(Result::ok);
         let entries = entries.into_iter().flatten().take(COMPARED_NAMES).flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         let names: Vec<String> = names.sorted().collect();

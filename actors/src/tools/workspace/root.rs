@@ -19,8 +19,8 @@ use super::fault::{OrFault as _, check_open, ends_with_slash, fault, if_there, i
 use super::path::InnerPath;
 use super::reach::{Limits, Reach};
 use super::walk::{MAX_DEPTH, Rules};
+use crate::tools::ToolResult;
 use crate::tools::output::human_size;
-use crate::tools::{ToolError, ToolResult};
 
 /// A root, as one call has it open.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Root {
         } else {
             open(&reach.workspace).map_err(|error| {
                 tracing::error!(%error, "a session's workspace cannot be opened");
-                ToolError("the workspace cannot be opened; tell the user".to_owned())
+                refusal!("the workspace cannot be opened; tell the user")
             })?
         };
         Ok(Self {

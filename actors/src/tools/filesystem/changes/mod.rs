@@ -72,12 +72,8 @@ pub fn changes(access: &Arc<FileAccess>, workspace: &Path) -> Result<Vec<Change>
     };
     let reach = Reach::new(access, workspace, CancellationToken::new());
     let records = kept.load()?;
-    let told = records
-        .all
-        .iter()
-        .rev()
-        .map(|record| record.told(check(&reach, &kept, record)));
-    Ok(told.collect())
+    let told = |record: &Record| record.told(check(&reach, &kept, record));
+    Ok(records.all.iter().rev().map(told).collect())
 }
 
 /// Takes a change back, where everything is still as it left it. Gives back the change that
@@ -162,8 +158,8 @@ fn take_back(reach: &Reach, log: &ChangeLog, record: &Record) -> ToolResult<()> 
             let before = look(&at)?;
             let name = record.id.to_string();
             let after = log.kept.read(&name, reach.limits.read_bytes);
-            let after = after
-                .map_err(|_| ToolError("the copy that was kept of it cannot be read".to_owned()))?;
+            let after =
+                after.map_err(|_| refusal!("the copy that was kept of it cannot be read"))?;
             let rewrite = Rewrite { before, after };
             log.write(&at, &rewrite)
         }
