@@ -102,11 +102,8 @@ impl Terminal {
     /// Starts a command that writes to `tells` where it ended.
     async fn start(&self, wanted: &Wanted, tells: &Path) -> ToolResult<Running> {
         let mut order = wanted.order.clone();
-        let tells = (
-            "NAVI_DIRECTORY_FILE".to_owned(),
-            tells.display().to_string(),
-        );
-        order.environment.extend([tells]);
+        let (name, tells) = ("NAVI_DIRECTORY_FILE", tells.display().to_string());
+        order.environment.insert(name.to_owned(), tells);
         let started = self.sandbox.start(order).await;
         started.map_err(|error| refusal!("the command cannot be started: {error}"))
     }
