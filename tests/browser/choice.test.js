@@ -98,7 +98,7 @@ describe('the menu of the header', () => {
     const { model, tab } = it_has;
     await model.configure({ models: ['small:1b'], capabilities: ['completion'] });
     await tab.page.getByTestId('mode-button').click();
-    await tab.page.getByTestId('choice-models').getByText('It is not there now').waitFor({ timeout: 60_000 });
+    await tab.page.getByTestId('choice-models').getByText('It is not there now').waitFor();
     assert.equal(await choice(tab, 'model', 'big:7b').isChecked(), true);
     await tab.screenshot('choice-gone');
     await tab.page.keyboard.press('Escape');

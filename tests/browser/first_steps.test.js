@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
-import { Tab } from './harness/browser.js';
+import { newContext, Tab } from './harness/browser.js';
 import { assertLooks } from './harness/looks.js';
 import { world } from './harness/world.js';
 
@@ -17,7 +17,7 @@ describe('the first steps', () => {
     const { browser, window } = it_has;
     const { cookies, origins } = await window.context.storageState();
     const login = origins.map(({ origin, localStorage }) => ({ origin, localStorage: localStorage.filter(({ name }) => name === 'navi.key') }));
-    return new Tab(await (await browser.newContext({ storageState: { cookies, origins: login } })).newPage());
+    return new Tab(await (await newContext(browser, { storageState: { cookies, origins: login } })).newPage());
   }
   const address = () => new URL('/', it_has.tab.page.url()).href;
   const step = (name) => it_has.tab.page.locator(`[data-testid="first-steps"][data-step="${name}"]`).waitFor();

@@ -2,29 +2,42 @@
 // connection that goes, a run that was quicker, a full disk, or a browser that keeps nothing.
 
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
 
-import { Tab } from './harness/browser.js';
+import { newContext, Tab } from './harness/browser.js';
 import { world } from './harness/world.js';
 
-/** A photo as a camera makes them: nothing in it repeats. */
-async function photo({ page }, name, side = 1200) {
+const folder = await mkdtemp(join(tmpdir(), 'navi-kept-'));
+after(() => rm(folder, { recursive: true }));
+
+/** A file on the disk, and its path. */
+async function file(name, content) {
+  const path = join(folder, name);
+  await writeFile(path, content);
+  return path;
+}
+
+/** A photo as a camera makes them: nothing in it repeats. With 1200 pixels a side, 5 MB. */
+async function photo({ page }, name, side) {
   const base64 = await page.evaluate(async (width) => {
-    const canvas = new OffscreenCanvas(width, width);
-    const context = canvas.getContext('2d');
+    const context = new OffscreenCanvas(width, width).getContext('2d');
     const pixels = context.createImageData(width, width);
     for (let at = 0; at < pixels.data.length; at += 1) pixels.data[at] = at % 4 === 3 ? 255 : Math.random() * 256;
     context.putImageData(pixels, 0, 0);
-    const bytes = new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer());
-    let text = '';
-    for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
-    return btoa(text);
+    const reader = new FileReader();
+    reader.readAsDataURL(await context.canvas.convertToBlob());
+    await new Promise((read) => { reader.onload = read; });
+    return reader.result.split(',')[1];
   }, side);
-  return { name, mimeType: 'image/png', buffer: Buffer.from(base64, 'base64') };
+  return file(name, Buffer.from(base64, 'base64'));
 }
 
 const previews = (tab) => tab.page.getByTestId('preview');
-const put = (tab, ...files) => tab.page.getByTestId('file-input').setInputFiles(files);
+/** As the browser's dialog does it: the page is handed the files' places, and reads them itself. */
+const put = (tab, ...paths) => tab.page.getByTestId('file-input').setInputFiles(paths);
 const queued = (tab) => tab.page.getByTestId('queued-message');
 
 /** Starts a conversation, and leaves it open. */
@@ -41,8 +54,8 @@ describe('what is written and not yet sent', () => {
 
   it('arrives as the first message of a conversation, with photos larger than a browser used to keep', async () => {
     const { model, tab } = it_has;
-    const photos = [];
-    for (const name of ['a', 'b', 'c', 'd', 'e']) photos.push(await photo(tab, `${name}.png`));
+    const photos = [await photo(tab, 'a.png', 1200)];
+    for (const name of ['b', 'c', 'd', 'e']) photos.push(await photo(tab, `${name}.png`, 500));
     await put(tab, ...photos);
     await model.script([{ text: 'Five photos.' }]);
     await tab.send('Look at these.');
@@ -59,7 +72,7 @@ describe('what is written and not yet sent', () => {
   it('keeps words, pictures and files over another conversation and a reload', async () => {
     const { tab } = it_has;
     await converse(it_has, 'Question one');
-    await put(tab, await photo(tab, 'kept.png', 40), { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('notes') });
+    await put(tab, await photo(tab, 'kept.png', 40), await file('notes.txt', 'notes'));
     await tab.composer.fill('Half a thought');
     await previews(tab).waitFor();
     await tab.page.locator('[data-testid="upload"][data-state="done"]').waitFor();
@@ -93,7 +106,7 @@ describe('what is written and not yet sent', () => {
       await held;
       await route.continue();
     });
-    await put(tab, { name: 'long.txt', mimeType: 'text/plain', buffer: Buffer.from('the long story') });
+    await put(tab, await file('long.txt', 'the long story'));
     await model.script([{ text: 'I have read it.' }]);
     await tab.send('Read this.');
     await tab.page.getByTestId('pending-message').waitFor();
@@ -192,7 +205,7 @@ describe('an edit of a message that waits its turn', () => {
     assert.equal(await tab.page.getByTestId('queued-input').inputValue(), 'Second, in other words');
     await tab.screenshot('edit-offline');
     connected = true;
-    await tab.page.getByTestId('queued-offline').waitFor({ state: 'detached', timeout: 30_000 });
+    await tab.page.getByTestId('queued-offline').waitFor({ state: 'detached' });
     await tab.page.getByTestId('queued-save').click();
     await tab.page.getByTestId('queued-input').waitFor({ state: 'detached' });
     await queued(tab).getByText('Second, in other words').waitFor();
@@ -229,7 +242,7 @@ describe('a browser that keeps nothing', () => {
     const { model, tab, window } = it_has;
     const control = await window.context.newCDPSession(tab.page);
     await control.send('Storage.overrideQuotaForOrigin', { origin: new URL(tab.page.url()).origin, quotaSize: 1 });
-    await put(tab, await photo(tab, 'large.png'));
+    await put(tab, await photo(tab, 'large.png', 1200));
     await previews(tab).waitFor();
     await tab.composer.fill('With a large photo');
     await told(tab).waitFor();
@@ -252,7 +265,7 @@ describe('a browser that keeps nothing', () => {
     const { navi, tab, window, browser } = it_has;
     assert.ok(navi);
     const state = await window.context.storageState();
-    const context = await browser.newContext({ storageState: state });
+    const context = await newContext(browser, { storageState: state });
     await context.addInitScript(() => Object.defineProperty(globalThis, 'indexedDB', { value: undefined }));
     const private_tab = new Tab(await context.newPage());
     await private_tab.page.goto(tab.page.url());

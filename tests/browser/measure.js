@@ -8,7 +8,7 @@
 import { execFile } from 'node:child_process';
 import { parseArgs, promisify } from 'node:util';
 
-import { logIn, startBrowser, Tab } from './harness/browser.js';
+import { logIn, newContext, startBrowser, Tab } from './harness/browser.js';
 import { startModel } from './harness/model.js';
 import { backendSettings, startNavi } from './harness/navi.js';
 import { required } from './harness/program.js';
@@ -77,7 +77,7 @@ async function wire(browser, navi, state) {
   const address = `${new URL(navi.link).origin}/`;
   for (const [name, line] of [['fast line', FAST_LINE], ['1.6 Mbit/s, 150 ms', SLOW_LINE]]) {
     // The page's worker sends on what the page asks for (`offline.test.js`): its requests would be counted twice.
-    const context = await browser.newContext({ storageState: state, serviceWorkers: 'block' });
+    const context = await newContext(browser, { storageState: state, serviceWorkers: 'block' });
     for (const time of ['first visit', 'second visit']) console.log(`${name}, ${time}: ${await visit(context, address, line)}`);
     await context.close();
   }

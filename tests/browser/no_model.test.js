@@ -37,9 +37,8 @@ describe('without a model server', () => {
     await tab.idle();
   });
 
-  it('and recovers by itself when one appears', { timeout: 120_000 }, async () => {
+  it('and recovers by itself when one appears', async () => {
     const tab = window.first;
-    tab.page.setDefaultTimeout(60_000);
     model = await startModel({ port });
     await tab.banner.waitFor({ state: 'hidden' });
     await model.script([{ text: 'Here I am.' }]);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
-import { Tab } from './harness/browser.js';
+import { newContext, Tab } from './harness/browser.js';
 import { assertAccessible, assertFits } from './harness/looks.js';
 import { prefixed } from './harness/proxy.js';
 import { world } from './harness/world.js';
@@ -17,8 +17,7 @@ describe('the page that a browser kept', () => {
     // For a link that nobody used yet.
     await navi.kill();
     await navi.start();
-    context = await browser.newContext();
-    context.setDefaultTimeout(20_000);
+    context = await newContext(browser);
     tab = new Tab(await context.newPage());
     await tab.page.goto(navi.link.replace(new URL(navi.link).origin, proxy.address));
     await tab.ready();

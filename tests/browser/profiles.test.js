@@ -5,6 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
+import { LIMIT_MS } from './harness/program.js';
 import { world } from './harness/world.js';
 
 const profile = (name, more = '') =>
@@ -24,7 +25,7 @@ describe('profile files', () => {
 
   /** Waits until there is a profile of this name. */
   async function listedAs(name) {
-    const end = Date.now() + 20_000;
+    const end = Date.now() + LIMIT_MS;
     for (;;) {
       const names = (await listed()).map((profile) => profile.name);
       if (names.includes(name)) return;

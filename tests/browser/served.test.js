@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
-import { Tab } from './harness/browser.js';
+import { newContext, Tab } from './harness/browser.js';
 import { prefixed } from './harness/proxy.js';
 import { world } from './harness/world.js';
 
@@ -38,7 +38,7 @@ describe('a visit', () => {
     const { origin } = new URL(navi.link);
     const state = await window.context.storageState();
     // Another browser, which has nothing of the page yet. What its worker keeps is in `offline.test.js`.
-    const context = await browser.newContext({ storageState: state, serviceWorkers: 'block' });
+    const context = await newContext(browser, { storageState: state, serviceWorkers: 'block' });
     try {
       const first = await visit(context, `${origin}/`);
       const bytes = first.requests.reduce((sum, request) => sum + request.bytes, 0);
@@ -121,7 +121,7 @@ describe('behind a prefix', () => {
     const { browser, model, navi } = it_has;
     await navi.kill();
     await navi.start();
-    const context = await browser.newContext();
+    const context = await newContext(browser);
     try {
       const tab = new Tab(await context.newPage());
       await tab.page.goto(navi.link.replace(new URL(navi.link).origin, proxy.address));

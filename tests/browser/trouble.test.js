@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
-import { logIn, startBrowser, Tab } from './harness/browser.js';
+import { logIn, newContext, startBrowser, Tab } from './harness/browser.js';
 import { backendSettings, startNavi } from './harness/navi.js';
 import { assertFits } from './harness/looks.js';
 import { world } from './harness/world.js';
@@ -14,8 +14,7 @@ const connection = (tab, state) => tab.page.locator(`[data-testid="connection"]$
 
 /** The same login in a browser whose complaints are the test's own doing. */
 async function complaining({ browser, window }, prepare) {
-  const context = await browser.newContext({ storageState: await window.context.storageState(), viewport: { width: 1280, height: 800 }, serviceWorkers: 'block' });
-  context.setDefaultTimeout(20_000);
+  const context = await newContext(browser, { storageState: await window.context.storageState(), viewport: { width: 1280, height: 800 }, serviceWorkers: 'block' });
   const tab = new Tab(await context.newPage());
   await prepare(tab.page);
   return tab;

@@ -9,7 +9,8 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { chromium } from 'playwright-core';
 
-const LIMIT_MS = 20_000;
+import { LIMIT_MS } from './program.js';
+
 const ARTIFACTS = process.env.NAVI_ARTIFACTS ?? join(tmpdir(), 'navi-artifacts');
 
 export async function startBrowser() {
@@ -21,6 +22,13 @@ export async function startBrowser() {
   return chromium.launch({ executablePath, args });
 }
 
+/** A browser with a storage of its own. */
+export async function newContext(browser, options) {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(LIMIT_MS);
+  return context;
+}
+
 /**
  * A browser that has logged in by the link; each tab that is opened in it shares its cookie. Its user knows Navi
  * already, but for a `newcomer`.
@@ -28,8 +36,7 @@ export async function startBrowser() {
 export async function logIn(browser, navi, { newcomer = false, ...options } = {}) {
   // What a test says of the page's requests would not hold for those of its worker. What moves costs a
   // browser without a graphics card an eighth of its time, and shows a test nothing.
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', serviceWorkers: 'block', ...options });
-  context.setDefaultTimeout(LIMIT_MS);
+  const context = await newContext(browser, { viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', serviceWorkers: 'block', ...options });
   const faults = [];
   // Reported as console errors by Chromium too, but only the event names the directive.
   await context.addInitScript(() => {
@@ -164,7 +171,7 @@ export class Tab {
 
   /** Waits until the whole of it looks as expected: pieces are drawn one after the other. */
   async looksLike(expected) {
-    const end = Date.now() + LIMIT_MS / 4;
+    const end = Date.now() + LIMIT_MS;
     for (;;) {
       const look = await this.look();
       if (isDeepStrictEqual(look, expected)) return;

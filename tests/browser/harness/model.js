@@ -3,9 +3,7 @@
 
 import assert from 'node:assert/strict';
 
-import { required, startProgram } from './program.js';
-
-const LIMIT_MS = 20_000;
+import { LIMIT_MS, required, startProgram } from './program.js';
 
 /**
  * What it does in an answer, one after the other; `tests/support/fake_model/script.rs` has all.
