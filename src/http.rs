@@ -1,4 +1,4 @@
-//! The doors: REST, WebSocket and the page. Each request goes through the same three gates:
+//! The page, its REST and its WebSocket, and what stands before every door. Each request goes through the same three gates:
 //! security headers, the `Host` check, then login and `Origin` for everything that is not
 //! public.
 
@@ -9,7 +9,7 @@ mod changes;
 mod consent;
 mod diagnostics;
 mod docs;
-mod error;
+pub(crate) mod error;
 mod extensions;
 mod files;
 mod gate;
@@ -21,7 +21,7 @@ mod memory;
 mod messages;
 mod metrics;
 mod models;
-mod openapi;
+pub(crate) mod openapi;
 mod origin;
 mod pace;
 mod page;
@@ -37,14 +37,14 @@ mod settings;
 mod status;
 mod tokens;
 mod workspace;
-mod ws;
+pub(crate) mod ws;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use actix_web::dev::HttpServiceFactory;
 use actix_web::middleware::from_fn;
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::{HttpRequest, HttpResponse, Resource, web};
 use navi_actors::engine::Engine;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use tokio_util::sync::CancellationToken;
@@ -52,7 +52,8 @@ use tokio_util::sync::CancellationToken;
 use self::error::ApiError;
 use crate::access::Access;
 use crate::diagnostics::Diagnostics;
-use crate::settings::Loaded;
+use crate::doors;
+use crate::settings::{Loaded, OpenDoors};
 
 pub(crate) use self::server::{HttpDoor, open};
 pub(crate) use self::ws::tabs::Tabs;
@@ -73,7 +74,7 @@ pub(crate) struct App {
 
 /// All routes. What stands in the protected scope needs a login; a path that no route has
 /// is `not_found` either way.
-fn routes(config: &mut web::ServiceConfig) {
+fn routes(config: &mut web::ServiceConfig, doors: &OpenDoors) {
     config
         .service(health::routes())
         .service(page::index())
@@ -86,11 +87,11 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(docs::style())
         .service(openapi::document())
         .service(openapi::events())
-        .service(protected())
+        .service(protected(doors.clone()))
         .default_service(web::to(not_found));
 }
 
-fn protected() -> impl HttpServiceFactory {
+fn protected(doors: OpenDoors) -> impl HttpServiceFactory {
     web::scope("")
         .wrap(from_fn(gate::require_login))
         .service(agents::profiles_routes())
@@ -152,24 +153,26 @@ fn protected() -> impl HttpServiceFactory {
         .service(login::log_out())
         .service(ws::session_routes())
         .service(ws::list_routes())
+        .configure(move |config| doors::routes(config, &doors))
         .default_service(web::to(not_found))
 }
 
-async fn not_found() -> ApiError {
-    ApiError(NaviError::new(
+async fn not_found(request: HttpRequest) -> HttpResponse {
+    let error = ApiError(NaviError::new(
         ErrorCode::NotFound,
         "there is nothing at this path; /api/docs lists what there is",
-    ))
+    ));
+    doors::refusal(request.path(), &error)
 }
 
 /// A resource that answers other methods with 405 and the list of those it has.
-fn resource(path: &str, allowed: &'static str) -> Resource {
-    web::resource(path).default_service(web::to(move || async move {
+pub(crate) fn resource(path: &str, allowed: &'static str) -> Resource {
+    web::resource(path).default_service(web::to(move |request: HttpRequest| async move {
         let error = NaviError::new(
             ErrorCode::MethodNotAllowed,
             format!("this path takes {allowed}"),
         );
-        let mut response: HttpResponse = ApiError(error).response();
+        let mut response = doors::refusal(request.path(), &ApiError(error));
         response.headers_mut().insert(
             actix_web::http::header::ALLOW,
             actix_web::http::header::HeaderValue::from_static(allowed),

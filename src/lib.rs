@@ -12,6 +12,7 @@ mod collector;
 mod command;
 pub mod console;
 mod diagnostics;
+mod doors;
 pub mod engine_config;
 mod extensions;
 mod http;

@@ -4,6 +4,7 @@
 mod addresses;
 mod collector;
 mod described;
+mod doors;
 mod files;
 mod keys;
 pub(crate) mod layers;
@@ -36,6 +37,7 @@ use navi_actors::tools::workspace::FileAccess;
 use tracing::Level;
 
 pub(crate) use self::collector::CollectorSettings;
+pub(crate) use self::doors::{Door, OpenDoors};
 use self::layers::{Environment, Layer};
 use self::read::Reader;
 pub(crate) use self::secret::Secret;
@@ -54,6 +56,8 @@ pub struct Settings {
     pub(crate) api_token: Option<Secret>,
     /// How long a request's body may be too slow.
     pub(crate) slow_body: Duration,
+    /// Which doors are open beside the page and its API.
+    pub(crate) doors: OpenDoors,
     /// Whether `/metrics` is there.
     pub(crate) metrics: bool,
     /// Where traces are sent.
@@ -305,6 +309,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     let bind = r.required(&keys::BIND, addresses::bind);
     let api_token = r.optional(&keys::API_TOKEN, api_token);
     let slow_body = r.required(&keys::SLOW_BODY, read::seconds);
+    let doors = r.required(&keys::DOORS, doors::open);
     let metrics = r.required(&keys::METRICS, read::boolean);
     let collector = collector::collector(r);
     let log_level = r.required(
@@ -351,6 +356,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
         data_dir: data_dir?,
         api_token,
         slow_body: slow_body?,
+        doors: doors?,
         metrics: metrics?,
         collector,
         log_level: log_level?,

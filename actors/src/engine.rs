@@ -6,6 +6,7 @@ mod consent;
 mod files;
 mod imports;
 mod measuring;
+mod programs;
 mod pulls;
 mod runs;
 mod sessions;
@@ -13,6 +14,7 @@ mod start;
 mod status;
 mod workspace;
 
+pub use self::programs::{LentByProgram, ProgramSession};
 pub use self::sessions::{NewSessionWish, SessionWish};
 pub use self::start::EngineConfig;
 

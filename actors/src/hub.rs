@@ -59,8 +59,11 @@ impl Hub {
         let _ = self.0.send(Arc::new(Change { user, frame }));
     }
 
-    /// Tells that a session's row changed.
+    /// Tells that a session's row changed, where a list has it.
     pub fn session_changed(&self, session: SessionSummary) {
+        if session.ephemeral {
+            return;
+        }
         self.tell(Some(session.user_id), HubFrame::SessionChanged { session });
     }
 

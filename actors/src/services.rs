@@ -21,6 +21,7 @@ use crate::protocol::ids::OwnerId;
 use crate::run::Offers;
 use crate::store::Store;
 use crate::supervision::Slot;
+use crate::tools::lent::Lending;
 use crate::tools::registry::Toolbox;
 
 /// How far the wall clock may be set back without what comes later being told as earlier.
@@ -138,6 +139,7 @@ pub struct Services {
     pub models: Models,
     pub memory: MemoryHandle,
     pub toolbox: Toolbox,
+    pub lending: Lending,
     pub offers: Arc<Offers>,
     pub profiles: Arc<Profiles>,
     pub prices: Arc<Prices>,

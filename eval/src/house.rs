@@ -149,6 +149,7 @@ impl House {
             user_id: user,
             title: "Earlier".to_owned(),
             mode: navi_actors::protocol::approval::ConsentMode::default(),
+            ephemeral: false,
             model: None,
             profile_id: self.default_profile.clone(),
             created_at: at,

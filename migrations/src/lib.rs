@@ -17,6 +17,7 @@ mod m0011_archived;
 mod m0012_tags;
 mod m0013_reasons;
 mod m0014_session_model;
+mod m0015_ephemeral;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -47,6 +48,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0012_tags::Tags),
             Box::new(m0013_reasons::Reasons),
             Box::new(m0014_session_model::SessionModel),
+            Box::new(m0015_ephemeral::Ephemeral),
         ]
     }
 }

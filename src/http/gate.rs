@@ -21,6 +21,7 @@ use super::origin::{Trust, check_fetch_site, check_host, check_origin};
 use super::pace;
 use super::page::content_security_policy;
 use crate::access::{AuthMethod, Credentials, LOGIN_LIFETIME, PageKey, Principal};
+use crate::doors;
 
 const PAGE_KEY: &str = "x-navi-key";
 /// What the key follows in a subprotocol.
@@ -184,7 +185,8 @@ fn check_page(request: &ServiceRequest, method: AuthMethod) -> Result<(), ApiErr
 }
 
 fn refuse(request: ServiceRequest, error: &ApiError) -> ServiceResponse<BoxBody> {
-    request.into_response(error.response())
+    let response = doors::refusal(request.path(), error);
+    request.into_response(response)
 }
 
 fn secure(response: &mut ServiceResponse<BoxBody>) {

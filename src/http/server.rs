@@ -50,11 +50,13 @@ pub(crate) fn open(app: App, listener: TcpListener) -> io::Result<HttpDoor> {
             .app_data(PayloadConfig::new(MAX_BODY_BYTES))
             .app_data(queries())
             .wrap(from_fn(gate::front))
-            .configure(routes)
+            .configure(|config| routes(config, &data.loaded.settings.doors))
     })
     .workers(cores.min(MAX_WORKERS))
     .shutdown_timeout(SHUTDOWN_SECONDS)
     .disable_signals()
+    // Who goes is heard at once, and not when something is next to be told.
+    .h1_allow_half_closed(false)
     .on_connect(tune)
     .listen(listener)?
     .run();

@@ -17,6 +17,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
 use navi_actors::feed::Feed;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::ids::SessionId;
 use serde::Deserialize;
 
 use self::tab::TabActor;
@@ -26,7 +27,7 @@ use super::error::{ApiError, close_reason};
 use super::messages::page_size;
 use super::path::session_id;
 use super::{App, resource};
-use crate::access::{Hold, Principal};
+use crate::access::{Hold, Key, Principal};
 
 /// What a page asks for beside its key, and is given: a browser wants one of those it named.
 const PROTOCOL: &str = "navi";
@@ -53,21 +54,37 @@ struct Cursor {
 /// How much of a feed is taken before what was taken is written to the socket.
 const PORTION_BYTES: usize = 64 * 1024;
 
+/// Why a socket is closed that was opened with what opens nothing any more.
+pub(crate) const LOGGED_OUT: &str = "the login or the token has ended";
+
 /// What a tab asks for.
 #[derive(Clone, Copy, Debug)]
-struct Subscription {
-    session: navi_actors::protocol::ids::SessionId,
-    after: Option<u64>,
-    epoch: Option<i64>,
-    newest: Option<u32>,
+pub(crate) struct Subscription {
+    pub(crate) session: SessionId,
+    pub(crate) after: Option<u64>,
+    pub(crate) epoch: Option<i64>,
+    pub(crate) newest: Option<u32>,
 }
 
 /// What a socket has while it is open.
 #[derive(Debug)]
-struct Admission {
+pub(crate) struct Admission {
     _seat: Seat,
     /// What it was opened with.
-    hold: Hold,
+    pub(crate) hold: Hold,
+}
+
+impl Admission {
+    /// A place on this session, or on the list.
+    ///
+    /// # Errors
+    /// `rate_limited` where there is none left.
+    pub(crate) fn new(app: &App, session: Option<SessionId>, key: Key) -> Result<Self, NaviError> {
+        Ok(Self {
+            _seat: app.tabs.seat(session)?,
+            hold: app.access.hold(key),
+        })
+    }
 }
 
 /// A browser cannot read the answer to a refused upgrade: what is wrong with the address is
@@ -81,10 +98,7 @@ async fn session(
 ) -> Result<HttpResponse, ApiError> {
     let subscription = subscription(&path, request.query_string());
     let session = subscription.as_ref().ok().map(|it| it.session);
-    let admission = Admission {
-        _seat: app.tabs.seat(session)?,
-        hold: app.access.hold(who.key),
-    };
+    let admission = Admission::new(&app, session, who.key)?;
     let tab = TabActor::new(app.as_ref().clone(), who.user, subscription, admission);
     WsResponseBuilder::new(tab, &request, stream)
         .protocols(&[PROTOCOL])
@@ -99,10 +113,7 @@ async fn list(
     request: HttpRequest,
     stream: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    let admission = Admission {
-        _seat: app.tabs.seat(None)?,
-        hold: app.access.hold(who.key),
-    };
+    let admission = Admission::new(&app, None, who.key)?;
     let page = WatchActor::new(app.as_ref().clone(), who.user, admission);
     WsResponseBuilder::new(page, &request, stream)
         .protocols(&[PROTOCOL])
@@ -111,7 +122,11 @@ async fn list(
         .map_err(|error| not_an_upgrade(&error))
 }
 
-fn subscription(path: &str, query: &str) -> Result<Subscription, NaviError> {
+/// What an address asks for.
+///
+/// # Errors
+/// `invalid_id`, `invalid_field`.
+pub(crate) fn subscription(path: &str, query: &str) -> Result<Subscription, NaviError> {
     let wrong = |field: &str| {
         NaviError::new(
             ErrorCode::InvalidField,
@@ -170,12 +185,8 @@ fn in_portions(mut feed: Feed) -> impl Stream<Item = ByteString> {
     })
 }
 
-/// How a socket is closed that was opened with what opens nothing any more.
 fn logged_out() -> CloseReason {
-    close_reason(&NaviError::new(
-        ErrorCode::Unauthorized,
-        "the login or the token has ended",
-    ))
+    close_reason(&NaviError::new(ErrorCode::Unauthorized, LOGGED_OUT))
 }
 
 /// How a socket is closed whose feed ended: a client comes back at once after a restart.

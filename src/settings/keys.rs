@@ -31,6 +31,7 @@ pub(crate) const DATA_DIR: Key = key("server.data_dir", "NAVI_DATA_DIR");
 pub(crate) const API_TOKEN: Key = secret("server.api_token", "NAVI_API_TOKEN");
 pub(crate) const SLOW_BODY: Key = key("server.slow_body_seconds", "NAVI_SLOW_BODY_SECONDS");
 pub(crate) const WATCHDOG: Key = key("server.watchdog_seconds", "NAVI_WATCHDOG_SECONDS");
+pub(crate) const DOORS: Key = key("server.doors", "NAVI_DOORS");
 pub(crate) const METRICS: Key = key("server.metrics", "NAVI_METRICS");
 pub(crate) const OTLP_ENDPOINT: Key = key("server.otlp_endpoint", "NAVI_OTLP_ENDPOINT");
 pub(crate) const OTLP_HEADERS: Key = secret("server.otlp_headers", "NAVI_OTLP_HEADERS");
@@ -142,6 +143,7 @@ pub(crate) const ALL: &[&Key] = &[
     &API_TOKEN,
     &SLOW_BODY,
     &WATCHDOG,
+    &DOORS,
     &METRICS,
     &OTLP_ENDPOINT,
     &OTLP_HEADERS,

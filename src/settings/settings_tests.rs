@@ -62,6 +62,7 @@ fn the_defaults_are_those_of_the_contract() {
         ("NAVI_API_TOKEN", ""),
         ("NAVI_SLOW_BODY_SECONDS", "30"),
         ("NAVI_WATCHDOG_SECONDS", "5"),
+        ("NAVI_DOORS", "all"),
         ("NAVI_METRICS", "off"),
         ("NAVI_OTLP_ENDPOINT", ""),
         ("NAVI_OTLP_HEADERS", ""),
@@ -147,6 +148,11 @@ fn each_wrong_value_is_told_with_its_name_itself_and_what_is_allowed() {
             "a number from 0.001 to 1",
         ),
         ("CONTEXT_COMPRESSION_ENABLED", "x", "true or false"),
+        (
+            "NAVI_DOORS",
+            "events, window",
+            "all, none, or of events, openai",
+        ),
         ("NAVI_METRICS", "prometheus", "on/off"),
         ("NAVI_OTLP_ENDPOINT", "127.0.0.1:4318", "a URL, as in"),
         (

@@ -2,6 +2,7 @@
 
 mod branches;
 mod changes;
+mod chat_completions;
 mod commands;
 mod consent;
 mod doors;
@@ -18,6 +19,7 @@ mod profiles;
 mod reloads;
 mod runs;
 mod search;
+mod server_events;
 mod session_model;
 mod setup;
 mod slots;

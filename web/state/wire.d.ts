@@ -1111,6 +1111,11 @@ export interface SessionSummary {
    */
   archived: boolean;
   /**
+   * It is there for the one answer that a program asked for: no list has it, and it goes by
+   * itself.
+   */
+  ephemeral?: boolean;
+  /**
    * What its user files it under, in their order.
    */
   tags?: string[];
@@ -1141,6 +1146,11 @@ export interface SessionSnapshot {
    * Put away: it stands in the list of those alone, until the next message to it.
    */
   archived: boolean;
+  /**
+   * It is there for the one answer that a program asked for: no list has it, and it goes by
+   * itself.
+   */
+  ephemeral?: boolean;
   /**
    * What its user files it under, in their order.
    */

@@ -1,7 +1,9 @@
 //! What a door asks of files that hold conversations.
 
+use chrono::{DateTime, Utc};
+
 use super::Engine;
-use crate::domain::import;
+use crate::domain::import::{self, Conversation};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
 use crate::protocol::import::{Imported, ImportedSession};
@@ -26,17 +28,7 @@ impl Engine {
             None => profiles.find(profiles.default_id())?,
         };
         let at = now();
-        // Its images are decoded: that is work, and not the caller's thread's.
-        let reading = self
-            .runtime
-            .spawn_blocking(move || import::conversation(file, at));
-        let talk = reading.await.map_err(|error| {
-            tracing::error!(%error, "the reading of a conversation went down");
-            NaviError::new(
-                ErrorCode::Internal,
-                "something failed here; Navi's log says what",
-            )
-        })??;
+        let talk = self.read_conversation(file, at).await?;
         let (messages, left_out) = (talk.messages.len() as u64, talk.left_out);
         let new = NewSession {
             id: SessionId::new(),
@@ -45,6 +37,7 @@ impl Engine {
             profile_id: profile.id.clone(),
             model: None,
             mode: self.services.consent.mode,
+            ephemeral: false,
             created_at: talk.created_at,
         };
         let owner = self.services.owner.clone();
@@ -57,5 +50,27 @@ impl Engine {
             messages,
             left_out,
         })
+    }
+
+    /// The conversation of a file that came at `at`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) async fn read_conversation(
+        &self,
+        file: ImportedSession,
+        at: DateTime<Utc>,
+    ) -> Result<Conversation, NaviError> {
+        // Its images are decoded: that is work, and not the caller's thread's.
+        let reading = self
+            .runtime
+            .spawn_blocking(move || import::conversation(file, at));
+        reading.await.map_err(|error| {
+            tracing::error!(%error, "the reading of a conversation went down");
+            NaviError::new(
+                ErrorCode::Internal,
+                "something failed here; Navi's log says what",
+            )
+        })?
     }
 }

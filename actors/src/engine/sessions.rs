@@ -60,6 +60,25 @@ impl Engine {
         user: UserId,
         wish: NewSessionWish,
     ) -> Result<SessionSummary, NaviError> {
+        let session = self.new_session(user, wish)?;
+        let owner = self.services.owner.clone();
+        let loaded = self
+            .stored(async move |store| store.create_session(session, &owner).await)
+            .await?;
+        self.services.hub.session_changed(loaded.summary.clone());
+        self.services.memory.read_idle(user);
+        Ok(loaded.summary)
+    }
+
+    /// The row of a new session.
+    ///
+    /// # Errors
+    /// As [`Engine::create_session`].
+    pub(super) fn new_session(
+        &self,
+        user: UserId,
+        wish: NewSessionWish,
+    ) -> Result<NewSession, NaviError> {
         let NewSessionWish {
             profile_id,
             model,
@@ -69,22 +88,16 @@ impl Engine {
         model.as_deref().map_or(Ok(()), input::validate_model)?;
         let profiles = &self.services.profiles;
         let profile = profiles.find(profile_id.as_deref().unwrap_or(profiles.default_id()))?;
-        let session = NewSession {
+        Ok(NewSession {
             id: SessionId::new(),
             user_id: user,
             title: String::new(),
             profile_id: profile.id.clone(),
             model,
             mode: mode.unwrap_or(self.services.consent.mode),
+            ephemeral: false,
             created_at: now(),
-        };
-        let owner = self.services.owner.clone();
-        let loaded = self
-            .stored(async move |store| store.create_session(session, &owner).await)
-            .await?;
-        self.services.hub.session_changed(loaded.summary.clone());
-        self.services.memory.read_idle(user);
-        Ok(loaded.summary)
+        })
     }
 
     /// The user's sessions, those that are put away or the others: pinned first, then the

@@ -35,6 +35,7 @@ use crate::root::{SystemRoot, store_error};
 use crate::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits, Services};
 use crate::store::{LogLimits, Store};
 use crate::supervision::{Ending, Guard, RestartPolicy, keep_alive};
+use crate::tools::lent::Lending;
 use crate::tools::registry::{Registry, Toolbox};
 use crate::tools::workspace::FileAccess;
 use crate::watchdog::Watchdog;
@@ -188,6 +189,7 @@ impl Engine {
             models,
             memory,
             toolbox,
+            lending: Lending::default(),
             offers: Arc::default(),
             profiles: Arc::new(profiles),
             prices: Arc::new(Prices::new(config.prices_file)),

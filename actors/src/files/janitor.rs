@@ -26,6 +26,9 @@ const EVERY: Duration = Duration::from_secs(60);
 /// How long a deleted session can be had back.
 const UNDO: TimeDelta = TimeDelta::minutes(10);
 
+/// How long a session of one answer can be asked for that answer again, by a program whose
+/// connection was cut.
+const EPHEMERAL_KEPT: TimeDelta = TimeDelta::hours(1);
 /// How long the list of what was allowed goes back.
 const CONSENT_LOG_KEPT: TimeDelta = TimeDelta::days(90);
 /// How often one sweep writes to shorten logs, at most: what is left waits for the next.
@@ -121,6 +124,9 @@ impl Sweeper {
     /// One sweep. Gives back what the next one is done with.
     pub(super) async fn sweep(mut self) -> Self {
         fail::fail_point!("janitor::sweep", |_| self.clone());
+        if let Err(error) = self.delete_ephemeral().await {
+            tracing::warn!(%error, "sessions of one answer could not be cleared away");
+        }
         if let Err(error) = self.purge_deleted().await {
             tracing::warn!(%error, "deleted sessions could not be cleared away");
         }
@@ -190,6 +196,12 @@ impl Sweeper {
         Ok(())
     }
 
+    /// Sessions of one answer, once nobody asks for it again.
+    async fn delete_ephemeral(&self) -> Result<(), StoreError> {
+        let now = now();
+        self.store.delete_ephemeral(now - EPHEMERAL_KEPT, now).await
+    }
+
     /// Sessions that were deleted and can be had back no longer.
     async fn purge_deleted(&self) -> Result<(), StoreError> {
         let gone = self.store.deleted_before(now() - UNDO).await?;
@@ -209,7 +221,9 @@ impl Sweeper {
     async fn remove_workspace(&self, session: SessionId) {
         let name = session.to_string();
         remove_dir(&changes_dir(&self.sessions.join(&name))).await;
-        remove_dir(&self.sessions.join(TRASH).join(name)).await;
+        remove_dir(&self.sessions.join(TRASH).join(&name)).await;
+        // One of one answer was never put into the trash.
+        remove_dir(&self.sessions.join(name)).await;
     }
 
     /// Files that nobody used for as long as they are kept.

@@ -52,6 +52,7 @@ impl Fixture {
             model: None,
             profile_id: "secretary".to_owned(),
             mode: ConsentMode::default(),
+            ephemeral: false,
             created_at: now(),
         };
         store.create_session(new, &OwnerId::new()).await.unwrap();

@@ -55,6 +55,10 @@ pub struct SessionSummary {
     /// Put away: it stands in the list of those alone, until the next message to it.
     #[serde(default)]
     pub archived: bool,
+    /// It is there for the one answer that a program asked for: no list has it, and it goes by
+    /// itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ephemeral: bool,
     /// What its user files it under, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,

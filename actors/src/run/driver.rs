@@ -105,8 +105,13 @@ impl Driver {
             Work::Turn(turn) => turn.last_seq,
             Work::Child(_) => 0,
         };
+        let mut registry = setup.services.toolbox.now();
+        if !setup.origin.is_subagent() {
+            let lending = &setup.services.lending;
+            registry = lending.with_lent(setup.session_id, registry);
+        }
         Self {
-            registry: setup.services.toolbox.now(),
+            registry,
             services: setup.services,
             session: setup.session,
             session_id: setup.session_id,

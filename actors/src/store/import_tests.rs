@@ -51,6 +51,7 @@ async fn an_imported_conversation_is_a_session_like_others_and_from_outside(db: 
         profile_id: "secretary".to_owned(),
         model: None,
         mode: ConsentMode::default(),
+        ephemeral: false,
         created_at: at(0),
     };
     let said = Message {
@@ -101,6 +102,7 @@ async fn an_import_that_breaks_leaves_nothing(db: TestDb) {
         profile_id: String::new(),
         model: None,
         mode: ConsentMode::default(),
+        ephemeral: false,
         created_at: at(0),
     };
     let twice = talk(results(["a", "a"]));

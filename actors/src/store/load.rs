@@ -160,6 +160,7 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
             model: row.model,
             pinned: row.pinned,
             archived: row.archived,
+            ephemeral: row.ephemeral,
             tags: row.tags,
             context_token_count: row.context_token_count,
             created_at: row.created_at,

@@ -97,6 +97,7 @@ impl Store {
             .join(JoinType::LeftJoin, state)
             .filter(session::Column::UserId.eq(user.0))
             .filter(session::Column::DeletedAt.is_null())
+            .filter(session::Column::Ephemeral.eq(false))
             .filter(session::Column::LastActive.lte(db_time(idle_before)))
             .filter(session::Column::MessageCount.gt(0))
             .filter(unread)

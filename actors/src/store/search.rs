@@ -117,7 +117,7 @@ impl Ask<'_> {
         let backend = self.moment.get_database_backend();
         let (columns, from, order) = kind.select(backend);
         let sql = format!(
-            "SELECT {columns} FROM {from} AND s.user_id = $2 AND s.deleted_at IS NULL \
+            "SELECT {columns} FROM {from} AND s.user_id = $2 AND s.deleted_at IS NULL AND NOT s.ephemeral \
              ORDER BY {order} LIMIT $3 OFFSET $4"
         );
         let mut values = self.values(kind);
@@ -129,8 +129,9 @@ impl Ask<'_> {
     async fn count_titles(&self) -> Result<u32, StoreError> {
         let backend = self.moment.get_database_backend();
         let (_, from, _) = Kind::Titles.select(backend);
-        let sql =
-            format!("SELECT COUNT(*) FROM {from} AND s.user_id = $2 AND s.deleted_at IS NULL");
+        let sql = format!(
+            "SELECT COUNT(*) FROM {from} AND s.user_id = $2 AND s.deleted_at IS NULL AND NOT s.ephemeral"
+        );
         let ask = Statement::from_sql_and_values(backend, sql, self.values(Kind::Titles));
         let row = self.moment.query_one_raw(ask).await?;
         let count: i64 = row.map_or(Ok(0), |row| row.try_get_by(0))?;

@@ -47,6 +47,7 @@ async fn untitled(store: &Store, user_id: UserId) -> Writer {
         user_id,
         title: String::new(),
         mode: crate::protocol::approval::ConsentMode::default(),
+        ephemeral: false,
         model: None,
         profile_id: "secretary".to_owned(),
         created_at: at(0),

@@ -14,6 +14,7 @@ use crate::protocol::session::{RunState, SessionState};
 on_both!(
     the_list_is_pinned_first_then_latest,
     what_is_put_away_stands_in_a_list_of_its_own,
+    a_session_of_one_answer_is_in_no_list_and_goes_by_itself,
     a_session_is_its_users_alone,
     a_deleted_session_can_be_restored_until_it_is_purged,
     unfinished_parts_are_what_no_message_holds,
@@ -41,6 +42,37 @@ async fn the_list_is_pinned_first_then_latest(db: TestDb) {
         let found = store.find_session(user_id, summary.id).await.unwrap();
         assert_eq!(found, summary);
     }
+}
+
+async fn a_session_of_one_answer_is_in_no_list_and_goes_by_itself(db: TestDb) {
+    let store = db.open().await;
+    let user_id = store.local_user().await.unwrap().id;
+    let writer = Writer::ephemeral(&store).await;
+    let run = run();
+    let writes = vec![
+        Write::Active(at(5)),
+        Write::Message(Arc::new(user_message("mountains"))),
+        Write::RunStarted(run.clone()),
+    ];
+    writer.write(writes).await.unwrap();
+    let list = store.list_sessions(user_id, Listed::Current).await.unwrap();
+    assert_eq!(list, []);
+    assert_eq!(store.search(user_id, "mountains", 5, 0).await, Ok(vec![]));
+    let unread = store.unread_sessions(user_id, at(100), 5).await.unwrap();
+    assert_eq!(unread, []);
+    let found = store.find_session(user_id, writer.id).await.unwrap();
+    assert!(found.ephemeral);
+
+    // Not while it answers, and not before its time.
+    let gone = async |before| {
+        store.delete_ephemeral(before, at(200)).await.unwrap();
+        store.deleted_before(at(300)).await.unwrap()
+    };
+    assert_eq!(gone(at(100)).await, []);
+    let over = vec![ended(&run, RunState::Completed)];
+    writer.write(over).await.unwrap();
+    assert_eq!(gone(at(5)).await, []);
+    assert_eq!(gone(at(6)).await, [writer.id]);
 }
 
 async fn what_is_put_away_stands_in_a_list_of_its_own(db: TestDb) {
@@ -101,6 +133,7 @@ async fn a_session_is_its_users_alone(db: TestDb) {
         mode: crate::protocol::approval::ConsentMode::default(),
         model: None,
         profile_id: String::new(),
+        ephemeral: false,
         created_at: at(0),
     };
     let refused = store.create_session(unknown_user, &writer.owner).await;

@@ -48,6 +48,7 @@ impl Store {
                 model: new.model,
                 pinned: false,
                 archived: false,
+                ephemeral: new.ephemeral,
                 tags: Vec::new(),
                 context_token_count: 0,
                 state: SessionState::Idle,
@@ -94,6 +95,7 @@ impl Store {
         summaries()
             .filter(session::Column::UserId.eq(user_id.0))
             .filter(session::Column::DeletedAt.is_null())
+            .filter(session::Column::Ephemeral.eq(false))
             .filter(session::Column::Archived.eq(listed == Listed::Archived))
             .order_by_desc(session::Column::Pinned)
             .order_by_desc(session::Column::LastActive)
@@ -163,6 +165,34 @@ impl Store {
             .all(&self.read)
             .await?;
         Ok(ids.into_iter().map(SessionId).collect())
+    }
+
+    /// Deletes, at `now`, the ephemeral sessions that were last used `before` and have no run.
+    ///
+    /// # Errors
+    /// As the store's writes.
+    pub async fn delete_ephemeral(
+        &self,
+        before: DateTime<Utc>,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        let running = Query::select()
+            .column(run::Column::SessionId)
+            .from(run::Entity)
+            .and_where(run::Column::State.eq(name_of(&RunState::Running)?))
+            .take();
+        session::Entity::update_many()
+            .set(session::ActiveModel {
+                deleted_at: Set(Some(db_time(now))),
+                ..Default::default()
+            })
+            .filter(session::Column::Ephemeral.eq(true))
+            .filter(session::Column::DeletedAt.is_null())
+            .filter(session::Column::LastActive.lt(db_time(before)))
+            .filter(session::Column::Id.not_in_subquery(running))
+            .exec(&self.write)
+            .await?;
+        Ok(())
     }
 
     /// The sessions that were deleted before this time and are still there to be restored.
@@ -252,6 +282,7 @@ pub(super) fn session_row(
         consent_mode: Set(Some(name_of(&new.mode)?)),
         tainted_at: Set(None),
         archived: Set(false),
+        ephemeral: Set(new.ephemeral),
         tags: Set("[]".to_owned()),
         model: Set(new.model.as_deref().map(Into::into)),
     })
@@ -314,6 +345,7 @@ fn summaries() -> Select<session::Entity> {
             session::Column::Model,
             session::Column::Pinned,
             session::Column::Archived,
+            session::Column::Ephemeral,
             session::Column::Tags,
             session::Column::ContextTokenCount,
             session::Column::CreatedAt,

@@ -113,6 +113,15 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) async fn new(store: &Store) -> Self {
+        Self::of_session(store, false).await
+    }
+
+    /// Of a session that is there for one answer.
+    pub(super) async fn ephemeral(store: &Store) -> Self {
+        Self::of_session(store, true).await
+    }
+
+    async fn of_session(store: &Store, ephemeral: bool) -> Self {
         let user_id = store.local_user().await.unwrap().id;
         let (id, owner) = (SessionId::new(), OwnerId::new());
         let new = NewSession {
@@ -120,6 +129,7 @@ impl Writer {
             user_id,
             title: "A talk".to_owned(),
             mode: crate::protocol::approval::ConsentMode::default(),
+            ephemeral,
             model: None,
             profile_id: "secretary".to_owned(),
             created_at: at(0),

@@ -41,6 +41,8 @@ pub struct NewSession {
     /// None: its profile's.
     pub model: Option<String>,
     pub mode: ConsentMode,
+    /// It is there for one answer: no list has it, nobody reads it for facts, and it goes by itself.
+    pub ephemeral: bool,
     pub created_at: DateTime<Utc>,
 }
 

@@ -37,6 +37,7 @@ macro_rules! tool {
 
 pub mod filesystem;
 pub mod home_assistant;
+pub mod lent;
 pub mod mcp;
 pub mod memory;
 pub mod net;

@@ -64,6 +64,10 @@ pub struct Registry {
     tools: Arc<BTreeMap<String, Known>>,
     /// Tools that are there and that their owner has not allowed.
     unallowed: Arc<BTreeSet<String>>,
+    /// Of those that the program that asks has lent, which every profile has.
+    lent: Arc<[String]>,
+    /// What that program wants heeded.
+    instructions: Arc<str>,
 }
 
 /// A tool, and what checks its arguments: made with the first call, since most tools are never
@@ -128,6 +132,8 @@ impl Registry {
         Self {
             tools: Arc::new(tools.into_iter().map(named).collect()),
             unallowed: Arc::default(),
+            lent: Arc::default(),
+            instructions: Arc::default(),
         }
     }
 
@@ -161,7 +167,31 @@ impl Registry {
         }
         Self {
             tools: Arc::new(tools),
-            unallowed: Arc::clone(&self.unallowed),
+            ..self.clone()
+        }
+    }
+
+    /// These tools and those of the program that asks, which go before ours of the same name.
+    pub fn with_lent(self, lent: &[Arc<dyn Tool>], instructions: Arc<str>) -> Self {
+        if lent.is_empty() {
+            // The very same tools: what is made of them is made once.
+            return Self {
+                instructions,
+                ..self
+            };
+        }
+        let mut tools = BTreeMap::clone(&self.tools);
+        let named = lent.iter().map(|tool| (tool.spec().name.clone(), tool));
+        tools.extend(
+            named
+                .clone()
+                .map(|(name, tool)| (name, Arc::clone(tool).into())),
+        );
+        Self {
+            tools: Arc::new(tools),
+            lent: named.map(|(name, _)| name).collect(),
+            instructions,
+            ..self
         }
     }
 
@@ -191,7 +221,7 @@ impl Registry {
             (_, None) => vec![entry],
         };
         let names = listed.iter().flat_map(stands_for);
-        names.unique().cloned().collect()
+        names.chain(self.lent.iter()).unique().cloned().collect()
     }
 
     fn of_source(&self, source: ToolSource) -> Vec<&String> {
@@ -200,10 +230,15 @@ impl Registry {
         tools.map(|(name, _)| name).collect()
     }
 
-    /// What the tools of these names add to the system prompt, in their order.
+    /// What the tools of these names add to the system prompt, in their order, and then the
+    /// program that asks.
     pub fn prompts(&self, names: &[String]) -> String {
         let tools = names.iter().filter_map(|name| self.tools.get(name));
-        tools.filter_map(|known| known.tool.prompt()).join("\n\n")
+        let own = Some(&*self.instructions).filter(|text| !text.is_empty());
+        tools
+            .filter_map(|known| known.tool.prompt())
+            .chain(own)
+            .join("\n\n")
     }
 
     /// Every tool, by name.

@@ -225,6 +225,7 @@ impl Session {
             model: None,
             pinned: false,
             archived: false,
+            ephemeral: false,
             tags: Vec::new(),
             context_token_count: 0,
             state: SessionState::Idle,

@@ -190,6 +190,7 @@ impl Filler {
             user_id,
             title: "The notes of the week".to_owned(),
             mode: navi_actors::protocol::approval::ConsentMode::default(),
+            ephemeral: false,
             model: None,
             profile_id: "plain".to_owned(),
             created_at: Utc::now(),

@@ -34,7 +34,7 @@ pub(crate) use script::{Reply, Step};
 pub(crate) use template::Template;
 
 /// How long [`FakeModel::wait_for`] waits: only a test that fails ever sees its end.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running fake. It ends, and cuts every connection, when this is dropped.
 #[derive(Debug)]

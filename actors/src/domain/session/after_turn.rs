@@ -19,7 +19,9 @@ impl Session {
         if self.closing.is_some() || !matches!(end, RunEnd::Answered | RunEnd::Limited) {
             return;
         }
-        let exchange = first_exchange(&self.ahead.run_messages, &self.ahead.summary.title);
+        let summary = &self.ahead.summary;
+        let exchange =
+            first_exchange(&self.ahead.run_messages, &summary.title).filter(|_| !summary.ephemeral);
         self.out
             .then
             .extend(exchange.map(|exchange| Effect::FindTitle(Box::new(exchange))));

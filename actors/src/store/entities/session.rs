@@ -31,6 +31,7 @@ pub struct Model {
     pub archived: bool,
     pub tags: String,
     pub model: Option<DbText>,
+    pub ephemeral: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -92,6 +92,7 @@ impl Filler {
             user_id,
             title: self.words.some(4),
             mode: ConsentMode::default(),
+            ephemeral: false,
             model: None,
             profile_id: PROFILE.to_owned(),
             created_at: Utc::now(),

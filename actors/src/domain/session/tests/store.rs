@@ -231,6 +231,7 @@ pub(crate) fn empty() -> LoadedSession {
             model: None,
             pinned: false,
             archived: false,
+            ephemeral: false,
             tags: Vec::new(),
             context_token_count: 0,
             state: SessionState::Idle,

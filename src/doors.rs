@@ -1,0 +1,50 @@
+//! The doors beside the page and its API: each shows a session as one protocol has it. A door
+//! turns requests into what the engine is asked, and a session's events into frames; who may,
+//! and how much, is decided before it, as for every other request.
+
+mod answer;
+pub(crate) mod events;
+pub(crate) mod openai;
+
+use actix_web::{HttpResponse, Resource, web};
+use navi_actors::protocol::error::ErrorCode;
+
+use crate::http::error::ApiError;
+use crate::settings::{Door, OpenDoors};
+
+/// Those that are open; a closed one says which setting opens it.
+pub(crate) fn routes(config: &mut web::ServiceConfig, open: &OpenDoors) {
+    if open.contains(Door::Events) {
+        config.service(events::routes());
+    } else {
+        config.service(closed(events::PATH));
+    }
+    if open.contains(Door::Openai) {
+        config
+            .service(openai::models_routes())
+            .service(openai::model_routes())
+            .service(openai::completions_routes());
+    } else {
+        for path in openai::PATHS {
+            config.service(closed(path));
+        }
+    }
+}
+
+fn closed(path: &str) -> Resource {
+    web::resource(path).default_service(web::to(|| async {
+        ApiError::new(
+            ErrorCode::NotFound,
+            "this door is closed; NAVI_DOORS names those that are open",
+        )
+    }))
+}
+
+/// An error of a path, in the form that its door has for errors.
+pub(crate) fn refusal(path: &str, error: &ApiError) -> HttpResponse {
+    if path.starts_with(openai::PREFIX) {
+        openai::refusal(error)
+    } else {
+        error.response()
+    }
+}

@@ -1,0 +1,384 @@
+//! OpenAI's Chat Completions, for the many programs that speak them: `/v1/models` and
+//! `/v1/chat/completions`, as openai-openapi has them.
+//!
+//! A model is a profile: `navi` the default one, `navi/PROFILE` another. The conversation is what
+//! the request holds, in a session that nobody sees and that goes by itself; with the header
+//! `X-Navi-Session` it is a session that the page shows, too.
+
+mod chunks;
+mod request;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use actix_web::web::{Bytes, PayloadConfig};
+use actix_web::{HttpRequest, HttpResponse, Resource, web};
+use futures_util::stream;
+use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use self::chunks::Chunks;
+use self::request::{Asked, Next};
+use super::answer::{Answer, Ending, Place, Question, Sameness, Told};
+use crate::access::Principal;
+use crate::http::error::{ApiError, status};
+use crate::http::{App, resource};
+
+/// What stands before every path of this door.
+pub(crate) const PREFIX: &str = "/v1/";
+const MODELS: &str = "/v1/models";
+const MODEL: &str = "/v1/models/{model:.+}";
+const COMPLETIONS: &str = "/v1/chat/completions";
+pub(super) const PATHS: [&str; 3] = [MODELS, MODEL, COMPLETIONS];
+
+/// The session that the conversation is in, by its id or by a word of the program's own.
+const SESSION: &str = "x-navi-session";
+/// Says that this is no conversation but a small task beside one: a title, tags.
+const TASK: &str = "x-navi-task";
+const RUN: &str = "x-navi-run";
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// How often OpenAI's clients have tried before.
+const RETRY_COUNT: &str = "x-stainless-retry-count";
+/// Whether they are to try again.
+const SHOULD_RETRY: &str = "x-should-retry";
+/// A person who stops an answer that streams closes the connection, and no client asks for that
+/// again by itself.
+const STREAM_PATIENCE: Duration = Duration::from_secs(2);
+/// OpenAI's clients wait up to 8 s before they try again.
+const RETRY_PATIENCE: Duration = Duration::from_secs(10);
+/// The longest name of a session, or key, in bytes.
+const MAX_NAME_BYTES: usize = 256;
+
+pub(super) fn models_routes() -> Resource {
+    resource(MODELS, "GET").route(web::get().to(models))
+}
+
+pub(super) fn model_routes() -> Resource {
+    resource(MODEL, "GET").route(web::get().to(model))
+}
+
+pub(super) fn completions_routes() -> Resource {
+    resource(COMPLETIONS, "POST")
+        .app_data(PayloadConfig::new(MAX_MESSAGE_JSON_BYTES))
+        .route(web::post().to(completions))
+}
+
+/// An error as clients of this door read it.
+pub(crate) fn refusal(error: &ApiError) -> HttpResponse {
+    let mut response = error.response();
+    let body = envelope(&error.0).to_string();
+    response = response.set_body(actix_web::body::BoxBody::new(body));
+    response
+}
+
+fn envelope(error: &NaviError) -> Value {
+    let kind = match status(error.code).as_u16() {
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        429 => "rate_limit_error",
+        400..=499 => "invalid_request_error",
+        _ => "server_error",
+    };
+    json!({"error": {"message": error.message, "type": kind, "param": null, "code": error.code}})
+}
+
+/// Nothing was begun yet: a client may try again where that can help.
+fn refused(error: NaviError) -> HttpResponse {
+    refusal(&ApiError(error))
+}
+
+#[utoipa::path(get, path = "/v1/models", tag = "openai",
+    responses((status = 200, description = "`navi`, and `navi/PROFILE` for each profile, in OpenAI's form.", body = Object), (status = "4XX", description = "What was wrong, in OpenAI's envelope.", body = Object), (status = "5XX", description = "What failed, in OpenAI's envelope.", body = Object)))]
+pub(crate) async fn models(app: web::Data<App>, _: Principal) -> HttpResponse {
+    let profiles = app.engine.profiles();
+    let named = profiles
+        .iter()
+        .map(|profile| format!("navi/{}", profile.id));
+    let all: Vec<Value> = std::iter::once("navi".to_owned())
+        .chain(named)
+        .map(|id| described(&id))
+        .collect();
+    HttpResponse::Ok().json(json!({"object": "list", "data": all}))
+}
+
+#[utoipa::path(get, path = "/v1/models/{model}", tag = "openai",
+    params(("model" = String, Path, description = "`navi` or `navi/PROFILE`; its slash may stand as it is.")),
+    responses((status = 200, description = "One of them.", body = Object), (status = "4XX", description = "What was wrong, in OpenAI's envelope.", body = Object), (status = "5XX", description = "What failed, in OpenAI's envelope.", body = Object)))]
+pub(crate) async fn model(
+    app: web::Data<App>,
+    _: Principal,
+    path: web::Path<String>,
+) -> HttpResponse {
+    match request::profile(&app, &path) {
+        Ok(_) => HttpResponse::Ok().json(described(&path)),
+        Err(error) => refused(error),
+    }
+}
+
+fn described(id: &str) -> Value {
+    // Profiles are files; when one was made tells nobody anything.
+    json!({"id": id, "object": "model", "created": 1_700_000_000, "owned_by": "navi"})
+}
+
+#[utoipa::path(post, path = "/v1/chat/completions", tag = "openai",
+    params(("X-Navi-Session" = Option<String>, Header, max_length = 256, description = "The session that the conversation is in: its id, or a word of the program's own. Without it the request holds the conversation, and no session is left."),
+        ("X-Navi-Task" = Option<String>, Header, max_length = 256, description = "A small task beside a conversation, as a title: asked without tools and without a session."),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 256, description = "The same key again joins the same run.")),
+    request_body(content = Object, description = "As OpenAI's Chat Completions have it: `model`, `messages`, `stream`, `stream_options`, `tools`, `tool_choice`; docs/doors.md says what is passed over."),
+    responses((status = 200, description = "The answer in OpenAI's form, in one piece or, with `stream`, as server-sent events.", body = Object), (status = "4XX", description = "What was wrong, in OpenAI's envelope.", body = Object), (status = "5XX", description = "What failed, in OpenAI's envelope.", body = Object)))]
+pub(crate) async fn completions(
+    app: web::Data<App>,
+    who: Principal,
+    request: HttpRequest,
+    body: Result<Bytes, actix_web::Error>,
+) -> HttpResponse {
+    let body = match body {
+        Ok(body) => body,
+        Err(error) => {
+            let message = format!("the request's body cannot be read: {error}");
+            return refused(NaviError::new(ErrorCode::BodyTooLarge, message));
+        }
+    };
+    match answer(&app, who, request.headers(), &body).await {
+        Ok(response) => response,
+        Err(error) => refused(error),
+    }
+}
+
+async fn answer(
+    app: &App,
+    who: Principal,
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> Result<HttpResponse, NaviError> {
+    let asked = Asked::read(app, body)?;
+    let named = |name| named(headers, name);
+    let is_task = named(TASK)?.is_some() || asked.is_task();
+    if is_task {
+        return task(app, asked).await;
+    }
+    let (place, key) = (named(SESSION)?, named(IDEMPOTENCY_KEY)?);
+    let tries = headers.get(RETRY_COUNT).and_then(|it| it.to_str().ok());
+    let sameness = Sameness {
+        again: key.is_some() || tries.is_some_and(|tries| tries != "0"),
+        hash: match &key {
+            Some(key) => Sha256::digest(key).into(),
+            None => Sha256::digest(body).into(),
+        },
+    };
+    let Asked {
+        model,
+        profile_id,
+        history,
+        next,
+        lent,
+        streamed,
+        counts,
+    } = asked;
+    let patience = if streamed {
+        STREAM_PATIENCE
+    } else {
+        RETRY_PATIENCE
+    };
+    let tools = lent.tools.iter().map(|tool| tool.name.clone()).collect();
+    let goes_on = match &next {
+        Next::Results(results) => Answer::going_on(app, who, results, tools, patience).await?,
+        Next::Message { .. } => None,
+    };
+    let answer = match goes_on {
+        Some(answer) => answer,
+        None => {
+            let (history, text, images) = next.into_message(history);
+            let question = Question {
+                profile_id,
+                place: place.map_or(Place::Request, Place::Session),
+                history,
+                text,
+                images,
+                lent,
+                sameness,
+                patience,
+            };
+            Answer::of(app, who, question).await?
+        }
+    };
+    let chunks = Chunks::new(answer.run_id, model);
+    Ok(if streamed {
+        stream_of(answer, chunks, counts)
+    } else {
+        whole(answer, chunks).await
+    })
+}
+
+/// A header that names something.
+fn named(headers: &HeaderMap, name: &str) -> Result<Option<String>, NaviError> {
+    let Some(value) = headers.get(name) else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or("\0").trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    if text.len() > MAX_NAME_BYTES || text.contains('\0') {
+        return Err(NaviError::new(
+            ErrorCode::InvalidField,
+            format!("{name} must have 1 to {MAX_NAME_BYTES} ASCII characters that can be seen"),
+        ));
+    }
+    Ok(Some(text.to_owned()))
+}
+
+/// A title, tags and their like: asked of the model alone, without tools and without a session.
+async fn task(app: &App, asked: Asked) -> Result<HttpResponse, NaviError> {
+    let chunks = Chunks::new(
+        navi_actors::protocol::ids::RunId::new(),
+        asked.model.clone(),
+    );
+    let (streamed, profile_id) = (asked.streamed, asked.profile_id.clone());
+    let text = app
+        .engine
+        .complete(profile_id.as_deref(), asked.into_chat());
+    let text = text.await?;
+    if !streamed {
+        return Ok(HttpResponse::Ok().json(chunks.whole(&text, "", Vec::new(), "stop", (0, 0))));
+    }
+    let frames = [
+        chunks.begin(),
+        chunks.text(&text),
+        chunks.end("stop"),
+        Chunks::done(),
+    ];
+    let frames = frames.map(|frame| Ok::<_, NaviError>(Bytes::from(frame)));
+    Ok(streaming().streaming(stream::iter(frames)))
+}
+
+fn streaming() -> actix_web::HttpResponseBuilder {
+    let mut response = HttpResponse::Ok();
+    response
+        .insert_header((header::CONTENT_TYPE, "text/event-stream"))
+        .insert_header(("x-accel-buffering", "no"));
+    response
+}
+
+/// The answer as it comes.
+fn stream_of(answer: Answer, chunks: Chunks, counts: bool) -> HttpResponse {
+    let mut response = streaming();
+    for (name, value) in places(&answer) {
+        response.insert_header((name, value));
+    }
+    let begin = VecDeque::from([chunks.begin()]);
+    let state = (begin, Some((answer, chunks, 0_usize)));
+    response.streaming(stream::unfold(state, move |(mut ready, open)| async move {
+        if let Some(frame) = ready.pop_front() {
+            return Some((Ok::<_, NaviError>(Bytes::from(frame)), (ready, open)));
+        }
+        let (mut answer, chunks, mut calls) = open?;
+        let told = answer.next().await;
+        let goes_on = match told {
+            Told::Thinking(text) => {
+                ready.push_back(chunks.thinking(&text));
+                true
+            }
+            Told::Text(text) => {
+                ready.push_back(chunks.text(&text));
+                true
+            }
+            Told::Doing { what, done } => {
+                ready.push_back(chunks.doing(&what, done));
+                true
+            }
+            Told::Call { id, name, args } => {
+                ready.push_back(chunks.call(calls, &id, &name, &args));
+                calls += 1;
+                true
+            }
+            Told::Silence => {
+                ready.push_back(": still here\n\n".to_owned());
+                true
+            }
+            Told::Over(ending) => {
+                let used = match counts {
+                    true => Some(answer.usage().await),
+                    false => None,
+                };
+                end(&chunks, ending, used, &mut ready);
+                false
+            }
+        };
+        let frame = ready.pop_front()?;
+        let open = goes_on.then_some((answer, chunks, calls));
+        Some((Ok(Bytes::from(frame)), (ready, open)))
+    }))
+}
+
+fn end(chunks: &Chunks, ending: Ending, used: Option<(u64, u64)>, ready: &mut VecDeque<String>) {
+    match finish(ending) {
+        Ok(reason) => {
+            ready.push_back(chunks.end(reason));
+            ready.extend(used.map(|used| chunks.usage(used)));
+        }
+        Err(error) => ready.push_back(format!("data: {}\n\n", envelope(&error))),
+    }
+    ready.push_back(Chunks::done());
+}
+
+/// OpenAI's word for how an answer ended.
+fn finish(ending: Ending) -> Result<&'static str, NaviError> {
+    match ending {
+        Ending::Whole => Ok("stop"),
+        Ending::Limited => Ok("length"),
+        Ending::Calls => Ok("tool_calls"),
+        Ending::Failed(error) => Err(error),
+    }
+}
+
+/// The answer in one piece.
+async fn whole(mut answer: Answer, chunks: Chunks) -> HttpResponse {
+    let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
+    let ending = loop {
+        match answer.next().await {
+            Told::Text(piece) => text.push_str(&piece),
+            Told::Thinking(piece) => thinking.push_str(&piece),
+            Told::Call { id, name, args } => calls.push(Chunks::call_of(&id, &name, &args)),
+            Told::Doing { .. } | Told::Silence => {}
+            Told::Over(ending) => break ending,
+        }
+    };
+    let used = answer.usage().await;
+    let mut response = match finish(ending) {
+        Ok(reason) => HttpResponse::Ok().json(chunks.whole(&text, &thinking, calls, reason, used)),
+        Err(error) => {
+            let mut response = refusal(&ApiError(error));
+            // What it did stays done.
+            let never = HeaderValue::from_static("false");
+            let name = HeaderName::from_static(SHOULD_RETRY);
+            response.headers_mut().insert(name, never);
+            response
+        }
+    };
+    for (name, value) in places(&answer) {
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
+
+/// Where the answer can be found again.
+fn places(answer: &Answer) -> Vec<(HeaderName, HeaderValue)> {
+    let ids = [
+        (SESSION, answer.session.to_string()),
+        (RUN, answer.run_id.to_string()),
+    ];
+    let values = ids.into_iter();
+    values
+        .filter_map(|(name, id)| {
+            Some((
+                HeaderName::from_static(name),
+                HeaderValue::from_str(&id).ok()?,
+            ))
+        })
+        .collect()
+}

@@ -1,0 +1,38 @@
+//! `NAVI_DOORS`: which ways in are open beside the page and its API.
+
+/// A way in that may be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// Server-sent events.
+    Events,
+    /// OpenAI's Chat Completions.
+    Openai,
+}
+
+const NAMES: [(&str, Door); 2] = [("events", Door::Events), ("openai", Door::Openai)];
+
+/// Those that are open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OpenDoors(Vec<Door>);
+
+impl OpenDoors {
+    pub(crate) fn contains(&self, door: Door) -> bool {
+        self.0.contains(&door)
+    }
+}
+
+pub(super) fn open(text: &str) -> Result<OpenDoors, String> {
+    let named = |word: &str| {
+        let mut names = NAMES.iter();
+        names.find(|(name, _)| name.eq_ignore_ascii_case(word.trim()))
+    };
+    let doors: Option<Vec<Door>> = match text.to_ascii_lowercase().as_str() {
+        "all" => Some(NAMES.iter().map(|(_, door)| *door).collect()),
+        "none" => Some(Vec::new()),
+        words => words.split(',').map(|word| Some(named(word)?.1)).collect(),
+    };
+    doors.map(OpenDoors).ok_or_else(|| {
+        let names = NAMES.map(|(name, _)| name).join(", ");
+        format!("all, none, or of {names}, with commas between them")
+    })
+}
