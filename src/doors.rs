@@ -5,6 +5,9 @@
 mod answer;
 pub(crate) mod events;
 pub(crate) mod openai;
+mod requests;
+
+pub(crate) use self::requests::Requests;
 
 use actix_web::{HttpResponse, Resource, web};
 use navi_actors::protocol::error::ErrorCode;

@@ -3,7 +3,7 @@
 //! public.
 
 mod agents;
-mod body;
+pub(crate) mod body;
 mod branches;
 mod changes;
 mod consent;
@@ -52,7 +52,7 @@ use tokio_util::sync::CancellationToken;
 use self::error::ApiError;
 use crate::access::Access;
 use crate::diagnostics::Diagnostics;
-use crate::doors;
+use crate::doors::{self, Requests};
 use crate::settings::{Loaded, OpenDoors};
 
 pub(crate) use self::server::{HttpDoor, open};
@@ -70,6 +70,7 @@ pub(crate) struct App {
     /// Cancelled when the service begins to shut down.
     pub(crate) closing: CancellationToken,
     pub(crate) tabs: Tabs,
+    pub(crate) requests: Requests,
 }
 
 /// All routes. What stands in the protected scope needs a login; a path that no route has

@@ -31,6 +31,7 @@ use crate::access::Access;
 use crate::access::links::{Links, make_private_dir};
 use crate::command::store_config;
 use crate::diagnostics::Diagnostics;
+use crate::doors::Requests;
 use crate::engine_config::{Parts, engine_config, extension_places, tool_config};
 use crate::http::{self, App, HttpDoor};
 use crate::instance::Instance;
@@ -212,6 +213,7 @@ impl Service {
             address,
             closing: closing.clone(),
             tabs: http::Tabs::default(),
+            requests: Requests::default(),
         };
         let door = http::open(app, listener)?;
         Ok(Self {

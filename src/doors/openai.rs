@@ -11,20 +11,25 @@ mod request;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use actix_web::web::{Bytes, PayloadConfig};
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 use futures_util::stream;
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use self::chunks::Chunks;
+use self::chunks::{Chunks, framed};
 use self::request::{Asked, Next};
-use super::answer::{Answer, Ending, Place, Question, Sameness, Told};
+use super::answer::{Answer, Ending, Place, Question, Told};
 use crate::access::Principal;
+use crate::http::body::unreadable;
 use crate::http::error::{ApiError, status};
+use crate::http::openapi::OpenaiFailures;
 use crate::http::{App, resource};
 
 /// What stands before every path of this door.
@@ -46,7 +51,7 @@ const RETRY_COUNT: &str = "x-stainless-retry-count";
 const SHOULD_RETRY: &str = "x-should-retry";
 /// A person who stops an answer that streams closes the connection, and no client asks for that
 /// again by itself.
-const STREAM_PATIENCE: Duration = Duration::from_secs(2);
+const STREAM_PATIENCE: Duration = Duration::from_secs(1);
 /// OpenAI's clients wait up to 8 s before they try again.
 const RETRY_PATIENCE: Duration = Duration::from_secs(10);
 /// The longest name of a session, or key, in bytes.
@@ -68,22 +73,44 @@ pub(super) fn completions_routes() -> Resource {
 
 /// An error as clients of this door read it.
 pub(crate) fn refusal(error: &ApiError) -> HttpResponse {
-    let mut response = error.response();
-    let body = envelope(&error.0).to_string();
-    response = response.set_body(actix_web::body::BoxBody::new(body));
-    response
+    let body = OpenaiError::from(&error.0);
+    error.response_of(&body)
 }
 
-fn envelope(error: &NaviError) -> Value {
-    let kind = match status(error.code).as_u16() {
-        401 => "authentication_error",
-        403 => "permission_error",
-        404 => "not_found_error",
-        429 => "rate_limit_error",
-        400..=499 => "invalid_request_error",
-        _ => "server_error",
-    };
-    json!({"error": {"message": error.message, "type": kind, "param": null, "code": error.code}})
+/// The envelope that OpenAI's clients expect, whole.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct OpenaiError {
+    error: ErrorDetails,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ErrorDetails {
+    message: String,
+    r#type: &'static str,
+    /// Always null: the message says what was wrong.
+    param: Option<String>,
+    code: ErrorCode,
+}
+
+impl From<&NaviError> for OpenaiError {
+    fn from(NaviError { code, message }: &NaviError) -> Self {
+        let kind = match status(*code).as_u16() {
+            401 => "authentication_error",
+            403 => "permission_error",
+            404 => "not_found_error",
+            429 => "rate_limit_error",
+            400..=499 => "invalid_request_error",
+            _ => "server_error",
+        };
+        Self {
+            error: ErrorDetails {
+                message: message.clone(),
+                r#type: kind,
+                param: None,
+                code: *code,
+            },
+        }
+    }
 }
 
 /// Nothing was begun yet: a client may try again where that can help.
@@ -92,7 +119,7 @@ fn refused(error: NaviError) -> HttpResponse {
 }
 
 #[utoipa::path(get, path = "/v1/models", tag = "openai",
-    responses((status = 200, description = "`navi`, and `navi/PROFILE` for each profile, in OpenAI's form.", body = Object), (status = "4XX", description = "What was wrong, in OpenAI's envelope.", body = Object), (status = "5XX", description = "What failed, in OpenAI's envelope.", body = Object)))]
+    responses((status = 200, description = "`navi`, and `navi/PROFILE` for each profile, in OpenAI's form.", body = Object), OpenaiFailures))]
 pub(crate) async fn models(app: web::Data<App>, _: Principal) -> HttpResponse {
     let profiles = app.engine.profiles();
     let named = profiles
@@ -107,7 +134,7 @@ pub(crate) async fn models(app: web::Data<App>, _: Principal) -> HttpResponse {
 
 #[utoipa::path(get, path = "/v1/models/{model}", tag = "openai",
     params(("model" = String, Path, description = "`navi` or `navi/PROFILE`; its slash may stand as it is.")),
-    responses((status = 200, description = "One of them.", body = Object), (status = "4XX", description = "What was wrong, in OpenAI's envelope.", body = Object), (status = "5XX", description = "What failed, in OpenAI's envelope.", body = Object)))]
+    responses((status = 200, description = "One of them.", body = Object), OpenaiFailures))]
 pub(crate) async fn model(
     app: web::Data<App>,
     _: Principal,
@@ -129,7 +156,7 @@ fn described(id: &str) -> Value {
         ("X-Navi-Task" = Option<String>, Header, max_length = 256, description = "A small task beside a conversation, as a title: asked without tools and without a session."),
         ("Idempotency-Key" = Option<String>, Header, max_length = 256, description = "The same key again joins the same run.")),
     request_body(content = Object, description = "As OpenAI's Chat Completions have it: `model`, `messages`, `stream`, `stream_options`, `tools`, `tool_choice`; docs/doors.md says what is passed over."),
-    responses((status = 200, description = "The answer in OpenAI's form, in one piece or, with `stream`, as server-sent events.", body = Object), (status = "4XX", description = "What was wrong, in OpenAI's envelope.", body = Object), (status = "5XX", description = "What failed, in OpenAI's envelope.", body = Object)))]
+    responses((status = 200, description = "The answer in OpenAI's form, in one piece or, with `stream`, as server-sent events.", body = Object), OpenaiFailures))]
 pub(crate) async fn completions(
     app: web::Data<App>,
     who: Principal,
@@ -138,10 +165,7 @@ pub(crate) async fn completions(
 ) -> HttpResponse {
     let body = match body {
         Ok(body) => body,
-        Err(error) => {
-            let message = format!("the request's body cannot be read: {error}");
-            return refused(NaviError::new(ErrorCode::BodyTooLarge, message));
-        }
+        Err(error) => return refusal(&unreadable(&error)),
     };
     match answer(&app, who, request.headers(), &body).await {
         Ok(response) => response,
@@ -163,12 +187,10 @@ async fn answer(
     }
     let (place, key) = (named(SESSION)?, named(IDEMPOTENCY_KEY)?);
     let tries = headers.get(RETRY_COUNT).and_then(|it| it.to_str().ok());
-    let sameness = Sameness {
-        again: key.is_some() || tries.is_some_and(|tries| tries != "0"),
-        hash: match &key {
-            Some(key) => Sha256::digest(key).into(),
-            None => Sha256::digest(body).into(),
-        },
+    let again = key.is_some() || tries.is_some_and(|tries| tries != "0");
+    let hash = match &key {
+        Some(key) => Sha256::digest(key).into(),
+        None => Sha256::digest(body).into(),
     };
     let Asked {
         model,
@@ -184,23 +206,24 @@ async fn answer(
     } else {
         RETRY_PATIENCE
     };
-    let tools = lent.tools.iter().map(|tool| tool.name.clone()).collect();
     let goes_on = match &next {
-        Next::Results(results) => Answer::going_on(app, who, results, tools, patience).await?,
+        Next::Results(results) => Answer::going_on(app, who, results, patience).await?,
         Next::Message { .. } => None,
     };
     let answer = match goes_on {
         Some(answer) => answer,
         None => {
-            let (history, text, images) = next.into_message(history);
+            let place = place.map_or(Place::Request, Place::Session);
+            let (history, text, images) = next.into_message(history, &place);
             let question = Question {
                 profile_id,
-                place: place.map_or(Place::Request, Place::Session),
+                place,
                 history,
                 text,
                 images,
                 lent,
-                sameness,
+                hash,
+                again,
                 patience,
             };
             Answer::of(app, who, question).await?
@@ -291,8 +314,8 @@ fn stream_of(answer: Answer, chunks: Chunks, counts: bool) -> HttpResponse {
                 ready.push_back(chunks.doing(&what, done));
                 true
             }
-            Told::Call { id, name, args } => {
-                ready.push_back(chunks.call(calls, &id, &name, &args));
+            Told::Call(call) => {
+                ready.push_back(chunks.call(calls, &call));
                 calls += 1;
                 true
             }
@@ -321,7 +344,7 @@ fn end(chunks: &Chunks, ending: Ending, used: Option<(u64, u64)>, ready: &mut Ve
             ready.push_back(chunks.end(reason));
             ready.extend(used.map(|used| chunks.usage(used)));
         }
-        Err(error) => ready.push_back(format!("data: {}\n\n", envelope(&error))),
+        Err(error) => ready.push_back(framed(&OpenaiError::from(&error))),
     }
     ready.push_back(Chunks::done());
 }
@@ -343,7 +366,7 @@ async fn whole(mut answer: Answer, chunks: Chunks) -> HttpResponse {
         match answer.next().await {
             Told::Text(piece) => text.push_str(&piece),
             Told::Thinking(piece) => thinking.push_str(&piece),
-            Told::Call { id, name, args } => calls.push(Chunks::call_of(&id, &name, &args)),
+            Told::Call(call) => calls.push(Chunks::call_of(&call)),
             Told::Doing { .. } | Told::Silence => {}
             Told::Over(ending) => break ending,
         }
@@ -351,14 +374,7 @@ async fn whole(mut answer: Answer, chunks: Chunks) -> HttpResponse {
     let used = answer.usage().await;
     let mut response = match finish(ending) {
         Ok(reason) => HttpResponse::Ok().json(chunks.whole(&text, &thinking, calls, reason, used)),
-        Err(error) => {
-            let mut response = refusal(&ApiError(error));
-            // What it did stays done.
-            let never = HeaderValue::from_static("false");
-            let name = HeaderName::from_static(SHOULD_RETRY);
-            response.headers_mut().insert(name, never);
-            response
-        }
+        Err(error) => failed(&ApiError(error)),
     };
     for (name, value) in places(&answer) {
         response.headers_mut().insert(name, value);
@@ -366,19 +382,32 @@ async fn whole(mut answer: Answer, chunks: Chunks) -> HttpResponse {
     response
 }
 
+/// A run that failed. What it did stays done: clients that try again where a server failed, or was
+/// busy, are not to.
+fn failed(error: &ApiError) -> HttpResponse {
+    let mut response = refusal(error);
+    let invites = matches!(response.status().as_u16(), 408 | 409 | 429 | 500..);
+    if invites {
+        *response.status_mut() = StatusCode::FAILED_DEPENDENCY;
+    }
+    response.headers_mut().remove(header::RETRY_AFTER);
+    let (name, never) = (
+        HeaderName::from_static(SHOULD_RETRY),
+        HeaderValue::from_static("false"),
+    );
+    response.headers_mut().insert(name, never);
+    response
+}
+
 /// Where the answer can be found again.
 fn places(answer: &Answer) -> Vec<(HeaderName, HeaderValue)> {
-    let ids = [
-        (SESSION, answer.session.to_string()),
-        (RUN, answer.run_id.to_string()),
-    ];
-    let values = ids.into_iter();
-    values
-        .filter_map(|(name, id)| {
-            Some((
-                HeaderName::from_static(name),
-                HeaderValue::from_str(&id).ok()?,
-            ))
-        })
-        .collect()
+    // A session of one answer is nobody's to come back to.
+    let session = (!answer.ephemeral).then(|| answer.session.to_string());
+    let ids = session.map(|id| (SESSION, id));
+    let ids = ids.into_iter().chain([(RUN, answer.run_id.to_string())]);
+    ids.filter_map(|(name, id)| {
+        let value = HeaderValue::from_str(&id).ok()?;
+        Some((HeaderName::from_static(name), value))
+    })
+    .collect()
 }

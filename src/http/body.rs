@@ -101,7 +101,8 @@ fn is_json(request: &HttpRequest) -> bool {
         .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-fn unreadable(error: &actix_web::Error) -> ApiError {
+/// What is wrong with a body that could not be read whole.
+pub(crate) fn unreadable(error: &actix_web::Error) -> ApiError {
     let error = error.as_error::<PayloadError>();
     if let Some(PayloadError::Overflow) = error {
         return ApiError::new(ErrorCode::BodyTooLarge, "the body is too large");

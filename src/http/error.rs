@@ -7,6 +7,7 @@ use actix_web::http::header;
 use actix_web::{HttpResponse, ResponseError};
 use actix_web_actors::ws::{CloseCode, CloseReason};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
+use serde::Serialize;
 
 /// The close code of a session that does not exist, or that is another user's.
 const SESSION_NOT_FOUND: u16 = 4004;
@@ -25,6 +26,11 @@ impl ApiError {
     }
 
     pub(crate) fn response(&self) -> HttpResponse {
+        self.response_of(&self.0)
+    }
+
+    /// The same, told in the form of another door.
+    pub(crate) fn response_of(&self, body: &impl Serialize) -> HttpResponse {
         let mut response = HttpResponse::build(status(self.0.code));
         match self.0.code {
             ErrorCode::Unauthorized => {
@@ -40,7 +46,7 @@ impl ApiError {
         }
         response
             .insert_header((header::CACHE_CONTROL, "no-store"))
-            .json(&self.0)
+            .json(body)
     }
 }
 

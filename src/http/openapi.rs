@@ -33,6 +33,7 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use crate::checks::Report;
+use crate::doors::openai::OpenaiError;
 use crate::profiles::edit::ProfileText;
 
 use super::{
@@ -153,42 +154,56 @@ pub(crate) struct Failures;
 
 impl utoipa::IntoResponses for Failures {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        [
-            ("400", "What was sent is wrong."),
-            ("401", "Nobody is logged in, or the token is not known."),
-            (
-                "403",
-                "The request came under another name, or from another page.",
-            ),
-            ("404", "There is no such thing, or it is another user's."),
-            ("409", "Not in the state that this needs."),
-            ("408", "The request's body came too slowly."),
-            ("413", "Too large."),
-            (
-                "415",
-                "The body does not say that it is of the type that is taken here.",
-            ),
-            (
-                "422",
-                "The conversation does not fit into the model's window.",
-            ),
-            ("429", "Too much at once, or too many wrong tries."),
-            ("500", "Something failed here; the log says what."),
-            ("502", "The model server failed."),
-            (
-                "503",
-                "The model server, the database or Navi is not available just now.",
-            ),
-            ("504", "The model server took too long."),
-        ]
-        .into_iter()
-        .map(|(status, description)| (status.to_owned(), RefOr::T(failure(description))))
-        .collect()
+        failures("NaviError")
     }
 }
 
-fn failure(description: &str) -> Response {
-    let schema = Ref::from_schema_name("NaviError");
+/// The same, in the form that OpenAI's clients read.
+pub(crate) struct OpenaiFailures;
+
+impl utoipa::IntoResponses for OpenaiFailures {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        failures("OpenaiError")
+    }
+}
+
+/// All of them, told as this schema has it.
+fn failures(schema: &str) -> BTreeMap<String, RefOr<Response>> {
+    [
+        ("400", "What was sent is wrong."),
+        ("401", "Nobody is logged in, or the token is not known."),
+        (
+            "403",
+            "The request came under another name, or from another page.",
+        ),
+        ("404", "There is no such thing, or it is another user's."),
+        ("409", "Not in the state that this needs."),
+        ("408", "The request's body came too slowly."),
+        ("413", "Too large."),
+        (
+            "415",
+            "The body does not say that it is of the type that is taken here.",
+        ),
+        (
+            "422",
+            "The conversation does not fit into the model's window.",
+        ),
+        ("429", "Too much at once, or too many wrong tries."),
+        ("500", "Something failed here; the log says what."),
+        ("502", "The model server failed."),
+        (
+            "503",
+            "The model server, the database or Navi is not available just now.",
+        ),
+        ("504", "The model server took too long."),
+    ]
+    .into_iter()
+    .map(|(status, description)| (status.to_owned(), RefOr::T(failure(schema, description))))
+    .collect()
+}
+
+fn failure(schema: &str, description: &str) -> Response {
+    let schema = Ref::from_schema_name(schema);
     ResponseBuilder::new()
         .description(description)
         .content(
@@ -273,6 +288,7 @@ fn rest(schemas: &mut Schemas) {
     schemas.taken::<tokens::NewTokenRequest>("NewTokenRequest");
     schemas.told::<tokens::CreatedToken>("CreatedToken");
     schemas.told::<NaviError>("NaviError");
+    schemas.told::<OpenaiError>("OpenaiError");
 }
 
 /// What the sockets carry: frames of a client, envelopes of a session, and what the list tells.

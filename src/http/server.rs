@@ -55,8 +55,6 @@ pub(crate) fn open(app: App, listener: TcpListener) -> io::Result<HttpDoor> {
     .workers(cores.min(MAX_WORKERS))
     .shutdown_timeout(SHUTDOWN_SECONDS)
     .disable_signals()
-    // Who goes is heard at once, and not when something is next to be told.
-    .h1_allow_half_closed(false)
     .on_connect(tune)
     .listen(listener)?
     .run();

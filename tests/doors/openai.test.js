@@ -212,7 +212,7 @@ describe('a conversation that the page shows too', () => {
     const denied = await asks('b.txt', 'deny');
     assert.equal(denied.text, 'deny: done.');
     const files = await rest(`/sessions/${allowed.session}/workspace`);
-    const names = files.entries.map(({ name }) => name);
+    const names = files.entries.map(({ path }) => path);
     assert.deepEqual([names.includes('a.txt'), names.includes('b.txt')], [true, false]);
   });
 });

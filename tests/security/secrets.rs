@@ -125,11 +125,31 @@ async fn documents(server: &Server, session: &str, token: &str, seen: &mut Seen)
         let path = path
             .replace("{session_id}", session)
             .replace("{id}", session);
+        if path == format!("/sessions/{session}/events") {
+            seen.add(&format!("GET {path}"), told(server, session, token).await);
+            continue;
+        }
         seen.add(&format!("GET {path}"), ask(server, &path, token).await);
         // And what it says to somebody with a wrong token.
         seen.add(&format!("GET {path}"), ask(server, &path, "wrong").await);
     }
     seen.add("the page", ask(server, "/", token).await);
+}
+
+/// The events of a session, which have no end, up to the newest.
+async fn told(server: &Server, session: &str, token: &str) -> String {
+    let found = client().get(format!("{}/sessions/{session}", server.url));
+    let found = found.bearer_auth(token).send().await.unwrap();
+    let found: Value = found.json().await.unwrap();
+    let newest = format!("id: {}\n", found["last_seq"]);
+    let url = format!("{}/sessions/{session}/events?after=0", server.url);
+    let mut response = client().get(url).bearer_auth(token).send().await.unwrap();
+    let mut told = format!("{:?}\n", response.headers());
+    while !told.contains(&newest) {
+        let more = response.chunk().await.unwrap().expect("more events");
+        told.push_str(&String::from_utf8_lossy(&more));
+    }
+    told
 }
 
 /// An answer whole: its headers and its body.

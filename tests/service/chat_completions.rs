@@ -173,44 +173,144 @@ async fn a_session_goes_on_and_the_page_shows_it() {
     assert_eq!(third.headers()["x-navi-session"], *session);
 }
 
-#[tokio::test]
-async fn calls_of_the_clients_own_tools_are_its_to_make() {
-    let (model, server) = talking();
-    model.script(vec![
-        Step::text("I ask."),
-        Step::tool_call("weather", json!({"city": "Kyiv"})),
-    ]);
-    let mut body = streamed(said("How is the weather?"));
+/// A question with a tool of the client's, which wants a city.
+fn with_weather(text: &str) -> Value {
+    let mut body = streamed(said(text));
     body["tools"] = json!([{"type": "function", "function": {
         "name": "weather",
         "description": "The weather of a city.",
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
     }}]);
+    body
+}
+
+fn weather(arguments: Value) -> Step {
+    Step::tool_call("weather", arguments)
+}
+
+/// The calls that an answer ended with.
+fn calls(chunks: &[Value]) -> Vec<Value> {
+    let deltas = chunks
+        .iter()
+        .map(|chunk| &chunk["choices"][0]["delta"]["tool_calls"]);
+    deltas
+        .filter_map(Value::as_array)
+        .flatten()
+        .cloned()
+        .collect()
+}
+
+/// The body that comes with the results of these calls.
+fn answered(mut body: Value, calls: &[Value], results: &[&str]) -> Value {
+    let messages = body["messages"].as_array_mut().unwrap();
+    messages.push(json!({"role": "assistant", "content": null, "tool_calls": calls}));
+    for (call, result) in calls.iter().zip(results) {
+        messages.push(json!({"role": "tool", "tool_call_id": call["id"], "content": result}));
+    }
+    body
+}
+
+#[tokio::test]
+async fn calls_of_the_clients_own_tools_are_its_to_make() {
+    let (model, server) = talking();
+    model.script(vec![Step::text("I ask."), weather(json!({"city": "Kyiv"}))]);
+    let body = with_weather("How is the weather?");
     let response = ask(&server, &body, &[]).await;
     let run = response.headers()["x-navi-run"].clone();
+    assert!(!response.headers().contains_key("x-navi-session"));
     let first = chunks(response).await;
     assert_eq!(finish(&first), ["tool_calls"]);
-    let calls = first
-        .iter()
-        .find_map(|it| it["choices"][0]["delta"]["tool_calls"].as_array());
-    let call = calls.unwrap()[0].clone();
-    assert_eq!(call["index"], 0);
-    assert_eq!(call["function"]["name"], "weather");
-    let arguments: Value =
-        serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
+    let called = calls(&first);
+    assert_eq!(called[0]["index"], 0);
+    assert_eq!(called[0]["function"]["name"], "weather");
+    let arguments = called[0]["function"]["arguments"].as_str().unwrap();
+    let arguments: Value = serde_json::from_str(arguments).unwrap();
     assert_eq!(arguments, json!({"city": "Kyiv"}));
 
     model.script(vec![Step::text("It snows.")]);
-    let messages = body["messages"].as_array_mut().unwrap();
-    messages.push(json!({"role": "assistant", "content": "I ask.", "tool_calls": [call]}));
-    messages.push(json!({"role": "tool", "tool_call_id": call["id"], "content": "snow, -3"}));
-    let response = ask(&server, &body, &[]).await;
-    assert_eq!(response.headers()["x-navi-run"], run);
-    let second = chunks(response).await;
-    assert_eq!(joined(&second, "content").trim(), "It snows.");
-    assert_eq!(finish(&second), ["stop"]);
-    let sent = model.chats().last().unwrap().body["messages"].to_string();
+    let body = answered(body, &called, &["snow, -3"]);
+    // The second time the connection was cut, for all that the client knows.
+    for tries in ["0", "1"] {
+        let response = ask(&server, &body, &[("x-stainless-retry-count", tries)]).await;
+        assert_eq!(response.headers()["x-navi-run"], run);
+        let second = chunks(response).await;
+        assert_eq!(joined(&second, "content").trim(), "It snows.");
+        assert_eq!(finish(&second), ["stop"]);
+    }
+    let sent = model.chats();
+    assert_eq!(sent.len(), 2);
+    let sent = sent[1].body["messages"].to_string();
     assert!(sent.contains("snow, -3"), "{sent}");
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_be_made_is_not_the_clients_and_no_call_is_lost() {
+    let (model, server) = talking();
+    model.script(vec![weather(json!({"town": "Kyiv"}))]);
+    model.script(vec![
+        weather(json!({"city": "Kyiv"})),
+        weather(json!({"city": "Lviv"})),
+    ]);
+    let body = with_weather("Compare.");
+    let first = chunks(ask(&server, &body, &[]).await).await;
+    let called = calls(&first);
+    assert_eq!(called.len(), 2, "{called:?}");
+    let half = answered(body.clone(), &called[..1], &["snow"]);
+    let again = calls(&chunks(ask(&server, &half, &[]).await).await);
+    assert_eq!(again.len(), 1);
+    assert_eq!(again[0]["id"], called[1]["id"]);
+    model.script(vec![Step::text("Both cold.")]);
+    let whole = answered(body, &called, &["snow", "frost"]);
+    let last = chunks(ask(&server, &whole, &[]).await).await;
+    assert_eq!(joined(&last, "content").trim(), "Both cold.");
+}
+
+#[tokio::test]
+async fn a_message_that_is_withdrawn_on_the_page_is_an_error() {
+    let (model, server) = talking();
+    let headers = [("x-navi-session", "busy")];
+    model.script(vec![Step::text("Long"), Step::hold("work")]);
+    let first = ask(&server, &streamed(said("Work.")), &headers).await;
+    let session = first.headers()["x-navi-session"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let mut tab = server.tab(&session, Some(0)).await;
+    tab.next_of("stream_delta").await;
+    let second = ask(&server, &streamed(said("And then?")), &headers).await;
+    let waiting = loop {
+        let told = tab.next_of("message_accepted").await;
+        if told["content"] == "And then?" {
+            break told["message_id"].clone();
+        }
+    };
+    tab.send(&json!({"type": "withdraw", "message_id": waiting}))
+        .await;
+    let second = chunks(second).await;
+    assert_eq!(second.last().unwrap()["error"]["code"], "message_not_found");
+}
+
+#[tokio::test]
+async fn a_name_whose_session_was_deleted_leads_to_a_new_one() {
+    let (model, server) = talking();
+    let headers = [("x-navi-session", "gone")];
+    let mut sessions = Vec::new();
+    for _ in 0..2 {
+        model.script(vec![Step::text("Hi.")]);
+        let response = ask(&server, &said("Hello."), &headers).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        let session = response.headers()["x-navi-session"].to_str().unwrap();
+        sessions.push(session.to_owned());
+        let path = format!("/sessions/{session}");
+        assert!(
+            server
+                .call(Method::DELETE, &path, None)
+                .await
+                .0
+                .is_success()
+        );
+    }
+    assert_ne!(sessions[0], sessions[1]);
 }
 
 #[tokio::test]
@@ -354,7 +454,7 @@ async fn what_is_wrong_is_told_in_the_envelope_of_the_door() {
     // Once it has begun, no client is to begin it again.
     model.script(vec![Step::status(400, r#"{"error":"no"}"#)]);
     let failed = ask(&server, &said("hi"), &[]).await;
-    assert!(failed.status().is_server_error());
+    assert_eq!(failed.status(), StatusCode::FAILED_DEPENDENCY);
     assert_eq!(failed.headers()["x-should-retry"], "false");
     model.script(vec![Step::text("Half"), Step::Error("broke".to_owned())]);
     let failed = chunks(ask(&server, &streamed(said("hi again")), &[]).await).await;

@@ -62,6 +62,7 @@ export type Wire =
   | NewTokenRequest
   | CreatedToken
   | NaviError
+  | OpenaiError
   | Envelope
   | ClientFrame
   | HubFrame
@@ -161,6 +162,7 @@ export type Wire =
   | Check
   | TokenInfo
   | ErrorCode
+  | ErrorDetails
   | PartId
   | Delta
   | DecidedBy
@@ -2700,6 +2702,21 @@ export interface CreatedToken {
 export interface NaviError {
   code: ErrorCode;
   message: string;
+}
+/**
+ * The envelope that OpenAI's clients expect, whole.
+ */
+export interface OpenaiError {
+  error: ErrorDetails;
+}
+export interface ErrorDetails {
+  message: string;
+  type: string;
+  /**
+   * Always null: the message says what was wrong.
+   */
+  param: string | null;
+  code: ErrorCode;
 }
 /**
  * A piece of a streamed part.

@@ -7,11 +7,11 @@ use crate::engine::NewSessionWish;
 use crate::llm_actor::Priority;
 use crate::protocol::chat::ChatMessage;
 use crate::protocol::error::NaviError;
-use crate::protocol::ids::{CallId, SessionId, UserId};
+use crate::protocol::ids::{CallId, RunId, SessionId, UserId};
 use crate::protocol::import::{ImportedMessage, ImportedSession};
 use crate::services::now;
 use crate::store::{NewSession, Store};
-use crate::tools::lent::OfferedByProgram;
+use crate::tools::lent::{LentCall, Offer, OfferedByProgram};
 use tokio_util::sync::CancellationToken;
 
 /// What a title, a list of tags and their like may come to, in tokens.
@@ -91,39 +91,44 @@ impl Engine {
         }
     }
 
-    /// Lends the session's runs this, in the place of what they were lent before.
-    ///
-    /// # Errors
-    /// `session_not_found`.
-    pub async fn lend(
-        &self,
-        user: UserId,
-        session: SessionId,
-        lent: LentByProgram,
-    ) -> Result<(), NaviError> {
-        self.find(user, session).await?;
+    /// Offers this to the run that the message with this `client_id` will begin. Taken back where
+    /// what this gives back is dropped before.
+    #[must_use]
+    pub fn lend(&self, session: SessionId, client_id: &str, lent: LentByProgram) -> Offer {
         let LentByProgram {
             instructions,
             tools,
         } = lent;
         let lending = &self.services.lending;
-        if instructions.is_empty() && tools.is_empty() {
-            lending.take_back(session);
-        } else {
-            lending.lend(session, &instructions, tools);
-        }
-        Ok(())
+        lending.offer(session, client_id, &instructions, tools)
     }
 
-    /// The user's session in which a call of a lent tool waits for its result.
-    pub async fn lent_call(&self, user: UserId, call: &CallId) -> Option<SessionId> {
-        let session = self.services.lending.waiting(call)?;
-        self.find(user, session).await.ok().map(|_| session)
+    /// Whether the run, which goes, was lent a tool of this name.
+    #[must_use]
+    pub fn lends(&self, run_id: RunId, name: &str) -> bool {
+        self.services.lending.lends(run_id, name)
     }
 
-    /// Says what came of a call of a lent tool. False where it does not wait (any more).
-    pub fn answer_lent(&self, session: SessionId, call: &CallId, result: String) -> bool {
-        self.services.lending.answer(session, call, result)
+    /// The calls of lent tools that wait for the program, in order.
+    #[must_use]
+    pub fn lent_calls(&self, run_id: RunId) -> Vec<LentCall> {
+        self.services.lending.waiting(run_id)
+    }
+
+    /// The user's session and run in which a call of a lent tool waits for its result, or had it.
+    pub async fn run_of_lent_call(
+        &self,
+        user: UserId,
+        call: &CallId,
+    ) -> Option<(SessionId, RunId)> {
+        let (session, run_id) = self.services.lending.run_of(call)?;
+        self.find(user, session).await.ok()?;
+        Some((session, run_id))
+    }
+
+    /// Says what came of a call of a lent tool, if it waits for that.
+    pub fn answer_lent_call(&self, call: &CallId, result: String) {
+        self.services.lending.answer(call, result);
     }
 
     /// Asks a profile's model something that is no conversation: no tools, no run, nothing kept.

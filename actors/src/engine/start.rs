@@ -145,6 +145,7 @@ impl Engine {
             config.sessions_dir.clone(),
             config.files,
         );
+        let toolbox = Toolbox::new(Registry::clone(&config.registry));
         keep_alive(
             "janitor",
             RestartPolicy::default(),
@@ -153,6 +154,7 @@ impl Engine {
                 let (store, files) = (config.store.clone(), files.clone());
                 let sessions = config.sessions_dir.clone();
                 let (started, log) = (SystemTime::now(), config.log);
+                let toolbox = toolbox.clone();
                 move |guard| {
                     JanitorActor::new(
                         store.clone(),
@@ -160,6 +162,7 @@ impl Engine {
                         sessions.clone(),
                         started,
                         log,
+                        toolbox.clone(),
                         guard,
                     )
                 }
@@ -167,7 +170,6 @@ impl Engine {
             // Without it what is past its time stays, and no more.
             || {},
         );
-        let toolbox = Toolbox::new(Registry::clone(&config.registry));
         let extensions = Extensions::start(
             config.extensions,
             Registry::clone(&config.registry),

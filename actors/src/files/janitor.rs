@@ -20,6 +20,7 @@ use crate::services::now;
 use crate::store::{LogLimits, Store, StoreError};
 use crate::supervision::Guard;
 use crate::tools::filesystem::changes_dir;
+use crate::tools::registry::Toolbox;
 
 /// How long after a sweep the next one begins.
 const EVERY: Duration = Duration::from_secs(60);
@@ -36,6 +37,8 @@ const LOG_STEPS: usize = 100;
 /// Files that one sweep takes at most, and sessions that it looks at.
 const FILES_PER_SWEEP: u64 = 200;
 const SESSIONS_PER_SWEEP: usize = 50;
+/// Sessions that it clears away: a program may leave one a request.
+const PURGES_PER_SWEEP: usize = 2_000;
 /// A file without a row may be on its way to it: that never takes as long as this.
 const ORPHAN_AFTER: Duration = Duration::from_secs(3600);
 
@@ -57,6 +60,8 @@ pub(super) struct Sweeper {
     /// When this process began: whatever was on its way in before is lost.
     started: SystemTime,
     log: LogLimits,
+    /// What keeps something for sessions beyond a call.
+    toolbox: Toolbox,
     places: Places,
 }
 
@@ -78,10 +83,11 @@ impl JanitorActor {
         sessions: PathBuf,
         started: SystemTime,
         log: LogLimits,
+        toolbox: Toolbox,
         guard: Guard,
     ) -> Self {
         Self {
-            sweeper: Sweeper::new(store, files, sessions, started, log),
+            sweeper: Sweeper::new(store, files, sessions, started, log, toolbox),
             _guard: guard,
         }
     }
@@ -110,6 +116,7 @@ impl Sweeper {
         sessions: PathBuf,
         started: SystemTime,
         log: LogLimits,
+        toolbox: Toolbox,
     ) -> Self {
         Self {
             store,
@@ -117,6 +124,7 @@ impl Sweeper {
             sessions,
             started,
             log,
+            toolbox,
             places: Places::default(),
         }
     }
@@ -199,13 +207,21 @@ impl Sweeper {
     /// Sessions of one answer, once nobody asks for it again.
     async fn delete_ephemeral(&self) -> Result<(), StoreError> {
         let now = now();
-        self.store.delete_ephemeral(now - EPHEMERAL_KEPT, now).await
+        let gone = self
+            .store
+            .delete_ephemeral(now - EPHEMERAL_KEPT, now - UNDO);
+        let (gone, tools) = (gone.await?, self.toolbox.now());
+        // It may wait for the disk.
+        let closing = move || gone.into_iter().for_each(|id| tools.session_closed(id));
+        let closed = tokio::task::spawn_blocking(closing).await;
+        closed.unwrap_or_else(|error| tracing::error!(%error, "a tool went down"));
+        Ok(())
     }
 
     /// Sessions that were deleted and can be had back no longer.
     async fn purge_deleted(&self) -> Result<(), StoreError> {
         let gone = self.store.deleted_before(now() - UNDO).await?;
-        for session in gone.into_iter().take(SESSIONS_PER_SWEEP) {
+        for session in gone.into_iter().take(PURGES_PER_SWEEP) {
             match self.store.purge_session(session).await {
                 // Somebody had it back just now.
                 Err(StoreError::SessionNotFound) => continue,

@@ -20,6 +20,7 @@ use crate::store::{
     Commit, Location, LogCursor, LogLimits, LogRange, NewSession, PageLimits, StoreConfig,
 };
 use crate::tools::ToolImage;
+use crate::tools::registry::{Registry, Toolbox};
 
 struct Fixture {
     dir: TempDir,
@@ -78,6 +79,7 @@ impl Fixture {
             sessions,
             started,
             LogLimits::default(),
+            Toolbox::new(Registry::new([])),
         )
     }
 

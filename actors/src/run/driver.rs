@@ -29,6 +29,7 @@ use crate::services::{Services, now};
 use crate::session::SessionActor;
 use crate::session::messages::{Ask, RunGone, Tell};
 use crate::session::replies;
+use crate::tools::lent::Borrowed;
 use crate::tools::registry::{PreparedCall, Registry};
 use crate::traces::InRun;
 
@@ -91,6 +92,18 @@ pub(super) struct Driver {
     pub(super) called: Vec<ModelCall>,
     /// How much of a subagent's conversation was kept with its calls.
     pub(super) kept_messages: usize,
+    /// What the program that asks lent it.
+    _loan: Option<Borrowed>,
+}
+
+/// That of the message which a turn answers.
+fn client_id<'a>(work: &Work, context: &'a RunContext) -> Option<&'a str> {
+    let Work::Turn(turn) = work else {
+        return None;
+    };
+    let mut newest = context.messages.iter().rev();
+    let asked = newest.find(|message| message.id == turn.message_id)?;
+    asked.client_id.as_deref()
 }
 
 impl Driver {
@@ -105,11 +118,12 @@ impl Driver {
             Work::Turn(turn) => turn.last_seq,
             Work::Child(_) => 0,
         };
-        let mut registry = setup.services.toolbox.now();
-        if !setup.origin.is_subagent() {
-            let lending = &setup.services.lending;
-            registry = lending.with_lent(setup.session_id, registry);
-        }
+        let (registry, loan) = setup.services.lending.take(
+            setup.session_id,
+            setup.origin.run_id,
+            client_id(&setup.work, &context),
+            setup.services.toolbox.now(),
+        );
         Self {
             registry,
             services: setup.services,
@@ -144,6 +158,7 @@ impl Driver {
             told: None,
             called: Vec::new(),
             kept_messages: 0,
+            _loan: loan,
         }
     }
 

@@ -65,8 +65,9 @@ async fn a_session_of_one_answer_is_in_no_list_and_goes_by_itself(db: TestDb) {
 
     // Not while it answers, and not before its time.
     let gone = async |before| {
-        store.delete_ephemeral(before, at(200)).await.unwrap();
-        store.deleted_before(at(300)).await.unwrap()
+        let gone = store.delete_ephemeral(before, at(200)).await.unwrap();
+        assert_eq!(store.deleted_before(at(300)).await.unwrap(), gone);
+        gone
     };
     assert_eq!(gone(at(100)).await, []);
     let over = vec![ended(&run, RunState::Completed)];

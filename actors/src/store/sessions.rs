@@ -20,6 +20,8 @@ use crate::protocol::ids::{OwnerId, SessionId, UserId};
 use crate::protocol::session::{RunState, SessionState, SessionSummary};
 use crate::protocol::todo::Scratchpad;
 
+/// The most sessions that one statement deletes: a database takes no endless list of ids.
+const AT_ONCE: u64 = 2_000;
 /// Of a session that was just made.
 const FIRST_EPOCH: i64 = 1;
 
@@ -167,32 +169,41 @@ impl Store {
         Ok(ids.into_iter().map(SessionId).collect())
     }
 
-    /// Deletes, at `now`, the ephemeral sessions that were last used `before` and have no run.
+    /// Deletes the ephemeral sessions that were last used `before` and have no run, as of `at`, and
+    /// says which.
     ///
     /// # Errors
-    /// As the store's writes.
+    /// As the store's other writes.
     pub async fn delete_ephemeral(
         &self,
         before: DateTime<Utc>,
-        now: DateTime<Utc>,
-    ) -> Result<(), StoreError> {
+        at: DateTime<Utc>,
+    ) -> Result<Vec<SessionId>, StoreError> {
         let running = Query::select()
             .column(run::Column::SessionId)
             .from(run::Entity)
             .and_where(run::Column::State.eq(name_of(&RunState::Running)?))
             .take();
-        session::Entity::update_many()
-            .set(session::ActiveModel {
-                deleted_at: Set(Some(db_time(now))),
-                ..Default::default()
-            })
+        let ids: Vec<Uuid> = session::Entity::find()
+            .select_only()
+            .column(session::Column::Id)
             .filter(session::Column::Ephemeral.eq(true))
             .filter(session::Column::DeletedAt.is_null())
             .filter(session::Column::LastActive.lt(db_time(before)))
             .filter(session::Column::Id.not_in_subquery(running))
+            .limit(AT_ONCE)
+            .into_tuple()
+            .all(&self.read)
+            .await?;
+        session::Entity::update_many()
+            .set(session::ActiveModel {
+                deleted_at: Set(Some(db_time(at))),
+                ..Default::default()
+            })
+            .filter(session::Column::Id.is_in(ids.iter().copied()))
             .exec(&self.write)
             .await?;
-        Ok(())
+        Ok(ids.into_iter().map(SessionId).collect())
     }
 
     /// The sessions that were deleted before this time and are still there to be restored.

@@ -1,10 +1,10 @@
-//! What the program that asks lends to a session's runs: what it wants heeded, and tools that it
-//! calls by itself. A run calls such a tool as any other, and waits until the program says what
-//! came of it.
+//! What the program that asks lends to a run: what it wants heeded, and tools that it calls by
+//! itself. The run calls such a tool as any other, and waits until the program says what came of
+//! it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -13,81 +13,180 @@ use tokio::sync::oneshot;
 
 use super::registry::Registry;
 use super::{Provenance, Tool, ToolContext, ToolResult};
-use crate::protocol::ids::{CallId, SessionId};
+use crate::protocol::ids::{CallId, RunId, SessionId};
 use crate::protocol::tool::{Effect, ToolSource, ToolSpec};
 
 /// How long a program may take to say what came of a call.
-const TIME_LIMIT: Duration = Duration::from_secs(600);
-/// What was lent so long ago serves no run any more.
-const KEPT: Duration = Duration::from_secs(24 * 3600);
+pub const TIME_LIMIT: Duration = Duration::from_secs(600);
+/// How many calls that were answered are known to belong to their run, for a program that says
+/// twice what came of one.
+const ANSWERED: usize = 4_096;
 
-/// What sessions were lent. Cheap to clone; all clones are one.
+/// What is lent. Cheap to clone; all clones are one.
 #[derive(Clone, Debug, Default)]
 // Held for a moment at a time, never across an await.
-pub struct Lending(Arc<Mutex<HashMap<SessionId, Lent>>>);
+pub struct Lending(Arc<Mutex<Loans>>);
+
+#[derive(Debug, Default)]
+struct Loans {
+    /// For the run that a message will begin, by its `client_id`.
+    offered: HashMap<(SessionId, String), Arc<Loan>>,
+    /// Of runs that go.
+    taken: HashMap<RunId, Arc<Loan>>,
+    waiting: HashMap<CallId, Waiting>,
+    /// The newest last.
+    answered: VecDeque<(CallId, SessionId, RunId)>,
+}
 
 #[derive(Debug)]
-struct Lent {
-    at: Instant,
-    /// No run has begun with it yet. The first one does; another one is for nobody who could
-    /// make its calls.
-    is_new: bool,
+struct Loan {
     instructions: Arc<str>,
     tools: Vec<Arc<dyn Tool>>,
-    waiting: HashMap<CallId, oneshot::Sender<String>>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    session: SessionId,
+    run_id: RunId,
+    name: String,
+    args: Value,
+    tell: oneshot::Sender<String>,
+}
+
+/// A call that waits to be told what came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LentCall {
+    pub id: CallId,
+    pub name: String,
+    /// As the tool's schema wants them.
+    pub args: Value,
+}
+
+/// What was offered; taken back where this is dropped before a run took it.
+#[derive(Debug)]
+pub struct Offer {
+    lending: Lending,
+    place: (SessionId, String),
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        self.lending.0.lock().offered.remove(&self.place);
+    }
+}
+
+/// A run's loan, until it is dropped.
+#[derive(Debug)]
+pub struct Borrowed {
+    lending: Lending,
+    run_id: RunId,
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        self.lending.0.lock().taken.remove(&self.run_id);
+    }
 }
 
 impl Lending {
-    /// Lends a session this, in the place of what it was lent before.
-    pub fn lend(&self, session: SessionId, instructions: &str, tools: Vec<OfferedByProgram>) {
+    /// Offers this to the run that the message with this `client_id` will begin.
+    pub fn offer(
+        &self,
+        session: SessionId,
+        client_id: &str,
+        instructions: &str,
+        tools: Vec<OfferedByProgram>,
+    ) -> Offer {
         let tools = tools.into_iter().map(|offered| -> Arc<dyn Tool> {
             Arc::new(LentTool {
                 spec: offered.spec(),
                 lending: self.clone(),
             })
         });
-        let (tools, at) = (tools.collect(), Instant::now());
-        let mut all = self.0.lock();
-        all.retain(|_, lent| !lent.waiting.is_empty() || lent.at.elapsed() < KEPT);
-        let lent = all.entry(session).or_insert_with(|| Lent {
-            at,
-            is_new: true,
-            instructions: Arc::default(),
-            tools: Vec::new(),
-            waiting: HashMap::new(),
-        });
-        (lent.at, lent.is_new) = (at, true);
-        (lent.instructions, lent.tools) = (instructions.into(), tools);
-    }
-
-    /// The session has no more runs that are lent anything.
-    pub fn take_back(&self, session: SessionId) {
-        self.0.lock().remove(&session);
-    }
-
-    /// These tools, with what the session was lent for the run that begins.
-    pub fn with_lent(&self, session: SessionId, registry: Registry) -> Registry {
-        let mut all = self.0.lock();
-        let Some(lent) = all.get_mut(&session).filter(|lent| lent.is_new) else {
-            return registry;
+        let loan = Loan {
+            instructions: instructions.into(),
+            tools: tools.collect(),
         };
-        lent.is_new = false;
-        registry.with_lent(&lent.tools, Arc::clone(&lent.instructions))
+        let place = (session, client_id.to_owned());
+        let mut loans = self.0.lock();
+        loans.offered.insert(place.clone(), Arc::new(loan));
+        Offer {
+            lending: self.clone(),
+            place,
+        }
     }
 
-    /// The session in which a call waits to be told what came of it.
-    pub fn waiting(&self, call: &CallId) -> Option<SessionId> {
-        let all = self.0.lock();
-        let mut sessions = all.iter();
-        let found = sessions.find(|(_, lent)| lent.waiting.contains_key(call));
-        found.map(|(session, _)| *session)
+    /// The tools of a run that begins, with what is offered for its message.
+    pub fn take(
+        &self,
+        session: SessionId,
+        run_id: RunId,
+        client_id: Option<&str>,
+        registry: Registry,
+    ) -> (Registry, Option<Borrowed>) {
+        let mut loans = self.0.lock();
+        let offered =
+            client_id.and_then(|client_id| loans.offered.remove(&(session, client_id.to_owned())));
+        let Some(loan) = offered else {
+            return (registry, None);
+        };
+        let registry = registry.with_lent(&loan.tools, Arc::clone(&loan.instructions));
+        loans.taken.insert(run_id, loan);
+        let borrowed = Borrowed {
+            lending: self.clone(),
+            run_id,
+        };
+        (registry, Some(borrowed))
     }
 
-    /// Tells a call what came of it. False where it does not wait (any more).
-    pub fn answer(&self, session: SessionId, call: &CallId, result: String) -> bool {
-        let mut all = self.0.lock();
-        let waits = all.get_mut(&session).and_then(|it| it.waiting.remove(call));
-        waits.is_some_and(|waits| waits.send(result).is_ok())
+    /// Whether the run, which goes, was lent a tool of this name.
+    pub fn lends(&self, run_id: RunId, name: &str) -> bool {
+        let loans = self.0.lock();
+        let loan = loans.taken.get(&run_id);
+        loan.is_some_and(|loan| loan.tools.iter().any(|tool| tool.spec().name == name))
+    }
+
+    /// The calls of a run that wait, in the order in which they were made.
+    pub fn waiting(&self, run_id: RunId) -> Vec<LentCall> {
+        let loans = self.0.lock();
+        let waiting = loans.waiting.iter();
+        let of_run = waiting.filter(|(_, waits)| waits.run_id == run_id);
+        let mut calls: Vec<LentCall> = of_run
+            .map(|(id, waits)| LentCall {
+                id: id.clone(),
+                name: waits.name.clone(),
+                args: waits.args.clone(),
+            })
+            .collect();
+        // Ids made later sort later.
+        calls.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        calls
+    }
+
+    /// The run whose call this is, one that was answered too.
+    pub fn run_of(&self, call: &CallId) -> Option<(SessionId, RunId)> {
+        let loans = self.0.lock();
+        if let Some(waits) = loans.waiting.get(call) {
+            return Some((waits.session, waits.run_id));
+        }
+        let mut answered = loans.answered.iter().rev();
+        let found = answered.find(|(known, ..)| known == call);
+        found.map(|(_, session, run_id)| (*session, *run_id))
+    }
+
+    /// Tells a call what came of it, if it waits.
+    pub fn answer(&self, call: &CallId, result: String) {
+        let mut loans = self.0.lock();
+        let Some(waits) = loans.waiting.remove(call) else {
+            return;
+        };
+        if loans.answered.len() == ANSWERED {
+            loans.answered.pop_front();
+        }
+        let known = (call.clone(), waits.session, waits.run_id);
+        loans.answered.push_back(known);
+        // It may have been stopped just now.
+        let _ = waits.tell.send(result);
     }
 }
 
@@ -133,43 +232,30 @@ impl Tool for LentTool {
         Provenance::Outside
     }
 
-    async fn call(&self, _args: Value, context: ToolContext) -> ToolResult {
+    async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let (tell, told) = oneshot::channel();
-        let call = Waits {
-            lending: &self.lending,
+        let waits = Waiting {
             session: context.session_id,
-            call: context.call_id,
+            run_id: context.run_id,
+            name: self.spec.name.clone(),
+            args,
+            tell,
         };
-        let waits = call.begin(tell);
-        refuse_if!(!waits, "the program that lent this tool is gone");
+        let _ends = EndsWaiting(&self.lending, &context.call_id);
+        let call = context.call_id.clone();
+        self.lending.0.lock().waiting.insert(call, waits);
         let result = told.await;
         let result = result.map_err(|_| refusal!("the program that lent this tool is gone"))?;
         Ok(result.into())
     }
 }
 
-/// A call on its way to the program; where it is dropped, nobody waits any more.
-struct Waits<'a> {
-    lending: &'a Lending,
-    session: SessionId,
-    call: CallId,
-}
+/// Where a call is dropped, nobody waits any more.
+struct EndsWaiting<'a>(&'a Lending, &'a CallId);
 
-impl Waits<'_> {
-    fn begin(&self, tell: oneshot::Sender<String>) -> bool {
-        let mut all = self.lending.0.lock();
-        let lent = all.get_mut(&self.session);
-        lent.map(|lent| lent.waiting.insert(self.call.clone(), tell))
-            .is_some()
-    }
-}
-
-impl Drop for Waits<'_> {
+impl Drop for EndsWaiting<'_> {
     fn drop(&mut self) {
-        let mut all = self.lending.0.lock();
-        if let Some(lent) = all.get_mut(&self.session) {
-            lent.waiting.remove(&self.call);
-        }
+        self.0.0.lock().waiting.remove(self.1);
     }
 }
 
@@ -195,24 +281,29 @@ mod tests {
     #[test]
     fn what_is_lent_is_for_one_run_and_goes_before_ours() {
         let lending = Lending::default();
-        let session = SessionId::new();
+        let (session, run_id) = (SessionId::new(), RunId::new());
         let todo = OfferedByProgram {
             name: "todo".to_owned(),
             ..weather()
         };
-        lending.lend(session, "Be brief.", vec![weather(), todo]);
         let ours = Registry::builtin(&ToolConfig::default());
-        let with = lending.with_lent(session, ours.clone());
+        let offer = lending.offer(session, "a", "Be brief.", vec![weather(), todo]);
+        let (other, none) = lending.take(session, RunId::new(), Some("b"), ours.clone());
+        assert!(other.is(&ours) && none.is_none());
+        let (with, borrowed) = lending.take(session, run_id, Some("a"), ours.clone());
         let names = with.names(&["filesystem".to_owned()]);
         assert_eq!(names, ["filesystem", "weather", "todo"]);
         assert!(with.prompts(&names).ends_with("Be brief."));
         let call = with.prepare("todo", &json!({"city": "Kyiv"}), &names);
         assert_eq!(call.unwrap().provenance, Provenance::Outside);
         assert!(with.prepare("weather", &json!({}), &names).is_err());
-        let next = lending.with_lent(session, ours.clone());
-        assert!(next.is(&ours) && !next.has("weather"));
-        let another = lending.with_lent(SessionId::new(), ours.clone());
-        assert!(another.is(&ours));
+        assert!(lending.lends(run_id, "weather") && !lending.lends(run_id, "terminal"));
+        let (next, _) = lending.take(session, RunId::new(), Some("a"), ours.clone());
+        assert!(next.is(&ours));
+        drop((offer, borrowed));
+        assert!(!lending.lends(run_id, "weather"));
+        drop(lending.offer(session, "c", "Nobody came.", Vec::new()));
+        assert!(lending.0.lock().offered.is_empty());
     }
 
     #[tokio::test]
@@ -220,22 +311,27 @@ mod tests {
         let lending = Lending::default();
         let state = Arc::new(FakeSession::default());
         let context = context(&state, Path::new(""));
-        let (session, call) = (context.session_id, context.call_id.clone());
-        lending.lend(session, "", vec![weather()]);
-        let registry = lending.with_lent(session, Registry::new([]));
-        let names = registry.names(&[]);
+        let (session, run_id) = (context.session_id, context.run_id);
+        let call = context.call_id.clone();
+        let _offer = lending.offer(session, "a", "", vec![weather()]);
+        let (registry, _borrowed) = lending.take(session, run_id, Some("a"), Registry::new([]));
         let args = json!({"city": "Kyiv"});
-        let prepared = registry.prepare("weather", &args, &names).unwrap();
-        let called = prepared.tool.call(args.clone(), context);
+        let prepared = registry.prepare("weather", &args, &registry.names(&[]));
+        let tool = prepared.unwrap().tool;
+        let called = tool.call(args.clone(), context);
         let answered = async {
-            while lending.waiting(&call) != Some(session) {
+            while lending.waiting(run_id).is_empty() {
                 tokio::task::yield_now().await;
             }
-            assert!(lending.answer(session, &call, "snow".to_owned()));
-            assert!(!lending.answer(session, &call, "rain".to_owned()));
+            assert_eq!(lending.waiting(run_id)[0].args, args);
+            assert_eq!(lending.run_of(&call), Some((session, run_id)));
+            lending.answer(&call, "snow".to_owned());
+            lending.answer(&call, "rain".to_owned());
         };
         let (result, ()) = tokio::join!(called, answered);
         assert_eq!(result.unwrap().text, "snow");
-        assert_eq!(lending.waiting(&call), None);
+        assert_eq!(lending.waiting(run_id), []);
+        // Who says it again is led to the same run.
+        assert_eq!(lending.run_of(&call), Some((session, run_id)));
     }
 }

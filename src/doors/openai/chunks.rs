@@ -1,7 +1,9 @@
 //! Answers as OpenAI's clients read them: in one piece, and in chunks.
 
 use chrono::Utc;
-use navi_actors::protocol::ids::{CallId, RunId};
+use navi_actors::protocol::ids::RunId;
+use navi_actors::tools::lent::LentCall;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// What all pieces of an answer have in common.
@@ -40,8 +42,8 @@ impl Chunks {
         framed(&chunk)
     }
 
-    pub(super) fn call(&self, at: usize, id: &CallId, name: &str, args: &Value) -> String {
-        let mut call = Self::call_of(id, name, args);
+    pub(super) fn call(&self, at: usize, call: &LentCall) -> String {
+        let mut call = Self::call_of(call);
         call["index"] = json!(at);
         self.chunk(&json!({"tool_calls": [call]}), None)
     }
@@ -61,9 +63,9 @@ impl Chunks {
         "data: [DONE]\n\n".to_owned()
     }
 
-    pub(super) fn call_of(id: &CallId, name: &str, args: &Value) -> Value {
-        let function = json!({"name": name, "arguments": args.to_string()});
-        json!({"id": id, "type": "function", "function": function})
+    pub(super) fn call_of(call: &LentCall) -> Value {
+        let function = json!({"name": call.name, "arguments": call.args.to_string()});
+        json!({"id": call.id, "type": "function", "function": function})
     }
 
     pub(super) fn whole(
@@ -106,8 +108,10 @@ impl Chunks {
     }
 }
 
-fn framed(chunk: &Value) -> String {
-    format!("data: {chunk}\n\n")
+/// A piece as an event.
+pub(super) fn framed(piece: &impl Serialize) -> String {
+    let json = serde_json::to_string(piece).unwrap_or_default();
+    format!("data: {json}\n\n")
 }
 
 fn usage((read, written): (u64, u64)) -> Value {

@@ -1,5 +1,6 @@
 //! Requests as OpenAI's clients send them, read whole before anything begins.
 
+use navi_actors::domain::input::MAX_CONTENT_BYTES;
 use navi_actors::engine::LentByProgram;
 use navi_actors::protocol::chat::ChatMessage;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
@@ -10,6 +11,7 @@ use navi_actors::tools::lent::OfferedByProgram;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::doors::answer::Place;
 use crate::http::App;
 
 /// The most tools that a program may lend, and what they may come to together.
@@ -19,6 +21,8 @@ const MAX_TOOLS_BYTES: usize = 512 * 1024;
 const TASK: &str = "### Task:";
 /// What the model is told where only results came, and the run that wanted them is gone.
 const GO_ON: &str = "The results of your calls are above. Go on.";
+/// The same where they stand in the message itself.
+const RESULTS: &str = "These are the results of your calls. Go on.";
 /// What is asked with pictures alone.
 const SEE: &str = "(see the image)";
 
@@ -48,14 +52,22 @@ pub(super) enum Next {
 }
 
 impl Next {
-    /// The history, and the message that is sent behind it.
+    /// The history, and the message that is sent behind it. A session has no history but its own:
+    /// results whose run is gone stand in the message there.
     pub(super) fn into_message(
         self,
         history: Vec<ImportedMessage>,
+        place: &Place,
     ) -> (Vec<ImportedMessage>, String, Vec<String>) {
-        match self {
-            Self::Message { text, images } => (history, text, images),
-            Self::Results(_) => (history, GO_ON.to_owned(), Vec::new()),
+        match (self, place) {
+            (Self::Message { text, images }, _) => (history, text, images),
+            (Self::Results(_), Place::Request) => (history, GO_ON.to_owned(), Vec::new()),
+            (Self::Results(results), Place::Session(_)) => {
+                let results = results.into_iter().map(|(_, text)| text);
+                let text: Vec<String> =
+                    std::iter::once(RESULTS.to_owned()).chain(results).collect();
+                (history, text.join("\n\n"), Vec::new())
+            }
         }
     }
 }
@@ -196,7 +208,7 @@ impl Asked {
 
     /// All of it as a model is sent it.
     pub(super) fn into_chat(self) -> Vec<ChatMessage> {
-        let (history, content, images) = self.next.into_message(self.history);
+        let (history, content, images) = self.next.into_message(self.history, &Place::Request);
         let system = Some(self.lent.instructions).filter(|text| !text.is_empty());
         let system = system.map(|content| ChatMessage::System { content });
         let before = history.into_iter().filter_map(|message| {
@@ -277,7 +289,14 @@ fn conversation(said: Vec<Said>) -> Result<(String, Vec<ImportedMessage>, Next),
             ));
         }
     };
-    Ok((instructions.join("\n\n"), messages, next))
+    let instructions = instructions.join("\n\n");
+    if instructions.len() > MAX_CONTENT_BYTES {
+        return Err(NaviError::new(
+            ErrorCode::MessageTooLarge,
+            format!("system messages may have {MAX_CONTENT_BYTES} bytes together at most"),
+        ));
+    }
+    Ok((instructions, messages, next))
 }
 
 fn message(role: Role, text: String) -> ImportedMessage {

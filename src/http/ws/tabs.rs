@@ -35,13 +35,6 @@ impl Tabs {
         counts.unwrap_or_else(PoisonError::into_inner).all
     }
 
-    /// How many of them are a session's.
-    pub(crate) fn of(&self, session: SessionId) -> usize {
-        let counts = self.counts.lock();
-        let counts = counts.unwrap_or_else(PoisonError::into_inner);
-        counts.sessions.get(&session).copied().unwrap_or(0)
-    }
-
     /// Takes a seat, of a session or of the list.
     ///
     /// # Errors

@@ -112,15 +112,9 @@ impl Session {
             self.write(Write::Enqueue(waits));
         } else {
             self.write(Write::Message(Arc::new(message_of(waits, run_id, now))));
-            // Nobody sees it, so nobody could answer, and its plan would be for nobody.
-            let ephemeral = self.ahead.summary.ephemeral;
             let new = NewRun {
-                plans: plain.is_none() && !ephemeral,
-                consent: plain.unwrap_or(if ephemeral {
-                    PlainConsent::Deny
-                } else {
-                    PlainConsent::Ask
-                }),
+                plans: plain.is_none(),
+                consent: plain.unwrap_or(PlainConsent::Ask),
                 config: config.clone(),
                 ..NewRun::turn(run_id, message_id)
             };

@@ -67,6 +67,12 @@ impl Session {
         } = new;
         // What it would summarise, the new run looks at itself.
         self.drop_summary();
+        // Nobody sees an ephemeral session: nobody could answer, and a plan would be for nobody.
+        let ephemeral = self.ahead.summary.ephemeral;
+        let (plans, consent) = match consent {
+            PlainConsent::Ask if ephemeral => (false, PlainConsent::Deny),
+            given => (plans && !ephemeral, given),
+        };
         if let Some(config) = &config {
             self.window = Some(config.window);
         }

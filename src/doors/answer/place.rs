@@ -1,0 +1,178 @@
+//! Where a question goes: which session, and whether it was asked before.
+
+use chrono::{TimeDelta, Utc};
+use navi_actors::engine::{NewSessionWish, ProgramSession};
+use navi_actors::protocol::error::NaviError;
+use navi_actors::protocol::ids::SessionId;
+use sha2::{Digest as _, Sha256};
+
+use super::Question;
+use crate::access::Principal;
+use crate::doors::requests::{Sameness, Seen};
+use crate::http::App;
+
+/// The sender's id of the one message of an ephemeral session.
+const ONLY: &str = "answer";
+/// A request that comes again after a restart is joined to one that is no older than this.
+const RECENT: TimeDelta = TimeDelta::minutes(10);
+/// How many ids are tried for a name: one whose session was deleted is free again only later.
+const IDS: u8 = 8;
+
+/// Where the conversation is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the request.
+    Request,
+    /// In the session that the program knows by this name: its id, or a word of its own.
+    Session(String),
+}
+
+/// See the module.
+pub(super) struct Found {
+    pub(super) sameness: Sameness,
+    pub(super) session: SessionId,
+    pub(super) ephemeral: bool,
+    pub(super) client_id: String,
+    /// It was asked before, and is joined whatever became of it.
+    pub(super) joins: bool,
+}
+
+impl Found {
+    pub(super) async fn of(
+        app: &App,
+        who: Principal,
+        question: &Question,
+    ) -> Result<Self, NaviError> {
+        let (place, ephemeral): (&[u8], _) = match &question.place {
+            Place::Request => (b"", true),
+            Place::Session(name) => (name.as_bytes(), false),
+        };
+        let sameness = hashed(who, &[place, &question.hash]);
+        // Some clients ask again without a word, where they could not hear the answer.
+        let was_cut = |seen: &Seen| !seen.is_delivered() && !app.requests.is_heard(seen.session);
+        let seen = app.requests.find(&sameness);
+        let seen = seen.filter(|seen| question.again || was_cut(seen));
+        if let Some(seen) = seen
+            && (app
+                .engine
+                .with_newest(who.user, seen.session, Some(1))
+                .await)
+                .is_ok()
+        {
+            return Ok(Self {
+                sameness,
+                session: seen.session,
+                ephemeral,
+                client_id: seen.client_id,
+                joins: true,
+            });
+        }
+        let (session, client_id) = match &question.place {
+            Place::Request => (of_request(app, who, question).await?, ONLY.to_owned()),
+            Place::Session(name) => (
+                of_name(app, who, question, name).await?,
+                hex(&question.hash),
+            ),
+        };
+        Ok(Self {
+            sameness,
+            session,
+            ephemeral,
+            client_id,
+            joins: question.again,
+        })
+    }
+}
+
+/// A session for this request alone. Its id is made of the request, so that one that comes again
+/// after a restart leads there.
+async fn of_request(
+    app: &App,
+    who: Principal,
+    question: &Question,
+) -> Result<SessionId, NaviError> {
+    let id = made_of(who, &[b"request", &question.hash]);
+    if question.again
+        && let Ok(known) = app.engine.with_newest(who.user, id, Some(1)).await
+        && known.summary.created_at + RECENT > Utc::now()
+    {
+        return Ok(id);
+    }
+    if make(app, who, question, id).await == Ok(true) {
+        return Ok(id);
+    }
+    let id = SessionId::new();
+    make(app, who, question, id).await?;
+    Ok(id)
+}
+
+async fn of_name(
+    app: &App,
+    who: Principal,
+    question: &Question,
+    name: &str,
+) -> Result<SessionId, NaviError> {
+    if let Ok(id) = name.parse::<SessionId>()
+        && let Ok(known) = app.engine.with_newest(who.user, id, Some(1)).await
+        && !known.summary.ephemeral
+    {
+        return Ok(id);
+    }
+    let id = |n: u8| made_of(who, &[b"session", name.as_bytes(), &[n]]);
+    for n in 0..IDS {
+        // One that was deleted a moment ago still has its id.
+        if make(app, who, question, id(n)).await.is_ok() {
+            return Ok(id(n));
+        }
+    }
+    let last = id(IDS);
+    make(app, who, question, last).await?;
+    Ok(last)
+}
+
+/// Makes the session of this id, unless there is one. Whether it was made now.
+async fn make(
+    app: &App,
+    who: Principal,
+    question: &Question,
+    id: SessionId,
+) -> Result<bool, NaviError> {
+    let ephemeral = question.place == Place::Request;
+    let wanted = ProgramSession {
+        wish: NewSessionWish {
+            profile_id: question.profile_id.clone(),
+            ..NewSessionWish::default()
+        },
+        ephemeral,
+        history: if ephemeral {
+            question.history.clone()
+        } else {
+            Vec::new()
+        },
+    };
+    app.engine.session_of_program(who.user, id, wanted).await
+}
+
+fn made_of(who: Principal, parts: &[&[u8]]) -> SessionId {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hashed(who, parts)[..16]);
+    SessionId(uuid::Builder::from_random_bytes(bytes).into_uuid())
+}
+
+fn hashed(who: Principal, parts: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Sha256::new_with_prefix(who.user.0.as_bytes());
+    for part in parts {
+        hash.update(part.len().to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // A string takes whatever is written.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

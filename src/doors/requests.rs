@@ -1,0 +1,103 @@
+//! Requests of programs as they were last seen: so that one that comes again is known, and a run
+//! that nobody listens to any more.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use navi_actors::protocol::ids::SessionId;
+
+/// How many are known: the newest.
+const KNOWN: usize = 1_024;
+
+/// What this process was asked. Cheap to clone; all clones are one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Requests(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The newest last.
+    seen: VecDeque<(Sameness, Seen)>,
+    listening: HashMap<SessionId, usize>,
+}
+
+/// SHA-256 of what makes a request the same as another: who asks, where, and what.
+pub(super) type Sameness = [u8; 32];
+
+/// Where a request led.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) session: SessionId,
+    pub(super) client_id: String,
+    delivered: Arc<AtomicBool>,
+}
+
+impl Seen {
+    /// The end of the answer was handed over.
+    pub(super) fn is_delivered(&self) -> bool {
+        self.delivered.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn deliver(&self) {
+        self.delivered.store(true, Ordering::Relaxed);
+    }
+}
+
+/// One answer that listens to a session, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Listening {
+    requests: Requests,
+    session: SessionId,
+}
+
+impl Requests {
+    /// Where the newest request of this kind led.
+    pub(super) fn find(&self, sameness: &Sameness) -> Option<Seen> {
+        let state = self.state();
+        let mut newest = state.seen.iter().rev();
+        let found = newest.find(|(known, _)| known == sameness);
+        found.map(|(_, seen)| seen.clone())
+    }
+
+    pub(super) fn keep(&self, sameness: Sameness, session: SessionId, client_id: String) -> Seen {
+        let seen = Seen {
+            session,
+            client_id,
+            delivered: Arc::default(),
+        };
+        let mut state = self.state();
+        if state.seen.len() == KNOWN {
+            state.seen.pop_front();
+        }
+        state.seen.push_back((sameness, seen.clone()));
+        seen
+    }
+
+    pub(super) fn listen(&self, session: SessionId) -> Listening {
+        *self.state().listening.entry(session).or_default() += 1;
+        Listening {
+            requests: self.clone(),
+            session,
+        }
+    }
+
+    pub(super) fn is_heard(&self, session: SessionId) -> bool {
+        self.state().listening.contains_key(&session)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let mut state = self.requests.state();
+        if let Some(count) = state.listening.get_mut(&self.session) {
+            *count -= 1;
+            if *count == 0 {
+                state.listening.remove(&self.session);
+            }
+        }
+    }
+}
