@@ -167,7 +167,7 @@ pub(crate) async fn completions(
         Ok(body) => body,
         Err(error) => return refusal(&unreadable(&error)),
     };
-    match answer(&app, who, request.headers(), &body).await {
+    match answer(&app, who, request.headers(), body).await {
         Ok(response) => response,
         Err(error) => refused(error),
     }
@@ -177,9 +177,9 @@ async fn answer(
     app: &App,
     who: Principal,
     headers: &HeaderMap,
-    body: &Bytes,
+    body: Bytes,
 ) -> Result<HttpResponse, NaviError> {
-    let asked = Asked::read(app, body)?;
+    let (asked, hash) = Asked::read(app, body).await?;
     let named = |name| named(headers, name);
     let is_task = named(TASK)?.is_some() || asked.is_task();
     if is_task {
@@ -190,7 +190,7 @@ async fn answer(
     let again = key.is_some() || tries.is_some_and(|tries| tries != "0");
     let hash = match &key {
         Some(key) => Sha256::digest(key).into(),
-        None => Sha256::digest(body).into(),
+        None => hash,
     };
     let Asked {
         model,

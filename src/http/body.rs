@@ -81,15 +81,25 @@ async fn json<T: DeserializeOwned + Send + 'static>(
             "the body must be JSON and say so: Content-Type: application/json",
         ));
     }
+    read(bytes, parse).await
+}
+
+/// Has a body read, a large one beside the arbiter.
+pub(crate) async fn read<T: Send + 'static>(
+    bytes: Bytes,
+    reader: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
     if bytes.len() < PARSED_ASIDE_BYTES {
-        return parse(&bytes);
+        return reader(&bytes);
     }
-    web::block(move || parse(&bytes)).await.unwrap_or_else(|_| {
-        Err(ApiError::new(
-            ErrorCode::ShuttingDown,
-            "navi is shutting down",
-        ))
-    })
+    web::block(move || reader(&bytes))
+        .await
+        .unwrap_or_else(|_| {
+            Err(ApiError::new(
+                ErrorCode::ShuttingDown,
+                "navi is shutting down",
+            ))
+        })
 }
 
 fn is_json(request: &HttpRequest) -> bool {

@@ -139,6 +139,24 @@ async fn an_answer_comes_whole_and_leaves_no_session() {
 }
 
 #[tokio::test]
+async fn a_call_of_the_history_that_has_no_result_breaks_nothing() {
+    let (model, server) = talking();
+    model.script(vec![Step::text("Never mind.")]);
+    let call =
+        json!({"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}});
+    let body = json!({"model": "navi", "messages": [
+        {"role": "user", "content": "How is the weather?"},
+        {"role": "assistant", "content": null, "tool_calls": [call]},
+        {"role": "user", "content": "Leave it."},
+    ]});
+    let response = ask(&server, &body, &[]).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let answer: Value = response.json().await.unwrap();
+    assert_eq!(answer["choices"][0]["message"]["content"], "Never mind.");
+    model.assert_clean();
+}
+
+#[tokio::test]
 async fn a_session_goes_on_and_the_page_shows_it() {
     let (model, server) = talking();
     let headers = [("x-navi-session", "chat-of-another-program")];

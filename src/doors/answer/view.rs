@@ -137,10 +137,7 @@ impl View {
                 what: format!("waits for you to allow on Navi's page: {}", request.summary),
                 done: false,
             }),
-            Event::RunWaiting { detail, .. } => told.push_back(Told::Doing {
-                what: detail,
-                done: false,
-            }),
+            Event::RunWaiting { detail, .. } => told.push_back(doing(&detail)),
             Event::ContextCompressed { .. } => {
                 told.push_back(doing("summarised the older part of the conversation"));
             }

@@ -1,5 +1,6 @@
 //! Requests as OpenAI's clients send them, read whole before anything begins.
 
+use actix_web::web::Bytes;
 use navi_actors::domain::input::MAX_CONTENT_BYTES;
 use navi_actors::engine::LentByProgram;
 use navi_actors::protocol::chat::ChatMessage;
@@ -10,9 +11,11 @@ use navi_actors::protocol::message::{MessageState, Role, ToolCall};
 use navi_actors::tools::lent::OfferedByProgram;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::doors::answer::Place;
 use crate::http::App;
+use crate::http::body;
 
 /// The most tools that a program may lend, and what they may come to together.
 const MAX_TOOLS: usize = 128;
@@ -164,18 +167,17 @@ pub(super) fn profile(app: &App, model: &str) -> Result<Option<String>, NaviErro
 }
 
 impl Asked {
-    /// Reads a request's body.
+    /// Reads a request's body, and makes its hash.
     ///
     /// # Errors
     /// The first thing that is wrong, with where it stands.
-    pub(super) fn read(app: &App, body: &[u8]) -> Result<Self, NaviError> {
-        let body: Body = serde_json::from_slice(body).map_err(|error| {
-            let code = match error.is_data() {
-                true => ErrorCode::InvalidField,
-                false => ErrorCode::InvalidJson,
-            };
-            NaviError::new(code, format!("the request cannot be read: {error}"))
-        })?;
+    pub(super) async fn read(app: &App, bytes: Bytes) -> Result<(Self, [u8; 32]), NaviError> {
+        let reader = |bytes: &[u8]| Ok((body::parse::<Body>(bytes)?, Sha256::digest(bytes).into()));
+        let (body, hash) = body::read(bytes, reader).await.map_err(|error| error.0)?;
+        Ok((Self::of(app, body)?, hash))
+    }
+
+    fn of(app: &App, body: Body) -> Result<Self, NaviError> {
         let profile_id = profile(app, &body.model)?;
         if body.n.is_some_and(|n| n != 1) {
             return Err(invalid("n must be 1: Navi gives one answer"));
