@@ -3,7 +3,9 @@
 //! and how much, is decided before it, as for every other request.
 
 mod answer;
+mod asked;
 pub(crate) mod events;
+pub(crate) mod ollama;
 pub(crate) mod openai;
 mod requests;
 
@@ -32,6 +34,13 @@ pub(crate) fn routes(config: &mut web::ServiceConfig, open: &OpenDoors) {
             config.service(closed(path));
         }
     }
+    if open.contains(Door::Ollama) {
+        config.configure(ollama::routes);
+    } else {
+        for path in ollama::PATHS {
+            config.service(closed(path));
+        }
+    }
 }
 
 fn closed(path: &str) -> Resource {
@@ -47,6 +56,8 @@ fn closed(path: &str) -> Resource {
 pub(crate) fn refusal(path: &str, error: &ApiError) -> HttpResponse {
     if path.starts_with(openai::PREFIX) {
         openai::refusal(error)
+    } else if ollama::PATHS.contains(&path) {
+        ollama::refusal(error)
     } else {
         error.response()
     }

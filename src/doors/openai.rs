@@ -9,7 +9,6 @@ mod chunks;
 mod request;
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -21,11 +20,11 @@ use navi_actors::protocol::error::{ErrorCode, NaviError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use self::chunks::{Chunks, framed};
-use self::request::{Asked, Next};
-use super::answer::{Answer, Ending, Place, Question, Told};
+use self::request::Request;
+use super::answer::{Answer, Ending, Told};
+use super::asked::{self, Asked, SESSION};
 use crate::access::Principal;
 use crate::http::body::unreadable;
 use crate::http::error::{ApiError, status};
@@ -39,23 +38,9 @@ const MODEL: &str = "/v1/models/{model:.+}";
 const COMPLETIONS: &str = "/v1/chat/completions";
 pub(super) const PATHS: [&str; 3] = [MODELS, MODEL, COMPLETIONS];
 
-/// The session that the conversation is in, by its id or by a word of the program's own.
-const SESSION: &str = "x-navi-session";
-/// Says that this is no conversation but a small task beside one: a title, tags.
-const TASK: &str = "x-navi-task";
 const RUN: &str = "x-navi-run";
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// How often OpenAI's clients have tried before.
-const RETRY_COUNT: &str = "x-stainless-retry-count";
-/// Whether they are to try again.
+/// Whether OpenAI's clients are to try again.
 const SHOULD_RETRY: &str = "x-should-retry";
-/// A person who stops an answer that streams closes the connection, and no client asks for that
-/// again by itself.
-const STREAM_PATIENCE: Duration = Duration::from_secs(1);
-/// OpenAI's clients wait up to 8 s before they try again.
-const RETRY_PATIENCE: Duration = Duration::from_secs(10);
-/// The longest name of a session, or key, in bytes.
-const MAX_NAME_BYTES: usize = 256;
 
 pub(super) fn models_routes() -> Resource {
     resource(MODELS, "GET").route(web::get().to(models))
@@ -140,7 +125,7 @@ pub(crate) async fn model(
     _: Principal,
     path: web::Path<String>,
 ) -> HttpResponse {
-    match request::profile(&app, &path) {
+    match asked::profile(&app, &path) {
         Ok(_) => HttpResponse::Ok().json(described(&path)),
         Err(error) => refused(error),
     }
@@ -179,80 +164,23 @@ async fn answer(
     headers: &HeaderMap,
     body: Bytes,
 ) -> Result<HttpResponse, NaviError> {
-    let (asked, hash) = Asked::read(app, body).await?;
-    let named = |name| named(headers, name);
-    let is_task = named(TASK)?.is_some() || asked.is_task();
-    if is_task {
+    Asked::refuse_own(headers)?;
+    let Request {
+        asked,
+        counts,
+        hash,
+    } = Request::read(app, body).await?;
+    if asked.is_task_by(headers)? {
         return task(app, asked).await;
     }
-    let (place, key) = (named(SESSION)?, named(IDEMPOTENCY_KEY)?);
-    let tries = headers.get(RETRY_COUNT).and_then(|it| it.to_str().ok());
-    let again = key.is_some() || tries.is_some_and(|tries| tries != "0");
-    let hash = match &key {
-        Some(key) => Sha256::digest(key).into(),
-        None => hash,
-    };
-    let Asked {
-        model,
-        profile_id,
-        history,
-        next,
-        lent,
-        streamed,
-        counts,
-    } = asked;
-    let patience = if streamed {
-        STREAM_PATIENCE
-    } else {
-        RETRY_PATIENCE
-    };
-    let goes_on = match &next {
-        Next::Results(results) => Answer::going_on(app, who, results, patience).await?,
-        Next::Message { .. } => None,
-    };
-    let answer = match goes_on {
-        Some(answer) => answer,
-        None => {
-            let place = place.map_or(Place::Request, Place::Session);
-            let (history, text, images) = next.into_message(history, &place);
-            let question = Question {
-                profile_id,
-                place,
-                history,
-                text,
-                images,
-                lent,
-                hash,
-                again,
-                patience,
-            };
-            Answer::of(app, who, question).await?
-        }
-    };
+    let (model, streamed) = (asked.model.clone(), asked.streamed);
+    let answer = asked.answer(app, who, headers, hash).await?;
     let chunks = Chunks::new(answer.run_id, model);
     Ok(if streamed {
         stream_of(answer, chunks, counts)
     } else {
         whole(answer, chunks).await
     })
-}
-
-/// A header that names something.
-fn named(headers: &HeaderMap, name: &str) -> Result<Option<String>, NaviError> {
-    let Some(value) = headers.get(name) else {
-        return Ok(None);
-    };
-    let text = value.to_str().unwrap_or("\0").trim();
-    if text.is_empty() {
-        return Ok(None);
-    }
-    if text.len() > MAX_NAME_BYTES || text.contains('\0') {
-        return Err(NaviError::new(
-            ErrorCode::InvalidField,
-            format!("{name} must have 1 to {MAX_NAME_BYTES} ASCII characters that can be seen"),
-        ));
-    }
-    Ok(Some(text.to_owned()))
 }
 
 /// A title, tags and their like: asked of the model alone, without tools and without a session.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use navi_actors::protocol::ids::SessionId;
+use navi_actors::protocol::ids::{CallId, SessionId};
 
 /// How many are known: the newest.
 const KNOWN: usize = 1_024;
@@ -19,6 +19,8 @@ struct State {
     /// The newest last.
     seen: VecDeque<(Sameness, Seen)>,
     listening: HashMap<SessionId, usize>,
+    /// Calls that were handed over in a conversation that begins so; the newest last.
+    calls: VecDeque<(Sameness, Vec<CallId>)>,
 }
 
 /// SHA-256 of what makes a request the same as another: who asks, where, and what.
@@ -71,6 +73,22 @@ impl Requests {
         }
         state.seen.push_back((sameness, seen.clone()));
         seen
+    }
+
+    /// Calls that were handed over to a client that gives no ids to what came of them.
+    pub(super) fn keep_calls(&self, conversation: Sameness, calls: Vec<CallId>) {
+        let mut state = self.state();
+        if state.calls.len() == KNOWN {
+            state.calls.pop_front();
+        }
+        state.calls.push_back((conversation, calls));
+    }
+
+    pub(super) fn find_calls(&self, conversation: &Sameness) -> Option<Vec<CallId>> {
+        let state = self.state();
+        let mut newest = state.calls.iter().rev();
+        let found = newest.find(|(known, _)| known == conversation);
+        found.map(|(_, calls)| calls.clone())
     }
 
     pub(super) fn listen(&self, session: SessionId) -> Listening {

@@ -33,6 +33,7 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use crate::checks::Report;
+use crate::doors::ollama::OllamaError;
 use crate::doors::openai::OpenaiError;
 use crate::profiles::edit::ProfileText;
 
@@ -115,6 +116,12 @@ fn json_text(text: &'static str) -> HttpResponse {
         crate::doors::openai::models,
         crate::doors::openai::model,
         crate::doors::openai::completions,
+        crate::doors::ollama::version,
+        crate::doors::ollama::tags,
+        crate::doors::ollama::ps,
+        crate::doors::ollama::show,
+        crate::doors::ollama::chat,
+        crate::doors::ollama::generate,
         runs::events,
         runs::stop,
         inspect::list,
@@ -164,6 +171,15 @@ pub(crate) struct OpenaiFailures;
 impl utoipa::IntoResponses for OpenaiFailures {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         failures("OpenaiError")
+    }
+}
+
+/// The same, in the form that Ollama's clients read.
+pub(crate) struct OllamaFailures;
+
+impl utoipa::IntoResponses for OllamaFailures {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        failures("OllamaError")
     }
 }
 
@@ -289,6 +305,7 @@ fn rest(schemas: &mut Schemas) {
     schemas.told::<tokens::CreatedToken>("CreatedToken");
     schemas.told::<NaviError>("NaviError");
     schemas.told::<OpenaiError>("OpenaiError");
+    schemas.told::<OllamaError>("OllamaError");
 }
 
 /// What the sockets carry: frames of a client, envelopes of a session, and what the list tells.

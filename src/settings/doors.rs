@@ -7,9 +7,15 @@ pub(crate) enum Door {
     Events,
     /// OpenAI's Chat Completions.
     Openai,
+    /// Ollama's API.
+    Ollama,
 }
 
-const NAMES: [(&str, Door); 2] = [("events", Door::Events), ("openai", Door::Openai)];
+const NAMES: [(&str, Door); 3] = [
+    ("events", Door::Events),
+    ("openai", Door::Openai),
+    ("ollama", Door::Ollama),
+];
 
 /// Those that are open.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -151,7 +151,7 @@ fn each_wrong_value_is_told_with_its_name_itself_and_what_is_allowed() {
         (
             "NAVI_DOORS",
             "events, window",
-            "all, none, or of events, openai",
+            "all, none, or of events, openai, ollama",
         ),
         ("NAVI_METRICS", "prometheus", "on/off"),
         ("NAVI_OTLP_ENDPOINT", "127.0.0.1:4318", "a URL, as in"),

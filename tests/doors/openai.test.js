@@ -2,12 +2,8 @@
 // and the AI SDK's provider for servers that are like it.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createServer, connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { text as readText } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
@@ -15,9 +11,9 @@ import OpenAI from 'openai';
 
 import { startModel } from '../browser/harness/model.js';
 import { backendSettings, startNavi } from '../browser/harness/navi.js';
+import { PYTHON, python as runPython, SKIPPED } from './python.js';
 
 const KEY = 'a-token-of-the-tests';
-const PYTHON = process.env.NAVI_TEST_DOORS_PYTHON;
 const WEATHER = {
   type: 'function',
   function: {
@@ -45,12 +41,7 @@ after(async () => {
 });
 
 /** Runs the Python client over a conversation. Gives what came of each turn. */
-async function python(conversation) {
-  const child = spawn(PYTHON, ['clients/openai_client.py'], { cwd: fileURLToPath(new URL('.', import.meta.url)), stdio: ['pipe', 'pipe', 'inherit'] });
-  child.stdin.end(`${JSON.stringify({ base_url: base, api_key: KEY, ...conversation })}\n`);
-  const [said] = await Promise.all([readText(child.stdout), once(child, 'exit')]);
-  return said.trim().split('\n').map((line) => JSON.parse(line));
-}
+const python = (conversation) => runPython('openai_client.py', { base_url: base, api_key: KEY, ...conversation });
 
 const js = (options) => new OpenAI({ baseURL: base, apiKey: KEY, ...options });
 const asked = (content, more) => ({ model: 'navi', stream: true, messages: [{ role: 'user', content }], ...more });
@@ -90,7 +81,7 @@ async function relay() {
   };
 }
 
-describe("OpenAI's client for Python", { skip: PYTHON ? false : 'NAVI_TEST_DOORS_PYTHON is not set: run ./check --only doors' }, () => {
+describe("OpenAI's client for Python", { skip: PYTHON ? false : SKIPPED }, () => {
   it('reads a streamed answer with thinking and a tool of ours, then calls one of its own', async () => {
     await model.script(...WORKING, [CALL], [{ text: 'It snows.' }]);
     const [first, second, third] = await python({

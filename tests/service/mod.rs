@@ -13,6 +13,7 @@ mod login;
 mod memory;
 mod metrics;
 mod mind;
+mod ollama_door;
 mod pages;
 mod plan_edits;
 mod profiles;

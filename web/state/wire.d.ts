@@ -63,6 +63,7 @@ export type Wire =
   | CreatedToken
   | NaviError
   | OpenaiError
+  | OllamaError
   | Envelope
   | ClientFrame
   | HubFrame
@@ -2717,6 +2718,12 @@ export interface ErrorDetails {
    */
   param: string | null;
   code: ErrorCode;
+}
+/**
+ * An error as Ollama's clients read it: a text, and nothing else.
+ */
+export interface OllamaError {
+  error: string;
 }
 /**
  * A piece of a streamed part.

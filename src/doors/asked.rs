@@ -1,0 +1,369 @@
+//! What a program asks, in no protocol's terms: read whole before anything begins.
+
+use std::time::Duration;
+
+use actix_web::http::header::{HeaderMap, USER_AGENT};
+use navi_actors::domain::input::MAX_CONTENT_BYTES;
+use navi_actors::engine::LentByProgram;
+use navi_actors::protocol::chat::ChatMessage;
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::ids::CallId;
+use navi_actors::protocol::import::ImportedMessage;
+use navi_actors::protocol::message::{MessageState, Role, ToolCall};
+use navi_actors::tools::lent::OfferedByProgram;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::answer::{Answer, Place, Question};
+use crate::access::Principal;
+use crate::http::App;
+
+/// The session that the conversation is in, by its id or by a word of the program's own.
+pub(super) const SESSION: &str = "x-navi-session";
+/// Says that this is no conversation but a small task beside one: a title, tags.
+const TASK: &str = "x-navi-task";
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// How often OpenAI's clients have tried before.
+const RETRY_COUNT: &str = "x-stainless-retry-count";
+/// The longest name of a session, or key, in bytes.
+const MAX_NAME_BYTES: usize = 256;
+/// A person who stops an answer that streams closes the connection, and no client asks for that
+/// again by itself.
+const STREAM_PATIENCE: Duration = Duration::from_secs(1);
+/// OpenAI's clients wait up to 8 s before they try again.
+const RETRY_PATIENCE: Duration = Duration::from_secs(10);
+/// The most tools that a program may lend, and what they may come to together.
+const MAX_TOOLS: usize = 128;
+const MAX_TOOLS_BYTES: usize = 512 * 1024;
+/// What Open WebUI's requests for titles, tags and their like begin with.
+const TASK_WORDS: &str = "### Task:";
+/// What the model is told where only results came, and the run that wanted them is gone.
+const GO_ON: &str = "The results of your calls are above. Go on.";
+/// The same where they stand in the message itself.
+const RESULTS: &str = "These are the results of your calls. Go on.";
+/// What is asked with pictures alone.
+const SEE: &str = "(see the image)";
+
+/// A request, read.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// As the client named it.
+    pub(super) model: String,
+    pub(super) profile_id: Option<String>,
+    history: Vec<ImportedMessage>,
+    next: Next,
+    lent: LentByProgram,
+    pub(super) streamed: bool,
+}
+
+/// A message as a program has it.
+#[derive(Debug)]
+pub(super) struct Said {
+    /// `system` for what the program itself wants heeded.
+    pub(super) role: Role,
+    pub(super) text: String,
+    /// Base64, with or without a `data:` prefix.
+    pub(super) images: Vec<String>,
+    pub(super) calls: Vec<ToolCall>,
+    /// The call whose result this is.
+    pub(super) answers: Option<CallId>,
+}
+
+/// What is to be answered.
+#[derive(Debug)]
+enum Next {
+    Message {
+        text: String,
+        images: Vec<String>,
+    },
+    /// Results of the client's own tools; they stand at the history's end, too.
+    Results(Vec<(CallId, String)>),
+}
+
+impl Next {
+    /// The history, and the message that is sent behind it. A session has no history but its own:
+    /// results whose run is gone stand in the message there.
+    fn into_message(
+        self,
+        history: Vec<ImportedMessage>,
+        place: &Place,
+    ) -> (Vec<ImportedMessage>, String, Vec<String>) {
+        match (self, place) {
+            (Self::Message { text, images }, _) => (history, text, images),
+            (Self::Results(_), Place::Request) => (history, GO_ON.to_owned(), Vec::new()),
+            (Self::Results(results), Place::Session(_)) => {
+                let results = results.into_iter().map(|(_, text)| text);
+                let text: Vec<String> =
+                    std::iter::once(RESULTS.to_owned()).chain(results).collect();
+                (history, text.join("\n\n"), Vec::new())
+            }
+        }
+    }
+}
+
+/// The profile that a model's name stands for; none where that is the default.
+///
+/// # Errors
+/// `model_unknown`.
+pub(super) fn profile(app: &App, model: &str) -> Result<Option<String>, NaviError> {
+    let wanted = model.strip_suffix(":latest").unwrap_or(model);
+    if wanted == "navi" {
+        return Ok(None);
+    }
+    let profiles = app.engine.profiles();
+    let named = wanted.strip_prefix("navi/");
+    let found = named.and_then(|id| profiles.into_iter().find(|profile| profile.id == id));
+    found.map(|profile| Some(profile.id)).ok_or_else(|| {
+        let shown: String = model.chars().take(100).collect();
+        NaviError::new(
+            ErrorCode::ModelUnknown,
+            format!("there is no model {shown:?} here; there are navi, and navi/PROFILE for each profile"),
+        )
+    })
+}
+
+impl Asked {
+    /// # Errors
+    /// The first thing that is wrong.
+    pub(super) fn of(
+        app: &App,
+        model: String,
+        said: Vec<Said>,
+        tools: Vec<OfferedByProgram>,
+        streamed: bool,
+    ) -> Result<Self, NaviError> {
+        let profile_id = profile(app, &model)?;
+        let tools = checked(tools)?;
+        let (instructions, history, next) = conversation(said)?;
+        Ok(Self {
+            model,
+            profile_id,
+            history,
+            next,
+            lent: LentByProgram {
+                instructions,
+                tools,
+            },
+            streamed,
+        })
+    }
+
+    /// Refuses what Navi asks herself, whose model server was set to her own address.
+    ///
+    /// # Errors
+    /// `invalid_field`.
+    pub(super) fn refuse_own(headers: &HeaderMap) -> Result<(), NaviError> {
+        let agent = headers.get(USER_AGENT).and_then(|it| it.to_str().ok());
+        if agent.is_some_and(|agent| agent.starts_with("navi/")) {
+            return Err(invalid(
+                "this comes from Navi herself: OLLAMA_HOST and OPENAI_BASE_URL must name a model server, not Navi",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether it is a small task beside a conversation, by its headers or its words.
+    ///
+    /// # Errors
+    /// A header that names nothing.
+    pub(super) fn is_task_by(&self, headers: &HeaderMap) -> Result<bool, NaviError> {
+        Ok(named(headers, TASK)?.is_some() || self.is_task())
+    }
+
+    /// The run that answers, begun or joined. `hash` is the request's SHA-256.
+    ///
+    /// # Errors
+    /// What is wrong with it; nothing was begun then.
+    pub(super) async fn answer(
+        self,
+        app: &App,
+        who: Principal,
+        headers: &HeaderMap,
+        hash: [u8; 32],
+    ) -> Result<Answer, NaviError> {
+        let (place, key) = (named(headers, SESSION)?, named(headers, IDEMPOTENCY_KEY)?);
+        let tries = headers.get(RETRY_COUNT).and_then(|it| it.to_str().ok());
+        let again = key.is_some() || tries.is_some_and(|tries| tries != "0");
+        let patience = if self.streamed {
+            STREAM_PATIENCE
+        } else {
+            RETRY_PATIENCE
+        };
+        if let Next::Results(results) = &self.next
+            && let Some(answer) = Answer::going_on(app, who, results, patience).await?
+        {
+            return Ok(answer);
+        }
+        let place = place.map_or(Place::Request, Place::Session);
+        let (history, text, images) = self.next.into_message(self.history, &place);
+        let question = Question {
+            profile_id: self.profile_id,
+            place,
+            history,
+            text,
+            images,
+            lent: self.lent,
+            hash: key.map_or(hash, |key| Sha256::digest(key).into()),
+            again,
+            patience,
+        };
+        Answer::of(app, who, question).await
+    }
+
+    /// Whether it is a small task beside a conversation, by its words.
+    fn is_task(&self) -> bool {
+        let Next::Message { text, .. } = &self.next else {
+            return false;
+        };
+        self.history.is_empty() && self.lent.tools.is_empty() && text.starts_with(TASK_WORDS)
+    }
+
+    /// All of it as a model is sent it.
+    pub(super) fn into_chat(self) -> Vec<ChatMessage> {
+        let (history, content, images) = self.next.into_message(self.history, &Place::Request);
+        let system = Some(self.lent.instructions).filter(|text| !text.is_empty());
+        let system = system.map(|content| ChatMessage::System { content });
+        let before = history.into_iter().filter_map(|message| {
+            let content = message.content.unwrap_or_default();
+            match message.role {
+                Role::User => Some(ChatMessage::User {
+                    content,
+                    images: message.images,
+                }),
+                Role::Assistant => Some(ChatMessage::Assistant {
+                    content,
+                    tool_calls: Vec::new(),
+                }),
+                Role::System | Role::Tool => None,
+            }
+        });
+        let last = ChatMessage::User { content, images };
+        system.into_iter().chain(before).chain([last]).collect()
+    }
+}
+
+/// What the program wants heeded, what was said before, and what is to be answered.
+fn conversation(said: Vec<Said>) -> Result<(String, Vec<ImportedMessage>, Next), NaviError> {
+    let mut instructions = Vec::new();
+    let mut messages = Vec::new();
+    for said in said {
+        if said.role == Role::System {
+            instructions.extend(Some(said.text).filter(|text| !text.trim().is_empty()));
+            continue;
+        }
+        messages.push(ImportedMessage {
+            tool_calls: said.calls,
+            tool_call_id: said.answers.filter(|_| said.role == Role::Tool),
+            images: said.images,
+            ..message(said.role, said.text)
+        });
+    }
+    let next = match messages.last().map(|message| message.role) {
+        Some(Role::User) => {
+            let last = messages
+                .pop()
+                .unwrap_or_else(|| message(Role::User, String::new()));
+            let text = last.content.unwrap_or_default();
+            let is_blank = text.trim().is_empty() && !last.images.is_empty();
+            Next::Message {
+                text: if is_blank { SEE.to_owned() } else { text },
+                images: last.images,
+            }
+        }
+        Some(Role::Tool) => {
+            let results = messages.iter().rev();
+            let results = results.take_while(|message| message.role == Role::Tool);
+            let results = results.filter_map(|message| {
+                let text = message.content.clone().unwrap_or_default();
+                Some((message.tool_call_id.clone()?, text))
+            });
+            Next::Results(results.collect())
+        }
+        _ => {
+            return Err(invalid(
+                "messages must end with what is to be answered: a message of the user's, or results of tools",
+            ));
+        }
+    };
+    let instructions = instructions.join("\n\n");
+    if instructions.len() > MAX_CONTENT_BYTES {
+        return Err(NaviError::new(
+            ErrorCode::MessageTooLarge,
+            format!("system messages may have {MAX_CONTENT_BYTES} bytes together at most"),
+        ));
+    }
+    Ok((instructions, messages, next))
+}
+
+fn message(role: Role, text: String) -> ImportedMessage {
+    ImportedMessage {
+        role,
+        content: Some(text),
+        run_id: None,
+        images: Vec::new(),
+        files: Vec::new(),
+        tool_calls: Vec::new(),
+        tool_call_id: None,
+        outcome: None,
+        duration_ms: None,
+        thinking: None,
+        state: MessageState::Complete,
+        is_plan: false,
+        created_at: None,
+    }
+}
+
+/// Checks what a program lends.
+fn checked(tools: Vec<OfferedByProgram>) -> Result<Vec<OfferedByProgram>, NaviError> {
+    if tools.len() > MAX_TOOLS {
+        return Err(invalid(format!("tools may be {MAX_TOOLS} at most")));
+    }
+    let mut bytes = 0;
+    for tool in &tools {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if !(1..=64).contains(&tool.name.len()) || !tool.name.chars().all(is_name) {
+            return Err(invalid(
+                "a tool's name must have 1 to 64 letters, digits, _ or -",
+            ));
+        }
+        if !tool.parameters.is_object() {
+            return Err(invalid(
+                "a tool's parameters must be a JSON Schema of an object",
+            ));
+        }
+        bytes += tool.name.len() + tool.description.len() + tool.parameters.to_string().len();
+    }
+    if bytes > MAX_TOOLS_BYTES {
+        return Err(invalid(format!(
+            "tools may have {MAX_TOOLS_BYTES} bytes together at most"
+        )));
+    }
+    Ok(tools)
+}
+
+/// The parameters of a tool that takes none.
+pub(super) fn no_parameters() -> Value {
+    json!({"type": "object", "properties": {}})
+}
+
+/// A header that names something.
+fn named(headers: &HeaderMap, name: &str) -> Result<Option<String>, NaviError> {
+    let Some(value) = headers.get(name) else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or("\0").trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    if text.len() > MAX_NAME_BYTES || text.contains('\0') {
+        return Err(NaviError::new(
+            ErrorCode::InvalidField,
+            format!("{name} must have 1 to {MAX_NAME_BYTES} ASCII characters that can be seen"),
+        ));
+    }
+    Ok(Some(text.to_owned()))
+}
+
+pub(super) fn invalid(message: impl Into<String>) -> NaviError {
+    NaviError::new(ErrorCode::InvalidField, message)
+}

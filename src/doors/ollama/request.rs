@@ -1,0 +1,232 @@
+//! Requests as Ollama's clients send them.
+
+use actix_web::web::Bytes;
+use navi_actors::protocol::error::NaviError;
+use navi_actors::protocol::ids::CallId;
+use navi_actors::protocol::message::{Role, ToolCall};
+use navi_actors::tools::lent::OfferedByProgram;
+use serde::Deserialize;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::lines::Shape;
+use crate::access::Principal;
+use crate::doors::asked::{self, Asked, invalid, no_parameters};
+use crate::http::App;
+use crate::http::body;
+
+/// A request, read.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) wanted: Wanted,
+    /// As the client named it.
+    pub(super) model: String,
+    /// SHA-256 of its bytes.
+    pub(super) hash: [u8; 32],
+    /// SHA-256 of whose it is and of its messages, with which the next request of the conversation
+    /// begins. Clients give no ids to what came of calls: it is how their run is found.
+    pub(super) conversation: [u8; 32],
+}
+
+/// What a client wants.
+#[derive(Debug)]
+pub(super) enum Wanted {
+    /// That the model is loaded, or let go.
+    Load,
+    Answer(Asked),
+}
+
+#[derive(Debug, Deserialize)]
+struct Body {
+    #[serde(alias = "name")]
+    model: String,
+    #[serde(default)]
+    messages: Option<Vec<Value>>,
+    prompt: Option<String>,
+    system: Option<String>,
+    images: Option<Vec<String>>,
+    tools: Option<Vec<Offered>>,
+    stream: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Said {
+    role: String,
+    content: Option<String>,
+    images: Option<Vec<String>>,
+    tool_calls: Option<Vec<Called>>,
+    tool_call_id: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Called {
+    id: Option<String>,
+    function: Function,
+}
+
+#[derive(Debug, Deserialize)]
+struct Function {
+    name: String,
+    #[serde(default)]
+    arguments: Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct Offered {
+    function: OfferedFunction,
+}
+
+#[derive(Debug, Deserialize)]
+struct OfferedFunction {
+    name: String,
+    description: Option<String>,
+    parameters: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Show {
+    #[serde(alias = "name")]
+    model: String,
+}
+
+/// The model that `/api/show` is asked of.
+///
+/// # Errors
+/// `invalid_json`, `invalid_field`.
+pub(super) fn shown(bytes: &[u8]) -> Result<String, NaviError> {
+    let show: Show = body::parse(bytes).map_err(|error| error.0)?;
+    Ok(show.model)
+}
+
+impl Request {
+    /// Reads a request's body.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with where it stands.
+    pub(super) async fn read(
+        app: &App,
+        who: Principal,
+        bytes: Bytes,
+        shape: Shape,
+    ) -> Result<Self, NaviError> {
+        let reader = |bytes: &[u8]| Ok((body::parse::<Body>(bytes)?, Sha256::digest(bytes).into()));
+        let (body, hash) = body::read(bytes, reader).await.map_err(|error| error.0)?;
+        let model = body.model;
+        let messages = match shape {
+            Shape::Chat => body.messages.unwrap_or_default(),
+            Shape::Generate => Vec::new(),
+        };
+        let conversation = begun_with(who, &messages);
+        let mut said = Vec::new();
+        for (number, message) in (0..).zip(&messages) {
+            let read = serde_json::from_value(message.clone());
+            let read = read
+                .map_err(|error| invalid(error.to_string()))
+                .and_then(one);
+            said.push(read.map_err(|error| {
+                NaviError::new(error.code, format!("messages[{number}]: {}", error.message))
+            })?);
+        }
+        with_ids(app, who, &messages, &mut said);
+        if shape == Shape::Generate {
+            let system = body.system.filter(|text| !text.is_empty());
+            said.extend(system.map(|text| plain(Role::System, text)));
+            let prompt = body.prompt.filter(|text| !text.is_empty());
+            said.extend(prompt.map(|text| asked::Said {
+                images: body.images.unwrap_or_default(),
+                ..plain(Role::User, text)
+            }));
+        }
+        let wanted = if said.iter().all(|said| said.role == Role::System) {
+            asked::profile(app, &model)?;
+            Wanted::Load
+        } else {
+            let tools = body.tools.unwrap_or_default().into_iter().map(offered);
+            let streamed = body.stream.unwrap_or(true);
+            let asked = Asked::of(app, model.clone(), said, tools.collect(), streamed)?;
+            Wanted::Answer(asked)
+        };
+        Ok(Self {
+            wanted,
+            model,
+            hash,
+            conversation,
+        })
+    }
+}
+
+fn begun_with(who: Principal, messages: &[Value]) -> [u8; 32] {
+    let mut hash = Sha256::new_with_prefix(who.user.0.as_bytes());
+    for message in messages {
+        // Clients leave out what is null, or do not.
+        for field in ["role", "content", "tool_calls"] {
+            let value = message.get(field).filter(|it| !it.is_null());
+            hash.update(value.map(Value::to_string).unwrap_or_default());
+            hash.update([0]);
+        }
+    }
+    hash.finalize().into()
+}
+
+/// Gives calls without ids those that we gave them, and to what came of them.
+fn with_ids(app: &App, who: Principal, messages: &[Value], said: &mut [asked::Said]) {
+    let mut open: Vec<CallId> = Vec::new();
+    for at in 0..said.len() {
+        if !said[at].calls.is_empty() {
+            let known = app.requests.find_calls(&begun_with(who, &messages[..at]));
+            let mut known = known.unwrap_or_default().into_iter();
+            for call in &mut said[at].calls {
+                let ours = known.next();
+                if call.id.0.is_empty() {
+                    call.id = ours.unwrap_or_else(CallId::new);
+                }
+            }
+            open = said[at].calls.iter().map(|call| call.id.clone()).collect();
+        } else if said[at].role == Role::Tool {
+            let first = (!open.is_empty()).then(|| open.remove(0));
+            said[at].answers = said[at].answers.take().or(first);
+        }
+    }
+}
+
+fn one(said: Said) -> Result<asked::Said, NaviError> {
+    let role = match said.role.as_str() {
+        "system" => Role::System,
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        "tool" => Role::Tool,
+        _ => return Err(invalid("role must be system, user, assistant or tool")),
+    };
+    let calls = said.tool_calls.unwrap_or_default().into_iter();
+    Ok(asked::Said {
+        images: said.images.unwrap_or_default(),
+        calls: calls
+            .map(|Called { id, function }| ToolCall {
+                id: CallId(id.unwrap_or_default()),
+                name: function.name,
+                arguments: function.arguments,
+            })
+            .collect(),
+        answers: said.tool_call_id.filter(|id| !id.is_empty()).map(CallId),
+        ..plain(role, said.content.unwrap_or_default())
+    })
+}
+
+fn plain(role: Role, text: String) -> asked::Said {
+    asked::Said {
+        role,
+        text,
+        images: Vec::new(),
+        calls: Vec::new(),
+        answers: None,
+    }
+}
+
+fn offered(Offered { function }: Offered) -> OfferedByProgram {
+    let parameters = function.parameters.filter(|it| !it.is_null());
+    OfferedByProgram {
+        name: function.name,
+        description: function.description.unwrap_or_default(),
+        parameters: parameters.unwrap_or_else(no_parameters),
+    }
+}
