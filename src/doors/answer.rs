@@ -16,6 +16,7 @@ use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::Envelope;
 use navi_actors::protocol::ids::{CallId, RunId, SessionId};
 use navi_actors::protocol::import::ImportedMessage;
+use navi_actors::protocol::session::RunState;
 use navi_actors::tools::lent::{LentCall, Offer, TIME_LIMIT};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -98,6 +99,10 @@ pub(crate) struct Answer {
     admission: Admission,
     _offer: Option<Offer>,
     listening: Option<Listening>,
+    /// Calls that were handed over.
+    handed: Vec<CallId>,
+    /// When something was told last.
+    told_at: Instant,
 }
 
 impl Answer {
@@ -134,10 +139,8 @@ impl Answer {
         if accepted.duplicate && !ephemeral {
             let stands = engine.with_newest(who.user, session, Some(1)).await?;
             let goes = stands.run.is_some_and(|run| run.run_id == accepted.run_id);
-            if goes {
-                feed = attach(None).await?;
-            } else if joins {
-                feed = attach(Some(0)).await?;
+            if goes || joins {
+                feed = from_its_start(app, who, session, accepted.run_id).await?;
             } else if !accepted.queued {
                 client_id = format!("{client_id}:{}", Uuid::now_v7().simple());
                 offer = lend(&client_id);
@@ -160,6 +163,8 @@ impl Answer {
             admission,
             _offer: Some(offer),
             listening: Some(listening),
+            handed: Vec::new(),
+            told_at: Instant::now(),
         })
     }
 
@@ -183,18 +188,29 @@ impl Answer {
         };
         let listening = app.requests.listen(session);
         let admission = Admission::new(app, Some(session), who.key)?;
-        let stands = engine.with_newest(who.user, session, Some(1)).await?;
-        let goes = stands.run.is_some_and(|run| run.run_id == run_id);
-        // The run from its start: what was told before is passed over.
-        let after = (!goes).then_some(0);
-        let feed = engine.attach(who.user, session, after, None, Some(1));
-        let feed = feed.await?;
+        let run = engine.run(who.user, run_id).await?.run;
+        if !matches!(
+            run.state,
+            RunState::Running | RunState::Completed | RunState::Limited
+        ) {
+            // What ended otherwise is nothing to go on with.
+            return Ok(None);
+        }
+        let mut ours = Vec::new();
         for (call, result) in results {
+            if engine.run_of_lent_call(who.user, call).await == Some((session, run_id)) {
+                ours.push((call.clone(), result.clone()));
+            }
+        }
+        // What was told before is passed over.
+        let feed = from_its_start(app, who, session, run_id).await?;
+        for (call, result) in &ours {
             engine.answer_lent_call(call, result.clone());
         }
+        let stands = engine.with_newest(who.user, session, Some(1)).await?;
         let ephemeral = stands.summary.ephemeral;
         let mut view = View::of(app.engine.clone(), run_id, ephemeral);
-        view.pass_over_to(results.iter().map(|(call, _)| call.clone()));
+        view.pass_over_to(ours.into_iter().map(|(call, _)| call));
         if !engine.lent_calls(run_id).is_empty() {
             // It was told more calls than it says the results of.
             view.calls_by = Some(Instant::now() + TOGETHER);
@@ -214,6 +230,8 @@ impl Answer {
             admission,
             _offer: None,
             listening: Some(listening),
+            handed: Vec::new(),
+            told_at: Instant::now(),
         }))
     }
 
@@ -221,6 +239,7 @@ impl Answer {
     pub(crate) async fn next(&mut self) -> Told {
         loop {
             if let Some(told) = self.told.pop_front() {
+                self.told_at = Instant::now();
                 if let Told::Over(ending) = &told {
                     self.ending = Some(ending.clone());
                     self.seen.iter().for_each(Seen::deliver);
@@ -228,6 +247,7 @@ impl Answer {
                 return told;
             }
             let calls_by = self.view.calls_by;
+            let silent_until = self.told_at + KEEP_ALIVE;
             let frame = tokio::select! {
                 biased;
                 () = self.admission.hold.ended() => {
@@ -242,8 +262,11 @@ impl Answer {
                     self.hand_over_calls();
                     continue;
                 }
+                () = tokio::time::sleep_until(silent_until) => {
+                    self.told_at = Instant::now();
+                    return Told::Silence;
+                }
                 frame = self.feed.next() => frame,
-                () = tokio::time::sleep(KEEP_ALIVE) => return Told::Silence,
             };
             let Some(frame) = frame else {
                 let (code, message) = if self.app.closing.is_cancelled() {
@@ -271,6 +294,8 @@ impl Answer {
             self.view.calls_by = begins.then(|| Instant::now() + TOGETHER);
             return;
         }
+        self.app.engine.tell_lent_calls(&calls);
+        self.handed = calls.iter().map(|call| call.id.clone()).collect();
         self.told.extend(calls.into_iter().map(Told::Call));
         self.told.push_back(Told::Over(Ending::Calls));
     }
@@ -286,6 +311,28 @@ impl Answer {
             )
         })
     }
+}
+
+/// The session's events from the start of this run, or of an answer that it gave already.
+async fn from_its_start(
+    app: &App,
+    who: Principal,
+    session: SessionId,
+    run_id: RunId,
+) -> Result<Feed, NaviError> {
+    let (engine, user) = (&app.engine, who.user);
+    let goes = async || {
+        let stands = engine.with_newest(user, session, Some(1)).await?;
+        Ok::<_, NaviError>(stands.run.is_some_and(|run| run.run_id == run_id))
+    };
+    if goes().await? {
+        let feed = engine.attach(user, session, None, None, Some(1)).await?;
+        // It may have ended in between: then nothing of it comes.
+        if goes().await? {
+            return Ok(feed);
+        }
+    }
+    engine.attach(user, session, Some(0), None, Some(1)).await
 }
 
 impl Drop for Answer {
@@ -307,13 +354,23 @@ impl Drop for Answer {
         } else {
             self.patience
         };
+        let (handed, seen) = (std::mem::take(&mut self.handed), self.seen.take());
         actix::spawn(async move {
             tokio::time::sleep(patience).await;
-            let waits = !app.engine.lent_calls(run_id).is_empty();
-            if !app.requests.is_heard(session) && waits == has_calls {
-                // It may have ended by itself.
-                let _ = app.engine.stop(user, session).await;
+            let engine = &app.engine;
+            let is_wanted = if has_calls {
+                // It goes on by the results of these.
+                !handed.iter().any(|call| engine.lent_call_waits(call))
+            } else {
+                engine.waits_for_program(run_id)
+            };
+            if app.requests.is_heard(session) || is_wanted {
+                return;
             }
+            // Who asks the same again wants another answer.
+            seen.iter().for_each(Seen::deliver);
+            // It may have ended by itself.
+            let _ = engine.stop(user, session).await;
         });
     }
 }

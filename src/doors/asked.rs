@@ -37,6 +37,8 @@ const MAX_TOOLS: usize = 128;
 const MAX_TOOLS_BYTES: usize = 512 * 1024;
 /// What Open WebUI's requests for titles, tags and their like begin with.
 const TASK_WORDS: &str = "### Task:";
+/// What it puts before a person's question where it adds what it found in documents.
+const QUESTION_WORDS: &str = "### Task:\nRespond to the user query";
 /// What the model is told where only results came, and the run that wanted them is gone.
 const GO_ON: &str = "The results of your calls are above. Go on.";
 /// The same where they stand in the message itself.
@@ -195,6 +197,7 @@ impl Asked {
             return Ok(answer);
         }
         let place = place.map_or(Place::Request, Place::Session);
+        self.end_open_calls(app, who, &place).await;
         let (history, text, images) = self.next.into_message(self.history, &place);
         let question = Question {
             profile_id: self.profile_id,
@@ -215,7 +218,35 @@ impl Asked {
         let Next::Message { text, .. } = &self.next else {
             return false;
         };
-        self.history.is_empty() && self.lent.tools.is_empty() && text.starts_with(TASK_WORDS)
+        let is_task = text.starts_with(TASK_WORDS) && !text.starts_with(QUESTION_WORDS);
+        is_task && self.history.is_empty() && self.lent.tools.is_empty()
+    }
+
+    /// A person went on, in place of the run whose calls these results, right before the message,
+    /// are of: they are told to it, and one that nobody sees is stopped.
+    async fn end_open_calls(&self, app: &App, who: Principal, place: &Place) {
+        let Next::Message { .. } = &self.next else {
+            return;
+        };
+        let newest = self.history.iter().rev();
+        for said in newest.take_while(|said| said.role == Role::Tool) {
+            let Some(call) = &said.tool_call_id else {
+                continue;
+            };
+            let Some((session, _)) = app.engine.run_of_lent_call(who.user, call).await else {
+                continue;
+            };
+            if !app.engine.lent_call_waits(call) {
+                continue;
+            }
+            if *place == Place::Request {
+                // It may have ended by itself.
+                let _ = app.engine.stop(who.user, session).await;
+            } else {
+                let result = said.content.clone().unwrap_or_default();
+                app.engine.answer_lent_call(call, result);
+            }
+        }
     }
 
     /// All of it as a model is sent it.

@@ -213,7 +213,7 @@ async fn answer(
         model,
         hash,
         conversation,
-    } = Request::read(app, who, body, shape).await?;
+    } = Request::read(app, who, headers, body, shape).await?;
     let lines = Lines::new(model, shape);
     let asked = match wanted {
         // A client has the model loaded, or let go: there is nothing to do.
@@ -303,7 +303,7 @@ fn stream_of(open: Open) -> HttpResponse {
             // A blank line is no JSON, and these clients read each.
             Told::Doing { .. } | Told::Silence => it.lines.text(""),
             Told::Call(call) => {
-                let line = it.lines.call(&call);
+                let line = it.lines.call(&call, calls.len());
                 calls.push(call.id);
                 line
             }

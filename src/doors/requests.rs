@@ -84,11 +84,12 @@ impl Requests {
         state.calls.push_back((conversation, calls));
     }
 
-    pub(super) fn find_calls(&self, conversation: &Sameness) -> Option<Vec<CallId>> {
+    /// Those of all conversations that began so, the oldest first.
+    pub(super) fn find_calls(&self, conversation: &Sameness) -> Vec<Vec<CallId>> {
         let state = self.state();
-        let mut newest = state.calls.iter().rev();
-        let found = newest.find(|(known, _)| known == conversation);
-        found.map(|(_, calls)| calls.clone())
+        let known = state.calls.iter();
+        let found = known.filter(|(known, _)| known == conversation);
+        found.map(|(_, calls)| calls.clone()).collect()
     }
 
     pub(super) fn listen(&self, session: SessionId) -> Listening {

@@ -284,6 +284,51 @@ async fn a_call_that_cannot_be_made_is_not_the_clients_and_no_call_is_lost() {
 }
 
 #[tokio::test]
+async fn results_of_a_run_that_failed_begin_another_one() {
+    let (model, server) = talking();
+    model.script(vec![weather(json!({"city": "Kyiv"}))]);
+    let body = with_weather("How is the weather?");
+    let called = calls(&chunks(ask(&server, &body, &[]).await).await);
+    let body = answered(body, &called, &["snow, -3"]);
+    model.script(vec![Step::status(400, r#"{"error":"no"}"#)]);
+    let failed = chunks(ask(&server, &body, &[]).await).await;
+    assert!(failed.last().unwrap()["error"].is_object());
+    model.script(vec![Step::text("It snows.")]);
+    let again = chunks(ask(&server, &body, &[]).await).await;
+    assert_eq!(joined(&again, "content"), "It snows.");
+}
+
+#[tokio::test]
+async fn a_person_may_go_on_in_place_of_a_call() {
+    for headers in [&[][..], &[("x-navi-session", "goes-on")]] {
+        let (model, server) = talking();
+        model.script(vec![weather(json!({"city": "Kyiv"}))]);
+        let body = with_weather("How is the weather?");
+        let called = calls(&chunks(ask(&server, &body, headers).await).await);
+        let mut body = answered(body, &called, &["rejected by the user"]);
+        let messages = body["messages"].as_array_mut().unwrap();
+        messages.push(json!({"role": "user", "content": "Never mind the weather."}));
+        model.script(Reply::new(vec![Step::text("As you like.")]).when("Never mind"));
+        let last = chunks(ask(&server, &body, headers).await).await;
+        assert_eq!(joined(&last, "content"), "As you like.");
+    }
+}
+
+#[tokio::test]
+async fn a_question_with_documents_is_no_small_task() {
+    let (model, server) = talking();
+    model.script(vec![Step::text("By the second source.")]);
+    let text = "### Task:\nRespond to the user query using the provided context.\n\nWhy?";
+    let answer: Value = ask(&server, &said(text), &[]).await.json().await.unwrap();
+    assert_eq!(
+        answer["choices"][0]["message"]["content"],
+        "By the second source."
+    );
+    let tools = model.chats()[0].body["tools"].clone();
+    assert!(!tools.as_array().unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn a_message_that_is_withdrawn_on_the_page_is_an_error() {
     let (model, server) = talking();
     let headers = [("x-navi-session", "busy")];

@@ -170,6 +170,20 @@ async fn results_without_ids_go_to_the_calls_of_their_conversation() {
 }
 
 #[tokio::test]
+async fn a_history_that_was_cut_may_begin_with_a_result() {
+    let (model, server) = talking();
+    model.script(vec![Step::text("Good night.")]);
+    let body = json!({"model": "navi", "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "tool", "content": "the light is off"},
+        {"role": "assistant", "content": "It is off."},
+        {"role": "user", "content": "Thanks."},
+    ]});
+    let answer = lines(post(&server, "/api/chat", &body).await).await;
+    assert_eq!(joined(&answer, "content"), "Good night.");
+}
+
+#[tokio::test]
 async fn what_fails_is_a_text_and_navi_does_not_talk_to_herself() {
     let (model, server) = talking();
     let hello = json!({"model": "navi", "messages": [{"role": "user", "content": "Hello."}]});

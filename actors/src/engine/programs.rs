@@ -115,6 +115,23 @@ impl Engine {
         self.services.lending.waiting(run_id)
     }
 
+    /// Notes that the program was told of these calls.
+    pub fn tell_lent_calls(&self, calls: &[LentCall]) {
+        self.services.lending.tell(calls);
+    }
+
+    /// Whether a call of this run waits of which the program was told.
+    #[must_use]
+    pub fn waits_for_program(&self, run_id: RunId) -> bool {
+        self.services.lending.is_told(run_id)
+    }
+
+    /// Whether the call waits for its result.
+    #[must_use]
+    pub fn lent_call_waits(&self, call: &CallId) -> bool {
+        self.services.lending.waits(call)
+    }
+
     /// The user's session and run in which a call of a lent tool waits for its result, or had it.
     pub async fn run_of_lent_call(
         &self,

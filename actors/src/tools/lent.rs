@@ -50,6 +50,8 @@ struct Waiting {
     run_id: RunId,
     name: String,
     args: Value,
+    /// A program was told of it.
+    is_told: bool,
     tell: oneshot::Sender<String>,
 }
 
@@ -163,6 +165,28 @@ impl Lending {
         calls
     }
 
+    /// Whether the call waits for its result.
+    pub fn waits(&self, call: &CallId) -> bool {
+        self.0.lock().waiting.contains_key(call)
+    }
+
+    /// Notes that a program was told of these calls.
+    pub fn tell(&self, calls: &[LentCall]) {
+        let mut loans = self.0.lock();
+        for call in calls {
+            if let Some(waits) = loans.waiting.get_mut(&call.id) {
+                waits.is_told = true;
+            }
+        }
+    }
+
+    /// Whether a call of this run waits of which a program was told.
+    pub fn is_told(&self, run_id: RunId) -> bool {
+        let loans = self.0.lock();
+        let mut waiting = loans.waiting.values();
+        waiting.any(|waits| waits.run_id == run_id && waits.is_told)
+    }
+
     /// The run whose call this is, one that was answered too.
     pub fn run_of(&self, call: &CallId) -> Option<(SessionId, RunId)> {
         let loans = self.0.lock();
@@ -239,6 +263,7 @@ impl Tool for LentTool {
             run_id: context.run_id,
             name: self.spec.name.clone(),
             args,
+            is_told: false,
             tell,
         };
         let _ends = EndsWaiting(&self.lending, &context.call_id);

@@ -44,8 +44,11 @@ impl Lines {
         line(&self.document("", thinking, &[], false))
     }
 
-    pub(super) fn call(&self, call: &LentCall) -> String {
-        line(&self.document("", "", std::slice::from_ref(call), false))
+    /// A call, which so many came before.
+    pub(super) fn call(&self, call: &LentCall, before: usize) -> String {
+        let mut document = self.document("", "", std::slice::from_ref(call), false);
+        document["message"]["tool_calls"][0]["function"]["index"] = json!(before);
+        line(&document)
     }
 
     pub(super) fn end(&self, reason: &str, used: (u64, u64)) -> String {
@@ -97,8 +100,9 @@ impl Lines {
             message["thinking"] = json!(thinking);
         }
         if !calls.is_empty() {
-            let calls = calls.iter().map(|call| {
-                json!({"id": call.id, "function": {"name": call.name, "arguments": call.args}})
+            let calls = calls.iter().enumerate().map(|(index, call)| {
+                let (name, arguments) = (&call.name, &call.args);
+                json!({"id": call.id, "function": {"index": index, "name": name, "arguments": arguments}})
             });
             message["tool_calls"] = calls.collect();
         }

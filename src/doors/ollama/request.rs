@@ -1,5 +1,8 @@
 //! Requests as Ollama's clients send them.
 
+use std::collections::{HashMap, VecDeque};
+
+use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::CallId;
@@ -11,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::lines::Shape;
 use crate::access::Principal;
-use crate::doors::asked::{self, Asked, invalid, no_parameters};
+use crate::doors::asked::{self, Asked, SESSION, invalid, no_parameters};
 use crate::http::App;
 use crate::http::body;
 
@@ -106,20 +109,25 @@ impl Request {
     pub(super) async fn read(
         app: &App,
         who: Principal,
+        headers: &HeaderMap,
         bytes: Bytes,
         shape: Shape,
     ) -> Result<Self, NaviError> {
-        let reader = |bytes: &[u8]| Ok((body::parse::<Body>(bytes)?, Sha256::digest(bytes).into()));
-        let (body, hash) = body::read(bytes, reader).await.map_err(|error| error.0)?;
+        let session = headers.get(SESSION).map(|name| name.as_bytes().to_vec());
+        let reader = move |bytes: &[u8]| {
+            let body = body::parse::<Body>(bytes)?;
+            let begun = Begun::of(who, session.as_deref(), &body);
+            Ok((body, begun, Sha256::digest(bytes).into()))
+        };
+        let (body, begun, hash) = body::read(bytes, reader).await.map_err(|error| error.0)?;
         let model = body.model;
         let messages = match shape {
             Shape::Chat => body.messages.unwrap_or_default(),
             Shape::Generate => Vec::new(),
         };
-        let conversation = begun_with(who, &messages);
         let mut said = Vec::new();
-        for (number, message) in (0..).zip(&messages) {
-            let read = serde_json::from_value(message.clone());
+        for (number, message) in (0..).zip(messages) {
+            let read = serde_json::from_value(message);
             let read = read
                 .map_err(|error| invalid(error.to_string()))
                 .and_then(one);
@@ -127,7 +135,7 @@ impl Request {
                 NaviError::new(error.code, format!("messages[{number}]: {}", error.message))
             })?);
         }
-        with_ids(app, who, &messages, &mut said);
+        with_ids(app, &begun, &mut said);
         if shape == Shape::Generate {
             let system = body.system.filter(|text| !text.is_empty());
             said.extend(system.map(|text| plain(Role::System, text)));
@@ -150,43 +158,72 @@ impl Request {
             wanted,
             model,
             hash,
-            conversation,
+            conversation: begun.whole,
         })
     }
 }
 
-fn begun_with(who: Principal, messages: &[Value]) -> [u8; 32] {
-    let mut hash = Sha256::new_with_prefix(who.user.0.as_bytes());
-    for message in messages {
-        // Clients leave out what is null, or do not.
-        for field in ["role", "content", "tool_calls"] {
-            let value = message.get(field).filter(|it| !it.is_null());
-            hash.update(value.map(Value::to_string).unwrap_or_default());
-            hash.update([0]);
-        }
-    }
-    hash.finalize().into()
+/// What the conversation began with, in hashes.
+struct Begun {
+    /// With all messages of the request.
+    whole: [u8; 32],
+    /// With those before a message that has calls, by its place.
+    calls: HashMap<usize, [u8; 32]>,
 }
 
-/// Gives calls without ids those that we gave them, and to what came of them.
-fn with_ids(app: &App, who: Principal, messages: &[Value], said: &mut [asked::Said]) {
-    let mut open: Vec<CallId> = Vec::new();
-    for at in 0..said.len() {
-        if !said[at].calls.is_empty() {
-            let known = app.requests.find_calls(&begun_with(who, &messages[..at]));
-            let mut known = known.unwrap_or_default().into_iter();
-            for call in &mut said[at].calls {
-                let ours = known.next();
+impl Begun {
+    fn of(who: Principal, session: Option<&[u8]>, body: &Body) -> Self {
+        let mut hash = Sha256::new_with_prefix(who.user.0.as_bytes());
+        for part in [session.unwrap_or_default(), body.model.as_bytes()] {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        let mut calls = HashMap::new();
+        let messages = body.messages.as_deref().unwrap_or_default();
+        for (at, message) in messages.iter().enumerate() {
+            // Clients leave out what is null, or do not.
+            let field = |name| message.get(name).filter(|it| !it.is_null());
+            if field("tool_calls").is_some() {
+                calls.insert(at, hash.clone().finalize().into());
+            }
+            for name in ["role", "content", "images", "tool_calls"] {
+                hash.update(field(name).map(Value::to_string).unwrap_or_default());
+                hash.update([0]);
+            }
+        }
+        Self {
+            whole: hash.finalize().into(),
+            calls,
+        }
+    }
+}
+
+/// Gives calls without ids those that we gave them, and to what came of them. What came of calls
+/// that were cut away before is left out.
+fn with_ids(app: &App, begun: &Begun, said: &mut Vec<asked::Said>) {
+    let mut open: VecDeque<CallId> = VecDeque::new();
+    for (at, message) in said.iter_mut().enumerate() {
+        if !message.calls.is_empty() {
+            let known = begun.calls.get(&at).map(|key| app.requests.find_calls(key));
+            let known = known.unwrap_or_default();
+            // Of two conversations that began alike, the first that still waits.
+            let waits =
+                |calls: &&Vec<CallId>| calls.iter().any(|it| app.engine.lent_call_waits(it));
+            let ours = known.iter().find(waits).or(known.last()).cloned();
+            let mut ours = ours.unwrap_or_default().into_iter();
+            for call in &mut message.calls {
+                let ours = ours.next();
                 if call.id.0.is_empty() {
                     call.id = ours.unwrap_or_else(CallId::new);
                 }
             }
-            open = said[at].calls.iter().map(|call| call.id.clone()).collect();
-        } else if said[at].role == Role::Tool {
-            let first = (!open.is_empty()).then(|| open.remove(0));
-            said[at].answers = said[at].answers.take().or(first);
+            open = message.calls.iter().map(|call| call.id.clone()).collect();
+        } else if message.role == Role::Tool {
+            let first = open.pop_front();
+            message.answers = message.answers.take().or(first);
         }
     }
+    said.retain(|message| message.role != Role::Tool || message.answers.is_some());
 }
 
 fn one(said: Said) -> Result<asked::Said, NaviError> {
