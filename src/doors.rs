@@ -11,7 +11,8 @@ mod requests;
 
 pub(crate) use self::requests::Requests;
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::header;
+use actix_web::{HttpResponse, HttpResponseBuilder, Resource, web};
 use navi_actors::protocol::error::ErrorCode;
 
 use crate::http::error::ApiError;
@@ -41,6 +42,16 @@ pub(crate) fn routes(config: &mut web::ServiceConfig, open: &OpenDoors) {
             config.service(closed(path));
         }
     }
+}
+
+/// The head of an answer that streams, as this type.
+fn streaming(kind: &'static str) -> HttpResponseBuilder {
+    let mut response = HttpResponse::Ok();
+    response
+        .insert_header((header::CONTENT_TYPE, kind))
+        // nginx would keep what comes until it is 4 KB.
+        .insert_header(("x-accel-buffering", "no"));
+    response
 }
 
 fn closed(path: &str) -> Resource {

@@ -70,6 +70,15 @@ pub(crate) enum Told {
     Over(Ending),
 }
 
+/// An answer in one piece.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) text: String,
+    pub(crate) thinking: String,
+    pub(crate) calls: Vec<LentCall>,
+    pub(crate) ending: Ending,
+}
+
 /// How an answer ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
@@ -282,6 +291,26 @@ impl Answer {
                 Ok(envelope) => self.view.take(envelope, &mut self.told),
                 Err(error) => tracing::error!(%error, "a frame of ours cannot be read"),
             }
+        }
+    }
+
+    /// All that is told, to its end.
+    pub(crate) async fn whole(&mut self) -> Whole {
+        let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
+        let ending = loop {
+            match self.next().await {
+                Told::Text(piece) => text.push_str(&piece),
+                Told::Thinking(piece) => thinking.push_str(&piece),
+                Told::Call(call) => calls.push(call),
+                Told::Doing { .. } | Told::Silence => {}
+                Told::Over(ending) => break ending,
+            }
+        };
+        Whole {
+            text,
+            thinking,
+            calls,
+            ending,
         }
     }
 

@@ -8,7 +8,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use actix_web::http::header::{self, HeaderName};
+use actix_web::http::header::HeaderName;
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 use futures_util::{Stream, StreamExt as _, stream};
@@ -58,11 +58,7 @@ pub(crate) async fn events(
     let admission = Admission::new(&app, Some(session), who.key)?;
     let attached = app.engine.attach(who.user, session, after, epoch, newest);
     let frames = frames(attached.await?, admission);
-    Ok(HttpResponse::Ok()
-        .insert_header((header::CONTENT_TYPE, "text/event-stream"))
-        // nginx would keep what comes until it is 4 KB.
-        .insert_header(("x-accel-buffering", "no"))
-        .streaming(frames))
+    Ok(super::streaming("text/event-stream").streaming(frames))
 }
 
 /// What the client says it had last.

@@ -6,7 +6,7 @@
 mod lines;
 mod request;
 
-use actix_web::http::header::{self, HeaderMap};
+use actix_web::http::header::HeaderMap;
 use actix_web::web::{Bytes, PayloadConfig};
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::stream;
@@ -19,14 +19,17 @@ use serde_json::{Value, json};
 
 use self::lines::{Lines, Shape};
 use self::request::{Request, Wanted};
-use super::answer::{Answer, Ending, Told};
+use super::answer::{Answer, Ending, Told, Whole};
 use super::asked::{self, Asked};
+use super::streaming;
 use crate::access::Principal;
 use crate::http::body::unreadable;
 use crate::http::error::ApiError;
 use crate::http::openapi::OllamaFailures;
 use crate::http::{App, resource};
 
+/// The type of what streams.
+const STREAM: &str = "application/x-ndjson";
 const VERSION: &str = "/api/version";
 const TAGS: &str = "/api/tags";
 const SHOW: &str = "/api/show";
@@ -248,15 +251,7 @@ async fn task(app: &App, asked: Asked, lines: Lines) -> Result<HttpResponse, Nav
     }
     let all = [lines.text(&text), lines.end("stop", (0, 0))];
     let all = all.map(|line| Ok::<_, NaviError>(Bytes::from(line)));
-    Ok(streaming().streaming(stream::iter(all)))
-}
-
-fn streaming() -> actix_web::HttpResponseBuilder {
-    let mut response = HttpResponse::Ok();
-    response
-        .insert_header((header::CONTENT_TYPE, "application/x-ndjson"))
-        .insert_header(("x-accel-buffering", "no"));
-    response
+    Ok(streaming(STREAM).streaming(stream::iter(all)))
 }
 
 /// An answer on its way.
@@ -295,7 +290,7 @@ fn reason(ending: Ending) -> Result<&'static str, NaviError> {
 /// The answer as it comes.
 fn stream_of(open: Open) -> HttpResponse {
     let state = Some((open, Vec::new()));
-    streaming().streaming(stream::unfold(state, |open| async move {
+    streaming(STREAM).streaming(stream::unfold(state, |open| async move {
         let (mut it, mut calls) = open?;
         let line = match it.answer.next().await {
             Told::Thinking(text) => it.lines.thinking(&text),
@@ -318,16 +313,12 @@ fn stream_of(open: Open) -> HttpResponse {
 
 /// The answer in one piece.
 async fn whole(mut open: Open) -> HttpResponse {
-    let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
-    let ending = loop {
-        match open.answer.next().await {
-            Told::Text(piece) => text.push_str(&piece),
-            Told::Thinking(piece) => thinking.push_str(&piece),
-            Told::Call(call) => calls.push(call),
-            Told::Doing { .. } | Told::Silence => {}
-            Told::Over(ending) => break ending,
-        }
-    };
+    let Whole {
+        text,
+        thinking,
+        calls,
+        ending,
+    } = open.answer.whole().await;
     if !calls.is_empty() {
         let ids = calls.iter().map(|call| call.id.clone()).collect();
         open.app.requests.keep_calls(open.conversation, ids);

@@ -23,8 +23,9 @@ use serde_json::{Value, json};
 
 use self::chunks::{Chunks, framed};
 use self::request::Request;
-use super::answer::{Answer, Ending, Told};
+use super::answer::{Answer, Ending, Told, Whole};
 use super::asked::{self, Asked, SESSION};
+use super::streaming;
 use crate::access::Principal;
 use crate::http::body::unreadable;
 use crate::http::error::{ApiError, status};
@@ -38,6 +39,8 @@ const MODEL: &str = "/v1/models/{model:.+}";
 const COMPLETIONS: &str = "/v1/chat/completions";
 pub(super) const PATHS: [&str; 3] = [MODELS, MODEL, COMPLETIONS];
 
+/// The type of what streams.
+const STREAM: &str = "text/event-stream";
 const RUN: &str = "x-navi-run";
 /// Whether OpenAI's clients are to try again.
 const SHOULD_RETRY: &str = "x-should-retry";
@@ -204,20 +207,12 @@ async fn task(app: &App, asked: Asked) -> Result<HttpResponse, NaviError> {
         Chunks::done(),
     ];
     let frames = frames.map(|frame| Ok::<_, NaviError>(Bytes::from(frame)));
-    Ok(streaming().streaming(stream::iter(frames)))
-}
-
-fn streaming() -> actix_web::HttpResponseBuilder {
-    let mut response = HttpResponse::Ok();
-    response
-        .insert_header((header::CONTENT_TYPE, "text/event-stream"))
-        .insert_header(("x-accel-buffering", "no"));
-    response
+    Ok(streaming(STREAM).streaming(stream::iter(frames)))
 }
 
 /// The answer as it comes.
 fn stream_of(answer: Answer, chunks: Chunks, counts: bool) -> HttpResponse {
-    let mut response = streaming();
+    let mut response = streaming(STREAM);
     for (name, value) in places(&answer) {
         response.insert_header((name, value));
     }
@@ -289,16 +284,13 @@ fn finish(ending: Ending) -> Result<&'static str, NaviError> {
 
 /// The answer in one piece.
 async fn whole(mut answer: Answer, chunks: Chunks) -> HttpResponse {
-    let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
-    let ending = loop {
-        match answer.next().await {
-            Told::Text(piece) => text.push_str(&piece),
-            Told::Thinking(piece) => thinking.push_str(&piece),
-            Told::Call(call) => calls.push(Chunks::call_of(&call)),
-            Told::Doing { .. } | Told::Silence => {}
-            Told::Over(ending) => break ending,
-        }
-    };
+    let Whole {
+        text,
+        thinking,
+        calls,
+        ending,
+    } = answer.whole().await;
+    let calls = calls.iter().map(Chunks::call_of).collect();
     let used = answer.usage().await;
     let mut response = match finish(ending) {
         Ok(reason) => HttpResponse::Ok().json(chunks.whole(&text, &thinking, calls, reason, used)),
