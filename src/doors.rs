@@ -5,6 +5,7 @@
 mod answer;
 mod asked;
 pub(crate) mod events;
+mod heard;
 pub(crate) mod ollama;
 pub(crate) mod openai;
 mod requests;

@@ -8,6 +8,7 @@ mod access;
 pub mod backends;
 mod checks;
 mod cli;
+mod client;
 mod collector;
 mod command;
 pub mod console;

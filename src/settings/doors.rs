@@ -5,16 +5,22 @@
 pub(crate) enum Door {
     /// Server-sent events.
     Events,
-    /// OpenAI's Chat Completions.
+    /// OpenAI's Chat Completions and Responses.
     Openai,
     /// Ollama's API.
     Ollama,
+    /// The Agent Client Protocol, which `navi acp` speaks with editors.
+    Acp,
+    /// Navi as a server of the Model Context Protocol, over HTTP and as `navi mcp`.
+    Mcp,
 }
 
-const NAMES: [(&str, Door); 3] = [
+const NAMES: [(&str, Door); 5] = [
     ("events", Door::Events),
     ("openai", Door::Openai),
     ("ollama", Door::Ollama),
+    ("acp", Door::Acp),
+    ("mcp", Door::Mcp),
 ];
 
 /// Those that are open.

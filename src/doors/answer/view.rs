@@ -4,21 +4,22 @@ use std::collections::{HashSet, VecDeque};
 
 use navi_actors::engine::Engine;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
-use navi_actors::protocol::event::{Delta, Envelope, Event, behind_utf16, utf16_len};
+use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::{CallId, PartId, RunId};
 use navi_actors::protocol::message::Role;
 use navi_actors::protocol::session::{SessionSnapshot, SessionState};
 use tokio::time::Instant;
 
 use super::{Ending, TOGETHER, Told};
+use crate::doors::heard::Heard;
 
 /// What of a session's events a program is told.
 pub(super) struct View {
     engine: Engine,
     run_id: RunId,
     ephemeral: bool,
-    text: Place,
-    thinking: Place,
+    text: Heard,
+    thinking: Heard,
     /// Calls with whose results what is told begins.
     passes_over: HashSet<CallId>,
     /// Calls of lent tools that were told to begin, and not to end.
@@ -27,56 +28,14 @@ pub(super) struct View {
     pub(super) calls_by: Option<Instant>,
 }
 
-/// The part that was told last, and how much of it.
-#[derive(Debug, Default)]
-struct Place(Option<(PartId, u64)>);
-
-impl Place {
-    fn of(&self, part: &PartId) -> u64 {
-        match &self.0 {
-            Some((known, place)) if known == part => *place,
-            _ => 0,
-        }
-    }
-
-    /// What of a piece is new. Where it begins a part behind another one, as a reply of the model
-    /// behind the one before, that is seen in it.
-    fn take(&mut self, piece: Delta) -> Option<String> {
-        let have = self.of(&piece.part_id);
-        let end = piece.offset + utf16_len(&piece.delta);
-        if end <= have {
-            return None;
-        }
-        let begins = matches!(&self.0, Some((known, _)) if *known != piece.part_id);
-        let new = behind_utf16(&piece.delta, have.saturating_sub(piece.offset));
-        let new = if begins {
-            format!("\n\n{new}")
-        } else {
-            new.to_owned()
-        };
-        self.0 = Some((piece.part_id, end));
-        Some(new)
-    }
-
-    /// The same of a part that is known whole.
-    fn take_whole(&mut self, part_id: PartId, content: &str) -> Option<String> {
-        self.take(Delta {
-            part_id,
-            offset: 0,
-            delta: content.to_owned(),
-            is_subagent: false,
-        })
-    }
-}
-
 impl View {
     pub(super) fn of(engine: Engine, run_id: RunId, ephemeral: bool) -> Self {
         Self {
             engine,
             run_id,
             ephemeral,
-            text: Place::default(),
-            thinking: Place::default(),
+            text: Heard::default(),
+            thinking: Heard::default(),
             passes_over: HashSet::new(),
             open_calls: HashSet::new(),
             calls_by: None,
