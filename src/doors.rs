@@ -9,6 +9,7 @@ mod heard;
 pub(crate) mod ollama;
 pub(crate) mod openai;
 mod requests;
+pub(crate) mod responses;
 
 pub(crate) use self::requests::Requests;
 
@@ -30,9 +31,10 @@ pub(crate) fn routes(config: &mut web::ServiceConfig, open: &OpenDoors) {
         config
             .service(openai::models_routes())
             .service(openai::model_routes())
-            .service(openai::completions_routes());
+            .service(openai::completions_routes())
+            .configure(responses::routes);
     } else {
-        for path in openai::PATHS {
+        for path in openai::PATHS.into_iter().chain(responses::PATHS) {
             config.service(closed(path));
         }
     }

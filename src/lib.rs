@@ -8,6 +8,7 @@ mod access;
 pub mod backends;
 mod checks;
 mod cli;
+#[allow(dead_code)]
 mod client;
 mod collector;
 mod command;

@@ -2,7 +2,10 @@
 //! for the program. Where the conversation is stands in `place`, what of its events is told in
 //! `view`.
 
+mod past;
 mod place;
+mod told;
+mod turns;
 mod view;
 
 use std::collections::VecDeque;
@@ -16,13 +19,17 @@ use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::Envelope;
 use navi_actors::protocol::ids::{CallId, RunId, SessionId};
 use navi_actors::protocol::import::ImportedMessage;
+use navi_actors::protocol::inspect::RunDetails;
 use navi_actors::protocol::session::RunState;
-use navi_actors::tools::lent::{LentCall, Offer, TIME_LIMIT};
+use navi_actors::tools::lent::{Offer, TIME_LIMIT};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+pub(crate) use self::past::{Past, past};
 use self::place::Found;
 pub(crate) use self::place::Place;
+pub(crate) use self::told::{Approvals, Ending, Step, Told, Whole};
+pub(crate) use self::turns::{Ask, Begin, Waits};
 use self::view::View;
 use super::requests::{Listening, Seen};
 use crate::access::Principal;
@@ -45,49 +52,13 @@ pub(crate) struct Question {
     pub(crate) text: String,
     pub(crate) images: Vec<String>,
     pub(crate) lent: LentByProgram,
+    pub(crate) approvals: Approvals,
     /// SHA-256 of the request, or of the key that it names.
     pub(crate) hash: [u8; 32],
     /// The program says that it asks once more.
     pub(crate) again: bool,
     /// How long the program may take to come back where its connection was cut.
     pub(crate) patience: Duration,
-}
-
-/// What a program is told, in order.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Told {
-    Thinking(String),
-    Text(String),
-    /// A step of Navi's own work, begun or done.
-    Doing {
-        what: String,
-        done: bool,
-    },
-    /// A call of a tool that the program lent: its to make.
-    Call(LentCall),
-    /// Nothing was told for a while.
-    Silence,
-    Over(Ending),
-}
-
-/// An answer in one piece.
-#[derive(Debug)]
-pub(crate) struct Whole {
-    pub(crate) text: String,
-    pub(crate) thinking: String,
-    pub(crate) calls: Vec<LentCall>,
-    pub(crate) ending: Ending,
-}
-
-/// How an answer ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    Whole,
-    /// A limit of the run ended it.
-    Limited,
-    /// It goes on with the results of the calls that were told.
-    Calls,
-    Failed(NaviError),
 }
 
 /// A run that is listened to. Dropped before its end, it goes on where its session can be seen,
@@ -128,14 +99,15 @@ impl Answer {
         let Found {
             sameness,
             session,
-            ephemeral,
             mut client_id,
             joins,
         } = Found::of(app, who, &question).await?;
+        let ephemeral = question.place == Place::Request;
+        let is_its_own = question.place.is_its_own();
         let listening = app.requests.listen(session);
         let admission = Admission::new(app, Some(session), who.key)?;
         let attach = |after| engine.attach(who.user, session, after, None, Some(1));
-        let mut feed = attach(ephemeral.then_some(0)).await?;
+        let mut feed = attach(is_its_own.then_some(0)).await?;
         let input = |client_id: &str| UserInput {
             content: question.text.clone(),
             images: question.images.clone(),
@@ -145,7 +117,7 @@ impl Answer {
         let lend = |client_id: &str| engine.lend(session, client_id, question.lent.clone());
         let mut offer = lend(&client_id);
         let mut accepted = engine.send(who.user, session, input(&client_id)).await?;
-        if accepted.duplicate && !ephemeral {
+        if accepted.duplicate && !is_its_own {
             let stands = engine.with_newest(who.user, session, Some(1)).await?;
             let goes = stands.run.is_some_and(|run| run.run_id == accepted.run_id);
             if goes || joins {
@@ -157,17 +129,20 @@ impl Answer {
             }
         }
         let seen = app.requests.keep(sameness, session, client_id);
+        let run_id = accepted.run_id;
+        let (engine, approvals) = (engine.clone(), question.approvals);
+        let view = View::of(engine, run_id, ephemeral, approvals, Begin::AtOnce);
         Ok(Self {
             app: app.clone(),
             who,
             session,
-            run_id: accepted.run_id,
+            run_id,
             ephemeral,
             patience: question.patience,
             ending: None,
             seen: Some(seen),
             feed,
-            view: View::of(app.engine.clone(), accepted.run_id, ephemeral),
+            view,
             told: VecDeque::new(),
             admission,
             _offer: Some(offer),
@@ -186,6 +161,7 @@ impl Answer {
         app: &App,
         who: Principal,
         results: &[(CallId, String)],
+        approvals: Approvals,
         patience: Duration,
     ) -> Result<Option<Self>, NaviError> {
         let engine = &app.engine;
@@ -195,8 +171,6 @@ impl Answer {
         let Some((session, run_id)) = engine.run_of_lent_call(who.user, first).await else {
             return Ok(None);
         };
-        let listening = app.requests.listen(session);
-        let admission = Admission::new(app, Some(session), who.key)?;
         let run = engine.run(who.user, run_id).await?.run;
         if !matches!(
             run.state,
@@ -212,25 +186,44 @@ impl Answer {
             }
         }
         // What was told before is passed over.
-        let feed = from_its_start(app, who, session, run_id).await?;
-        for (call, result) in &ours {
-            engine.answer_lent_call(call, result.clone());
+        let waits = ours.iter().map(|(call, _)| Waits::Call(call.clone()));
+        let begin = Begin::Behind(waits.collect());
+        let joined = Self::joined(app, who, (session, run_id), approvals, begin).await?;
+        for (call, result) in ours {
+            engine.answer_lent_call(&call, result);
         }
+        Ok(Some(joined.patient(patience)))
+    }
+
+    /// A run that goes, or that has ended, as it is told from its start, but for what belongs to
+    /// answers before this one.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub(crate) async fn joined(
+        app: &App,
+        who: Principal,
+        (session, run_id): (SessionId, RunId),
+        approvals: Approvals,
+        begin: Begin,
+    ) -> Result<Self, NaviError> {
+        let engine = &app.engine;
+        let listening = app.requests.listen(session);
+        let admission = Admission::new(app, Some(session), who.key)?;
+        let feed = from_its_start(app, who, session, run_id).await?;
         let stands = engine.with_newest(who.user, session, Some(1)).await?;
         let ephemeral = stands.summary.ephemeral;
-        let mut view = View::of(app.engine.clone(), run_id, ephemeral);
-        view.pass_over_to(ours.into_iter().map(|(call, _)| call));
-        if !engine.lent_calls(run_id).is_empty() {
-            // It was told more calls than it says the results of.
-            view.calls_by = Some(Instant::now() + TOGETHER);
+        let mut view = View::of(engine.clone(), run_id, ephemeral, approvals, begin);
+        if stands.run.is_none_or(|run| run.run_id != run_id) {
+            view = view.of_the_past();
         }
-        Ok(Some(Self {
+        Ok(Self {
             app: app.clone(),
             who,
             session,
             run_id,
             ephemeral,
-            patience,
+            patience: Duration::ZERO,
             ending: None,
             seen: None,
             feed,
@@ -241,7 +234,28 @@ impl Answer {
             listening: Some(listening),
             handed: Vec::new(),
             told_at: Instant::now(),
-        }))
+        })
+    }
+
+    /// The same, where the program may take so long to come back.
+    pub(crate) fn patient(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Which of the run's answers this is, counted from none; known when something was told.
+    pub(crate) fn number(&self) -> u32 {
+        self.view.turns().answers()
+    }
+
+    /// Reads on to where this answer begins.
+    pub(crate) async fn begin(&mut self) {
+        while self.view.turns().passes_over() {
+            let told = self.next().await;
+            if told != Told::Silence {
+                return self.told.push_front(told);
+            }
+        }
     }
 
     /// What is told next. Nothing comes behind [`Told::Over`].
@@ -255,7 +269,7 @@ impl Answer {
                 }
                 return told;
             }
-            let calls_by = self.view.calls_by;
+            let turn_by = self.view.turn_by;
             let silent_until = self.told_at + KEEP_ALIVE;
             let frame = tokio::select! {
                 biased;
@@ -265,10 +279,10 @@ impl Answer {
                     let error = NaviError::new(ErrorCode::Unauthorized, LOGGED_OUT);
                     return Told::Over(Ending::Failed(error));
                 }
-                () = tokio::time::sleep_until(calls_by.unwrap_or_else(Instant::now)),
-                    if calls_by.is_some() =>
+                () = tokio::time::sleep_until(turn_by.unwrap_or_else(Instant::now)),
+                    if turn_by.is_some() =>
                 {
-                    self.hand_over_calls();
+                    self.hand_over();
                     continue;
                 }
                 () = tokio::time::sleep_until(silent_until) => {
@@ -302,7 +316,7 @@ impl Answer {
                 Told::Text(piece) => text.push_str(&piece),
                 Told::Thinking(piece) => thinking.push_str(&piece),
                 Told::Call(call) => calls.push(call),
-                Told::Doing { .. } | Told::Silence => {}
+                Told::Step(_) | Told::Silence => {}
                 Told::Over(ending) => break ending,
             }
         };
@@ -314,32 +328,40 @@ impl Answer {
         }
     }
 
-    /// Tells the calls that wait for the program, and that it is its turn.
-    fn hand_over_calls(&mut self) {
+    /// Tells what waits for the program, and that it is its turn.
+    fn hand_over(&mut self) {
         let calls = self.app.engine.lent_calls(self.run_id);
-        if calls.is_empty() {
-            // Told to begin and on their way; or refused.
-            let begins = self.view.has_open_calls();
-            self.view.calls_by = begins.then(|| Instant::now() + TOGETHER);
+        let turns = self.view.turns();
+        if turns.passes_over() || (calls.is_empty() && turns.asks().is_empty()) {
+            // Told to begin and on their way; or refused; or handed over before.
+            let waits = !turns.passes_over() && turns.is_waited_for();
+            self.view.turn_by = waits.then(|| Instant::now() + TOGETHER);
             return;
         }
+        let asks = turns.asks().iter().cloned();
+        let asks = asks.map(|ask| Told::Step(Step::Asks(ask)));
+        self.told.extend(asks);
         self.app.engine.tell_lent_calls(&calls);
         self.handed = calls.iter().map(|call| call.id.clone()).collect();
         self.told.extend(calls.into_iter().map(Told::Call));
-        self.told.push_back(Told::Over(Ending::Calls));
+        self.told.push_back(Told::Over(Ending::Turn));
     }
 
     /// What the run's model calls came to so far: tokens read, and written.
     pub(crate) async fn usage(&self) -> (u64, u64) {
         let run = self.app.engine.run(self.who.user, self.run_id).await;
-        let calls = run.map(|run| run.calls).unwrap_or_default();
-        calls.iter().fold((0, 0), |(read, written), call| {
-            (
-                read + u64::from(call.prompt_tokens.unwrap_or(0)),
-                written + u64::from(call.completion_tokens.unwrap_or(0)),
-            )
-        })
+        run.map(|run| used(&run)).unwrap_or_default()
     }
+}
+
+/// What a run's model calls came to: tokens read, and written.
+pub(crate) fn used(run: &RunDetails) -> (u64, u64) {
+    run.calls.iter().fold((0, 0), |(read, written), call| {
+        (
+            read + u64::from(call.prompt_tokens.unwrap_or(0)),
+            written + u64::from(call.completion_tokens.unwrap_or(0)),
+        )
+    })
 }
 
 /// The session's events from the start of this run, or of an answer that it gave already.
@@ -369,7 +391,7 @@ impl Drop for Answer {
         self.listening = None;
         let has_calls = match &self.ending {
             None => false,
-            Some(Ending::Calls) => true,
+            Some(Ending::Turn) => true,
             Some(_) => return,
         };
         if !self.ephemeral {

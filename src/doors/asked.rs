@@ -14,7 +14,7 @@ use navi_actors::tools::lent::OfferedByProgram;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::answer::{Answer, Place, Question};
+use super::answer::{Answer, Approvals, Place, Question};
 use crate::access::Principal;
 use crate::http::App;
 
@@ -58,6 +58,15 @@ pub(super) struct Asked {
     pub(super) streamed: bool,
 }
 
+/// How a request is to be answered.
+#[derive(Debug)]
+pub(super) struct Way {
+    pub(super) place: Place,
+    pub(super) approvals: Approvals,
+    /// The request's SHA-256.
+    pub(super) hash: [u8; 32],
+}
+
 /// A message as a program has it.
 #[derive(Debug)]
 pub(super) struct Said {
@@ -92,7 +101,9 @@ impl Next {
     ) -> (Vec<ImportedMessage>, String, Vec<String>) {
         match (self, place) {
             (Self::Message { text, images }, _) => (history, text, images),
-            (Self::Results(_), Place::Request) => (history, GO_ON.to_owned(), Vec::new()),
+            (Self::Results(_), Place::Request | Place::New) => {
+                (history, GO_ON.to_owned(), Vec::new())
+            }
             (Self::Results(results), Place::Session(_)) => {
                 let results = results.into_iter().map(|(_, text)| text);
                 let text: Vec<String> =
@@ -150,6 +161,15 @@ impl Asked {
         })
     }
 
+    /// The same, with this said before all of it.
+    pub(super) fn behind(mut self, mut before: Vec<ImportedMessage>) -> Self {
+        before.append(&mut self.history);
+        Self {
+            history: before,
+            ..self
+        }
+    }
+
     /// Refuses what Navi asks herself, whose model server was set to her own address.
     ///
     /// # Errors
@@ -183,7 +203,31 @@ impl Asked {
         headers: &HeaderMap,
         hash: [u8; 32],
     ) -> Result<Answer, NaviError> {
-        let (place, key) = (named(headers, SESSION)?, named(headers, IDEMPOTENCY_KEY)?);
+        let place = session_of(headers)?.map_or(Place::Request, Place::Session);
+        let asked = Way {
+            place,
+            approvals: Approvals::OnThePage,
+            hash,
+        };
+        self.answer_by(app, who, headers, asked).await
+    }
+
+    /// The same, where the program says more of how it wants to be answered.
+    ///
+    /// # Errors
+    /// What is wrong with it; nothing was begun then.
+    pub(super) async fn answer_by(
+        self,
+        app: &App,
+        who: Principal,
+        headers: &HeaderMap,
+        Way {
+            place,
+            approvals,
+            hash,
+        }: Way,
+    ) -> Result<Answer, NaviError> {
+        let key = named(headers, IDEMPOTENCY_KEY)?;
         let tries = headers.get(RETRY_COUNT).and_then(|it| it.to_str().ok());
         let again = key.is_some() || tries.is_some_and(|tries| tries != "0");
         let patience = if self.streamed {
@@ -192,11 +236,10 @@ impl Asked {
             RETRY_PATIENCE
         };
         if let Next::Results(results) = &self.next
-            && let Some(answer) = Answer::going_on(app, who, results, patience).await?
+            && let Some(answer) = Answer::going_on(app, who, results, approvals, patience).await?
         {
             return Ok(answer);
         }
-        let place = place.map_or(Place::Request, Place::Session);
         self.end_open_calls(app, who, &place).await;
         let (history, text, images) = self.next.into_message(self.history, &place);
         let question = Question {
@@ -206,6 +249,7 @@ impl Asked {
             text,
             images,
             lent: self.lent,
+            approvals,
             hash: key.map_or(hash, |key| Sha256::digest(key).into()),
             again,
             patience,
@@ -239,7 +283,7 @@ impl Asked {
             if !app.engine.lent_call_waits(call) {
                 continue;
             }
-            if *place == Place::Request {
+            if matches!(place, Place::Request | Place::New) {
                 // It may have ended by itself.
                 let _ = app.engine.stop(who.user, session).await;
             } else {
@@ -377,6 +421,14 @@ pub(super) fn no_parameters() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
+/// The session that the header names.
+///
+/// # Errors
+/// It names nothing.
+pub(super) fn session_of(headers: &HeaderMap) -> Result<Option<String>, NaviError> {
+    named(headers, SESSION)
+}
+
 /// A header that names something.
 fn named(headers: &HeaderMap, name: &str) -> Result<Option<String>, NaviError> {
     let Some(value) = headers.get(name) else {
@@ -386,13 +438,21 @@ fn named(headers: &HeaderMap, name: &str) -> Result<Option<String>, NaviError> {
     if text.is_empty() {
         return Ok(None);
     }
-    if text.len() > MAX_NAME_BYTES || text.contains('\0') {
-        return Err(NaviError::new(
-            ErrorCode::InvalidField,
-            format!("{name} must have 1 to {MAX_NAME_BYTES} ASCII characters that can be seen"),
-        ));
+    checked_name(name, text).map(Some)
+}
+
+/// A word that names something, from the field of this name.
+///
+/// # Errors
+/// `invalid_field`.
+pub(super) fn checked_name(field: &str, text: &str) -> Result<String, NaviError> {
+    let is_seen = |c: char| c == ' ' || c.is_ascii_graphic();
+    if !(1..=MAX_NAME_BYTES).contains(&text.len()) || !text.chars().all(is_seen) {
+        return Err(invalid(format!(
+            "{field} must have 1 to {MAX_NAME_BYTES} ASCII characters that can be seen"
+        )));
     }
-    Ok(Some(text.to_owned()))
+    Ok(text.to_owned())
 }
 
 pub(super) fn invalid(message: impl Into<String>) -> NaviError {

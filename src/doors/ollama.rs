@@ -281,7 +281,7 @@ impl Open {
 /// Ollama's word for how an answer ended. It has none for calls: they stand in the message.
 fn reason(ending: Ending) -> Result<&'static str, NaviError> {
     match ending {
-        Ending::Whole | Ending::Calls => Ok("stop"),
+        Ending::Whole | Ending::Stopped | Ending::Turn => Ok("stop"),
         Ending::Limited => Ok("length"),
         Ending::Failed(error) => Err(error),
     }
@@ -296,7 +296,7 @@ fn stream_of(open: Open) -> HttpResponse {
             Told::Thinking(text) => it.lines.thinking(&text),
             Told::Text(text) => it.lines.text(&text),
             // A blank line is no JSON, and these clients read each.
-            Told::Doing { .. } | Told::Silence => it.lines.text(""),
+            Told::Step(_) | Told::Silence => it.lines.text(""),
             Told::Call(call) => {
                 let line = it.lines.call(&call, calls.len());
                 calls.push(call.id);

@@ -102,7 +102,7 @@ impl From<&NaviError> for OpenaiError {
 }
 
 /// Nothing was begun yet: a client may try again where that can help.
-fn refused(error: NaviError) -> HttpResponse {
+pub(super) fn refused(error: NaviError) -> HttpResponse {
     refusal(&ApiError(error))
 }
 
@@ -233,7 +233,8 @@ fn stream_of(answer: Answer, chunks: Chunks, counts: bool) -> HttpResponse {
                 ready.push_back(chunks.text(&text));
                 true
             }
-            Told::Doing { what, done } => {
+            Told::Step(step) => {
+                let (what, done) = step.line();
                 ready.push_back(chunks.doing(&what, done));
                 true
             }
@@ -275,9 +276,9 @@ fn end(chunks: &Chunks, ending: Ending, used: Option<(u64, u64)>, ready: &mut Ve
 /// OpenAI's word for how an answer ended.
 fn finish(ending: Ending) -> Result<&'static str, NaviError> {
     match ending {
-        Ending::Whole => Ok("stop"),
+        Ending::Whole | Ending::Stopped => Ok("stop"),
         Ending::Limited => Ok("length"),
-        Ending::Calls => Ok("tool_calls"),
+        Ending::Turn => Ok("tool_calls"),
         Ending::Failed(error) => Err(error),
     }
 }
@@ -320,7 +321,7 @@ fn failed(error: &ApiError) -> HttpResponse {
 }
 
 /// Where the answer can be found again.
-fn places(answer: &Answer) -> Vec<(HeaderName, HeaderValue)> {
+pub(super) fn places(answer: &Answer) -> Vec<(HeaderName, HeaderValue)> {
     // A session of one answer is nobody's to come back to.
     let session = (!answer.ephemeral).then(|| answer.session.to_string());
     let ids = session.map(|id| (SESSION, id));

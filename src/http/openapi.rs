@@ -35,6 +35,7 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 use crate::checks::Report;
 use crate::doors::ollama::OllamaError;
 use crate::doors::openai::OpenaiError;
+use crate::doors::responses::ResponseRequest;
 use crate::profiles::edit::ProfileText;
 
 use super::{
@@ -116,6 +117,11 @@ fn json_text(text: &'static str) -> HttpResponse {
         crate::doors::openai::models,
         crate::doors::openai::model,
         crate::doors::openai::completions,
+        crate::doors::responses::create,
+        crate::doors::responses::read,
+        crate::doors::responses::delete,
+        crate::doors::responses::cancel,
+        crate::doors::responses::input_items,
         crate::doors::ollama::version,
         crate::doors::ollama::tags,
         crate::doors::ollama::ps,
@@ -304,6 +310,7 @@ fn rest(schemas: &mut Schemas) {
     schemas.taken::<tokens::NewTokenRequest>("NewTokenRequest");
     schemas.told::<tokens::CreatedToken>("CreatedToken");
     schemas.told::<NaviError>("NaviError");
+    schemas.taken::<ResponseRequest>("ResponseRequest");
     schemas.told::<OpenaiError>("OpenaiError");
     schemas.told::<OllamaError>("OllamaError");
 }

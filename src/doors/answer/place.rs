@@ -11,8 +11,11 @@ use crate::access::Principal;
 use crate::doors::requests::{Sameness, Seen};
 use crate::http::App;
 
-/// The sender's id of the one message of an ephemeral session.
+/// The sender's id of the first message of a session that is made for it.
 const ONLY: &str = "answer";
+/// What the id of a session that is made for a request, and stays, is made of beside it. No name
+/// that a header can say.
+const NEW: &[u8] = b"\0new";
 /// A request that comes again after a restart is joined to one that is no older than this.
 const RECENT: TimeDelta = TimeDelta::minutes(10);
 /// How many ids are tried for a name: one whose session was deleted is free again only later.
@@ -25,13 +28,21 @@ pub(crate) enum Place {
     Request,
     /// In the session that the program knows by this name: its id, or a word of its own.
     Session(String),
+    /// In a session that is made for it, and stays.
+    New,
+}
+
+impl Place {
+    /// Whether the request's session is its own, with what it says was said before.
+    pub(super) fn is_its_own(&self) -> bool {
+        matches!(self, Self::Request | Self::New)
+    }
 }
 
 /// See the module.
 pub(super) struct Found {
     pub(super) sameness: Sameness,
     pub(super) session: SessionId,
-    pub(super) ephemeral: bool,
     pub(super) client_id: String,
     /// It was asked before, and is joined whatever became of it.
     pub(super) joins: bool,
@@ -43,9 +54,10 @@ impl Found {
         who: Principal,
         question: &Question,
     ) -> Result<Self, NaviError> {
-        let (place, ephemeral): (&[u8], _) = match &question.place {
-            Place::Request => (b"", true),
-            Place::Session(name) => (name.as_bytes(), false),
+        let place: &[u8] = match &question.place {
+            Place::Request => b"",
+            Place::New => NEW,
+            Place::Session(name) => name.as_bytes(),
         };
         let sameness = hashed(who, &[place, &question.hash]);
         // Some clients ask again without a word, where they could not hear the answer.
@@ -62,13 +74,12 @@ impl Found {
             return Ok(Self {
                 sameness,
                 session: seen.session,
-                ephemeral,
                 client_id: seen.client_id,
                 joins: true,
             });
         }
         let (session, client_id) = match &question.place {
-            Place::Request => (of_request(app, who, question).await?, ONLY.to_owned()),
+            Place::Request | Place::New => (of_request(app, who, question).await?, ONLY.to_owned()),
             Place::Session(name) => (
                 of_name(app, who, question, name).await?,
                 hex(&question.hash),
@@ -77,7 +88,6 @@ impl Found {
         Ok(Self {
             sameness,
             session,
-            ephemeral,
             client_id,
             joins: question.again,
         })
@@ -91,7 +101,11 @@ async fn of_request(
     who: Principal,
     question: &Question,
 ) -> Result<SessionId, NaviError> {
-    let id = made_of(who, &[b"request", &question.hash]);
+    let kind: &[u8] = match question.place {
+        Place::New => NEW,
+        Place::Request | Place::Session(_) => b"request",
+    };
+    let id = made_of(who, &[kind, &question.hash]);
     if question.again
         && let Ok(known) = app.engine.with_newest(who.user, id, Some(1)).await
         && known.summary.created_at + RECENT > Utc::now()
@@ -137,14 +151,13 @@ async fn make(
     question: &Question,
     id: SessionId,
 ) -> Result<bool, NaviError> {
-    let ephemeral = question.place == Place::Request;
     let wanted = ProgramSession {
         wish: NewSessionWish {
             profile_id: question.profile_id.clone(),
             ..NewSessionWish::default()
         },
-        ephemeral,
-        history: if ephemeral {
+        ephemeral: question.place == Place::Request,
+        history: if question.place.is_its_own() {
             question.history.clone()
         } else {
             Vec::new()

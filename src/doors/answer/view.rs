@@ -5,12 +5,14 @@ use std::collections::{HashSet, VecDeque};
 use navi_actors::engine::Engine;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::{Envelope, Event};
-use navi_actors::protocol::ids::{CallId, PartId, RunId};
+use navi_actors::protocol::ids::{PartId, RunId};
 use navi_actors::protocol::message::Role;
 use navi_actors::protocol::session::{SessionSnapshot, SessionState};
+use navi_actors::tools::lent::LentCall;
 use tokio::time::Instant;
 
-use super::{Ending, TOGETHER, Told};
+use super::turns::{Ask, Begin, HandedOver, Turns};
+use super::{Approvals, Ending, Step, TOGETHER, Told};
 use crate::doors::heard::Heard;
 
 /// What of a session's events a program is told.
@@ -18,37 +20,51 @@ pub(super) struct View {
     engine: Engine,
     run_id: RunId,
     ephemeral: bool,
+    approvals: Approvals,
+    /// Something of the run was told: what is asked in the session is asked for it.
+    goes: bool,
+    /// Navi's own tools, where the run has ended: what it was lent is known no more.
+    own_tools: Option<HashSet<String>>,
     text: Heard,
     thinking: Heard,
-    /// Calls with whose results what is told begins.
-    passes_over: HashSet<CallId>,
-    /// Calls of lent tools that were told to begin, and not to end.
-    open_calls: HashSet<CallId>,
-    /// When they are handed over: the first of them began a moment before.
-    pub(super) calls_by: Option<Instant>,
+    turns: Turns,
+    /// When what waits for the program is handed over: the first of it began a moment before.
+    pub(super) turn_by: Option<Instant>,
 }
 
 impl View {
-    pub(super) fn of(engine: Engine, run_id: RunId, ephemeral: bool) -> Self {
+    pub(super) fn of(
+        engine: Engine,
+        run_id: RunId,
+        ephemeral: bool,
+        approvals: Approvals,
+        begin: Begin,
+    ) -> Self {
         Self {
             engine,
             run_id,
             ephemeral,
+            approvals,
+            goes: false,
+            own_tools: None,
             text: Heard::default(),
             thinking: Heard::default(),
-            passes_over: HashSet::new(),
-            open_calls: HashSet::new(),
-            calls_by: None,
+            turns: Turns::new(begin),
+            turn_by: None,
         }
     }
 
-    /// Tells nothing that came before the results of these calls.
-    pub(super) fn pass_over_to(&mut self, calls: impl Iterator<Item = CallId>) {
-        self.passes_over.extend(calls);
+    /// The same of a run that has ended.
+    pub(super) fn of_the_past(self) -> Self {
+        let tools = self.engine.tools().into_iter();
+        Self {
+            own_tools: Some(tools.map(|tool| tool.spec.name).collect()),
+            ..self
+        }
     }
 
-    pub(super) fn has_open_calls(&self) -> bool {
-        !self.open_calls.is_empty()
+    pub(super) fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     pub(super) fn take(&mut self, envelope: Envelope, told: &mut VecDeque<Told>) {
@@ -61,44 +77,157 @@ impl View {
         if let Event::Resync { session, .. } = event {
             return self.take_snapshot(&session, told);
         }
-        if run_id != Some(self.run_id) || parent_run_id.is_some() {
+        let is_own = run_id == Some(self.run_id) && parent_run_id.is_none();
+        self.goes |= is_own;
+        // What a subagent asks for is asked of whoever its run answers.
+        let is_asked = matches!(
+            event,
+            Event::ApprovalRequested { .. } | Event::ApprovalResolved { .. }
+        );
+        if !is_own && !(is_asked && self.goes) {
             return;
         }
-        if !self.passes_over.is_empty() {
-            return self.pass_over(&event, told);
+        let Some(event) = self.take_turn(event, told) else {
+            return;
+        };
+        if self.turns.passes_over() {
+            let ends = matches!(
+                event,
+                Event::StreamEnd { .. }
+                    | Event::StreamStopped {}
+                    | Event::RunInterrupted { .. }
+                    | Event::Error {
+                        recoverable: false,
+                        ..
+                    }
+            );
+            if !ends {
+                return self.pass_over(event);
+            }
+            self.turns.begin_now();
         }
+        self.tell(event, told);
+    }
+
+    /// What waits for the program, and what was answered. Gives back what is neither.
+    fn take_turn(&mut self, event: Event, told: &mut VecDeque<Told>) -> Option<Event> {
+        let handed = match event {
+            Event::ToolStarted {
+                tool,
+                args,
+                call_id,
+                ..
+            } if self.is_lent(&tool) => {
+                let (id, name) = (call_id, tool);
+                self.turns.call(LentCall { id, name, args });
+                self.begin_turn();
+                return None;
+            }
+            Event::ApprovalRequested {
+                approval_id,
+                tool,
+                request,
+                ..
+            } if self.approvals == Approvals::ByProgram => {
+                let ask = Ask {
+                    approval_id,
+                    tool,
+                    request,
+                };
+                self.turns.ask(ask);
+                self.begin_turn();
+                return None;
+            }
+            Event::ToolCall {
+                ref call_id,
+                success,
+                ..
+            } => self.turns.call_ended(call_id, success),
+            Event::ApprovalResolved { approval_id, .. } => self.turns.ask_resolved(approval_id),
+            _ => None,
+        };
+        let Some(HandedOver { asks, calls }) = handed else {
+            return Some(event);
+        };
+        if !self.turns.passes_over() && self.turns.is_waited_for() {
+            self.begin_turn();
+        }
+        if !asks.is_empty() || !calls.is_empty() {
+            told.extend(asks.into_iter().map(|ask| Told::Step(Step::Asks(ask))));
+            told.extend(calls.into_iter().map(Told::Call));
+            told.push_back(Told::Over(Ending::Turn));
+        }
+        None
+    }
+
+    fn is_lent(&self, tool: &str) -> bool {
+        match &self.own_tools {
+            Some(own) => !own.contains(tool),
+            None => self.engine.lends(self.run_id, tool),
+        }
+    }
+
+    /// What waits is handed over soon, with what else waits by then.
+    fn begin_turn(&mut self) {
+        let soon = Instant::now() + TOGETHER;
+        self.turn_by = Some(self.turn_by.unwrap_or(soon));
+    }
+
+    /// What belongs to an answer that was told before.
+    fn pass_over(&mut self, event: Event) {
+        match event {
+            Event::StreamDelta(delta) => drop(self.text.take(delta)),
+            Event::ThinkingDelta(delta) => drop(self.thinking.take(delta)),
+            _ => {}
+        }
+    }
+
+    fn tell(&mut self, event: Event, told: &mut VecDeque<Told>) {
+        let step = |step: Step| Told::Step(step);
         match event {
             Event::StreamDelta(delta) => told.extend(self.text.take(delta).map(Told::Text)),
             Event::ThinkingDelta(delta) => {
                 told.extend(self.thinking.take(delta).map(Told::Thinking));
             }
-            Event::ToolStarted { tool, call_id, .. } => {
-                if self.engine.lends(self.run_id, &tool) {
-                    self.lent_call_began(call_id);
-                } else {
-                    told.push_back(Told::Doing {
-                        what: tool,
-                        done: false,
-                    });
-                }
-            }
-            Event::ToolCall { tool, call_id, .. } => {
-                if !self.open_calls.remove(&call_id) {
-                    told.push_back(Told::Doing {
-                        what: tool,
-                        done: true,
-                    });
-                }
-            }
-            Event::PlanReady { .. } => told.push_back(doing("made a plan")),
-            Event::SubagentStarted { .. } => told.push_back(doing("sent out a subagent")),
-            Event::ApprovalRequested { request, .. } => told.push_back(Told::Doing {
-                what: format!("waits for you to allow on Navi's page: {}", request.summary),
-                done: false,
-            }),
-            Event::RunWaiting { detail, .. } => told.push_back(doing(&detail)),
+            Event::ToolStarted {
+                tool,
+                args,
+                call_id,
+                ..
+            } => told.push_back(step(Step::Began {
+                call: call_id,
+                tool,
+                args,
+            })),
+            Event::ToolCall {
+                tool,
+                args,
+                result,
+                success,
+                call_id,
+                ..
+            } => told.push_back(step(Step::Ended {
+                call: call_id,
+                tool,
+                args,
+                result,
+                succeeded: success,
+            })),
+            Event::PlanReady { .. } => told.push_back(done("made a plan")),
+            Event::SubagentStarted { .. } => told.push_back(done("sent out a subagent")),
+            Event::ApprovalRequested {
+                approval_id,
+                tool,
+                request,
+                ..
+            } => told.push_back(step(Step::Asks(Ask {
+                approval_id,
+                tool,
+                request,
+            }))),
+            Event::RunWaiting { detail, .. } => told.push_back(done(&detail)),
             Event::ContextCompressed { .. } => {
-                told.push_back(doing("summarised the older part of the conversation"));
+                told.push_back(done("summarised the older part of the conversation"));
             }
             Event::StreamEnd {
                 content,
@@ -157,42 +286,9 @@ impl View {
         }
     }
 
-    /// What was told before the program came with its results; calls that it does not know yet
-    /// are told.
-    fn pass_over(&mut self, event: &Event, told: &mut VecDeque<Told>) {
-        match event {
-            Event::ToolStarted { tool, call_id, .. } if self.engine.lends(self.run_id, tool) => {
-                self.lent_call_began(call_id.clone());
-            }
-            Event::ToolCall { call_id, .. } => {
-                self.open_calls.remove(call_id);
-                self.passes_over.remove(call_id);
-            }
-            Event::StreamDelta(delta) => drop(self.text.take(delta.clone())),
-            Event::ThinkingDelta(delta) => drop(self.thinking.take(delta.clone())),
-            Event::StreamEnd { .. }
-            | Event::StreamStopped {}
-            | Event::RunInterrupted { .. }
-            | Event::Error {
-                recoverable: false, ..
-            } => {
-                self.passes_over.clear();
-                let envelope = Envelope {
-                    seq: None,
-                    run_id: Some(self.run_id),
-                    parent_run_id: None,
-                    at: chrono::Utc::now(),
-                    event: event.clone(),
-                };
-                self.take(envelope, told);
-            }
-            _ => {}
-        }
-    }
-
     /// The log does not go back to where the run began, or the session changed hands: what can be
     /// told is the answer as it is stored.
-    fn take_snapshot(&mut self, session: &SessionSnapshot, told: &mut VecDeque<Told>) {
+    pub(super) fn take_snapshot(&mut self, session: &SessionSnapshot, told: &mut VecDeque<Told>) {
         let of_run = session.messages.iter().filter(|message| {
             message.run_id == self.run_id && message.role == Role::Assistant && !message.is_plan
         });
@@ -217,16 +313,10 @@ impl View {
         }));
     }
 
-    fn lent_call_began(&mut self, call: CallId) {
-        self.open_calls.insert(call);
-        let soon = Instant::now() + TOGETHER;
-        self.calls_by = Some(self.calls_by.unwrap_or(soon));
-    }
-
     /// What a stop means to who waits for the answer.
     fn stopped(&self) -> Ending {
         if !self.ephemeral {
-            return Ending::Whole;
+            return Ending::Stopped;
         }
         Ending::Failed(NaviError::new(
             ErrorCode::RunFailed,
@@ -235,11 +325,8 @@ impl View {
     }
 }
 
-fn doing(what: &str) -> Told {
-    Told::Doing {
-        what: what.to_owned(),
-        done: true,
-    }
+fn done(what: &str) -> Told {
+    Told::Step(Step::Other(what.to_owned()))
 }
 
 fn interrupted(reason: &str) -> NaviError {

@@ -241,6 +241,123 @@ pub(crate) async fn call(address: SocketAddr, call: Call<'_>) -> Result<Answer> 
     Ok(Answer { head, body })
 }
 
+/// A connection that stays, on which one answer after the other is read as it comes.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: TcpStream,
+    address: SocketAddr,
+    raw: BytesMut,
+    chunks: Chunks,
+    /// What came of the answer's body since it was forgotten the last time.
+    body: BytesMut,
+}
+
+impl Connection {
+    /// # Errors
+    /// Nobody is there.
+    pub(crate) async fn open(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            address,
+            raw: BytesMut::new(),
+            chunks: Chunks::default(),
+            body: BytesMut::new(),
+        })
+    }
+
+    /// Asks for an answer that streams, and reads its head.
+    ///
+    /// # Errors
+    /// Those of the socket; the answer's status is an error's.
+    pub(crate) async fn get(&mut self, path: &str, identity: &Identity) -> Result<()> {
+        self.ask("GET", path, identity, &[], "").await
+    }
+
+    /// The same, with a body.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub(crate) async fn post(
+        &mut self,
+        path: &str,
+        identity: &Identity,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> Result<()> {
+        let body = body.to_string();
+        self.ask("POST", path, identity, headers, &body).await
+    }
+
+    async fn ask(
+        &mut self,
+        method: &str,
+        path: &str,
+        identity: &Identity,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Result<()> {
+        let headers = identity
+            .headers()
+            .into_iter()
+            .chain(headers.iter().copied());
+        let headers: String = headers
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\n{headers}\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        self.stream.write_all(request.as_bytes()).await?;
+        let head = read_head(&mut self.stream, &mut self.raw).await?;
+        let head = head.context("the connection was closed")?;
+        self.chunks = Chunks::default();
+        if !head.starts_with(b"HTTP/1.1 200") {
+            bail!("{method} {path}: {}", String::from_utf8_lossy(&head));
+        }
+        Ok(())
+    }
+
+    /// Reads until what came of the body holds this.
+    ///
+    /// # Errors
+    /// Those of the socket; the answer ends before that.
+    pub(crate) async fn until(&mut self, holds: impl Fn(&[u8]) -> bool) -> Result<()> {
+        loop {
+            let state = self.chunks.take(&mut self.raw, &mut self.body)?;
+            if holds(&self.body) {
+                return Ok(());
+            }
+            if state == Body::Ended || self.stream.read_buf(&mut self.raw).await? == 0 {
+                let said = String::from_utf8_lossy(&self.body);
+                bail!("the answer has ended: {said}");
+            }
+        }
+    }
+
+    /// Forgets what came.
+    pub(crate) fn forget(&mut self) {
+        self.body.clear();
+    }
+
+    /// Reads the answer to its end.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub(crate) async fn rest(&mut self) -> Result<()> {
+        while self.chunks.take(&mut self.raw, &mut self.body)? == Body::GoesOn {
+            if self.stream.read_buf(&mut self.raw).await? == 0 {
+                bail!("the connection was closed in mid-answer");
+            }
+        }
+        self.forget();
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

@@ -139,6 +139,11 @@ impl Navi {
         Ok(number.context("no count of sessions")?.parse()?)
     }
 
+    /// Where her doors are.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The script that asks where nobody else is named.
     pub(crate) fn script(&self) -> &Identity {
         &self.script

@@ -16,11 +16,11 @@ use crate::statistics::median;
 
 /// Stands for a person's pause: what a turn leaves to be done is done before the next one. A longer
 /// one would let processors fall asleep, and measure how long they take to wake.
-const PAUSE: Duration = Duration::from_millis(5);
+pub(super) const PAUSE: Duration = Duration::from_millis(5);
 /// How much of its own a first token may take beside one commit, in milliseconds.
 const OWN_MS: f64 = 0.1;
 /// Turns of a conversation before the first that counts.
-const WARM_UP: usize = 2;
+pub(super) const WARM_UP: usize = 2;
 
 pub(super) async fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let pair = bench.ground.pair().await?;
@@ -72,7 +72,7 @@ pub(super) async fn added_by(conversation: &mut Conversation, ledger: &Ledger) -
     added(&turn, call).context("an answer without a first token")
 }
 
-fn added(turn: &Turn, call: Call) -> Option<f64> {
+pub(super) fn added(turn: &Turn, call: Call) -> Option<f64> {
     let there = call.arrived.duration_since(turn.sent);
     let back = turn.began?.duration_since(call.began?);
     Some(ms(there + back))

@@ -13,6 +13,7 @@ mod model_server;
 mod observed;
 mod per_token;
 mod processor;
+mod programs;
 mod search;
 mod start;
 mod tabs;
@@ -63,6 +64,8 @@ pub(crate) enum Figure {
     Search,
     /// A request and a new tab, by a token and by a browser's login.
     Doors,
+    /// The first token by each of the other ways in, beside the page's socket.
+    Programs,
     /// Memory: idle, with sessions, after many.
     Memory,
     /// Ten thousand sessions in memory, two thousand tabs.
@@ -166,6 +169,7 @@ impl Figure {
                 Self::Cold => cold::measure(bench).await,
                 Self::Search => search::measure(bench).await,
                 Self::Doors => doors::measure(bench).await,
+                Self::Programs => programs::measure(bench).await,
                 Self::Memory => memory::measure(bench).await,
                 Self::Live => live::measure(bench).await,
                 Self::Start => start::measure(bench).await,

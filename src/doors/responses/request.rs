@@ -1,0 +1,338 @@
+//! Requests as OpenAI's Responses have them.
+
+use actix_web::web::Bytes;
+use navi_actors::protocol::error::NaviError;
+use navi_actors::protocol::ids::CallId;
+use navi_actors::protocol::message::{Role, ToolCall};
+use navi_actors::tools::lent::OfferedByProgram;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::ids::{AskId, ResponseId};
+use crate::doors::asked::{Said, invalid, no_parameters};
+use crate::http::body;
+
+/// How many items a request may have.
+const MAX_ITEMS: usize = 10_000;
+
+/// `POST /v1/responses`, as far as Navi heeds it.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ResponseRequest {
+    /// `navi`, or `navi/PROFILE`.
+    model: String,
+    /// What is said, and what came of calls.
+    input: Input,
+    /// Heeded beside the profile's prompt.
+    #[serde(default)]
+    instructions: Option<String>,
+    /// The response that this one goes on from.
+    #[serde(default)]
+    previous_response_id: Option<String>,
+    /// The session: its id, or a word of the program's own.
+    #[serde(default)]
+    conversation: Option<Conversation>,
+    /// Whether it is kept, in a session that the page shows; so it is where it is left out.
+    #[serde(default)]
+    store: Option<bool>,
+    /// Whether the answer comes at once, and is asked for later.
+    #[serde(default)]
+    background: Option<bool>,
+    #[serde(default)]
+    stream: Option<bool>,
+    /// Those of the type `function` are taken; others are passed over.
+    #[serde(default)]
+    tools: Option<Vec<Offered>>,
+    /// `none` leaves `tools` out.
+    #[serde(default)]
+    tool_choice: Option<Value>,
+    /// Given back as it came.
+    #[serde(default)]
+    metadata: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Input {
+    Text(String),
+    // Each is read by itself, so that an error says where it stands.
+    Items(#[schemars(with = "Vec<Item>")] Vec<Value>),
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Conversation {
+    Id(String),
+    Object { id: String },
+}
+
+/// A message, a call, what came of one, an answer to a request for approval, or a reference to an
+/// item of a response before. What else there is is passed over.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Item {
+    #[serde(default)]
+    r#type: Option<String>,
+    #[serde(default)]
+    role: Option<String>,
+    #[serde(default)]
+    content: Option<Content>,
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    call_id: Option<String>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    arguments: Option<String>,
+    #[serde(default)]
+    output: Option<Content>,
+    #[serde(default)]
+    approval_request_id: Option<String>,
+    #[serde(default)]
+    approve: Option<bool>,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Part {
+    r#type: String,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    refusal: Option<String>,
+    #[serde(default)]
+    image_url: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Offered {
+    r#type: String,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    parameters: Option<Value>,
+}
+
+/// A request, read.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) model: String,
+    pub(super) instructions: Option<String>,
+    pub(super) entries: Vec<Entry>,
+    pub(super) previous: Option<ResponseId>,
+    pub(super) conversation: Option<String>,
+    pub(super) stores: bool,
+    pub(super) background: bool,
+    pub(super) streamed: bool,
+    pub(super) tools: Vec<OfferedByProgram>,
+    pub(super) metadata: Map<String, Value>,
+    /// SHA-256 of its bytes.
+    pub(super) hash: [u8; 32],
+}
+
+/// An item of the input.
+#[derive(Debug)]
+pub(super) enum Entry {
+    Said(Said),
+    Reference(ResponseId, usize),
+    Approval(Approval),
+}
+
+/// A person's answer to a request for approval, as the program passes it on.
+#[derive(Debug)]
+pub(super) struct Approval {
+    pub(super) id: AskId,
+    pub(super) approves: bool,
+    pub(super) reason: Option<String>,
+}
+
+impl Request {
+    /// Reads a request's body.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with where it stands.
+    pub(super) async fn read(bytes: Bytes) -> Result<Self, NaviError> {
+        let reader = |bytes: &[u8]| {
+            let body = body::parse::<ResponseRequest>(bytes)?;
+            Ok((body, Sha256::digest(bytes).into()))
+        };
+        let (body, hash) = body::read(bytes, reader).await.map_err(|error| error.0)?;
+        let ResponseRequest { model, input, .. } = body;
+        let entries = match input {
+            Input::Text(text) => vec![Entry::Said(said(Role::User, text))],
+            Input::Items(items) if items.len() > MAX_ITEMS => {
+                return Err(invalid(format!("input may have {MAX_ITEMS} items at most")));
+            }
+            Input::Items(items) => {
+                let entries = (0..).zip(items).map(|(number, item)| {
+                    entry(item).map_err(|error: NaviError| {
+                        let message = format!("input[{number}]: {}", error.message);
+                        NaviError::new(error.code, message)
+                    })
+                });
+                let entries: Vec<Option<Entry>> = entries.collect::<Result<_, _>>()?;
+                entries.into_iter().flatten().collect()
+            }
+        };
+        let previous = body.previous_response_id.as_deref();
+        let previous = previous.map(|id| ResponseId::read(id).ok_or_else(|| super::unknown(id)));
+        let conversation = body.conversation.map(|it| match it {
+            Conversation::Id(id) | Conversation::Object { id } => id,
+        });
+        if previous.is_some() && conversation.is_some() {
+            return Err(invalid(
+                "previous_response_id and conversation exclude each other",
+            ));
+        }
+        let (stores, background) = (body.store, body.background.unwrap_or(false));
+        if background && stores == Some(false) {
+            return Err(invalid("background goes with store alone"));
+        }
+        let is_without = body.tool_choice == Some(json!("none"));
+        let tools = body.tools.filter(|_| !is_without).unwrap_or_default();
+        let tools = tools.into_iter().filter(|tool| tool.r#type == "function");
+        Ok(Self {
+            model,
+            instructions: body.instructions,
+            entries,
+            previous: previous.transpose()?,
+            conversation,
+            stores: stores.unwrap_or(true),
+            background,
+            streamed: body.stream.unwrap_or(false),
+            tools: tools.map(offered).collect::<Result<_, _>>()?,
+            metadata: body.metadata.unwrap_or_default(),
+            hash,
+        })
+    }
+}
+
+fn said(role: Role, text: String) -> Said {
+    Said {
+        role,
+        text,
+        images: Vec::new(),
+        calls: Vec::new(),
+        answers: None,
+    }
+}
+
+/// What of an item counts: none of those that tell what a server did by itself.
+fn entry(item: Value) -> Result<Option<Entry>, NaviError> {
+    let item: Item = serde_json::from_value(item).map_err(|error| invalid(error.to_string()))?;
+    let missing = |what: &str| invalid(format!("{what} is missing"));
+    Ok(Some(match item.r#type.as_deref() {
+        None | Some("message") => {
+            let role = match item.role.as_deref() {
+                Some("user") => Role::User,
+                Some("assistant") => Role::Assistant,
+                Some("system" | "developer") => Role::System,
+                _ => {
+                    return Err(invalid(
+                        "a message's role must be user, assistant, system or developer",
+                    ));
+                }
+            };
+            let (text, images) = content(item.content)?;
+            Entry::Said(Said {
+                images,
+                ..said(role, text)
+            })
+        }
+        Some("function_call") => {
+            let arguments = item.arguments.unwrap_or_default();
+            let call = ToolCall {
+                id: CallId(item.call_id.ok_or_else(|| missing("call_id"))?),
+                name: item.name.ok_or_else(|| missing("name"))?,
+                arguments: serde_json::from_str(&arguments).unwrap_or(Value::String(arguments)),
+            };
+            Entry::Said(Said {
+                calls: vec![call],
+                ..said(Role::Assistant, String::new())
+            })
+        }
+        Some("function_call_output") => {
+            let (text, _) = content(item.output)?;
+            Entry::Said(Said {
+                answers: Some(CallId(item.call_id.ok_or_else(|| missing("call_id"))?)),
+                ..said(Role::Tool, text)
+            })
+        }
+        Some("mcp_approval_response") => {
+            let id = item.approval_request_id;
+            let id = id.ok_or_else(|| missing("approval_request_id"))?;
+            let unknown = || invalid(format!("{id:?} is no request for approval of Navi's"));
+            Entry::Approval(Approval {
+                id: AskId::read(&id).ok_or_else(unknown)?,
+                approves: item.approve.ok_or_else(|| missing("approve"))?,
+                reason: item.reason,
+            })
+        }
+        Some("item_reference") => {
+            let id = item.id.ok_or_else(|| missing("id"))?;
+            match ResponseId::of_item(&id) {
+                Some((response, at)) => Entry::Reference(response, at),
+                // A request for approval, whose answer says what it was.
+                None if AskId::read(&id).is_some() => return Ok(None),
+                None => return Err(invalid(format!("{id:?} is no item of Navi's"))),
+            }
+        }
+        Some(_) => return Ok(None),
+    }))
+}
+
+/// A message's text, and its images.
+fn content(content: Option<Content>) -> Result<(String, Vec<String>), NaviError> {
+    let parts = match content {
+        None => return Ok(Default::default()),
+        Some(Content::Text(text)) => return Ok((text, Vec::new())),
+        Some(Content::Parts(parts)) => parts,
+    };
+    let (mut texts, mut images) = (Vec::new(), Vec::new());
+    for part in parts {
+        match (
+            part.r#type.as_str(),
+            part.text.or(part.refusal),
+            part.image_url,
+        ) {
+            ("input_text" | "output_text" | "text" | "refusal", Some(text), _) => {
+                texts.push(text);
+            }
+            ("input_image", _, Some(url)) if url.starts_with("data:") => images.push(url),
+            ("input_image", ..) => {
+                return Err(invalid(
+                    "image_url must be a data: URL with the image in base64; Navi fetches none",
+                ));
+            }
+            (kind, ..) => {
+                let kind: String = kind.chars().take(40).collect();
+                return Err(invalid(format!(
+                    "parts of the type {kind:?} cannot be taken; input_text, output_text and input_image can"
+                )));
+            }
+        }
+    }
+    Ok((texts.join("\n"), images))
+}
+
+fn offered(tool: Offered) -> Result<OfferedByProgram, NaviError> {
+    let parameters = tool.parameters.filter(|it| !it.is_null());
+    Ok(OfferedByProgram {
+        name: tool
+            .name
+            .ok_or_else(|| invalid("a tool's name is missing"))?,
+        description: tool.description.unwrap_or_default(),
+        parameters: parameters.unwrap_or_else(no_parameters),
+    })
+}
