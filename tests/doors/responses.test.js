@@ -177,9 +177,9 @@ describe("OpenAI's client for JavaScript", () => {
 
   it('may ask twice at once in one conversation, and is refused what is wrong', async () => {
     const asked = (input) => ({ model: 'navi', input, conversation: 'twice' });
-    await model.script({ when: 'First', steps: [{ hold: 'twice' }, { text: 'One.' }] }, { when: 'Second', steps: [{ text: 'Two.' }] });
-    const first = js().responses.create(asked('First'));
-    await model.runCallsWhere((runs) => runs.some((run) => JSON.stringify(run.body).includes('First')));
+    await model.script({ when: 'Foremost', steps: [{ hold: 'twice' }, { text: 'One.' }] }, { when: 'Second', steps: [{ text: 'Two.' }] });
+    const first = js().responses.create(asked('Foremost'));
+    await model.runCallsWhere((runs) => runs.some((run) => JSON.stringify(run.body).includes('Foremost')));
     const second = await js().responses.create({ ...asked('Second'), background: true });
     assert.equal((await js().responses.retrieve(second.id)).status, 'queued');
     const told = gathered(await js().responses.retrieve(second.id, { stream: true }));
