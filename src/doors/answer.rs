@@ -2,6 +2,7 @@
 //! for the program. Where the conversation is stands in `place`, what of its events is told in
 //! `view`.
 
+mod files;
 mod past;
 mod place;
 mod told;
@@ -25,6 +26,7 @@ use navi_actors::tools::lent::{Offer, TIME_LIMIT};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+pub(crate) use self::files::SentFile;
 pub(crate) use self::past::{Past, past};
 use self::place::Found;
 pub(crate) use self::place::Place;
@@ -51,6 +53,7 @@ pub(crate) struct Question {
     pub(crate) history: Vec<ImportedMessage>,
     pub(crate) text: String,
     pub(crate) images: Vec<String>,
+    pub(crate) files: Vec<SentFile>,
     pub(crate) lent: LentByProgram,
     pub(crate) approvals: Approvals,
     /// SHA-256 of the request, or of the key that it names.
@@ -106,11 +109,13 @@ impl Answer {
         let is_its_own = question.place.is_its_own();
         let listening = app.requests.listen(session);
         let admission = Admission::new(app, Some(session), who.key)?;
+        let files = files::store(app, who, session, &question.files).await?;
         let attach = |after| engine.attach(who.user, session, after, None, Some(1));
         let mut feed = attach(is_its_own.then_some(0)).await?;
         let input = |client_id: &str| UserInput {
             content: question.text.clone(),
             images: question.images.clone(),
+            files: files.clone(),
             client_id: Some(client_id.to_owned()),
             ..UserInput::default()
         };

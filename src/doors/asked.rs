@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use actix_web::http::header::{HeaderMap, USER_AGENT};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use navi_actors::domain::input::MAX_CONTENT_BYTES;
 use navi_actors::engine::LentByProgram;
 use navi_actors::protocol::chat::ChatMessage;
@@ -14,7 +16,7 @@ use navi_actors::tools::lent::OfferedByProgram;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::answer::{Answer, Approvals, Place, Question};
+use super::answer::{Answer, Approvals, Place, Question, SentFile};
 use crate::access::Principal;
 use crate::http::App;
 
@@ -45,6 +47,8 @@ const GO_ON: &str = "The results of your calls are above. Go on.";
 const RESULTS: &str = "These are the results of your calls. Go on.";
 /// What is asked with pictures alone.
 const SEE: &str = "(see the image)";
+/// What is asked with files alone.
+const READ: &str = "(see the file)";
 
 /// A request, read.
 #[derive(Debug)]
@@ -75,18 +79,24 @@ pub(super) struct Said {
     pub(super) text: String,
     /// Base64, with or without a `data:` prefix.
     pub(super) images: Vec<String>,
+    pub(super) files: Vec<SentFile>,
     pub(super) calls: Vec<ToolCall>,
     /// The call whose result this is.
     pub(super) answers: Option<CallId>,
 }
 
+/// A message of the user's.
+#[derive(Debug, Default)]
+struct Message {
+    text: String,
+    images: Vec<String>,
+    files: Vec<SentFile>,
+}
+
 /// What is to be answered.
 #[derive(Debug)]
 enum Next {
-    Message {
-        text: String,
-        images: Vec<String>,
-    },
+    Message(Message),
     /// Results of the client's own tools; they stand at the history's end, too.
     Results(Vec<(CallId, String)>),
 }
@@ -98,19 +108,22 @@ impl Next {
         self,
         history: Vec<ImportedMessage>,
         place: &Place,
-    ) -> (Vec<ImportedMessage>, String, Vec<String>) {
-        match (self, place) {
-            (Self::Message { text, images }, _) => (history, text, images),
-            (Self::Results(_), Place::Request | Place::New) => {
-                (history, GO_ON.to_owned(), Vec::new())
-            }
+    ) -> (Vec<ImportedMessage>, Message) {
+        let text = match (self, place) {
+            (Self::Message(message), _) => return (history, message),
+            (Self::Results(_), Place::Request | Place::New) => GO_ON.to_owned(),
             (Self::Results(results), Place::Session(_)) => {
                 let results = results.into_iter().map(|(_, text)| text);
                 let text: Vec<String> =
                     std::iter::once(RESULTS.to_owned()).chain(results).collect();
-                (history, text.join("\n\n"), Vec::new())
+                text.join("\n\n")
             }
-        }
+        };
+        let message = Message {
+            text,
+            ..Message::default()
+        };
+        (history, message)
     }
 }
 
@@ -241,13 +254,14 @@ impl Asked {
             return Ok(answer);
         }
         self.end_open_calls(app, who, &place).await;
-        let (history, text, images) = self.next.into_message(self.history, &place);
+        let (history, message) = self.next.into_message(self.history, &place);
         let question = Question {
             profile_id: self.profile_id,
             place,
             history,
-            text,
-            images,
+            text: message.text,
+            images: message.images,
+            files: message.files,
             lent: self.lent,
             approvals,
             hash: key.map_or(hash, |key| Sha256::digest(key).into()),
@@ -259,7 +273,7 @@ impl Asked {
 
     /// Whether it is a small task beside a conversation, by its words.
     fn is_task(&self) -> bool {
-        let Next::Message { text, .. } = &self.next else {
+        let Next::Message(Message { text, .. }) = &self.next else {
             return false;
         };
         let is_task = text.starts_with(TASK_WORDS) && !text.starts_with(QUESTION_WORDS);
@@ -269,7 +283,7 @@ impl Asked {
     /// A person went on, in place of the run whose calls these results, right before the message,
     /// are of: they are told to it, and one that nobody sees is stopped.
     async fn end_open_calls(&self, app: &App, who: Principal, place: &Place) {
-        let Next::Message { .. } = &self.next else {
+        let Next::Message(_) = &self.next else {
             return;
         };
         let newest = self.history.iter().rev();
@@ -295,7 +309,8 @@ impl Asked {
 
     /// All of it as a model is sent it.
     pub(super) fn into_chat(self) -> Vec<ChatMessage> {
-        let (history, content, images) = self.next.into_message(self.history, &Place::Request);
+        let (history, message) = self.next.into_message(self.history, &Place::Request);
+        let (content, images) = (message.text, message.images);
         let system = Some(self.lent.instructions).filter(|text| !text.is_empty());
         let system = system.map(|content| ChatMessage::System { content });
         let before = history.into_iter().filter_map(|message| {
@@ -321,11 +336,14 @@ impl Asked {
 fn conversation(said: Vec<Said>) -> Result<(String, Vec<ImportedMessage>, Next), NaviError> {
     let mut instructions = Vec::new();
     let mut messages = Vec::new();
+    let mut files = Vec::new();
     for said in said {
         if said.role == Role::System {
             instructions.extend(Some(said.text).filter(|text| !text.trim().is_empty()));
             continue;
         }
+        // Those of the last message are there to be read; the model read the others before.
+        files = said.files;
         messages.push(ImportedMessage {
             tool_calls: said.calls,
             tool_call_id: said.answers.filter(|_| said.role == Role::Tool),
@@ -339,11 +357,17 @@ fn conversation(said: Vec<Said>) -> Result<(String, Vec<ImportedMessage>, Next),
                 .pop()
                 .unwrap_or_else(|| message(Role::User, String::new()));
             let text = last.content.unwrap_or_default();
-            let is_blank = text.trim().is_empty() && !last.images.is_empty();
-            Next::Message {
-                text: if is_blank { SEE.to_owned() } else { text },
+            let instead = match (last.images.is_empty(), files.is_empty()) {
+                (false, _) => SEE,
+                (true, false) => READ,
+                (true, true) => "",
+            };
+            let is_blank = text.trim().is_empty() && !instead.is_empty();
+            Next::Message(Message {
+                text: if is_blank { instead.to_owned() } else { text },
                 images: last.images,
-            }
+                files,
+            })
         }
         Some(Role::Tool) => {
             let results = messages.iter().rev();
@@ -414,6 +438,25 @@ fn checked(tools: Vec<OfferedByProgram>) -> Result<Vec<OfferedByProgram>, NaviEr
         )));
     }
     Ok(tools)
+}
+
+/// A file, of a `data:` URL or of base64 alone.
+///
+/// # Errors
+/// `invalid_field`.
+pub(super) fn sent_file(name: Option<String>, data: &str) -> Result<SentFile, NaviError> {
+    let (head, base64) = match data.strip_prefix("data:") {
+        Some(url) => url.split_once(',').unwrap_or((url, "")),
+        None => ("base64", data),
+    };
+    let base64 = base64.trim_end_matches('=');
+    let content = STANDARD_NO_PAD.decode(base64).ok();
+    let content = content.filter(|content| head.ends_with("base64") && !content.is_empty());
+    let content = content.ok_or_else(|| invalid("a file's data must be base64, or a data: URL"))?;
+    Ok(SentFile {
+        name: name.unwrap_or_else(|| "file".to_owned()),
+        content: content.into(),
+    })
 }
 
 /// The parameters of a tool that takes none.

@@ -129,6 +129,18 @@ describe("OpenAI's client for JavaScript", () => {
     assert.ok(calls.length > 0);
   });
 
+  it('sends a file along, which the model reads', async () => {
+    await model.script([{ text: 'Read.' }]);
+    const data = Buffer.from('the code word is marmalade').toString('base64');
+    const content = [{ type: 'file', file: { filename: 'word.txt', file_data: `data:text/plain;base64,${data}` } }, { type: 'text', text: 'Read it.' }];
+    const told = await gathered(await js().chat.completions.create(asked(content)));
+    assert.equal(told.text, 'Read.');
+    const [call] = (await answers()).slice(-1);
+    assert.match(JSON.stringify(call.body), /the code word is marmalade/);
+    const wrong = [{ type: 'file', file: { file_id: 'file-1' } }];
+    await assert.rejects(js().chat.completions.create(asked(wrong)), OpenAI.BadRequestError);
+  });
+
   it('stops by going away', async () => {
     await model.script([{ text: 'On and on' }, { hold: 'for ever' }]);
     const stream = await js().chat.completions.create(asked('Stop me.'));

@@ -135,6 +135,16 @@ describe("OpenAI's client for JavaScript", () => {
     assert.equal(asked.content[0].text, 'Count.');
   });
 
+  it('sends a file along, which the model reads', async () => {
+    await model.script([{ text: 'Read.' }]);
+    const file_data = Buffer.from('the code word is quince').toString('base64');
+    const content = [{ type: 'input_file', filename: 'word.txt', file_data }, { type: 'input_text', text: 'Read it.' }];
+    const told = await js().responses.create({ model: 'navi', input: [{ role: 'user', content }] });
+    assert.equal(told.output_text, 'Read.');
+    assert.match(JSON.stringify((await answers()).at(-1).body), /the code word is quince/);
+    await assert.rejects(js().responses.create({ model: 'navi', input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] }] }), OpenAI.BadRequestError);
+  });
+
   it('cancels what goes in the background', async () => {
     await model.script([{ text: 'On and on' }, { hold: 'for ever' }]);
     const begun = await js().responses.create({ model: 'navi', input: 'Go on.', background: true });

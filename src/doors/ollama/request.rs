@@ -142,6 +142,7 @@ impl Request {
             let prompt = body.prompt.filter(|text| !text.is_empty());
             said.extend(prompt.map(|text| asked::Said {
                 images: body.images.unwrap_or_default(),
+                files: Vec::new(),
                 ..plain(Role::User, text)
             }));
         }
@@ -237,6 +238,7 @@ fn one(said: Said) -> Result<asked::Said, NaviError> {
     let calls = said.tool_calls.unwrap_or_default().into_iter();
     Ok(asked::Said {
         images: said.images.unwrap_or_default(),
+        files: Vec::new(),
         calls: calls
             .map(|Called { id, function }| ToolCall {
                 id: CallId(id.unwrap_or_default()),
@@ -254,6 +256,7 @@ fn plain(role: Role, text: String) -> asked::Said {
         role,
         text,
         images: Vec::new(),
+        files: Vec::new(),
         calls: Vec::new(),
         answers: None,
     }

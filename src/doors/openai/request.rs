@@ -9,9 +9,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::doors::asked::{self, Asked, invalid, no_parameters};
+use crate::doors::answer::SentFile;
+use crate::doors::asked::{self, Asked, invalid, no_parameters, sent_file};
 use crate::http::App;
 use crate::http::body;
+use crate::http::error::ApiError;
 
 /// A request, read.
 #[derive(Debug)]
@@ -60,6 +62,13 @@ struct Part {
     r#type: String,
     text: Option<String>,
     image_url: Option<ImageUrl>,
+    file: Option<SaidFile>,
+}
+
+#[derive(Debug, Deserialize)]
+struct SaidFile {
+    file_data: Option<String>,
+    filename: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -99,20 +108,27 @@ impl Request {
     /// # Errors
     /// The first thing that is wrong, with where it stands.
     pub(super) async fn read(app: &App, bytes: Bytes) -> Result<Self, NaviError> {
-        let reader = |bytes: &[u8]| Ok((body::parse::<Body>(bytes)?, Sha256::digest(bytes).into()));
-        let (body, hash) = body::read(bytes, reader).await.map_err(|error| error.0)?;
+        // With its files and images, which take their time.
+        let reader = |bytes: &[u8]| {
+            let mut body = body::parse::<Body>(bytes)?;
+            let messages = std::mem::take(&mut body.messages);
+            let said = (0..).zip(messages).map(|(number, message)| {
+                said(message).map_err(|error: NaviError| {
+                    let message = format!("messages[{number}]: {}", error.message);
+                    ApiError::new(error.code, message)
+                })
+            });
+            let said: Vec<asked::Said> = said.collect::<Result<_, _>>()?;
+            Ok((body, said, Sha256::digest(bytes).into()))
+        };
+        let read = body::read(bytes, reader).await;
+        let (body, said, hash) = read.map_err(|error| error.0)?;
         if body.n.is_some_and(|n| n != 1) {
             return Err(invalid("n must be 1: Navi gives one answer"));
         }
         let is_without = body.tool_choice == Some(json!("none"));
         let tools = body.tools.filter(|_| !is_without).unwrap_or_default();
         let tools = tools.into_iter().map(offered).collect::<Result<_, _>>()?;
-        let said = (0..).zip(body.messages).map(|(number, message)| {
-            said(message).map_err(|error: NaviError| {
-                NaviError::new(error.code, format!("messages[{number}]: {}", error.message))
-            })
-        });
-        let said = said.collect::<Result<_, _>>()?;
         let streamed = body.stream.unwrap_or(false);
         Ok(Self {
             asked: Asked::of(app, body.model, said, tools, streamed)?,
@@ -134,12 +150,13 @@ fn said(said: Said) -> Result<asked::Said, NaviError> {
             ));
         }
     };
-    let (text, images) = content(said.content)?;
+    let (text, images, files) = content(said.content)?;
     let calls = said.tool_calls.unwrap_or_default();
     Ok(asked::Said {
         role,
         text,
         images,
+        files,
         calls: calls.into_iter().map(call).collect(),
         answers: said.tool_call_id.map(CallId),
     })
@@ -154,15 +171,23 @@ fn call(called: Called) -> ToolCall {
     }
 }
 
-/// A message's text, and its images.
-fn content(content: Option<Content>) -> Result<(String, Vec<String>), NaviError> {
+/// A message's text, its images, and its files.
+fn content(content: Option<Content>) -> Result<(String, Vec<String>, Vec<SentFile>), NaviError> {
     let parts = match content {
         None => return Ok(Default::default()),
-        Some(Content::Text(text)) => return Ok((text, Vec::new())),
+        Some(Content::Text(text)) => return Ok((text, Vec::new(), Vec::new())),
         Some(Content::Parts(parts)) => parts,
     };
-    let (mut texts, mut images) = (Vec::new(), Vec::new());
+    let (mut texts, mut images, mut files) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
+        if part.r#type == "file" {
+            let file = part.file.and_then(|it| Some((it.filename, it.file_data?)));
+            let (name, data) = file.ok_or_else(|| {
+                invalid("a file must come with its file_data; Navi keeps none by an id")
+            })?;
+            files.push(sent_file(name, &data)?);
+            continue;
+        }
         match (part.r#type.as_str(), part.text, part.image_url) {
             ("text" | "input_text" | "output_text", Some(text), _) => texts.push(text),
             ("image_url", _, Some(ImageUrl { url })) if url.starts_with("data:") => {
@@ -176,12 +201,12 @@ fn content(content: Option<Content>) -> Result<(String, Vec<String>), NaviError>
             (kind, ..) => {
                 let kind: String = kind.chars().take(40).collect();
                 return Err(invalid(format!(
-                    "parts of the type {kind:?} cannot be taken; text and image_url can"
+                    "parts of the type {kind:?} cannot be taken; text, image_url and file can"
                 )));
             }
         }
     }
-    Ok((texts.join("\n"), images))
+    Ok((texts.join("\n"), images, files))
 }
 
 fn offered(tool: Offered) -> Result<OfferedByProgram, NaviError> {

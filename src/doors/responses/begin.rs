@@ -60,6 +60,7 @@ pub(super) async fn begin(
         role: Role::System,
         text,
         images: Vec::new(),
+        files: Vec::new(),
         calls: Vec::new(),
         answers: None,
     });
@@ -205,6 +206,7 @@ fn said_of(item: &Value) -> Option<Said> {
         role: Role::Assistant,
         text,
         images: Vec::new(),
+        files: Vec::new(),
         calls,
         answers: None,
     };

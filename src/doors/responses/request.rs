@@ -11,8 +11,10 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::ids::{AskId, ResponseId};
-use crate::doors::asked::{Said, invalid, no_parameters};
+use crate::doors::answer::SentFile;
+use crate::doors::asked::{Said, invalid, no_parameters, sent_file};
 use crate::http::body;
+use crate::http::error::ApiError;
 
 /// How many items a request may have.
 const MAX_ITEMS: usize = 10_000;
@@ -111,6 +113,10 @@ struct Part {
     refusal: Option<String>,
     #[serde(default)]
     image_url: Option<String>,
+    #[serde(default)]
+    file_data: Option<String>,
+    #[serde(default)]
+    filename: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -163,28 +169,15 @@ impl Request {
     /// # Errors
     /// The first thing that is wrong, with where it stands.
     pub(super) async fn read(bytes: Bytes) -> Result<Self, NaviError> {
+        // With its files and images, which take their time.
         let reader = |bytes: &[u8]| {
-            let body = body::parse::<ResponseRequest>(bytes)?;
-            Ok((body, Sha256::digest(bytes).into()))
+            let mut body = body::parse::<ResponseRequest>(bytes)?;
+            let input = std::mem::replace(&mut body.input, Input::Items(Vec::new()));
+            let entries = entries(input).map_err(ApiError)?;
+            Ok((body, entries, Sha256::digest(bytes).into()))
         };
-        let (body, hash) = body::read(bytes, reader).await.map_err(|error| error.0)?;
-        let ResponseRequest { model, input, .. } = body;
-        let entries = match input {
-            Input::Text(text) => vec![Entry::Said(said(Role::User, text))],
-            Input::Items(items) if items.len() > MAX_ITEMS => {
-                return Err(invalid(format!("input may have {MAX_ITEMS} items at most")));
-            }
-            Input::Items(items) => {
-                let entries = (0..).zip(items).map(|(number, item)| {
-                    entry(item).map_err(|error: NaviError| {
-                        let message = format!("input[{number}]: {}", error.message);
-                        NaviError::new(error.code, message)
-                    })
-                });
-                let entries: Vec<Option<Entry>> = entries.collect::<Result<_, _>>()?;
-                entries.into_iter().flatten().collect()
-            }
-        };
+        let read = body::read(bytes, reader).await;
+        let (body, entries, hash) = read.map_err(|error| error.0)?;
         let previous = body.previous_response_id.as_deref();
         let previous = previous.map(|id| ResponseId::read(id).ok_or_else(|| super::unknown(id)));
         let conversation = body.conversation.map(|it| match it {
@@ -203,7 +196,7 @@ impl Request {
         let tools = body.tools.filter(|_| !is_without).unwrap_or_default();
         let tools = tools.into_iter().filter(|tool| tool.r#type == "function");
         Ok(Self {
-            model,
+            model: body.model,
             instructions: body.instructions,
             entries,
             previous: previous.transpose()?,
@@ -218,11 +211,30 @@ impl Request {
     }
 }
 
+/// What counts of an input.
+fn entries(input: Input) -> Result<Vec<Entry>, NaviError> {
+    let items = match input {
+        Input::Text(text) => return Ok(vec![Entry::Said(said(Role::User, text))]),
+        Input::Items(items) => items,
+    };
+    if items.len() > MAX_ITEMS {
+        return Err(invalid(format!("input may have {MAX_ITEMS} items at most")));
+    }
+    let entries = (0..).zip(items).map(|(number, item)| {
+        entry(item).map_err(|error: NaviError| {
+            NaviError::new(error.code, format!("input[{number}]: {}", error.message))
+        })
+    });
+    let entries: Vec<Option<Entry>> = entries.collect::<Result<_, _>>()?;
+    Ok(entries.into_iter().flatten().collect())
+}
+
 fn said(role: Role, text: String) -> Said {
     Said {
         role,
         text,
         images: Vec::new(),
+        files: Vec::new(),
         calls: Vec::new(),
         answers: None,
     }
@@ -244,9 +256,10 @@ fn entry(item: Value) -> Result<Option<Entry>, NaviError> {
                     ));
                 }
             };
-            let (text, images) = content(item.content)?;
+            let (text, images, files) = content(item.content)?;
             Entry::Said(Said {
                 images,
+                files,
                 ..said(role, text)
             })
         }
@@ -263,7 +276,7 @@ fn entry(item: Value) -> Result<Option<Entry>, NaviError> {
             })
         }
         Some("function_call_output") => {
-            let (text, _) = content(item.output)?;
+            let (text, ..) = content(item.output)?;
             Entry::Said(Said {
                 answers: Some(CallId(item.call_id.ok_or_else(|| missing("call_id"))?)),
                 ..said(Role::Tool, text)
@@ -292,15 +305,22 @@ fn entry(item: Value) -> Result<Option<Entry>, NaviError> {
     }))
 }
 
-/// A message's text, and its images.
-fn content(content: Option<Content>) -> Result<(String, Vec<String>), NaviError> {
+/// A message's text, its images, and its files.
+fn content(content: Option<Content>) -> Result<(String, Vec<String>, Vec<SentFile>), NaviError> {
     let parts = match content {
         None => return Ok(Default::default()),
-        Some(Content::Text(text)) => return Ok((text, Vec::new())),
+        Some(Content::Text(text)) => return Ok((text, Vec::new(), Vec::new())),
         Some(Content::Parts(parts)) => parts,
     };
-    let (mut texts, mut images) = (Vec::new(), Vec::new());
+    let (mut texts, mut images, mut files) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
+        if part.r#type == "input_file" {
+            let data = part.file_data.ok_or_else(|| {
+                invalid("a file must come with its file_data; Navi keeps none by an id, and fetches none")
+            })?;
+            files.push(sent_file(part.filename, &data)?);
+            continue;
+        }
         match (
             part.r#type.as_str(),
             part.text.or(part.refusal),
@@ -318,12 +338,12 @@ fn content(content: Option<Content>) -> Result<(String, Vec<String>), NaviError>
             (kind, ..) => {
                 let kind: String = kind.chars().take(40).collect();
                 return Err(invalid(format!(
-                    "parts of the type {kind:?} cannot be taken; input_text, output_text and input_image can"
+                    "parts of the type {kind:?} cannot be taken; input_text, output_text, input_image and input_file can"
                 )));
             }
         }
     }
-    Ok((texts.join("\n"), images))
+    Ok((texts.join("\n"), images, files))
 }
 
 fn offered(tool: Offered) -> Result<OfferedByProgram, NaviError> {
