@@ -6,8 +6,11 @@
 //! sends that. Where the service is, it asks again each time: after a restart it may be elsewhere.
 
 mod events;
+mod line;
+mod watch;
 
 pub(crate) use self::events::Events;
+pub(crate) use self::watch::Watch;
 
 use std::io;
 use std::net::SocketAddr;
@@ -129,7 +132,11 @@ impl Client {
     ///
     /// # Errors
     /// No service runs.
-    pub(crate) fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, ClientError> {
+    pub(crate) fn request(
+        &self,
+        method: Method,
+        path: &str,
+    ) -> Result<RequestBuilder, ClientError> {
         let address = self.address()?;
         let request = self.http.request(method, format!("http://{address}{path}"));
         Ok(match &self.way_in {
@@ -146,7 +153,10 @@ impl Client {
     /// # Errors
     /// What the service says, or that it says nothing.
     pub(crate) async fn response(&self, request: RequestBuilder) -> Result<Response, ClientError> {
-        let response = request.send().await.map_err(|error| self.unreachable(&error));
+        let response = request
+            .send()
+            .await
+            .map_err(|error| self.unreachable(&error));
         let response = response?;
         if response.status().is_success() {
             return Ok(response);
@@ -164,6 +174,11 @@ impl Client {
         Events::new(self.clone(), session, after)
     }
 
+    /// The session list, and how it changes.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch::new(self.clone())
+    }
+
     async fn read<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
         let response = self.response(request).await?;
         let bytes = response.bytes().await;
@@ -174,9 +189,11 @@ impl Client {
 
     fn address(&self) -> Result<SocketAddr, ClientError> {
         let running = instance::running(&self.data_dir);
-        running.map(|it| it.address).ok_or_else(|| ClientError::NotRunning {
-            dir: self.data_dir.display().to_string(),
-        })
+        running
+            .map(|it| it.address)
+            .ok_or_else(|| ClientError::NotRunning {
+                dir: self.data_dir.display().to_string(),
+            })
     }
 
     /// It may have gone in between.
