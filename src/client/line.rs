@@ -55,9 +55,7 @@ impl Line {
                 self.away_since = None;
                 return Ok(());
             }
-            Err(error @ (ClientError::Refused(_) | ClientError::NoLink { .. })) => {
-                return Err(error);
-            }
+            Err(error) if is_final(&error) => return Err(error),
             Err(error) => error,
         };
         let since = *self.away_since.get_or_insert_with(Instant::now);
@@ -140,6 +138,23 @@ impl Line {
             Ok(Err(error)) => Err(unreachable(error.to_string())),
             Err(_) => Err(unreachable("no answer".to_owned())),
         }
+    }
+}
+
+/// Whether it would be the same a moment later.
+fn is_final(error: &ClientError) -> bool {
+    match error {
+        ClientError::Refused(refused) => !matches!(
+            refused.code,
+            ErrorCode::RateLimited
+                | ErrorCode::ShuttingDown
+                | ErrorCode::StoreUnavailable
+                | ErrorCode::Internal
+        ),
+        ClientError::NoLink { .. } => true,
+        ClientError::NotRunning { .. }
+        | ClientError::Unreachable { .. }
+        | ClientError::Unreadable(_) => false,
     }
 }
 

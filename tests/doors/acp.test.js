@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -12,8 +12,8 @@ import { methods } from '@agentclientprotocol/sdk';
 
 import { startModel } from '../browser/harness/model.js';
 import { backendSettings, startNavi } from '../browser/harness/navi.js';
-import { required } from '../browser/harness/program.js';
-import { assertOnlyProtocol, Editor, startBridge } from './editor.js';
+import { LIMIT_MS, required } from '../browser/harness/program.js';
+import { assertOnlyProtocol, CAPABILITIES, Editor, startBridge } from './editor.js';
 import { PYTHON, python, SKIPPED } from './python.js';
 
 const KEY = 'a-token-of-the-tests';
@@ -54,6 +54,16 @@ async function rest(path, method = 'GET', body = undefined) {
   return text === '' ? null : JSON.parse(text);
 }
 
+/** Waits until the condition holds on a session as it stands, and gives it. */
+async function sessionWhere(session, holds) {
+  const end = Date.now() + LIMIT_MS;
+  for (;;) {
+    const stands = await rest(`/sessions/${session}`);
+    if (holds(stands)) return stands;
+    if (Date.now() > end) assert.fail(`not in time: ${JSON.stringify(stands, null, 1)}`);
+  }
+}
+
 /** What the model was sent last, as text. */
 const lastSent = async () => JSON.stringify((await model.runCallsWhere((runs) => runs.length > 0)).at(-1).body);
 
@@ -72,7 +82,7 @@ describe('an editor, by the library for JavaScript', () => {
 
   it('streams an answer with thinking, a tool and the plan', async () => {
     await model.script(...WORKING);
-    const editor = await open();
+    const editor = await open({ capabilities: { ...CAPABILITIES, session: { notices: {} } } });
     await editor.begin();
     assert.equal(editor.made.modes.currentModeId, 'ask');
     assert.deepEqual(editor.made.configOptions.map(({ id, category }) => [id, category]), [['mode', 'mode'], ['model', 'model'], ['profile', '_profile']]);
@@ -81,6 +91,7 @@ describe('an editor, by the library for JavaScript', () => {
     const [todo] = editor.calls();
     assert.deepEqual([todo.name, todo.kind, todo.status, todo.rawInput.action], ['todo', 'think', 'completed', 'add']);
     assert.deepEqual(editor.updates.find(({ sessionUpdate }) => sessionUpdate === 'plan').entries, [{ content: 'look', priority: 'medium', status: 'pending' }]);
+    assert.match((await editor.update('notice')).title, /fake:latest answers instead/);
     const usage = await editor.update('usage_update');
     assert.ok(usage.size > 0);
     await editor.update('session_info_update', ({ title }) => title);
@@ -170,13 +181,13 @@ describe('an editor, by the library for JavaScript', () => {
   it('may send a prompt while another one is answered: both are', async () => {
     const editor = await open();
     await editor.begin();
-    await model.script({ when: 'First', steps: [{ text: 'One' }, { hold: 'two at once' }, { text: '.' }] }, { when: 'Second', steps: [{ text: 'Two.' }] });
+    await model.script({ when: 'First', steps: [{ text: 'One' }, { hold: 'both' }, { text: '.' }] }, { when: 'Second', steps: [{ text: 'Two.' }] });
     const first = editor.prompt('First');
     await editor.update('agent_message_chunk');
     const second = editor.prompt('Second');
     // The service has it: it stands in the queue.
-    for (;;) if ((await rest(`/sessions/${editor.session}`)).queue.length > 0) break;
-    await model.release('two at once');
+    await sessionWhere(editor.session, ({ queue }) => queue.length > 0);
+    await model.release('both');
     assert.deepEqual((await Promise.all([first, second])).map(({ stopReason }) => stopReason), ['end_turn', 'end_turn']);
     assert.equal(editor.text(), 'One.Two.');
     await editor.close();
@@ -189,7 +200,7 @@ describe('an editor, by the library for JavaScript', () => {
     const first = editor.prompt('Long');
     await editor.update('agent_message_chunk');
     const second = editor.prompt('Not any more');
-    for (;;) if ((await rest(`/sessions/${editor.session}`)).queue.length > 0) break;
+    await sessionWhere(editor.session, ({ queue }) => queue.length > 0);
     await editor.cancel();
     assert.deepEqual((await Promise.all([first, second])).map(({ stopReason }) => stopReason), ['cancelled', 'cancelled']);
     const { queue, messages } = await rest(`/sessions/${editor.session}`);
@@ -275,6 +286,13 @@ describe('an editor, by the library for JavaScript', () => {
     assert.deepEqual([ran.kind, ran.title, ran.status], ['execute', 'echo from the shell', 'completed']);
     assert.match(ran.content[0].content.text, /from the shell/);
 
+    await model.script([call('terminal', { action: 'run', command: 'echo begun; until [ -e gate ]; do sleep 0.05; done; echo over' })], [{ text: 'Waited.' }]);
+    const waited = editor.prompt('Wait.');
+    await editor.update('tool_call_update', ({ status, content }) => !status && content?.[0].content.text.includes('begun'));
+    await writeFile(join(navi.dataDir, 'session_files', editor.session, 'gate'), '');
+    assert.equal((await waited).stopReason, 'end_turn');
+    assert.match(editor.calls().at(-1).content[0].content.text, /begun\nover/);
+
     await model.script(
       { when: 'Send one out.', steps: [call('spawn_agent', { task: 'count the files' })] },
       { when: 'count the files', steps: [call('filesystem', { action: 'list' })] },
@@ -286,8 +304,46 @@ describe('an editor, by the library for JavaScript', () => {
     assert.deepEqual([sent.name, sent.kind, sent.status, sent.title], ['spawn_agent', 'think', 'completed', 'subagent: count the files']);
     const steps = editor.updates.filter(({ toolCallId, status }) => toolCallId === sent.toolCallId && !status);
     assert.match(steps.at(-1).content[0].content.text, /- list\n- the subagent is done/);
-    assert.equal(editor.text(), 'Ran.It found none.');
+    assert.equal(editor.text(), 'Ran.Waited.It found none.');
     await editor.close();
+  });
+
+  it('shows a plan, and says that a limit ended a run', async () => {
+    const plan = '1. Read the notes - SELF\n2. Write the letter - SELF';
+    await model.script(
+      { streamed: false, system: "You sort a user's request", steps: [{ text: 'Work.\nREFLECT: no' }] },
+      { streamed: false, system: 'You write the plan', steps: [{ text: plan }] },
+      [call('todo', { action: 'mark', ids: [1], status: 'done' })], [{ text: 'Half of it.' }],
+    );
+    const editor = await open();
+    await editor.begin();
+    await editor.prompt('Write the letter.');
+    const entries = (holds) => editor.update('plan', (it) => holds(it.entries.map(({ content, status }) => `${content}: ${status}`).join(', ')));
+    await entries((list) => list === 'Read the notes: pending, Write the letter: pending');
+    await entries((list) => list === 'Read the notes: completed, Write the letter: pending');
+
+    const brief = 'id = "brief"\nname = "Brief"\ndescription = "One step"\nsystem_prompt = "Be brief."\nenabled_tools = ["todo"]\ntemperature = 0.5\nmax_iterations = 1\nplanning_enabled = false\n';
+    await rest('/agents/profiles/brief/file', 'PUT', { text: brief, before: null });
+    const end = Date.now() + LIMIT_MS;
+    while (!(await rest('/agents/profiles')).some(({ id }) => id === 'brief')) assert.ok(Date.now() < end, 'the profile is not there in time');
+    const { configOptions } = await editor.agent.request(methods.agent.session.setConfigOption, { sessionId: editor.session, configId: 'profile', value: 'brief' });
+    assert.equal(configOptions[2].currentValue, 'brief');
+    await model.script([call('todo', { action: 'list' })], [{ text: 'No further.' }]);
+    assert.equal((await editor.prompt('On and on.')).stopReason, 'max_turn_requests');
+    assert.ok(editor.text().endsWith('No further.'));
+    await editor.update('available_commands_update', ({ availableCommands: [command] }) => command?.name === 'continue');
+    await editor.close();
+  });
+
+  it('may end: its run goes on', async () => {
+    await model.script([{ text: 'Half' }, { hold: 'the-editor-ended' }, { text: ' and half.' }]);
+    const editor = await open();
+    await editor.begin();
+    editor.prompt('Go on without me.').catch(() => {});
+    await editor.update('agent_message_chunk');
+    await editor.close();
+    await model.release('the-editor-ended');
+    await sessionWhere(editor.session, ({ messages }) => messages.at(-1).content === 'Half and half.');
   });
 
   it('understands a failure in mid-stream', async () => {

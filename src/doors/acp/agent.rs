@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
@@ -255,36 +255,7 @@ impl Agent {
         sessions.asks.insert(id, asks.clone());
         sessions.spawn(session.run());
         if !std::mem::replace(&mut sessions.watches, true) {
-            let (agent, door) = (Arc::downgrade(self), door.clone());
-            sessions.spawn(async move {
-                let mut watch = door.client.watch();
-                loop {
-                    let rows = match watch.next().await {
-                        Ok(HubFrame::Sessions { sessions, .. }) => sessions,
-                        Ok(HubFrame::SessionChanged { session }) => vec![session],
-                        Ok(
-                            HubFrame::SessionRemoved { .. }
-                            | HubFrame::Status { .. }
-                            | HubFrame::Pong {},
-                        ) => Vec::new(),
-                        // The sessions say so themselves.
-                        Err(error) => {
-                            tracing::debug!(%error, "the list of sessions is away");
-                            continue;
-                        }
-                    };
-                    let Some(agent) = agent.upgrade() else {
-                        return;
-                    };
-                    for row in rows {
-                        let asks = agent.open.lock().asks.get(&row.id).cloned();
-                        if let Some(asks) = asks {
-                            // One that is closed wants none.
-                            let _ = asks.send(Ask::Row(Box::new(row))).await;
-                        }
-                    }
-                }
-            });
+            sessions.spawn(watch(Arc::downgrade(self), door.clone()));
         }
     }
 
@@ -319,6 +290,42 @@ impl Agent {
         let session = Session::new(door.clone(), id, taken).begun(open, project);
         self.keep(&mut self.open.lock(), door, id, &asks, session);
         Ok(response)
+    }
+}
+
+/// Tells the sessions that are open how their rows in the list change: titles come there alone.
+async fn watch(agent: Weak<Agent>, door: Arc<Door>) {
+    let mut watch = door.client.watch();
+    loop {
+        let told = watch.next().await;
+        let Some(agent) = agent.upgrade() else {
+            return;
+        };
+        let rows = match told {
+            Ok(HubFrame::Sessions { sessions, .. }) => sessions,
+            Ok(HubFrame::SessionChanged { session }) => vec![session],
+            Ok(HubFrame::SessionRemoved { .. } | HubFrame::Status { .. } | HubFrame::Pong {}) => {
+                continue;
+            }
+            Err(error @ ClientError::Refused(_)) => {
+                tracing::warn!(%error, "titles are not told any more");
+                // The next session tries again.
+                agent.open.lock().watches = false;
+                return;
+            }
+            // The sessions say so themselves.
+            Err(error) => {
+                tracing::debug!(%error, "the list of sessions is away");
+                continue;
+            }
+        };
+        for row in rows {
+            let asks = agent.open.lock().asks.get(&row.id).cloned();
+            if let Some(asks) = asks {
+                // One that is closed wants none.
+                let _ = asks.send(Ask::Row(Box::new(row))).await;
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use agent_client_protocol::v1::schema::{
 };
 use navi_actors::protocol::approval::{ApprovalRequest, DetailKind};
 use navi_actors::protocol::file::AttachedFile;
-use navi_actors::protocol::phrase::Label;
+use navi_actors::protocol::phrase::{Label, PhraseCode};
 use navi_actors::tools::output::shortened;
 use serde_json::Value;
 use url::Url;
@@ -82,30 +82,43 @@ impl Workspace {
 
     /// What a person is asked, with all its details.
     pub(super) fn asked(&self, request: &ApprovalRequest) -> Vec<ToolCallContent> {
-        let path = request
-            .details
-            .iter()
-            .find(|detail| detail.code == Some(Label::Path))
-            .map(|detail| self.absolute(&detail.text));
-        let mut content = vec![words(&request.reason)];
+        let mut details = request.details.iter();
+        let path = details.find(|detail| detail.code == Some(Label::Path));
+        let path = path.map(|detail| {
+            let phrase = detail.phrase.as_ref();
+            let inside = phrase.and_then(|phrase| phrase.params.get("path"));
+            self.absolute(inside.unwrap_or(&detail.text))
+        });
+        let (mut text, mut changed) = (request.reason.clone(), Vec::new());
         for detail in &request.details {
+            let label = &detail.label;
             let diffs = match (&path, detail.kind) {
                 (Some(path), DetailKind::Diff) => diffs(path, &detail.text),
                 _ => None,
             };
             match diffs {
-                Some(diffs) => content.extend(diffs),
+                Some(diffs) => changed.extend(diffs),
+                None if detail.phrase.is_some() => {
+                    text.push_str(&format!("\n\n{label}: {}", detail.text));
+                }
                 None if detail.kind == DetailKind::Text => {
-                    let line = format!("{}: {}", detail.label, in_line(&detail.text));
-                    content.push(words(&line));
+                    text.push_str(&format!("\n\n{label}: {}", in_line(&detail.text)));
                 }
-                None => {
-                    content.push(words(&format!("{}:", detail.label)));
-                    content.push(as_it_stands(&detail.text));
-                }
+                None => text.push_str(&format!("\n\n{label}:\n{}", fenced(&detail.text))),
             }
         }
-        content
+        [words(&text)].into_iter().chain(changed).collect()
+    }
+}
+
+/// The kind of a call of which nothing is known yet but what a person is asked.
+pub(super) fn kind_asked(tool: &str, request: &ApprovalRequest) -> ToolKind {
+    let summary = request.phrases.as_ref().map(|phrases| phrases.summary.code);
+    match (tool, summary) {
+        ("filesystem", Some(PhraseCode::Delete)) => ToolKind::Delete,
+        ("filesystem", Some(PhraseCode::Move)) => ToolKind::Move,
+        ("filesystem", Some(PhraseCode::Look | PhraseCode::LookAtWorkspace)) => ToolKind::Read,
+        _ => kind(tool, &Value::Null),
     }
 }
 
@@ -149,10 +162,14 @@ pub(super) fn words(text: &str) -> ToolCallContent {
 
 /// Text of which no character is Markdown.
 pub(super) fn as_it_stands(text: &str) -> ToolCallContent {
+    words(&fenced(text))
+}
+
+fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    words(&format!("{fence}\n{text}{end}{fence}"))
+    format!("{fence}\n{text}{end}{fence}")
 }
 
 fn in_line(text: &str) -> String {
@@ -262,6 +279,30 @@ mod tests {
         assert_eq!(
             shown(&told)[0]["content"]["text"],
             json!("````\na ``` b\n````")
+        );
+    }
+
+    #[test]
+    fn what_is_asked_is_shown_with_the_file_that_it_is_about() {
+        let request = serde_json::from_value(json!({
+            "summary": "replace `a.md`",
+            "effect": "write",
+            "reason": "this session asks",
+            "details": [
+                {"label": "path", "code": "path", "kind": "text", "text": "a.md (here)",
+                    "phrase": {"code": "here", "params": {"path": "a.md"}}},
+                {"label": "changes", "kind": "diff", "text": "@@ -1 +1 @@\n-x\n+y"},
+                {"label": "command", "kind": "code", "text": "make `x`"},
+            ],
+        }));
+        let told = shown(&workspace().asked(&request.unwrap()));
+        assert_eq!(
+            told[0]["content"]["text"],
+            "this session asks\n\npath: a.md (here)\n\ncommand:\n```\nmake `x`\n```"
+        );
+        assert_eq!(
+            told[1],
+            json!({"type": "diff", "path": "/w/a.md", "oldText": "x\n", "newText": "y\n"})
         );
     }
 

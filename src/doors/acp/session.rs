@@ -1,5 +1,6 @@
 //! A session that a client has open: its prompts, its events, and what its user is asked.
 
+mod opening;
 mod prompts;
 
 use std::path::PathBuf;
@@ -22,13 +23,14 @@ use navi_actors::protocol::session::{SessionSnapshot, SessionState, SessionSumma
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+pub(super) use self::opening::Open;
 use self::prompts::Prompts;
 use super::agent::Door;
-use super::options::{Options, mode_id};
+use super::options::mode_id;
 use super::permissions::{self, Answer, Permissions};
-use super::updates::{Ending, Told, View, interrupted};
+use super::updates::{Ending, Told, interrupted};
 use super::{refusal, replay};
-use crate::client::{ClientError, Events};
+use crate::client::ClientError;
 
 /// How long a session that is closed waits for the run that it stopped.
 const CLOSE_LIMIT: Duration = Duration::from_secs(10);
@@ -59,14 +61,6 @@ pub(super) struct Session {
     prompts: Prompts,
     permissions: Permissions,
     closing: Option<(Instant, Responder<CloseSessionResponse>)>,
-}
-
-/// What there is once the session was read.
-pub(super) struct Open {
-    events: Events,
-    view: View,
-    options: Options,
-    title: String,
 }
 
 /// Whether the session goes on.
@@ -216,86 +210,6 @@ impl Session {
         Next::GoOn
     }
 
-    /// Reads the session, and tells all of it.
-    async fn load(&mut self) -> Result<Options, ClientError> {
-        let path = format!("/sessions/{}", self.id);
-        let snapshot: SessionSnapshot = self.door.client.get(&path).await?;
-        let open = Open::at(&self.door, &snapshot).await?;
-        for update in replay::conversation(&snapshot, open.view.workspace()) {
-            self.tell(update).await;
-        }
-        self.become_open(open, &snapshot)
-    }
-
-    /// Reads what it is without what was said.
-    async fn resume(&mut self) -> Result<Options, ClientError> {
-        let snapshot = self.door.newest(self.id).await?;
-        let open = Open::at(&self.door, &snapshot).await?;
-        for update in replay::state(&snapshot) {
-            self.tell(update).await;
-        }
-        self.become_open(open, &snapshot)
-    }
-
-    /// Prompts that wait go on with what is read now.
-    fn become_open(
-        &mut self,
-        open: Open,
-        snapshot: &SessionSnapshot,
-    ) -> Result<Options, ClientError> {
-        let options = open.options.clone();
-        let mut open = open;
-        for frame in self.prompts.unaccepted() {
-            open.events.say(frame)?;
-        }
-        self.permissions.withdraw_all_but(&[]);
-        self.prompts.remember(snapshot);
-        self.open = Some(open);
-        Ok(options)
-    }
-
-    async fn opened(&mut self) -> Result<(), ClientError> {
-        if self.open.is_none() {
-            self.resume().await?;
-        }
-        Ok(())
-    }
-
-    fn unless_open(&self) -> Next {
-        match self.open {
-            Some(_) => Next::GoOn,
-            None => Next::End,
-        }
-    }
-
-    /// What a person is asked just now, and whether there is something to go on with.
-    async fn ask_what_waits(&mut self) {
-        let Ok(snapshot) = self.door.newest(self.id).await else {
-            return;
-        };
-        let Some(open) = &mut self.open else {
-            return;
-        };
-        let mut updates: Vec<_> = open
-            .view
-            .may_continue(snapshot.can_continue)
-            .into_iter()
-            .collect();
-        updates.extend(
-            snapshot
-                .approvals
-                .iter()
-                .filter_map(|it| open.view.ask_again(it)),
-        );
-        for update in updates {
-            self.tell(update).await;
-        }
-        for asked in snapshot.approvals {
-            self.ask(asked.approval_id, &asked.call_id, &asked.request)
-                .await;
-        }
-    }
-
     async fn prompt(
         &mut self,
         blocks: Vec<ContentBlock>,
@@ -368,8 +282,7 @@ impl Session {
             Ok(envelope) => envelope,
             Err(error) => {
                 self.prompts.fail_all(&refusal(&error));
-                let is_over = matches!(&error, ClientError::Refused(refused)
-                    if refused.code != ErrorCode::RateLimited);
+                let is_over = matches!(&error, ClientError::Refused(_));
                 tracing::warn!(%error, session = %self.id, "the session's events are away");
                 return if is_over { Next::End } else { Next::GoOn };
             }
@@ -502,30 +415,6 @@ impl Session {
         if let Err(error) = self.door.cx.send_notification(told) {
             tracing::debug!(%error, "the client is gone");
         }
-    }
-}
-
-impl Open {
-    /// As the session stands.
-    ///
-    /// # Errors
-    /// What the service says, or that it says nothing.
-    pub(super) async fn at(door: &Door, snapshot: &SessionSnapshot) -> Result<Self, ClientError> {
-        let id = snapshot.summary.id;
-        let mut view = View::new(door.workspace(id), door.shows(), door.own.clone());
-        for call in replay::open_calls(snapshot) {
-            view.know(call);
-        }
-        Ok(Self {
-            events: door.client.events(id, Some(snapshot.last_seq)),
-            view,
-            options: Options::of(&door.client, snapshot).await?,
-            title: snapshot.summary.title.clone(),
-        })
-    }
-
-    pub(super) fn options(&self) -> &Options {
-        &self.options
     }
 }
 

@@ -416,7 +416,7 @@ impl View {
         self.known.insert(call.clone()).then(|| {
             let waits = ToolCall::new(call.to_string(), request.summary.clone())
                 .name(tool.to_owned())
-                .kind(calls::kind(tool, &Value::Null))
+                .kind(calls::kind_asked(tool, request))
                 .status(ToolCallStatus::Pending);
             SessionUpdate::ToolCall(waits)
         })
@@ -463,7 +463,8 @@ impl View {
         if self.shows.notices {
             return SessionUpdate::Notice(Notice::new(NoticeSeverity::Info, message));
         }
-        let message = format!("\n\n({message})\n\n");
+        let before = if self.parts.is_empty() { "" } else { "\n\n" };
+        let message = format!("{before}({message})\n\n");
         SessionUpdate::AgentThoughtChunk(ContentChunk::new(ContentBlock::from(message)))
     }
 
@@ -491,3 +492,7 @@ pub(super) fn interrupted(reason: &str, can_continue: bool) -> NaviError {
     let message = format!("the run was interrupted: {reason}{how}");
     NaviError::new(ErrorCode::RunFailed, message)
 }
+
+#[cfg(test)]
+#[path = "updates/tests.rs"]
+mod tests;

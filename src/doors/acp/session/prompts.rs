@@ -123,10 +123,11 @@ impl Prompts {
         prompt.unaccepted = None;
         prompt.run_id = Some(run_id);
         prompt.waits = queued.then_some(message_id);
-        prompt.cancelled.then(|| match prompt.waits {
+        let stop = match prompt.waits {
             Some(message_id) => ClientFrame::Withdraw { message_id },
             None => ClientFrame::Stop {},
-        })
+        };
+        prompt.cancelled.then_some(stop)
     }
 
     /// What a session says of prompts whose acceptance was not told.

@@ -30,7 +30,7 @@ impl View {
                 let root = self.children.get(&parent).cloned().unwrap_or(call_id);
                 self.children.insert(run_id, root);
                 let step = format!("a subagent (`{profile_id}`) began");
-                self.step(run_id, step).into_iter().for_each(update);
+                self.step(run_id, &step).into_iter().for_each(update);
             }
             Event::SubagentFinished {
                 completed_normally, ..
@@ -41,7 +41,7 @@ impl View {
                     "ended early"
                 };
                 let step = format!("the subagent {how}");
-                self.step(run_id, step).into_iter().for_each(update);
+                self.step(run_id, &step).into_iter().for_each(update);
                 self.children.remove(&run_id);
             }
             Event::ToolStarted {
@@ -54,7 +54,7 @@ impl View {
                 if self.known.contains(&call_id) {
                     update(self.began(&call_id, &tool, args));
                 }
-                self.step(run_id, step).into_iter().for_each(update);
+                self.step(run_id, &step).into_iter().for_each(update);
             }
             Event::ToolCall {
                 tool,
@@ -73,7 +73,7 @@ impl View {
                 }
                 if !success {
                     let step = format!("{} failed", calls::title(&tool, &args));
-                    self.step(run_id, step).into_iter().for_each(update);
+                    self.step(run_id, &step).into_iter().for_each(update);
                 }
             }
             Event::ApprovalRequested {
@@ -91,12 +91,12 @@ impl View {
             Event::ApprovalResolved { approval_id, .. } => told.push(Told::Answered(approval_id)),
             Event::PlanReady { steps, .. } => {
                 let step = format!("a plan of {} steps", steps.len());
-                self.step(run_id, step).into_iter().for_each(update);
+                self.step(run_id, &step).into_iter().for_each(update);
             }
             // The list of steps is the session's.
             Event::TodoUpdated { items, .. } => update(plan(&items)),
             Event::Notice { message, .. } | Event::Error { message, .. } => {
-                self.step(run_id, message).into_iter().for_each(update);
+                self.step(run_id, &message).into_iter().for_each(update);
             }
             Event::MessageAccepted { .. }
             | Event::QueueChanged { .. }
@@ -122,7 +122,7 @@ impl View {
         }
     }
 
-    fn step(&mut self, child: RunId, step: String) -> Option<SessionUpdate> {
+    fn step(&mut self, child: RunId, step: &str) -> Option<SessionUpdate> {
         let root = self.children.get(&child)?;
         let steps = self.steps.entry(root.clone()).or_default();
         if steps.len() == STEPS {
