@@ -209,6 +209,20 @@ describe('an editor, by the library for JavaScript', () => {
     await editor.close();
   });
 
+  it('closes a session, and with it what it asked there', async () => {
+    const editor = await open();
+    await editor.begin();
+    await model.script([{ text: 'On and on' }, { hold: 'closed' }]);
+    const answer = editor.prompt('Close me.');
+    await editor.update('agent_message_chunk');
+    await editor.agent.request(methods.agent.session.close, { sessionId: editor.session });
+    assert.equal((await answer).stopReason, 'cancelled');
+    assert.equal((await rest(`/sessions/${editor.session}`)).run, null);
+    await model.script([{ text: 'Open again.' }]);
+    assert.equal((await editor.prompt('And again.')).stopReason, 'end_turn');
+    await editor.close();
+  });
+
   it('shows a conversation that two have open at once, live, and loads, resumes, lists and deletes it', async () => {
     await model.script(...WORKING);
     const [one, other] = [await open(), await open()];
@@ -425,9 +439,10 @@ describe('acpx', () => {
   after(() => rm(home, { recursive: true, force: true }));
 
   /** What it printed, and how it ended. */
-  function acpx(...args) {
+  const acpx = (...args) => acpxWith({}, ...args);
+  function acpxWith(more, ...args) {
     const cli = new URL('node_modules/acpx/dist/cli.js', import.meta.url).pathname;
-    const settings = { PATH: process.env.PATH, HOME: home, LOG_LEVEL: 'trace', ...env };
+    const settings = { PATH: process.env.PATH, HOME: home, LOG_LEVEL: 'trace', ...env, ...more };
     const agent = ['--agent', `${required('NAVI_BIN')} acp`, '--cwd', home];
     return new Promise((resolve) => {
       execFile(process.execPath, [cli, ...agent, ...args], { env: settings }, (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, stderr }));
@@ -455,6 +470,9 @@ describe('acpx', () => {
     const failed = await acpx('--format', 'text', 'exec', 'Fail.');
     assert.notEqual(failed.code, 0);
     assert.match(failed.stdout + failed.stderr, /broke/);
+    const nobody = await acpxWith({ NAVI_DATA_DIR: home }, '--format', 'text', 'exec', 'Hi.');
+    assert.notEqual(nobody.code, 0);
+    assert.match(nobody.stdout + nobody.stderr, /navi does not run on .*; start it with/);
   });
 });
 

@@ -161,11 +161,9 @@ impl Session {
                 }
             },
             Ask::Prompt(blocks, responder) => {
-                // A client may have forgotten that the session has to be opened.
-                if let Err(error) = self.opened().await {
-                    respond(responder, Err(refusal(&error)));
-                    return self.unless_open();
-                }
+                let Some(responder) = self.opened_for(responder).await else {
+                    return Next::End;
+                };
                 self.prompt(blocks, responder).await;
             }
             Ask::Cancel => {
@@ -174,10 +172,9 @@ impl Session {
                 self.cancel();
             }
             Ask::SetMode(request, responder) => {
-                if let Err(error) = self.opened().await {
-                    respond(responder, Err(refusal(&error)));
-                    return self.unless_open();
-                }
+                let Some(responder) = self.opened_for(responder).await else {
+                    return Next::End;
+                };
                 if let Some(open) = &mut self.open {
                     let mode = &request.mode_id.0;
                     let set = open.options.set_mode(&self.door.client, self.id, mode);
@@ -186,10 +183,9 @@ impl Session {
                 }
             }
             Ask::SetOption(request, responder) => {
-                if let Err(error) = self.opened().await {
-                    respond(responder, Err(refusal(&error)));
-                    return self.unless_open();
-                }
+                let Some(responder) = self.opened_for(responder).await else {
+                    return Next::End;
+                };
                 if let Some(open) = &mut self.open {
                     let what = &request.config_id.0;
                     let value = request.value.as_value_id();

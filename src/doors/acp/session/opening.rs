@@ -1,13 +1,15 @@
 //! A session is read: all of it, or what it is without what was said.
 
+use agent_client_protocol::JsonRpcResponse;
+use agent_client_protocol::v1::Responder;
 use navi_actors::protocol::session::SessionSnapshot;
 
-use super::{Next, Session};
+use super::{Next, Session, respond};
 use crate::client::{ClientError, Events};
 use crate::doors::acp::agent::Door;
 use crate::doors::acp::options::Options;
-use crate::doors::acp::replay;
 use crate::doors::acp::updates::View;
+use crate::doors::acp::{refusal, replay};
 
 /// What there is once the session was read.
 pub(in crate::doors::acp) struct Open {
@@ -83,11 +85,18 @@ impl Session {
         Ok(options)
     }
 
-    pub(super) async fn opened(&mut self) -> Result<(), ClientError> {
-        if self.open.is_none() {
-            self.resume().await?;
+    /// Opens the session where the client forgot to. Says so where that failed.
+    pub(super) async fn opened_for<T: JsonRpcResponse>(
+        &mut self,
+        responder: Responder<T>,
+    ) -> Option<Responder<T>> {
+        if self.open.is_none()
+            && let Err(error) = self.resume().await
+        {
+            respond(responder, Err(refusal(&error)));
+            return None;
         }
-        Ok(())
+        Some(responder)
     }
 
     pub(super) fn unless_open(&self) -> Next {
