@@ -49,7 +49,7 @@ fn what_is_told_again_after_a_lost_connection_is_told_once() {
             delta("thinking_delta", 0, "Hm."),
             delta("stream_delta", 0, "Grüße"),
             delta("stream_delta", 5, "!"),
-            json!({"type": "stream_end", "seq": 9, "content": "Grüße! Ende", "message_id": MESSAGE,
+            json!({"type": "stream_end", "seq": 9, "content": "Grüße! Da", "message_id": MESSAGE,
                 "context_tokens": 10, "max_context_tokens": 100, "completed": true}),
         ],
     );
@@ -57,7 +57,7 @@ fn what_is_told_again_after_a_lost_connection_is_told_once() {
         .iter()
         .filter_map(|it| it["content"]["text"].as_str())
         .collect();
-    assert_eq!(texts, ["Hm.", "Grü", "ße", "!", " Ende"]);
+    assert_eq!(texts, ["Hm.", "Grü", "ße", "!", " Da"]);
     assert_eq!(updates[1]["messageId"], MESSAGE);
     let usage = json!({"sessionUpdate": "usage_update", "used": 10, "size": 100});
     assert_eq!(*updates.last().unwrap(), usage);
