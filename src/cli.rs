@@ -74,6 +74,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ModelCommand,
     },
+    /// Speak the Agent Client Protocol on standard input and output: for editors, which start
+    /// this. It talks to the service that runs (docs/doors.md).
+    Acp,
     /// Print a fresh one-time link to the page of the running service.
     Link,
     /// Have the service that runs become the program that is installed now; its runs go on

@@ -6,8 +6,11 @@
 //! sends that. Where the service is, it asks again each time: after a restart it may be elsewhere.
 
 mod events;
+mod line;
+mod watch;
 
 pub(crate) use self::events::Events;
+pub(crate) use self::watch::Watch;
 
 use std::io;
 use std::net::SocketAddr;
@@ -169,6 +172,11 @@ impl Client {
     /// What is told of a session behind this event, or what goes on there.
     pub(crate) fn events(&self, session: SessionId, after: Option<u64>) -> Events {
         Events::new(self.clone(), session, after)
+    }
+
+    /// The session list, and how it changes.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch::new(self.clone())
     }
 
     async fn read<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {

@@ -2,6 +2,7 @@
 //! turns requests into what the engine is asked, and a session's events into frames; who may,
 //! and how much, is decided before it, as for every other request.
 
+pub(crate) mod acp;
 mod answer;
 mod asked;
 pub(crate) mod events;

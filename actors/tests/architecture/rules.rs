@@ -92,6 +92,7 @@ fn rooms_of(library: &str) -> Option<&'static [Layer]> {
         "sea_orm_migration" => Some(&[Store, Migrations]),
         "actix" | "actix_rt" => Some(&[Actors, Service, Eval]),
         "actix_web" | "actix_http" | "actix_multipart" | "actix_web_actors" => Some(&[Service]),
+        "agent_client_protocol" => Some(&[Service]),
         "calamine" | "image" | "pdf_extract" | "quick_xml" => Some(&[Documents]),
         "navi_threads" => Some(&[Service]),
         "prometheus_client" => Some(&[Actors]),

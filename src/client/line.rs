@@ -1,0 +1,170 @@
+//! A socket of the service, opened again where it is lost.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+use reqwest::Method;
+use serde::de::DeserializeOwned;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+use super::{Client, ClientError};
+
+/// The service asks after 15 s of silence whether anybody is there.
+const SILENCE_LIMIT: Duration = Duration::from_secs(60);
+/// How long it is tried again where the service is gone: a restart takes a few seconds.
+const AWAY_LIMIT: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(300);
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// See the module. All that waits may be dropped at any time, and asked again.
+pub(super) struct Line {
+    client: Client,
+    socket: Option<Socket>,
+    /// Since when there is no connection.
+    away_since: Option<Instant>,
+}
+
+impl Line {
+    pub(super) fn new(client: Client) -> Self {
+        Self {
+            client,
+            socket: None,
+            away_since: None,
+        }
+    }
+
+    /// Whether there is a connection; it may have been lost in the last instant.
+    pub(super) fn is_open(&self) -> bool {
+        self.socket.is_some()
+    }
+
+    /// Opens the socket, or waits a moment where that failed.
+    ///
+    /// # Errors
+    /// The service refuses, or has been away for a minute. It may be tried again.
+    pub(super) async fn open(&mut self, path: &str) -> Result<(), ClientError> {
+        let failed = match self.connect(path).await {
+            Ok(socket) => {
+                self.socket = Some(socket);
+                self.away_since = None;
+                return Ok(());
+            }
+            Err(error) if is_final(&error) => return Err(error),
+            Err(error) => error,
+        };
+        let since = *self.away_since.get_or_insert_with(Instant::now);
+        if since.elapsed() > AWAY_LIMIT {
+            self.away_since = None;
+            return Err(failed);
+        }
+        sleep(PAUSE).await;
+        Ok(())
+    }
+
+    /// Takes a frame to be sent, where there is a connection. It is on its way with the next
+    /// [`Self::flush`].
+    pub(super) async fn feed(&mut self, text: &str) {
+        let Some(socket) = &mut self.socket else {
+            return;
+        };
+        let fed = timeout(SILENCE_LIMIT, socket.feed(Message::text(text))).await;
+        if !matches!(fed, Ok(Ok(()))) {
+            self.socket = None;
+        }
+    }
+
+    pub(super) async fn flush(&mut self) {
+        let Some(socket) = &mut self.socket else {
+            return;
+        };
+        let flushed = timeout(SILENCE_LIMIT, socket.flush()).await;
+        if !matches!(flushed, Ok(Ok(()))) {
+            self.socket = None;
+        }
+    }
+
+    /// The next frame; none where the connection was lost.
+    ///
+    /// # Errors
+    /// The service says that it will not go on, or what it says cannot be read.
+    pub(super) async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ClientError> {
+        loop {
+            let Some(socket) = &mut self.socket else {
+                return Ok(None);
+            };
+            match timeout(SILENCE_LIMIT, socket.next()).await {
+                Ok(Some(Ok(Message::Text(text)))) => {
+                    let read = serde_json::from_str(&text).map(Some);
+                    return read.map_err(|error| ClientError::Unreadable(error.to_string()));
+                }
+                Ok(Some(Ok(Message::Close(frame)))) => {
+                    self.socket = None;
+                    if let Some(frame) = frame
+                        && let Some(error) = refused(u16::from(frame.code), &frame.reason)
+                    {
+                        return Err(error.into());
+                    }
+                }
+                // Pings are answered by the library, in the next read.
+                Ok(Some(Ok(_))) => {}
+                Ok(Some(Err(_)) | None) | Err(_) => self.socket = None,
+            }
+        }
+    }
+
+    async fn connect(&self, path: &str) -> Result<Socket, ClientError> {
+        let like = self.client.request(Method::GET, path)?.build();
+        let like = like.map_err(|error| ClientError::Unreadable(error.to_string()))?;
+        let address = self.client.address()?;
+        let unreachable = |reason: String| ClientError::Unreachable { address, reason };
+        let url = format!("ws://{address}{path}");
+        let request = url.into_client_request();
+        let mut request = request.map_err(|error| unreachable(error.to_string()))?;
+        request.headers_mut().extend(like.headers().clone());
+        let opened = timeout(SILENCE_LIMIT, tokio_tungstenite::connect_async(request)).await;
+        match opened {
+            Ok(Ok((socket, _))) => Ok(socket),
+            Ok(Err(tungstenite::Error::Http(response))) => {
+                let body = response.body().as_deref().unwrap_or_default();
+                Err(serde_json::from_slice::<NaviError>(body)
+                    .map_or_else(|_| unreachable(response.status().to_string()), Into::into))
+            }
+            Ok(Err(error)) => Err(unreachable(error.to_string())),
+            Err(_) => Err(unreachable("no answer".to_owned())),
+        }
+    }
+}
+
+/// Whether it would be the same a moment later.
+fn is_final(error: &ClientError) -> bool {
+    match error {
+        ClientError::Refused(refused) => !matches!(
+            refused.code,
+            ErrorCode::RateLimited
+                | ErrorCode::ShuttingDown
+                | ErrorCode::StoreUnavailable
+                | ErrorCode::Internal
+        ),
+        ClientError::NoLink { .. } => true,
+        ClientError::NotRunning { .. }
+        | ClientError::Unreachable { .. }
+        | ClientError::Unreadable(_) => false,
+    }
+}
+
+/// What a close code forbids (`http::error`); another one invites to come back.
+fn refused(code: u16, reason: &str) -> Option<NaviError> {
+    let code = match code {
+        4004 => ErrorCode::SessionNotFound,
+        4001 => ErrorCode::Unauthorized,
+        1008 => ErrorCode::InvalidField,
+        _ => return None,
+    };
+    Some(NaviError::new(code, reason))
+}

@@ -1,0 +1,508 @@
+// The Agent Client Protocol by `navi acp`, through clients of other hands: the protocol's libraries for JavaScript and
+// for Python, and acpx. The editor's login is its user's, by the data directory; the tests look over REST with a token.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+
+import { methods } from '@agentclientprotocol/sdk';
+
+import { startModel } from '../browser/harness/model.js';
+import { backendSettings, startNavi } from '../browser/harness/navi.js';
+import { LIMIT_MS, required } from '../browser/harness/program.js';
+import { assertOnlyProtocol, CAPABILITIES, Editor, startBridge } from './editor.js';
+import { PYTHON, python, SKIPPED } from './python.js';
+
+const KEY = 'a-token-of-the-tests';
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+const call = (name, args) => ({ tool_call: { name, arguments: args } });
+const write = (path, content = 'one\n') => call('filesystem', { action: 'write', path, content });
+/** What the model does that answers with thinking and with a tool of Navi's. */
+const WORKING = [
+  [{ thinking: 'First the list.' }, call('todo', { action: 'add', texts: ['look'] })],
+  [{ text: 'All ' }, { text: 'done.' }],
+];
+const CANCELLED = { outcome: 'cancelled' };
+
+let model, navi, env, editors;
+before(async () => {
+  model = await startModel();
+  navi = await startNavi({ ...backendSettings('ollama', model.address), NAVI_API_TOKEN: KEY, NAVI_CONSENT_MODE: 'ask', LLM_PARALLEL: '8', FS_ALLOWED_PATHS: '/srv' });
+  env = { NAVI_DATA_DIR: navi.dataDir, FS_ALLOWED_PATHS: '/srv' };
+  editors = [];
+});
+after(async () => {
+  for (const editor of editors) editor.bridge.child.kill('SIGKILL');
+  await navi?.remove();
+  await model?.stop();
+});
+
+/** An editor, and one that ends with the tests where a test fails. */
+async function open(options) {
+  const editor = await Editor.open(env, options);
+  editors.push(editor);
+  return editor;
+}
+
+async function rest(path, method = 'GET', body = undefined) {
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
+  const response = await fetch(new URL(path, navi.link), { method, headers, body: body && JSON.stringify(body) });
+  const text = await response.text();
+  return text === '' ? null : JSON.parse(text);
+}
+
+/** Waits until the condition holds on a session as it stands, and gives it. */
+async function sessionWhere(session, holds) {
+  const end = Date.now() + LIMIT_MS;
+  for (;;) {
+    const stands = await rest(`/sessions/${session}`);
+    if (holds(stands)) return stands;
+    if (Date.now() > end) assert.fail(`not in time: ${JSON.stringify(stands, null, 1)}`);
+  }
+}
+
+/** What the model was sent last, as text. */
+const lastSent = async () => JSON.stringify((await model.runCallsWhere((runs) => runs.length > 0)).at(-1).body);
+
+describe('an editor, by the library for JavaScript', () => {
+  it('says what it can, in the version that there is', async () => {
+    const editor = await open();
+    assert.equal(editor.can.protocolVersion, 1);
+    assert.equal(editor.can.agentInfo.name, 'navi');
+    assert.equal(editor.can.agentCapabilities.loadSession, true);
+    assert.deepEqual(Object.keys(editor.can.agentCapabilities.sessionCapabilities).sort(), ['close', 'delete', 'list', 'resume']);
+    const { image, embeddedContext } = editor.can.agentCapabilities.promptCapabilities;
+    assert.deepEqual([image, embeddedContext], [true, true]);
+    assert.equal((await editor.initialize(undefined, 99)).protocolVersion, 1);
+    assert.equal(await editor.close(), 0);
+  });
+
+  it('streams an answer with thinking, a tool and the plan', async () => {
+    await model.script(...WORKING);
+    const editor = await open({ capabilities: { ...CAPABILITIES, session: { notices: {} } } });
+    await editor.begin();
+    assert.equal(editor.made.modes.currentModeId, 'ask');
+    assert.deepEqual(editor.made.configOptions.map(({ id, category }) => [id, category]), [['mode', 'mode'], ['model', 'model'], ['profile', '_profile']]);
+    const { stopReason } = await editor.prompt('Begin.');
+    assert.deepEqual([stopReason, editor.text(), editor.text('agent_thought_chunk')], ['end_turn', 'All done.', 'First the list.']);
+    const [todo] = editor.calls();
+    assert.deepEqual([todo.name, todo.kind, todo.status, todo.rawInput.action], ['todo', 'think', 'completed', 'add']);
+    assert.deepEqual(editor.updates.find(({ sessionUpdate }) => sessionUpdate === 'plan').entries, [{ content: 'look', priority: 'medium', status: 'pending' }]);
+    assert.match((await editor.update('notice')).title, /fake:latest answers instead/);
+    const usage = await editor.update('usage_update');
+    assert.ok(usage.size > 0);
+    await editor.update('session_info_update', ({ title }) => title);
+    await editor.close();
+  });
+
+  it('sends links, embedded text and images, and the project where its files may be used', async () => {
+    await model.script([{ text: 'Seen.' }]);
+    const editor = await open();
+    await editor.begin('/srv/project');
+    const blocks = [
+      { type: 'resource', resource: { uri: 'file:///srv/project/a.rs', text: 'fn a() {}' } },
+      { type: 'image', data: PNG, mimeType: 'image/png' },
+    ];
+    assert.equal((await editor.prompt('Read ', blocks)).stopReason, 'end_turn');
+    const sent = await lastSent();
+    for (const part of ['Read [@a.rs](file:///srv/project/a.rs)', 'fn a() {}', 'The project is /srv/project.']) assert.ok(sent.includes(part), `${part}: ${sent}`);
+    const { messages: [first] } = await rest(`/sessions/${editor.session}`);
+    assert.equal(first.images.length, 1);
+    await assert.rejects(editor.prompt('Hear.', [{ type: 'audio', data: 'AA==', mimeType: 'audio/wav' }]), { code: -32602 });
+    await assert.rejects(editor.agent.request(methods.agent.session.new, { cwd: 'here', mcpServers: [] }), { code: -32602 });
+    await editor.close();
+  });
+
+  it('asks for consent: once, never mind, and always as a rule', async () => {
+    const answers = ['allow_once', 'reject_once', 'allow_always'];
+    const editor = await open({ decide: () => answers.shift() });
+    await editor.begin();
+    for (const [path, status] of [['a.txt', 'completed'], ['b.txt', 'failed'], ['c.txt', 'completed'], ['d.txt', 'completed']]) {
+      await model.script([write(path)], [{ text: 'Done.' }]);
+      assert.equal((await editor.prompt(`Write ${path}.`)).stopReason, 'end_turn');
+      assert.equal(editor.calls().at(-1).status, status, path);
+    }
+    assert.equal(editor.asked.length, 3);
+    const [{ toolCall, options }] = editor.asked;
+    assert.deepEqual(options.map(({ kind }) => kind), ['allow_once', 'allow_always', 'reject_once', 'reject_always']);
+    assert.match(toolCall.title, /a\.txt/);
+    assert.deepEqual(toolCall.content.find(({ type }) => type === 'diff').newText, 'one\n');
+    const [first] = editor.calls();
+    assert.deepEqual([first.kind, first.content[0].type, first.locations[0].path], ['edit', 'diff', join(navi.dataDir, 'session_files', editor.session, 'a.txt')]);
+    const { rules } = await rest('/consent/rules');
+    assert.deepEqual(rules.map(({ tool, decision }) => [tool, decision]), [['filesystem', 'allow']]);
+    for (const { id } of rules) await rest(`/consent/rules/${id}`, 'DELETE');
+    await editor.close();
+  });
+
+  it('is told when somebody else answers', async () => {
+    await model.script([write('elsewhere.txt')], [{ text: 'Done.' }]);
+    const gone = withResolvers();
+    const editor = await open({ decide: (_, signal) => { signal?.addEventListener('abort', () => gone.resolve(CANCELLED)); return gone.promise; } });
+    await editor.begin();
+    const answer = editor.prompt('Write.');
+    await editor.until(({ asked }) => asked.length > 0);
+    const { approvals: [{ approval_id }] } = await rest(`/sessions/${editor.session}/approvals`);
+    await rest(`/sessions/${editor.session}/approvals/${approval_id}`, 'POST', { decision: 'once' });
+    assert.equal((await answer).stopReason, 'end_turn');
+    assert.equal(editor.calls()[0].status, 'completed');
+    assert.ok(editor.bridge.lines.some((line) => JSON.parse(line).method === '$/cancel_request'));
+    gone.resolve(CANCELLED);
+    await editor.close();
+  });
+
+  it('stops in mid-answer, and while it asks', async () => {
+    await model.script([{ text: 'On and on' }, { hold: 'for ever' }]);
+    const stopped = withResolvers();
+    const editor = await open({ decide: () => stopped.promise });
+    await editor.begin();
+    const answer = editor.prompt('Stop me.');
+    await editor.update('agent_message_chunk');
+    await editor.cancel();
+    assert.equal((await answer).stopReason, 'cancelled');
+    await model.runCallsWhere((runs) => runs.some((run) => run.closed_early_ms !== null));
+
+    await model.script([write('never.txt')]);
+    const waiting = editor.prompt('Write.');
+    await editor.until(({ asked }) => asked.length > 0);
+    await editor.cancel();
+    stopped.resolve(CANCELLED);
+    assert.equal((await waiting).stopReason, 'cancelled');
+    assert.equal(editor.calls().at(-1).status, 'failed');
+
+    await model.script([{ text: 'Here again.' }]);
+    assert.equal((await editor.prompt('Still there?')).stopReason, 'end_turn');
+    await editor.close();
+  });
+
+  it('may send a prompt while another one is answered: both are', async () => {
+    const editor = await open();
+    await editor.begin();
+    await model.script({ when: 'First', steps: [{ text: 'One' }, { hold: 'both' }, { text: '.' }] }, { when: 'Second', steps: [{ text: 'Two.' }] });
+    const first = editor.prompt('First');
+    await editor.update('agent_message_chunk');
+    const second = editor.prompt('Second');
+    // The service has it: it stands in the queue.
+    await sessionWhere(editor.session, ({ queue }) => queue.length > 0);
+    await model.release('both');
+    assert.deepEqual((await Promise.all([first, second])).map(({ stopReason }) => stopReason), ['end_turn', 'end_turn']);
+    assert.equal(editor.text(), 'One.Two.');
+    await editor.close();
+  });
+
+  it('stops what waits with what goes', async () => {
+    const editor = await open();
+    await editor.begin();
+    await model.script({ when: 'Long', steps: [{ text: 'One' }, { hold: 'never released' }] });
+    const first = editor.prompt('Long');
+    await editor.update('agent_message_chunk');
+    const second = editor.prompt('Not any more');
+    await sessionWhere(editor.session, ({ queue }) => queue.length > 0);
+    await editor.cancel();
+    assert.deepEqual((await Promise.all([first, second])).map(({ stopReason }) => stopReason), ['cancelled', 'cancelled']);
+    const { queue, messages } = await rest(`/sessions/${editor.session}`);
+    assert.equal(queue.length, 0);
+    assert.ok(!JSON.stringify(messages).includes('Not any more'));
+    await editor.close();
+  });
+
+  it('closes a session, and with it what it asked there', async () => {
+    const editor = await open();
+    await editor.begin();
+    await model.script([{ text: 'On and on' }, { hold: 'closed' }]);
+    const answer = editor.prompt('Close me.');
+    await editor.update('agent_message_chunk');
+    await editor.agent.request(methods.agent.session.close, { sessionId: editor.session });
+    assert.equal((await answer).stopReason, 'cancelled');
+    assert.equal((await rest(`/sessions/${editor.session}`)).run, null);
+    await model.script([{ text: 'Open again.' }]);
+    assert.equal((await editor.prompt('And again.')).stopReason, 'end_turn');
+    await editor.close();
+  });
+
+  it('shows a conversation that two have open at once, live, and loads, resumes, lists and deletes it', async () => {
+    await model.script(...WORKING);
+    const [one, other] = [await open(), await open()];
+    await one.begin();
+    await one.prompt('Begin.');
+
+    await other.load(one.session);
+    const replayed = other.updates.map(({ sessionUpdate }) => sessionUpdate);
+    assert.deepEqual(replayed.slice(0, 5), ['user_message_chunk', 'agent_thought_chunk', 'tool_call', 'tool_call_update', 'agent_message_chunk']);
+    assert.deepEqual([other.text('user_message_chunk'), other.text()], ['Begin.', 'All done.']);
+    assert.deepEqual(other.calls()[0].rawInput, one.calls()[0].rawInput);
+    assert.ok(replayed.includes('plan') && replayed.includes('usage_update'));
+
+    const third = await open();
+    third.session = one.session;
+    const resumed = await third.agent.request(methods.agent.session.resume, { sessionId: one.session, cwd: '/' });
+    assert.equal(resumed.modes.currentModeId, 'ask');
+    assert.equal(third.text() + third.text('user_message_chunk'), '');
+
+    await model.script([{ text: 'More.' }]);
+    assert.equal((await one.prompt('Go on.')).stopReason, 'end_turn');
+    for (const editor of [other, third]) {
+      await editor.update('user_message_chunk', ({ content }) => content.text === 'Go on.');
+      await editor.until((it) => it.text().endsWith('More.'));
+    }
+    assert.equal(one.text('user_message_chunk'), '');
+
+    await rest(`/sessions/${one.session}/mode`, 'PATCH', { mode: 'auto' });
+    await rest(`/sessions/${one.session}`, 'PATCH', { title: 'By the page' });
+    for (const editor of [one, other]) {
+      await editor.update('current_mode_update', ({ currentModeId }) => currentModeId === 'auto');
+      await editor.update('config_option_update', ({ configOptions }) => configOptions[0].currentValue === 'auto');
+      await editor.update('session_info_update', ({ title }) => title === 'By the page');
+    }
+    const { configOptions } = await other.agent.request(methods.agent.session.setConfigOption, { sessionId: one.session, configId: 'mode', value: 'edits' });
+    assert.equal(configOptions[0].currentValue, 'edits');
+    await one.update('current_mode_update', ({ currentModeId }) => currentModeId === 'edits');
+    await other.agent.request(methods.agent.session.setMode, { sessionId: one.session, modeId: 'ask' });
+    const chosen = configOptions[1].options.at(-1).value;
+    await other.agent.request(methods.agent.session.setConfigOption, { sessionId: one.session, configId: 'model', value: chosen });
+    assert.equal((await rest(`/sessions/${one.session}`)).model, chosen);
+    await one.update('config_option_update', (it) => it.configOptions[1].currentValue === chosen);
+    await assert.rejects(other.agent.request(methods.agent.session.setMode, { sessionId: one.session, modeId: 'yolo' }), { code: -32602 });
+
+    const { sessions } = await other.agent.request(methods.agent.session.list, {});
+    assert.equal(sessions.find(({ sessionId }) => sessionId === one.session).title, 'By the page');
+    await third.agent.request(methods.agent.session.close, { sessionId: one.session });
+    await other.agent.request(methods.agent.session.delete, { sessionId: one.session });
+    await assert.rejects(other.load(one.session), { code: -32002 });
+    await assert.rejects(other.load('no-such-session'), { code: -32002 });
+    for (const editor of [one, other, third]) await editor.close();
+  });
+
+  it('lists by pages', async () => {
+    const editor = await open();
+    await Promise.all(Array.from({ length: 55 }, () => rest('/sessions', 'POST')));
+    const seen = new Set();
+    let cursor;
+    do {
+      const page = await editor.agent.request(methods.agent.session.list, { cwd: '/srv', cursor });
+      for (const { sessionId, cwd } of page.sessions) { assert.equal(cwd, '/srv'); seen.add(sessionId); }
+      cursor = page.nextCursor;
+    } while (cursor);
+    assert.equal(seen.size, (await rest('/sessions')).length);
+    await assert.rejects(editor.agent.request(methods.agent.session.list, { cursor: 'x' }), { code: -32602 });
+    await editor.close();
+  });
+
+  it("shows a command's output, and a subagent's steps, as they come", async () => {
+    await model.script([call('terminal', { action: 'run', command: 'echo from the shell' })], [{ text: 'Ran.' }]);
+    const editor = await open();
+    await editor.begin();
+    await editor.prompt('Run it.');
+    const [ran] = editor.calls();
+    assert.deepEqual([ran.kind, ran.title, ran.status], ['execute', 'echo from the shell', 'completed']);
+    assert.match(ran.content[0].content.text, /from the shell/);
+
+    await model.script([call('terminal', { action: 'run', command: 'echo begun; until [ -e gate ]; do sleep 0.05; done; echo over' })], [{ text: 'Waited.' }]);
+    const waited = editor.prompt('Wait.');
+    await editor.update('tool_call_update', ({ status, content }) => !status && content?.[0].content.text.includes('begun'));
+    await writeFile(join(navi.dataDir, 'session_files', editor.session, 'gate'), '');
+    assert.equal((await waited).stopReason, 'end_turn');
+    assert.match(editor.calls().at(-1).content[0].content.text, /begun\nover/);
+
+    await model.script(
+      { when: 'Send one out.', steps: [call('spawn_agent', { task: 'count the files' })] },
+      { when: 'count the files', steps: [call('filesystem', { action: 'list' })] },
+      { when: 'count the files', steps: [{ text: 'None.' }] },
+      { steps: [{ text: 'It found none.' }] },
+    );
+    assert.equal((await editor.prompt('Send one out.')).stopReason, 'end_turn');
+    const sent = editor.calls().at(-1);
+    assert.deepEqual([sent.name, sent.kind, sent.status, sent.title], ['spawn_agent', 'think', 'completed', 'subagent: count the files']);
+    const steps = editor.updates.filter(({ toolCallId, status }) => toolCallId === sent.toolCallId && !status);
+    assert.match(steps.at(-1).content[0].content.text, /- list\n- the subagent is done/);
+    assert.equal(editor.text(), 'Ran.Waited.It found none.');
+    await editor.close();
+  });
+
+  it('shows a plan, and says that a limit ended a run', async () => {
+    const plan = '1. Read the notes - SELF\n2. Write the letter - SELF';
+    await model.script(
+      { streamed: false, system: "You sort a user's request", steps: [{ text: 'Work.\nREFLECT: no' }] },
+      { streamed: false, system: 'You write the plan', steps: [{ text: plan }] },
+      [call('todo', { action: 'mark', ids: [1], status: 'done' })], [{ text: 'Half of it.' }],
+    );
+    const editor = await open();
+    await editor.begin();
+    await editor.prompt('Write the letter.');
+    const entries = (holds) => editor.update('plan', (it) => holds(it.entries.map(({ content, status }) => `${content}: ${status}`).join(', ')));
+    await entries((list) => list === 'Read the notes: pending, Write the letter: pending');
+    await entries((list) => list === 'Read the notes: completed, Write the letter: pending');
+
+    const brief = 'id = "brief"\nname = "Brief"\ndescription = "One step"\nsystem_prompt = "Be brief."\nenabled_tools = ["todo"]\ntemperature = 0.5\nmax_iterations = 1\nplanning_enabled = false\n';
+    await rest('/agents/profiles/brief/file', 'PUT', { text: brief, before: null });
+    const end = Date.now() + LIMIT_MS;
+    while (!(await rest('/agents/profiles')).some(({ id }) => id === 'brief')) assert.ok(Date.now() < end, 'the profile is not there in time');
+    const { configOptions } = await editor.agent.request(methods.agent.session.setConfigOption, { sessionId: editor.session, configId: 'profile', value: 'brief' });
+    assert.equal(configOptions[2].currentValue, 'brief');
+    await model.script([call('todo', { action: 'list' })], [{ text: 'No further.' }]);
+    assert.equal((await editor.prompt('On and on.')).stopReason, 'max_turn_requests');
+    assert.ok(editor.text().endsWith('No further.'));
+    await editor.update('available_commands_update', ({ availableCommands: [command] }) => command?.name === 'continue');
+    await editor.close();
+  });
+
+  it('may end: its run goes on', async () => {
+    await model.script([{ text: 'Half' }, { hold: 'the-editor-ended' }, { text: ' and half.' }]);
+    const editor = await open();
+    await editor.begin();
+    editor.prompt('Go on without me.').catch(() => {});
+    await editor.update('agent_message_chunk');
+    await editor.close();
+    await model.release('the-editor-ended');
+    await sessionWhere(editor.session, ({ messages }) => messages.at(-1).content === 'Half and half.');
+  });
+
+  it('understands a failure in mid-stream', async () => {
+    await model.script([{ text: 'Half' }, { error: 'the model broke' }]);
+    const editor = await open();
+    await editor.begin();
+    await assert.rejects(editor.prompt('Fail.'), ({ code, message }) => code === -32603 && /broke/.test(message));
+    assert.equal(editor.text(), 'Half');
+    await model.script([{ text: 'Whole.' }]);
+    assert.equal((await editor.prompt('Again.')).stopReason, 'end_turn');
+    await editor.close();
+  });
+
+  it('goes on when the service was killed and started again', async () => {
+    await model.script([{ text: 'The first half' }, { hold: 'the crash' }]);
+    const editor = await open();
+    await editor.begin();
+    const answer = editor.prompt('Crash.');
+    await editor.update('agent_message_chunk');
+    await navi.kill();
+    await navi.start();
+    await assert.rejects(answer, ({ code, message }) => code === -32603 && /interrupted/.test(message));
+    await editor.update('available_commands_update', ({ availableCommands: [command] }) => command?.name === 'continue');
+    await model.script([{ text: ' and the second.' }]);
+    assert.equal((await editor.prompt('/continue')).stopReason, 'end_turn');
+    assert.ok(editor.text().endsWith(' and the second.'), editor.text());
+
+    await model.script([write('waits.txt')], [{ text: 'Written.' }]);
+    const { promise, resolve } = withResolvers();
+    const waits = await open({ decide: () => promise });
+    await waits.begin();
+    const written = waits.prompt('Write.');
+    await waits.until(({ asked }) => asked.length > 0);
+    await navi.kill();
+    resolve('allow_once');
+    await navi.start();
+    assert.equal((await written).stopReason, 'end_turn');
+    for (const each of [editor, waits]) await each.close();
+  });
+});
+
+describe('what cannot be served', () => {
+  /** A bridge that is refused: what it said, and how it ended. */
+  async function refused(settings, pattern) {
+    const bridge = await Editor.open({ ...env, ...settings }, { initialize: false });
+    await assert.rejects(bridge.initialize(), ({ message }) => pattern.test(message));
+    assert.equal(await bridge.close(), 1);
+    assert.match(bridge.bridge.errors, pattern);
+  }
+
+  it('is told in the protocol, and on standard error', async () => {
+    const nowhere = await mkdtemp(join(tmpdir(), 'navi-acp-'));
+    await refused({ NAVI_DATA_DIR: nowhere }, /navi does not run on .*; start it with `navi`/);
+    await refused({ NAVI_DOORS: 'events,openai' }, /the door acp is closed; NAVI_DOORS/);
+    await rm(nowhere, { recursive: true });
+  });
+
+  it('is wrong settings: nothing on standard output', async () => {
+    const bridge = startBridge({ ...env, LOG_LEVEL: 'LOUD' });
+    assert.equal(await bridge.exited, 1);
+    assert.deepEqual(bridge.lines, []);
+    assert.match(bridge.errors, /LOG_LEVEL/);
+  });
+
+  it('is what is no message: it is answered, and the next one is too', async () => {
+    const bridge = startBridge(env);
+    bridge.child.stdin.write('not json\n[]\n{"jsonrpc":"2.0","id":1,"method":"session/fly","params":{}}\n{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{}}\n');
+    bridge.child.stdin.end();
+    assert.equal(await bridge.exited, 0);
+    await bridge.closed;
+    assertOnlyProtocol(bridge);
+    assert.deepEqual(bridge.lines.map((line) => JSON.parse(line).error.code).sort(), [-32700, -32602, -32601, -32600].sort());
+  });
+});
+
+describe('acpx', () => {
+  let home;
+  before(async () => { home = await mkdtemp(join(tmpdir(), 'navi-acpx-')); });
+  after(() => rm(home, { recursive: true, force: true }));
+
+  /** What it printed, and how it ended. */
+  const acpx = (...args) => acpxWith({}, ...args);
+  function acpxWith(more, ...args) {
+    const cli = new URL('node_modules/acpx/dist/cli.js', import.meta.url).pathname;
+    const settings = { PATH: process.env.PATH, HOME: home, LOG_LEVEL: 'trace', ...env, ...more };
+    const agent = ['--agent', `${required('NAVI_BIN')} acp`, '--cwd', home];
+    return new Promise((resolve) => {
+      execFile(process.execPath, [cli, ...agent, ...args], { env: settings }, (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, stderr }));
+    });
+  }
+
+  it('reads an answer with thinking and a tool of ours', async () => {
+    await model.script(...WORKING);
+    const { code, stdout, stderr } = await acpx('--format', 'text', 'exec', 'Begin.');
+    assert.equal(code, 0, stderr);
+    for (const part of ['First the list.', 'todo', 'All done.', 'end_turn']) assert.ok(stdout.includes(part), `${part}: ${stdout}`);
+  });
+
+  it('allows and denies', async () => {
+    await model.script([write('acpx.txt')], [{ text: 'Written.' }]);
+    const allowed = await acpx('--approve-all', '--format', 'quiet', 'exec', 'Write.');
+    assert.deepEqual([allowed.code, allowed.stdout.trim()], [0, 'Written.'], allowed.stderr);
+    await model.script([write('acpx.txt')], [{ text: 'Not written.' }]);
+    const denied = await acpx('--deny-all', '--format', 'quiet', 'exec', 'Write.');
+    assert.equal(denied.code, 5, denied.stderr);
+  });
+
+  it('understands a failure, and that no service runs', async () => {
+    await model.script([{ text: 'Half' }, { error: 'the model broke' }]);
+    const failed = await acpx('--format', 'text', 'exec', 'Fail.');
+    assert.notEqual(failed.code, 0);
+    assert.match(failed.stdout + failed.stderr, /broke/);
+    const nobody = await acpxWith({ NAVI_DATA_DIR: home }, '--format', 'text', 'exec', 'Hi.');
+    assert.notEqual(nobody.code, 0);
+    assert.match(nobody.stdout + nobody.stderr, /navi does not run on .*; start it with/);
+  });
+});
+
+describe('the library for Python', { skip: PYTHON ? false : SKIPPED }, () => {
+  const asked = async (decide, ...prompts) => (await python('acp_client.py', { navi: required('NAVI_BIN'), env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env }, decide, prompts }))[0];
+  const texts = (told, kind) => told.filter(({ sessionUpdate }) => sessionUpdate === kind).map(({ content }) => content.text).join('');
+
+  it('reads an answer with thinking and a tool of ours, and loads it whole', async () => {
+    await model.script(...WORKING);
+    const told = await asked('allow_once', 'Begin.');
+    assert.deepEqual([told.version, told.stops], [1, ['end_turn']]);
+    for (const list of [told.live, told.replay]) assert.deepEqual([texts(list, 'agent_message_chunk'), texts(list, 'agent_thought_chunk')], ['All done.', 'First the list.']);
+    assert.equal(texts(told.replay, 'user_message_chunk'), 'Begin.');
+    assert.ok(told.listed.includes(told.session));
+  });
+
+  it('allows, denies, and understands a failure', async () => {
+    await model.script([write('python.txt')], [{ text: 'Written.' }], [{ text: 'Half' }, { error: 'the model broke' }]);
+    const told = await asked('allow_once', 'Write.', 'Fail.');
+    assert.equal(told.stops[0], 'end_turn');
+    assert.match(told.stops[1], /broke/);
+    await model.script([write('python.txt')], [{ text: 'Not written.' }]);
+    const { live } = await asked('reject_once', 'Write.');
+    assert.equal(live.findLast(({ status }) => status)?.status, 'failed');
+  });
+});
+
+/** `Promise.withResolvers` of newer engines. */
+function withResolvers() {
+  const made = {};
+  made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
+  return made;
+}
