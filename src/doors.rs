@@ -4,6 +4,7 @@
 
 mod answer;
 mod asked;
+pub(crate) mod chat;
 pub(crate) mod events;
 mod heard;
 pub(crate) mod ollama;

@@ -50,7 +50,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         serve::upgrade::brace()?;
     }
     let logs = match &cli.command {
-        Some(Command::Runs { .. }) => Logs::Warnings,
+        Some(Command::Runs { .. } | Command::Chat(_)) => Logs::Warnings,
         _ => Logs::Usual,
     };
     process::with_settings(&cli.places.overrides(), logs, |loaded, runtime| {
@@ -70,6 +70,7 @@ fn carry_out(cli: &Cli, loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Resu
             runtime.block_on(command::model::run(settings, command))
         }
         Some(Command::ReadDocument { media_type }) => Ok(command::read_document::run(media_type)),
+        Some(Command::Chat(args)) => doors::chat::run(settings, runtime, args),
         Some(Command::Link) => command::link::run(settings),
         Some(Command::Upgrade) => command::upgrade::run(settings),
         Some(Command::Token { command }) => {

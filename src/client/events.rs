@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::{SinkExt as _, StreamExt as _};
+use navi_actors::protocol::command::{ClientFrame, UserInput};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::SessionId;
@@ -22,6 +23,8 @@ const AWAY_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(300);
 /// The newest messages that a `resync` has.
 const MESSAGES: u32 = 50;
+/// How many messages wait to be accepted at the most.
+const OUTBOX: usize = 64;
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
@@ -35,6 +38,11 @@ pub(crate) struct Events {
     socket: Option<Socket>,
     /// Since when there is no connection.
     away_since: Option<Instant>,
+    /// Messages that were not accepted yet, by their `client_id`: they are sent again where the
+    /// connection was lost, and are one message all the same.
+    outbox: Vec<(String, Message)>,
+    /// How many of them went over this connection.
+    sent: usize,
 }
 
 impl Events {
@@ -46,7 +54,31 @@ impl Events {
             epoch: None,
             socket: None,
             away_since: None,
+            outbox: Vec::new(),
+            sent: 0,
         }
+    }
+
+    /// Sends a message, as a tab does: what becomes of it is told as events. It goes with the next
+    /// [`Self::next`].
+    ///
+    /// # Errors
+    /// Too many wait to be accepted.
+    pub(crate) fn send(&mut self, input: UserInput) -> Result<(), ClientError> {
+        if self.outbox.len() >= OUTBOX {
+            let full = "too many messages wait for navi already; wait until she answers";
+            return Err(NaviError::new(ErrorCode::QueueFull, full).into());
+        }
+        let id = input.client_id.clone().unwrap_or_default();
+        let frame = serde_json::to_string(&ClientFrame::Message(input));
+        let frame = frame.map_err(|error| ClientError::Unreadable(error.to_string()))?;
+        self.outbox.push((id, Message::text(frame)));
+        Ok(())
+    }
+
+    /// Whether the service could not be reached when it was tried last.
+    pub(crate) fn is_away(&self) -> bool {
+        self.away_since.is_some()
     }
 
     /// What is told next. May be dropped at any time, and asked again.
@@ -59,6 +91,15 @@ impl Events {
                 self.connect().await?;
                 continue;
             };
+            while let Some((_, frame)) = self.outbox.get(self.sent) {
+                // What is dropped here was not taken yet; what was taken is flushed below.
+                if socket.feed(frame.clone()).await.is_err() {
+                    break;
+                }
+                self.sent += 1;
+            }
+            // One that is broken is told by what is read of it.
+            let _ = timeout(SILENCE_LIMIT, socket.flush()).await;
             let text = match timeout(SILENCE_LIMIT, socket.next()).await {
                 Ok(Some(Ok(Message::Text(text)))) => text,
                 Ok(Some(Ok(Message::Close(frame)))) => {
@@ -80,11 +121,28 @@ impl Events {
             let envelope: Envelope = serde_json::from_str(&text)
                 .map_err(|error| ClientError::Unreadable(error.to_string()))?;
             self.after = envelope.seq.or(self.after);
+            self.answered(&envelope.event);
             if let Event::Resync { session, .. } = &envelope.event {
                 self.epoch = Some(session.epoch);
                 self.after = Some(session.last_seq);
             }
             return Ok(envelope);
+        }
+    }
+
+    /// A message that was accepted or refused is not sent again.
+    fn answered(&mut self, event: &Event) {
+        let (Event::MessageAccepted { client_id, .. } | Event::Error { client_id, .. }) = event
+        else {
+            return;
+        };
+        let waits = self
+            .outbox
+            .iter()
+            .position(|(id, _)| Some(id) == client_id.as_ref());
+        if let Some(at) = waits {
+            self.outbox.remove(at);
+            self.sent -= usize::from(at < self.sent);
         }
     }
 
@@ -94,6 +152,7 @@ impl Events {
             Ok(socket) => {
                 self.socket = Some(socket);
                 self.away_since = None;
+                self.sent = 0;
                 return Ok(());
             }
             Err(error @ (ClientError::Refused(_) | ClientError::NoLink { .. })) => {
