@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::settings::Overrides;
 
@@ -77,6 +77,13 @@ pub(crate) enum Command {
     /// Speak the Agent Client Protocol on standard input and output: for editors, which start
     /// this. It talks to the service that runs (docs/doors.md).
     Acp,
+    /// Talk with Navi in this terminal, or ask her once from a script (docs/doors.md).
+    ///
+    /// The service must run. With -p there is nothing but the answer on standard output, and the
+    /// exit code says how it went: 0 answered; 1 the run failed; 2 wrong usage, or no service;
+    /// 3 a limit of the run ended it; 4 answered, and something was denied; 130 stopped by
+    /// Ctrl-C, which stops the run too (a second one leaves at once).
+    Chat(ChatArgs),
     /// Print a fresh one-time link to the page of the running service.
     Link,
     /// Have the service that runs become the program that is installed now; its runs go on
@@ -95,6 +102,50 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: MigrateCommand,
     },
+}
+
+/// `navi chat`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ChatArgs {
+    /// Ask this, print the answer, and end. Standard input is added to it, unless it is a
+    /// terminal.
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        num_args = 0..=1,
+        default_missing_value = ""
+    )]
+    pub(crate) prompt: Option<String>,
+    /// With -p: print one line of JSON: outcome, session_id, run_id, answer, thinking, denied,
+    /// usage, error.
+    #[arg(long, requires = "prompt")]
+    pub(crate) json: bool,
+    /// Go on with this conversation; without it another one begins.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<uuid::Uuid>,
+    /// Which profile answers, from here on.
+    #[arg(long, value_name = "ID")]
+    pub(crate) profile: Option<String>,
+    /// Which model answers, from here on.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Attach this file to the message; may be given several times.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) file: Vec<PathBuf>,
+    /// With -p: what becomes of calls that you would be asked about. Denied, or waited for until
+    /// somebody answers on the page, or made, but for what asks even in the mode `auto`.
+    #[arg(long, value_enum, default_value_t, requires = "prompt")]
+    pub(crate) consent: ChatConsent,
+}
+
+/// See [`ChatArgs::consent`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ChatConsent {
+    #[default]
+    Deny,
+    Wait,
+    Allow,
 }
 
 /// `navi sandbox`.

@@ -5,6 +5,7 @@
 pub(crate) mod acp;
 mod answer;
 mod asked;
+pub(crate) mod chat;
 pub(crate) mod events;
 mod heard;
 pub(crate) mod ollama;

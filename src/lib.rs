@@ -50,7 +50,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         serve::upgrade::brace()?;
     }
     let logs = match &cli.command {
-        Some(Command::Runs { .. } | Command::Acp) => Logs::Warnings,
+        Some(Command::Runs { .. } | Command::Acp | Command::Chat(_)) => Logs::Warnings,
         _ => Logs::Usual,
     };
     process::with_settings(&cli.places.overrides(), logs, |loaded, runtime| {
@@ -71,6 +71,7 @@ fn carry_out(cli: &Cli, loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Resu
         }
         Some(Command::ReadDocument { media_type }) => Ok(command::read_document::run(media_type)),
         Some(Command::Acp) => runtime.block_on(doors::acp::serve(settings)),
+        Some(Command::Chat(args)) => doors::chat::run(settings, runtime, args),
         Some(Command::Link) => command::link::run(settings),
         Some(Command::Upgrade) => command::upgrade::run(settings),
         Some(Command::Token { command }) => {

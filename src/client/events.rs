@@ -1,6 +1,7 @@
 //! A session's events, over whatever happens to the connection, and what is said there.
 
 use navi_actors::protocol::command::ClientFrame;
+use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::SessionId;
 
@@ -9,6 +10,8 @@ use super::{Client, ClientError};
 
 /// The newest messages that a `resync` has.
 const MESSAGES: u32 = 50;
+/// How many frames wait to be told of at the most.
+const OUTBOX: usize = 256;
 
 /// See the module. What is told of parts that are open is told again after a connection was lost:
 /// a delta's offset says how much of it is known.
@@ -48,8 +51,12 @@ impl Events {
     /// the connection is lost before the service told what became of them: twice is once.
     ///
     /// # Errors
-    /// It is no JSON, which no frame is.
+    /// Too many wait already.
     pub(crate) fn say(&mut self, frame: ClientFrame) -> Result<(), ClientError> {
+        if self.said.len() >= OUTBOX {
+            let full = "too much waits for navi already; wait until she answers";
+            return Err(NaviError::new(ErrorCode::QueueFull, full).into());
+        }
         let json = serde_json::to_string(&frame);
         let json = json.map_err(|error| ClientError::Unreadable(error.to_string()))?;
         self.said.push(Said {
@@ -58,6 +65,11 @@ impl Events {
             fed: false,
         });
         Ok(())
+    }
+
+    /// Whether the service could not be reached when it was tried last.
+    pub(crate) fn is_away(&self) -> bool {
+        self.line.is_away()
     }
 
     /// What is told next. May be dropped at any time, and asked again.

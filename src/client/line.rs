@@ -44,6 +44,11 @@ impl Line {
         self.socket.is_some()
     }
 
+    /// Whether the service could not be reached when it was tried last.
+    pub(super) fn is_away(&self) -> bool {
+        self.away_since.is_some()
+    }
+
     /// Opens the socket, or waits a moment where that failed.
     ///
     /// # Errors

@@ -3,6 +3,8 @@
 mod branches;
 mod changes;
 mod chat_completions;
+mod chat_once;
+mod chat_terminal;
 mod commands;
 mod consent;
 mod doors;
