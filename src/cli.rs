@@ -175,6 +175,9 @@ pub(crate) enum TokenCommand {
     Add {
         /// What it is for.
         name: String,
+        /// Let the program pass on what its person answers to a request for consent (docs/doors.md).
+        #[arg(long)]
+        consent: bool,
     },
     /// All tokens.
     List,

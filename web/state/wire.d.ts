@@ -2674,6 +2674,10 @@ export interface TokenInfo {
   name: string;
   created_at: string;
   last_used_at: string | null;
+  /**
+   * Whether a program that has it may pass on what its person answers to a request for consent.
+   */
+  may_consent: boolean;
 }
 /**
  * What a token is for.
