@@ -274,6 +274,22 @@ impl Access {
         Ok(removed)
     }
 
+    /// Whether who came in with this may answer requests for consent through a program: the page's
+    /// own login may, and a token that was made so.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub(crate) async fn may_consent(&self, key: Key) -> Result<bool, NaviError> {
+        let hash = match key {
+            Key::Login(_) => return Ok(true),
+            Key::Setting => return Ok(false),
+            Key::Token(hash) => SecretHash(hash),
+        };
+        let store = self.store.clone();
+        self.on_runtime(async move { store.token_may_consent(hash).await })
+            .await
+    }
+
     async fn token_owner(&self, bearer: &str) -> Result<Option<(UserId, Key)>, NaviError> {
         let hash = digest(bearer);
         if let Some(token) = &self.api_token

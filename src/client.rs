@@ -129,7 +129,11 @@ impl Client {
     ///
     /// # Errors
     /// No service runs.
-    pub(crate) fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, ClientError> {
+    pub(crate) fn request(
+        &self,
+        method: Method,
+        path: &str,
+    ) -> Result<RequestBuilder, ClientError> {
         let address = self.address()?;
         let request = self.http.request(method, format!("http://{address}{path}"));
         Ok(match &self.way_in {
@@ -146,7 +150,10 @@ impl Client {
     /// # Errors
     /// What the service says, or that it says nothing.
     pub(crate) async fn response(&self, request: RequestBuilder) -> Result<Response, ClientError> {
-        let response = request.send().await.map_err(|error| self.unreachable(&error));
+        let response = request
+            .send()
+            .await
+            .map_err(|error| self.unreachable(&error));
         let response = response?;
         if response.status().is_success() {
             return Ok(response);
@@ -174,13 +181,15 @@ impl Client {
 
     fn address(&self) -> Result<SocketAddr, ClientError> {
         let running = instance::running(&self.data_dir);
-        running.map(|it| it.address).ok_or_else(|| ClientError::NotRunning {
-            dir: self.data_dir.display().to_string(),
-        })
+        running
+            .map(|it| it.address)
+            .ok_or_else(|| ClientError::NotRunning {
+                dir: self.data_dir.display().to_string(),
+            })
     }
 
     /// It may have gone in between.
-    fn unreachable(&self, error: &reqwest::Error) -> ClientError {
+    pub(crate) fn unreachable(&self, error: &reqwest::Error) -> ClientError {
         match self.address() {
             Ok(address) => ClientError::Unreachable {
                 address,

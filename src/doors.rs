@@ -6,6 +6,7 @@ mod answer;
 mod asked;
 pub(crate) mod events;
 mod heard;
+pub(crate) mod mcp;
 pub(crate) mod ollama;
 pub(crate) mod openai;
 mod requests;
@@ -35,6 +36,11 @@ pub(crate) fn routes(config: &mut web::ServiceConfig, open: &OpenDoors) {
         for path in openai::PATHS {
             config.service(closed(path));
         }
+    }
+    if open.contains(Door::Mcp) {
+        config.service(mcp::routes());
+    } else {
+        config.service(closed(mcp::PATH));
     }
     if open.contains(Door::Ollama) {
         config.configure(ollama::routes);
@@ -68,6 +74,8 @@ fn closed(path: &str) -> Resource {
 pub(crate) fn refusal(path: &str, error: &ApiError) -> HttpResponse {
     if path.starts_with(openai::PREFIX) {
         openai::refusal(error)
+    } else if path == mcp::PATH {
+        mcp::refusal(error)
     } else if ollama::PATHS.contains(&path) {
         ollama::refusal(error)
     } else {
