@@ -13,7 +13,7 @@ use chrono::{TimeDelta, Utc};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::UserId;
-use navi_actors::store::{ApiToken, SecretHash, Store, StoreError, WebLogin};
+use navi_actors::store::{ApiToken, NewToken, SecretHash, Store, StoreError, WebLogin};
 use nonzero_ext::nonzero;
 use subtle::ConstantTimeEq as _;
 use tokio::runtime::Handle;
@@ -54,6 +54,14 @@ pub(crate) enum AuthMethod {
     },
     /// A script, which sends its token only of its own will.
     Token,
+}
+
+/// Where requests for consent are answered, as far as a token goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Consent {
+    Page,
+    /// A program that has the token may pass on what its person answers, too.
+    Programs,
 }
 
 /// A browser's login, in two halves. Browsers send a cookie to every port of a host: the key
@@ -249,7 +257,7 @@ impl Access {
         name: &str,
     ) -> Result<(ApiToken, String), NaviError> {
         let (store, name) = (self.store.clone(), name.to_owned());
-        self.on_runtime_or(async move { add_token(&store, user, &name).await })
+        self.on_runtime_or(async move { add_token(&store, user, &name, Consent::Page).await })
             .await
     }
 
@@ -264,6 +272,22 @@ impl Access {
             .await?;
         self.holds.look();
         Ok(removed)
+    }
+
+    /// Whether who came in with this may answer requests for consent through a program: the page's
+    /// own login may, and a token that was made so.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub(crate) async fn may_consent(&self, key: Key) -> Result<bool, NaviError> {
+        let hash = match key {
+            Key::Login(_) => return Ok(true),
+            Key::Setting => return Ok(false),
+            Key::Token(hash) => SecretHash(hash),
+        };
+        let store = self.store.clone();
+        self.on_runtime(async move { store.token_may_consent(hash).await })
+            .await
     }
 
     async fn token_owner(&self, bearer: &str) -> Result<Option<(UserId, Key)>, NaviError> {
@@ -345,6 +369,7 @@ pub(crate) async fn add_token(
     store: &Store,
     user: UserId,
     name: &str,
+    consent: Consent,
 ) -> Result<(ApiToken, String), NaviError> {
     let name = name.trim();
     if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
@@ -354,8 +379,14 @@ pub(crate) async fn add_token(
         ));
     }
     let text = format!("navi_{}", random::fresh());
+    let new = NewToken {
+        user_id: user,
+        name: name.to_owned(),
+        hash: SecretHash(digest(&text)),
+        may_consent: consent == Consent::Programs,
+    };
     let token = store
-        .add_token(user, name, SecretHash(digest(&text)), Utc::now())
+        .add_token(new, Utc::now())
         .await
         .map_err(|error| store_error(&error))?;
     Ok((token, text))

@@ -88,6 +88,13 @@ pub(crate) enum Command {
     Link,
     /// Have the service that runs become the program that is installed now; its runs go on
     Upgrade,
+    /// Serve a program on standard input and output as an MCP server, through the service that runs
+    /// (docs/doors.md).
+    Mcp {
+        /// Let the program pass on what its person answers to a request for consent.
+        #[arg(long)]
+        consent: bool,
+    },
     /// Read a document from standard input and print its text. The service starts this, so that
     /// a document that means harm meets a process with nothing to lose.
     #[command(hide = true)]
@@ -229,6 +236,9 @@ pub(crate) enum TokenCommand {
     Add {
         /// What it is for.
         name: String,
+        /// Let the program pass on what its person answers to a request for consent (docs/doors.md).
+        #[arg(long)]
+        consent: bool,
     },
     /// All tokens.
     List,

@@ -197,7 +197,7 @@ impl Client {
     }
 
     /// It may have gone in between.
-    fn unreachable(&self, error: &reqwest::Error) -> ClientError {
+    pub(crate) fn unreachable(&self, error: &reqwest::Error) -> ClientError {
         match self.address() {
             Ok(address) => ClientError::Unreachable {
                 address,

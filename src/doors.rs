@@ -8,6 +8,7 @@ mod asked;
 pub(crate) mod chat;
 pub(crate) mod events;
 mod heard;
+pub(crate) mod mcp;
 pub(crate) mod ollama;
 pub(crate) mod openai;
 mod requests;
@@ -39,6 +40,11 @@ pub(crate) fn routes(config: &mut web::ServiceConfig, open: &OpenDoors) {
         for path in openai::PATHS.into_iter().chain(responses::PATHS) {
             config.service(closed(path));
         }
+    }
+    if open.contains(Door::Mcp) {
+        config.service(mcp::routes());
+    } else {
+        config.service(closed(mcp::PATH));
     }
     if open.contains(Door::Ollama) {
         config.configure(ollama::routes);
@@ -72,6 +78,8 @@ fn closed(path: &str) -> Resource {
 pub(crate) fn refusal(path: &str, error: &ApiError) -> HttpResponse {
     if path.starts_with(openai::PREFIX) {
         openai::refusal(error)
+    } else if path == mcp::PATH {
+        mcp::refusal(error)
     } else if ollama::PATHS.contains(&path) {
         ollama::refusal(error)
     } else {

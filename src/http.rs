@@ -22,7 +22,7 @@ mod messages;
 mod metrics;
 mod models;
 pub(crate) mod openapi;
-mod origin;
+pub(crate) mod origin;
 mod pace;
 mod page;
 mod path;

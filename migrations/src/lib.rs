@@ -18,6 +18,7 @@ mod m0012_tags;
 mod m0013_reasons;
 mod m0014_session_model;
 mod m0015_ephemeral;
+mod m0016_token_consent;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -49,6 +50,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0013_reasons::Reasons),
             Box::new(m0014_session_model::SessionModel),
             Box::new(m0015_ephemeral::Ephemeral),
+            Box::new(m0016_token_consent::TokenConsent),
         ]
     }
 }

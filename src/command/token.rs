@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use navi_actors::store::Store;
 
 use super::store_config;
-use crate::access;
+use crate::access::{self, Consent};
 use crate::cli::TokenCommand;
 use crate::console::{complain, say, table};
 use crate::settings::Settings;
@@ -24,8 +24,13 @@ pub(crate) async fn run(settings: &Settings, command: &TokenCommand) -> anyhow::
 async fn carry_out(store: &Store, command: &TokenCommand) -> anyhow::Result<ExitCode> {
     let user = store.local_user().await?.id;
     match command {
-        TokenCommand::Add { name } => {
-            let (row, token) = access::add_token(store, user, name).await?;
+        TokenCommand::Add { name, consent } => {
+            let consent = if *consent {
+                Consent::Programs
+            } else {
+                Consent::Page
+            };
+            let (row, token) = access::add_token(store, user, name, consent).await?;
             say(&token);
             complain(&format!(
                 "This is the only time that the token {} is shown. Send it as `Authorization: Bearer …`.",
@@ -34,7 +39,7 @@ async fn carry_out(store: &Store, command: &TokenCommand) -> anyhow::Result<Exit
         }
         TokenCommand::List => {
             let tokens = store.list_tokens(user).await?;
-            let rows: Vec<[String; 4]> = tokens
+            let rows: Vec<[String; 5]> = tokens
                 .into_iter()
                 .map(|token| {
                     let used = token.last_used_at.map_or_else(
@@ -45,6 +50,7 @@ async fn carry_out(store: &Store, command: &TokenCommand) -> anyhow::Result<Exit
                         token.id.to_string(),
                         format!("made {}", token.created_at.format("%Y-%m-%d")),
                         used,
+                        if token.may_consent { "may consent" } else { "" }.to_owned(),
                         token.name,
                     ]
                 })

@@ -8,6 +8,15 @@ use navi_actors::protocol::ids::PartId;
 pub(crate) struct Heard(Option<(PartId, u64)>);
 
 impl Heard {
+    /// As it stood before, where it is known.
+    pub(crate) fn at(place: Option<(PartId, u64)>) -> Self {
+        Self(place)
+    }
+
+    pub(crate) fn place(&self) -> Option<&(PartId, u64)> {
+        self.0.as_ref()
+    }
+
     fn of(&self, part: &PartId) -> u64 {
         match &self.0 {
             Some((known, place)) if known == part => *place,

@@ -33,6 +33,7 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use crate::checks::Report;
+use crate::doors::mcp::McpError;
 use crate::doors::ollama::OllamaError;
 use crate::doors::openai::OpenaiError;
 use crate::doors::responses::ResponseRequest;
@@ -122,6 +123,9 @@ fn json_text(text: &'static str) -> HttpResponse {
         crate::doors::responses::delete,
         crate::doors::responses::cancel,
         crate::doors::responses::input_items,
+        crate::doors::mcp::ask,
+        crate::doors::mcp::listen,
+        crate::doors::mcp::leave,
         crate::doors::ollama::version,
         crate::doors::ollama::tags,
         crate::doors::ollama::ps,
@@ -186,6 +190,25 @@ pub(crate) struct OllamaFailures;
 impl utoipa::IntoResponses for OllamaFailures {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         failures("OllamaError")
+    }
+}
+
+/// The same, in the form that MCP's clients read, and what only rmcp says.
+pub(crate) struct McpFailures;
+
+impl utoipa::IntoResponses for McpFailures {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let mut failures = failures("McpError");
+        for (status, description) in [
+            ("405", "The session's revision knows no such request."),
+            ("406", "`Accept` must name what is answered here."),
+        ] {
+            failures.insert(
+                status.to_owned(),
+                RefOr::T(failure("McpError", description)),
+            );
+        }
+        failures
     }
 }
 
@@ -313,6 +336,7 @@ fn rest(schemas: &mut Schemas) {
     schemas.taken::<ResponseRequest>("ResponseRequest");
     schemas.told::<OpenaiError>("OpenaiError");
     schemas.told::<OllamaError>("OllamaError");
+    schemas.told::<McpError>("McpError");
 }
 
 /// What the sockets carry: frames of a client, envelopes of a session, and what the list tells.

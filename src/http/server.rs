@@ -13,11 +13,13 @@ use actix_web::web::{PayloadConfig, QueryConfig};
 use actix_web::{App as WebApp, HttpServer, web};
 use navi_actors::protocol::error::ErrorCode;
 use socket2::SockRef;
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tracing::debug;
 
 use super::error::ApiError;
 use super::{App, gate, routes};
+use crate::doors::mcp::McpDoor;
 
 /// The largest body of a request that carries no message.
 const MAX_BODY_BYTES: usize = 64 * 1024;
@@ -42,11 +44,14 @@ pub(crate) struct HttpDoor {
 /// Those of the socket.
 pub(crate) fn open(app: App, listener: TcpListener) -> io::Result<HttpDoor> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    // One for all workers: the sessions of older clients live in it.
+    let mcp = web::Data::new(McpDoor::new(&app, Handle::current()));
     let data = web::Data::new(app);
     let server = HttpServer::new(move || {
         data.engine.watch_thread("http");
         WebApp::new()
             .app_data(data.clone())
+            .app_data(mcp.clone())
             .app_data(PayloadConfig::new(MAX_BODY_BYTES))
             .app_data(queries())
             .wrap(from_fn(gate::front))

@@ -28,6 +28,8 @@ pub(crate) struct TokenInfo {
     name: String,
     created_at: DateTime<Utc>,
     last_used_at: Option<DateTime<Utc>>,
+    /// Whether a program that has it may pass on what its person answers to a request for consent.
+    may_consent: bool,
 }
 
 /// A token that was just made.
@@ -47,6 +49,7 @@ impl From<ApiToken> for TokenInfo {
             name: token.name,
             created_at: token.created_at,
             last_used_at: token.last_used_at,
+            may_consent: token.may_consent,
         }
     }
 }

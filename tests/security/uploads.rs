@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use chrono::Utc;
-use navi_actors::store::{Location, SecretHash, Store, StoreConfig, UserRole};
+use navi_actors::store::{Location, NewToken, SecretHash, Store, StoreConfig, UserRole};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -356,10 +356,13 @@ async fn another_sessions_and_another_users_files_are_not_found() {
     let store = Store::open(&StoreConfig { location }).await.unwrap();
     let user = store.create_user("Olha", UserRole::User).await.unwrap();
     let hash = SecretHash(Sha256::digest(hers.as_bytes()).into());
-    store
-        .add_token(user.id, "test", hash, Utc::now())
-        .await
-        .unwrap();
+    let token = NewToken {
+        user_id: user.id,
+        name: "test".to_owned(),
+        hash,
+        may_consent: false,
+    };
+    store.add_token(token, Utc::now()).await.unwrap();
     store.close().await.unwrap();
     let server = house.start();
     let (mine, other) = (server.new_session().await, server.new_session().await);

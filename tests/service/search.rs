@@ -1,7 +1,7 @@
 //! `GET /search`, and that a user sees only their own.
 
 use chrono::Utc;
-use navi_actors::store::{Location, SecretHash, Store, StoreConfig, UserRole};
+use navi_actors::store::{Location, NewToken, SecretHash, Store, StoreConfig, UserRole};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -129,10 +129,13 @@ async fn second_user(house: &House, token: &str) {
     let store = Store::open(&StoreConfig { location }).await.unwrap();
     let user = store.create_user("Olha", UserRole::User).await.unwrap();
     let hash = SecretHash(Sha256::digest(token.as_bytes()).into());
-    store
-        .add_token(user.id, "test", hash, Utc::now())
-        .await
-        .unwrap();
+    let token = NewToken {
+        user_id: user.id,
+        name: "test".to_owned(),
+        hash,
+        may_consent: false,
+    };
+    store.add_token(token, Utc::now()).await.unwrap();
     store.close().await.unwrap();
 }
 

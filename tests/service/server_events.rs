@@ -182,8 +182,10 @@ async fn events_end_with_their_session_and_with_their_token() {
 async fn a_closed_door_says_what_opens_it() {
     let server = House::new(&[("NAVI_DOORS", "none")]).start();
     let session = server.new_session().await;
-    let path = format!("/sessions/{session}/events");
-    let (status, body) = server.call(Method::GET, &path, None).await;
-    assert_eq!(status, StatusCode::NOT_FOUND);
-    assert!(body["message"].as_str().unwrap().contains("NAVI_DOORS"));
+    let events = format!("/sessions/{session}/events");
+    for (method, path) in [(Method::GET, events.as_str()), (Method::POST, "/api/mcp")] {
+        let (status, body) = server.call(method, path, None).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{path}");
+        assert!(body["message"].as_str().unwrap().contains("NAVI_DOORS"));
+    }
 }

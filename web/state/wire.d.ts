@@ -64,6 +64,7 @@ export type Wire =
   | NaviError
   | OpenaiError
   | OllamaError
+  | McpError
   | Envelope
   | ClientFrame
   | HubFrame
@@ -164,6 +165,7 @@ export type Wire =
   | TokenInfo
   | ErrorCode
   | ErrorDetails
+  | McpErrorDetails
   | PartId
   | Delta
   | DecidedBy
@@ -2674,6 +2676,10 @@ export interface TokenInfo {
   name: string;
   created_at: string;
   last_used_at: string | null;
+  /**
+   * Whether a program that has it may pass on what its person answers to a request for consent.
+   */
+  may_consent: boolean;
 }
 /**
  * What a token is for.
@@ -2724,6 +2730,24 @@ export interface ErrorDetails {
  */
 export interface OllamaError {
   error: string;
+}
+/**
+ * An error of JSON-RPC, as clients read it whatever kept their request from an answer.
+ */
+export interface McpError {
+  jsonrpc: string;
+  /**
+   * That of the request, where it was read.
+   */
+  id: {
+    [k: string]: unknown;
+  };
+  error: McpErrorDetails;
+}
+export interface McpErrorDetails {
+  code: number;
+  message: string;
+  data?: unknown;
 }
 /**
  * A piece of a streamed part.

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 
 use super::StoreError;
 use super::testing::{TestDb, at, on_both};
-use super::types::{SecretHash, UserRole, WebLogin};
+use super::types::{ApiToken, NewToken, SecretHash, UserRole, WebLogin};
 
 on_both!(tokens_let_their_user_in, logins_expire);
 
@@ -14,11 +14,17 @@ async fn tokens_let_their_user_in(db: TestDb) {
     assert_eq!(local.role, UserRole::Admin);
     let other = store.create_user("Ann", UserRole::User).await.unwrap();
     let (hash, unknown) = (SecretHash([1; 32]), SecretHash([2; 32]));
+    let new = |user_id, name: &str| NewToken {
+        user_id,
+        name: name.to_owned(),
+        hash,
+        may_consent: true,
+    };
     let token = store
-        .add_token(local.id, "backup script", hash, at(0))
+        .add_token(new(local.id, "backup script"), at(0))
         .await
         .unwrap();
-    let twice = store.add_token(other.id, "same", hash, at(0)).await;
+    let twice = store.add_token(new(other.id, "same"), at(0)).await;
     assert!(matches!(twice, Err(StoreError::Corrupt(_))), "{twice:?}");
 
     let used = async |seconds| {
@@ -31,6 +37,14 @@ async fn tokens_let_their_user_in(db: TestDb) {
     assert_eq!(used(70).await, Some(at(70)));
     let nobody = store.user_by_token_hash(unknown, at(80)).await.unwrap();
     assert_eq!(nobody, None);
+
+    let listed = ApiToken {
+        last_used_at: Some(at(70)),
+        ..token.clone()
+    };
+    assert_eq!(store.list_tokens(local.id).await.unwrap(), [listed]);
+    assert!(store.token_may_consent(hash).await.unwrap());
+    assert!(!store.token_may_consent(unknown).await.unwrap());
 
     assert_eq!(store.list_tokens(other.id).await.unwrap(), []);
     assert!(!store.delete_token(other.id, token.id).await.unwrap());

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::entities::{api_token, user, web_login};
 use super::rows::user_from_row;
-use super::types::{ApiToken, SecretHash, User, WebLogin};
+use super::types::{ApiToken, NewToken, SecretHash, User, WebLogin};
 use super::values::db_time;
 use super::{Store, StoreError};
 use crate::protocol::ids::UserId;
@@ -25,25 +25,25 @@ impl Store {
     /// [`StoreError::Unavailable`].
     pub async fn add_token(
         &self,
-        user_id: UserId,
-        name: &str,
-        hash: SecretHash,
+        new: NewToken,
         now: DateTime<Utc>,
     ) -> Result<ApiToken, StoreError> {
         let token = ApiToken {
             id: Uuid::now_v7(),
-            user_id,
-            name: name.to_owned(),
+            user_id: new.user_id,
+            name: new.name,
             created_at: db_time(now),
             last_used_at: None,
+            may_consent: new.may_consent,
         };
         api_token::Entity::insert(api_token::ActiveModel {
             id: Set(token.id),
-            hash: Set(hash.0.to_vec()),
-            user_id: Set(user_id.0),
-            name: Set(name.into()),
+            hash: Set(new.hash.0.to_vec()),
+            user_id: Set(token.user_id.0),
+            name: Set(token.name.as_str().into()),
             created_at: Set(token.created_at),
             last_used_at: Set(None),
+            may_consent: Set(token.may_consent),
         })
         .exec_without_returning(&self.write)
         .await?;
@@ -76,6 +76,22 @@ impl Store {
             tracing::warn!(%error, "the use of an API token could not be noted");
         }
         user_from_row(row).map(Some)
+    }
+
+    /// Whether who holds this token may answer requests for consent; nobody does with one that is
+    /// gone.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn token_may_consent(&self, hash: SecretHash) -> Result<bool, StoreError> {
+        let found = api_token::Entity::find()
+            .select_only()
+            .column(api_token::Column::MayConsent)
+            .filter(api_token::Column::Hash.eq(hash.0.to_vec()))
+            .into_tuple::<bool>()
+            .one(&self.read)
+            .await?;
+        Ok(found.unwrap_or(false))
     }
 
     async fn note_token_use(&self, hash: SecretHash, now: DateTime<Utc>) -> Result<(), StoreError> {
@@ -120,6 +136,7 @@ impl Store {
             name: row.name.0,
             created_at: row.created_at,
             last_used_at: row.last_used_at,
+            may_consent: row.may_consent,
         });
         Ok(tokens.collect())
     }

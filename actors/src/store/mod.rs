@@ -48,8 +48,8 @@ pub use recent::Numbered;
 pub use search::MAX_HITS;
 pub use tool_pins::ToolPin;
 pub use types::{
-    ApiToken, Commit, Listed, LogCursor, LogItem, LogPage, LogRange, NewSession, PageLimits,
-    SecretHash, StoredCall, User, UserRole, WebLogin,
+    ApiToken, Commit, Listed, LogCursor, LogItem, LogPage, LogRange, NewSession, NewToken,
+    PageLimits, SecretHash, StoredCall, User, UserRole, WebLogin,
 };
 pub use upkeep::AppliedMigration;
 

@@ -123,6 +123,17 @@ pub struct ApiToken {
     pub created_at: DateTime<Utc>,
     /// To the minute.
     pub last_used_at: Option<DateTime<Utc>>,
+    /// Whether who holds it may answer requests for consent that a program passes on.
+    pub may_consent: bool,
+}
+
+/// An API token that is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewToken {
+    pub user_id: UserId,
+    pub name: String,
+    pub hash: SecretHash,
+    pub may_consent: bool,
 }
 
 /// A browser that may come in without a password until `expires_at`.

@@ -14,6 +14,7 @@ pub struct Model {
     pub name: DbText,
     pub created_at: DateTimeUtc,
     pub last_used_at: Option<DateTimeUtc>,
+    pub may_consent: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -1,0 +1,151 @@
+//! The sessions that clients of older revisions have: rmcp's, bounded in number and time, and
+//! each one its opener's alone.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::Stream;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError,
+};
+use rmcp::transport::streamable_http_server::session::{
+    ServerSseMessage, SessionId, SessionManager,
+};
+use tokio::time::Instant;
+
+use crate::access::Key;
+
+/// Programs that are connected at once. One more, and the one that said nothing for longest has
+/// to begin anew, as its protocol has it.
+const MAX_SESSIONS: usize = 64;
+/// A person's program may be left open over night.
+const IDLE_LIMIT: Duration = Duration::from_secs(24 * 3600);
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct LegacySessions {
+    inner: LocalSessionManager,
+    open: Mutex<HashMap<SessionId, Open>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    /// Who began it; known when it was answered.
+    owner: Option<Key>,
+    used_at: Instant,
+}
+
+impl LegacySessions {
+    pub(super) fn new() -> Self {
+        let mut inner = LocalSessionManager::default();
+        inner.session_config.keep_alive = Some(IDLE_LIMIT);
+        Self {
+            inner,
+            open: Mutex::default(),
+        }
+    }
+
+    /// Whether this is a session that was begun with this key.
+    pub(super) fn is_of(&self, id: &[u8], key: Key) -> bool {
+        let id = std::str::from_utf8(id).unwrap_or_default();
+        let owner = self.open().get(id).and_then(|open| open.owner);
+        owner == Some(key)
+    }
+
+    /// Notes who began a session.
+    pub(super) fn give(&self, id: &[u8], key: Key) {
+        let id = std::str::from_utf8(id).unwrap_or_default();
+        if let Some(open) = self.open().get_mut(id) {
+            open.owner = Some(key);
+        }
+    }
+
+    /// The one that has to go for another one, where there are as many as there may be.
+    fn superfluous(&self) -> Option<SessionId> {
+        let open = self.open();
+        if open.len() < MAX_SESSIONS {
+            return None;
+        }
+        let oldest = open.iter().min_by_key(|(_, open)| open.used_at);
+        oldest.map(|(id, _)| id.clone())
+    }
+
+    fn use_now(&self, id: &SessionId) {
+        if let Some(open) = self.open().get_mut(id) {
+            open.used_at = Instant::now();
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionManager for LegacySessions {
+    type Error = LocalSessionManagerError;
+    type Transport = <LocalSessionManager as SessionManager>::Transport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        while let Some(oldest) = self.superfluous() {
+            self.close_session(&oldest).await?;
+        }
+        let (id, transport) = self.inner.create_session().await?;
+        let open = Open {
+            owner: None,
+            used_at: Instant::now(),
+        };
+        self.open().insert(id.clone(), open);
+        Ok((id, transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        self.inner.initialize_session(id, message).await
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        self.use_now(id);
+        self.inner.has_session(id).await
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        self.open().remove(id);
+        self.inner.close_session(id).await
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.inner.create_stream(id, message).await
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), Self::Error> {
+        self.inner.accept_message(id, message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.inner.create_standalone_stream(id).await
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.inner.resume(id, last_event_id).await
+    }
+}
