@@ -138,6 +138,19 @@ describe('an editor, by the library for JavaScript', () => {
     await editor.close();
   });
 
+  it('may give a question up, and then its turn; one that cannot ask has the call denied', async () => {
+    const answers = [() => CANCELLED, () => { throw new Error('there is no dialog here'); }];
+    const editor = await open({ decide: () => answers.shift()() });
+    await editor.begin();
+    await model.script([write('given-up.txt')]);
+    assert.equal((await editor.prompt('Write.')).stopReason, 'cancelled');
+    await model.script([write('no-dialog.txt')], [{ text: 'Not written.' }]);
+    assert.equal((await editor.prompt('Write.')).stopReason, 'end_turn');
+    assert.deepEqual(editor.calls().map(({ status }) => status), ['failed', 'failed']);
+    assert.match(await lastSent(), /cannot ask for consent/);
+    await editor.close();
+  });
+
   it('is told when somebody else answers', async () => {
     await model.script([write('elsewhere.txt')], [{ text: 'Done.' }]);
     const gone = withResolvers();

@@ -47,9 +47,21 @@ pub(super) struct Door {
     pub(super) own: String,
     sessions_dir: PathBuf,
     shows: Mutex<Shows>,
+    /// The sessions that the client has open. Who sends to one holds this.
+    open: Mutex<HashMap<SessionId, mpsc::Sender<Ask>>>,
 }
 
 impl Door {
+    /// Lets a session end, if nothing was asked of it in the last instant.
+    pub(super) fn leave(&self, session: SessionId, asks: &mpsc::Receiver<Ask>) -> bool {
+        let mut open = self.open.lock();
+        let is_unasked = asks.is_empty();
+        if is_unasked {
+            open.remove(&session);
+        }
+        is_unasked
+    }
+
     pub(super) fn workspace(&self, session: SessionId) -> Workspace {
         Workspace(self.sessions_dir.join(session.to_string()))
     }
@@ -84,18 +96,17 @@ pub(super) struct Agent {
     /// `FS_ALLOWED_PATHS`.
     allowed: Vec<PathBuf>,
     door: OnceLock<Arc<Door>>,
-    open: Mutex<Sessions>,
+    work: Mutex<Work>,
 }
 
-/// The sessions that the client has open, and what else is under way; it ends with this.
+/// What is under way; it ends with this.
 #[derive(Default)]
-struct Sessions {
-    asks: HashMap<SessionId, mpsc::Sender<Ask>>,
+struct Work {
     tasks: JoinSet<()>,
     watches: bool,
 }
 
-impl Sessions {
+impl Work {
     fn spawn(&mut self, work: impl Future<Output = ()> + Send + 'static) {
         // What is done is forgotten.
         while self.tasks.try_join_next().is_some() {}
@@ -111,7 +122,7 @@ impl Agent {
             sessions_dir: settings.session_files_dir.clone(),
             allowed: settings.file_access.allowed.clone(),
             door: OnceLock::new(),
-            open: Mutex::default(),
+            work: Mutex::default(),
         }
     }
 
@@ -133,7 +144,7 @@ impl Agent {
             }
             ClientRequest::NewSessionRequest(asked) => {
                 let (agent, responder) = (self.clone(), responder.cast());
-                self.open.lock().spawn(async move {
+                self.work.lock().spawn(async move {
                     respond(responder, agent.begin(&door, &asked).await);
                 });
             }
@@ -169,13 +180,13 @@ impl Agent {
             }
             ClientRequest::ListSessionsRequest(asked) => {
                 let responder = responder.cast();
-                self.open.lock().spawn(async move {
+                self.work.lock().spawn(async move {
                     respond(responder, list(&door, &asked).await);
                 });
             }
             ClientRequest::DeleteSessionRequest(asked) => {
                 let responder = responder.cast();
-                self.open.lock().spawn(async move {
+                self.work.lock().spawn(async move {
                     respond(responder, delete(&door, &asked).await);
                 });
             }
@@ -189,9 +200,12 @@ impl Agent {
 
     /// Stops what the client's prompts are doing.
     pub(super) fn cancel(&self, session: &schema::SessionId) {
-        let asks = &self.open.lock().asks;
-        let session = read_id(session).ok().and_then(|id| asks.get(&id));
-        if session.is_none_or(|asks| asks.try_send(Ask::Cancel).is_err()) {
+        let (Some(door), Ok(id)) = (self.door.get(), read_id(session)) else {
+            return;
+        };
+        let open = door.open.lock();
+        let asks = open.get(&id);
+        if asks.is_none_or(|asks| asks.try_send(Ask::Cancel).is_err()) {
             tracing::debug!("there is nothing to cancel");
         }
     }
@@ -205,6 +219,7 @@ impl Agent {
                 own: format!("acp:{}:", Uuid::now_v7().simple()),
                 sessions_dir: self.sessions_dir.clone(),
                 shows: Mutex::default(),
+                open: Mutex::default(),
             })
         });
         made.clone()
@@ -222,16 +237,12 @@ impl Agent {
             Ok(id) => id,
             Err(error) => return respond(responder, Err(error)),
         };
-        let mut sessions = self.open.lock();
-        let asks = match sessions.asks.get(&id).filter(|asks| !asks.is_closed()) {
-            Some(asks) => asks.clone(),
-            None => {
-                let (asks, taken) = mpsc::channel(ASKS);
-                let session = Session::new(door.clone(), id, taken);
-                self.keep(&mut sessions, door, id, &asks, session);
-                asks
-            }
-        };
+        let mut open = door.open.lock();
+        let asks = open.entry(id).or_insert_with(|| {
+            let (asks, taken) = mpsc::channel(ASKS);
+            self.start(door, Session::new(door.clone(), id, taken));
+            asks
+        });
         match asks.try_reserve() {
             Ok(place) => place.send(ask(responder)),
             Err(_) => respond(
@@ -243,19 +254,11 @@ impl Agent {
         }
     }
 
-    fn keep(
-        self: &Arc<Self>,
-        sessions: &mut Sessions,
-        door: &Arc<Door>,
-        id: SessionId,
-        asks: &mpsc::Sender<Ask>,
-        session: Session,
-    ) {
-        sessions.asks.retain(|_, asks| !asks.is_closed());
-        sessions.asks.insert(id, asks.clone());
-        sessions.spawn(session.run());
-        if !std::mem::replace(&mut sessions.watches, true) {
-            sessions.spawn(watch(Arc::downgrade(self), door.clone()));
+    fn start(self: &Arc<Self>, door: &Arc<Door>, session: Session) {
+        let mut work = self.work.lock();
+        work.spawn(session.run());
+        if !std::mem::replace(&mut work.watches, true) {
+            work.spawn(watch(Arc::downgrade(self), door.clone()));
         }
     }
 
@@ -288,7 +291,8 @@ impl Agent {
         let project = reaches.then(|| cwd.to_owned());
         let (asks, taken) = mpsc::channel(ASKS);
         let session = Session::new(door.clone(), id, taken).begun(open, project);
-        self.keep(&mut self.open.lock(), door, id, &asks, session);
+        door.open.lock().insert(id, asks);
+        self.start(door, session);
         Ok(response)
     }
 }
@@ -297,11 +301,7 @@ impl Agent {
 async fn watch(agent: Weak<Agent>, door: Arc<Door>) {
     let mut watch = door.client.watch();
     loop {
-        let told = watch.next().await;
-        let Some(agent) = agent.upgrade() else {
-            return;
-        };
-        let rows = match told {
+        let rows = match watch.next().await {
             Ok(HubFrame::Sessions { sessions, .. }) => sessions,
             Ok(HubFrame::SessionChanged { session }) => vec![session],
             Ok(HubFrame::SessionRemoved { .. } | HubFrame::Status { .. } | HubFrame::Pong {}) => {
@@ -310,7 +310,9 @@ async fn watch(agent: Weak<Agent>, door: Arc<Door>) {
             Err(error @ ClientError::Refused(_)) => {
                 tracing::warn!(%error, "titles are not told any more");
                 // The next session tries again.
-                agent.open.lock().watches = false;
+                if let Some(agent) = agent.upgrade() {
+                    agent.work.lock().watches = false;
+                }
                 return;
             }
             // The sessions say so themselves.
@@ -320,7 +322,7 @@ async fn watch(agent: Weak<Agent>, door: Arc<Door>) {
             }
         };
         for row in rows {
-            let asks = agent.open.lock().asks.get(&row.id).cloned();
+            let asks = door.open.lock().get(&row.id).cloned();
             if let Some(asks) = asks {
                 // One that is closed wants none.
                 let _ = asks.send(Ask::Row(Box::new(row))).await;

@@ -52,7 +52,7 @@ pub(super) enum Ask {
 }
 
 /// See the module. Started by the client's first word about it; ends when the client closes it,
-/// when the connection ends, or when it is no more.
+/// with the connection, or when it is no more.
 pub(super) struct Session {
     door: Arc<Door>,
     id: SessionId,
@@ -95,14 +95,20 @@ impl Session {
     pub(super) async fn run(mut self) {
         loop {
             if let Some((_, closed)) = self.closing.take_if(|_| self.prompts.is_empty()) {
+                self.open = None;
                 respond(closed, Ok(CloseSessionResponse::new()));
-                return;
+                if self.leave() {
+                    return;
+                }
             }
             let next = match &mut self.open {
-                None => match self.asks.recv().await {
-                    Some(ask) => self.take(ask).await,
-                    None => Next::End,
-                },
+                None => {
+                    if let Some(ask) = self.asks.recv().await {
+                        self.take(ask).await;
+                    }
+                    let is_wanted = self.open.is_some() || self.closing.is_some();
+                    if is_wanted { Next::GoOn } else { Next::End }
+                }
                 Some(open) => {
                     let due = open.view.due();
                     let closing = self.closing.as_ref().map(|(until, _)| *until);
@@ -126,10 +132,17 @@ impl Session {
                     }
                 }
             };
-            if next == Next::End {
+            if next == Next::End && self.leave() {
                 return;
             }
         }
+    }
+
+    /// Whether it may end. What was asked of it meanwhile begins it anew.
+    fn leave(&mut self) -> bool {
+        self.open = None;
+        self.permissions.withdraw_all_but(&[]);
+        self.door.leave(self.id, &self.asks)
     }
 
     async fn take(&mut self, ask: Ask) -> Next {
