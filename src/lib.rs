@@ -52,9 +52,9 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         serve::upgrade::brace()?;
     }
     let logs = match &cli.command {
-        Some(
-            Command::Runs { .. } | Command::Acp | Command::Chat(_) | Command::Mcp { .. },
-        ) => Logs::Warnings,
+        Some(Command::Runs { .. } | Command::Acp | Command::Chat(_) | Command::Mcp { .. }) => {
+            Logs::Warnings
+        }
         _ => Logs::Usual,
     };
     process::with_settings(&cli.places.overrides(), logs, |loaded, runtime| {
