@@ -3,7 +3,7 @@
 //! and how much, is decided before it, as for every other request.
 
 mod answer;
-mod asked;
+pub(crate) mod asked;
 pub(crate) mod events;
 mod heard;
 pub(crate) mod ollama;
