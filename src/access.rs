@@ -361,6 +361,9 @@ impl Access {
     }
 }
 
+/// The longest name of a token, in characters.
+pub(crate) const MAX_TOKEN_NAME_CHARS: usize = 100;
+
 /// Makes and stores a token: its row, and the text that is told only now.
 ///
 /// # Errors
@@ -371,11 +374,14 @@ pub(crate) async fn add_token(
     name: &str,
     consent: Consent,
 ) -> Result<(ApiToken, String), NaviError> {
+    let chars = name.chars().count();
     let name = name.trim();
-    if name.is_empty() || name.chars().count() > 100 || name.chars().any(char::is_control) {
+    if name.is_empty() || chars > MAX_TOKEN_NAME_CHARS || name.chars().any(char::is_control) {
         return Err(NaviError::new(
             ErrorCode::InvalidField,
-            "name must have 1 to 100 characters, none of them a control character",
+            format!(
+                "name must have 1 to {MAX_TOKEN_NAME_CHARS} characters, none of them a control character"
+            ),
         ));
     }
     let text = format!("navi_{}", random::fresh());

@@ -4,7 +4,7 @@
 
 pub(crate) mod acp;
 mod answer;
-mod asked;
+pub(crate) mod asked;
 pub(crate) mod chat;
 pub(crate) mod events;
 mod heard;

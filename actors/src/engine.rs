@@ -14,8 +14,9 @@ mod start;
 mod status;
 mod workspace;
 
+pub use self::consent::MAX_LOG_PAGE;
 pub use self::programs::{LentByProgram, ProgramSession};
-pub use self::sessions::{NewSessionWish, SessionWish};
+pub use self::sessions::{NewSessionWish, SessionWish, TITLE_CHARS};
 pub use self::start::EngineConfig;
 
 use std::future::Future;

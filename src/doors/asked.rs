@@ -5,7 +5,8 @@ use std::time::Duration;
 use actix_web::http::header::{HeaderMap, USER_AGENT};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use navi_actors::domain::input::MAX_CONTENT_BYTES;
+use navi_actors::domain::import::MAX_NAME_CHARS;
+use navi_actors::domain::input::{self, MAX_CONTENT_BYTES};
 use navi_actors::engine::LentByProgram;
 use navi_actors::protocol::chat::ChatMessage;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
@@ -28,15 +29,15 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// How often OpenAI's clients have tried before.
 const RETRY_COUNT: &str = "x-stainless-retry-count";
 /// The longest name of a session, or key, in bytes.
-const MAX_NAME_BYTES: usize = 256;
+pub(crate) const MAX_NAME_BYTES: usize = 256;
 /// A person who stops an answer that streams closes the connection, and no client asks for that
 /// again by itself.
 const STREAM_PATIENCE: Duration = Duration::from_secs(1);
 /// OpenAI's clients wait up to 8 s before they try again.
 const RETRY_PATIENCE: Duration = Duration::from_secs(10);
 /// The most tools that a program may lend, and what they may come to together.
-const MAX_TOOLS: usize = 128;
-const MAX_TOOLS_BYTES: usize = 512 * 1024;
+pub(crate) const MAX_TOOLS: usize = 128;
+pub(crate) const MAX_TOOLS_BYTES: usize = 512 * 1024;
 /// What Open WebUI's requests for titles, tags and their like begin with.
 const TASK_WORDS: &str = "### Task:";
 /// What it puts before a person's question where it adds what it found in documents.
@@ -149,6 +150,8 @@ pub(super) fn profile(app: &App, model: &str) -> Result<Option<String>, NaviErro
 }
 
 impl Asked {
+    /// `tools` are [`checked`].
+    ///
     /// # Errors
     /// The first thing that is wrong.
     pub(super) fn of(
@@ -159,7 +162,6 @@ impl Asked {
         streamed: bool,
     ) -> Result<Self, NaviError> {
         let profile_id = profile(app, &model)?;
-        let tools = checked(tools)?;
         let (instructions, history, next) = conversation(said)?;
         Ok(Self {
             model,
@@ -320,7 +322,8 @@ impl Asked {
                     content,
                     images: message.images,
                 }),
-                Role::Assistant => Some(ChatMessage::Assistant {
+                // Model servers refuse one that says nothing, as one that only called.
+                Role::Assistant => (!content.is_empty()).then_some(ChatMessage::Assistant {
                     content,
                     tool_calls: Vec::new(),
                 }),
@@ -412,8 +415,36 @@ fn message(role: Role, text: String) -> ImportedMessage {
     }
 }
 
+/// Checks the images of a message, wherever it stands: one that is none would be left out of what
+/// was said before, and nobody would know.
+///
+/// # Errors
+/// `invalid_image`, `image_too_large`.
+pub(super) fn check_images(images: &[String]) -> Result<(), NaviError> {
+    for (number, image) in (1..).zip(images) {
+        input::decode(image, number)?;
+    }
+    Ok(())
+}
+
+/// Checks the names of tools that were called.
+///
+/// # Errors
+/// `invalid_field`.
+pub(super) fn check_names<'a>(mut names: impl Iterator<Item = &'a str>) -> Result<(), NaviError> {
+    if names.all(|name| (1..=MAX_NAME_CHARS).contains(&name.chars().count())) {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "a call must name its tool in 1 to {MAX_NAME_CHARS} characters"
+    )))
+}
+
 /// Checks what a program lends.
-fn checked(tools: Vec<OfferedByProgram>) -> Result<Vec<OfferedByProgram>, NaviError> {
+///
+/// # Errors
+/// `invalid_field`.
+pub(super) fn checked(tools: Vec<OfferedByProgram>) -> Result<Vec<OfferedByProgram>, NaviError> {
     if tools.len() > MAX_TOOLS {
         return Err(invalid(format!("tools may be {MAX_TOOLS} at most")));
     }

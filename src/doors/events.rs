@@ -35,13 +35,13 @@ pub(crate) fn routes() -> Resource {
     resource(PATH, "GET").route(web::get().to(events))
 }
 
-#[utoipa::path(get, path = "/sessions/{session_id}/events", tag = "sessions",
+#[utoipa::path(get, path = "/sessions/{session_id}/events", operation_id = "follow_session", tag = "sessions",
     params(("session_id" = Uuid, Path,),
         ("after" = Option<u64>, Query, description = "The number of the last event that is known: what came after it is told first. Without it, the run that goes is told from its start."),
         ("epoch" = Option<i64>, Query, description = "The session's `epoch` as it is known: where it is another one, a `resync` comes first."),
         ("messages" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "How many messages a `resync` has at the most; all where it is left out."),
         ("Last-Event-ID" = Option<u64>, Header, description = "As `after`, before which it goes.")),
-    responses((status = 200, description = "Server-sent events without an end: `data` is an `Envelope` of /api/events.schema.json, `id` its `seq`. An event of the type `closed` holds a `NaviError` that says why nothing more comes.", body = String, content_type = "text/event-stream"), Failures))]
+    responses((status = 200, description = "Server-sent events without an end: `data` is an `Envelope` of /api/events.schema.json, `id` its `seq`. An event of the type `closed` holds a `NaviError` that says why nothing more comes.", content_type = "text/event-stream"), Failures))]
 pub(crate) async fn events(
     app: web::Data<App>,
     who: Principal,

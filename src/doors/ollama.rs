@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::lines::{Lines, Shape};
+pub(crate) use self::request::{ChatRequest, GenerateRequest, ShowRequest};
 use self::request::{Request, Wanted};
 use super::answer::{Answer, Ending, Told, Whole};
 use super::asked::{self, Asked};
@@ -103,8 +104,8 @@ pub(crate) async fn ps(_: Principal) -> HttpResponse {
     HttpResponse::Ok().json(json!({"models": []}))
 }
 
-#[utoipa::path(post, path = "/api/show", tag = "ollama",
-    request_body(content = Object, description = "`model`"),
+#[utoipa::path(post, path = "/api/show", operation_id = "show_model", tag = "ollama",
+    request_body(content = ref("#/components/schemas/OllamaShowRequest"), description = "`model`"),
     responses((status = 200, description = "What a model can do.", body = Object), OllamaFailures))]
 pub(crate) async fn show(
     app: web::Data<App>,
@@ -163,8 +164,8 @@ fn listed(name: &str) -> Value {
 }
 
 #[utoipa::path(post, path = "/api/chat", tag = "ollama",
-    request_body(content = Object, description = "As Ollama has it: `model`, `messages`, `tools`, `stream`; the rest is the profile's matter."),
-    responses((status = 200, description = "The answer, as lines of JSON unless `stream` is false.", body = Object), OllamaFailures))]
+    request_body(content = ref("#/components/schemas/OllamaChatRequest"), description = "As Ollama has it: `model`, `messages`, `tools`, `stream`; the rest is the profile's matter."),
+    responses((status = 200, description = "The answer, as lines of JSON unless `stream` is false.", content((Object = "application/json"), ("application/x-ndjson"))), OllamaFailures))]
 pub(crate) async fn chat(
     app: web::Data<App>,
     who: Principal,
@@ -175,8 +176,8 @@ pub(crate) async fn chat(
 }
 
 #[utoipa::path(post, path = "/api/generate", tag = "ollama",
-    request_body(content = Object, description = "As Ollama has it: `model`, `prompt`, `system`, `images`, `stream`."),
-    responses((status = 200, description = "The answer, as lines of JSON unless `stream` is false.", body = Object), OllamaFailures))]
+    request_body(content = ref("#/components/schemas/OllamaGenerateRequest"), description = "As Ollama has it: `model`, `prompt`, `system`, `images`, `stream`."),
+    responses((status = 200, description = "The answer, as lines of JSON unless `stream` is false.", content((Object = "application/json"), ("application/x-ndjson"))), OllamaFailures))]
 pub(crate) async fn generate(
     app: web::Data<App>,
     who: Principal,

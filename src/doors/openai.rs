@@ -22,6 +22,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use self::chunks::{Chunks, framed};
+pub(crate) use self::request::ChatCompletionRequest;
 use self::request::Request;
 use super::answer::{Answer, Ending, Told, Whole};
 use super::asked::{self, Asked, SESSION};
@@ -143,8 +144,8 @@ fn described(id: &str) -> Value {
     params(("X-Navi-Session" = Option<String>, Header, max_length = 256, description = "The session that the conversation is in: its id, or a word of the program's own. Without it the request holds the conversation, and no session is left."),
         ("X-Navi-Task" = Option<String>, Header, max_length = 256, description = "A small task beside a conversation, as a title: asked without tools and without a session."),
         ("Idempotency-Key" = Option<String>, Header, max_length = 256, description = "The same key again joins the same run.")),
-    request_body(content = Object, description = "As OpenAI's Chat Completions have it: `model`, `messages`, `stream`, `stream_options`, `tools`, `tool_choice`; docs/doors.md says what is passed over."),
-    responses((status = 200, description = "The answer in OpenAI's form, in one piece or, with `stream`, as server-sent events.", body = Object), OpenaiFailures))]
+    request_body(content = ref("#/components/schemas/ChatCompletionRequest"), description = "As OpenAI's Chat Completions have it: `model`, `messages`, `stream`, `stream_options`, `tools`, `tool_choice`; docs/doors.md says what is passed over."),
+    responses((status = 200, description = "The answer in OpenAI's form, in one piece or, with `stream`, as server-sent events.", content((Object = "application/json"), ("text/event-stream"))), OpenaiFailures))]
 pub(crate) async fn completions(
     app: web::Data<App>,
     who: Principal,

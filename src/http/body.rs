@@ -67,8 +67,45 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     // In two steps, so that broken or endlessly nested JSON is told as such wherever it stands.
     let value: Value = serde_json::from_slice(bytes)
         .map_err(|error| ApiError::new(ErrorCode::InvalidJson, error.to_string()))?;
-    serde_json::from_value(value)
-        .map_err(|error| ApiError::new(ErrorCode::InvalidField, error.to_string()))
+    let wrong = |reason: String| ApiError::new(ErrorCode::InvalidField, reason);
+    if !value.is_object() {
+        // serde would take a list for a struct, as its fields in their order.
+        return Err(wrong("the body must be a JSON object".to_owned()));
+    }
+    let error = match serde_json::from_value(value) {
+        Ok(read) => return Ok(read),
+        Err(error) => error,
+    };
+    // 1.0 is a whole number to JSON Schema and to who writes JavaScript, and none to serde.
+    let mut value = serde_json::from_slice(bytes).unwrap_or_default();
+    if make_whole(&mut value) {
+        serde_json::from_value(value).map_err(|error| wrong(error.to_string()))
+    } else {
+        Err(wrong(error.to_string()))
+    }
+}
+
+/// Has numbers without a fraction stand as whole ones. Whether there was one that did not.
+fn make_whole(value: &mut Value) -> bool {
+    match value {
+        Value::Number(number) => {
+            let whole = number
+                .as_f64()
+                .filter(|it| number.is_f64() && it.fract() == 0.0);
+            let whole = whole.and_then(|it| format!("{it:.0}").parse::<i64>().ok());
+            if let Some(whole) = whole {
+                *number = whole.into();
+            }
+            whole.is_some()
+        }
+        // Each of them, not the first alone.
+        Value::Array(items) => items.iter_mut().map(make_whole).fold(false, |a, b| a | b),
+        Value::Object(fields) => fields
+            .values_mut()
+            .map(make_whole)
+            .fold(false, |a, b| a | b),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    }
 }
 
 async fn json<T: DeserializeOwned + Send + 'static>(
@@ -134,6 +171,20 @@ mod tests {
     }
 
     #[test]
+    fn a_number_without_a_fraction_is_a_whole_one() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Step {
+            id: u32,
+        }
+        let id = |text: &str| parse::<Step>(text.as_bytes()).ok().map(|step| step.id);
+        assert_eq!(id("{\"id\": 7.0}"), Some(7));
+        assert_eq!(id("{\"id\": 7e2}"), Some(700));
+        for text in ["{\"id\": 7.5}", "{\"id\": -1.0}", "{\"id\": 1e300}"] {
+            assert_eq!(id(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn json_and_nothing_else() {
         assert_eq!(code("{}"), None);
         assert_eq!(code(" {\"profile_id\": null} "), None);
@@ -147,6 +198,9 @@ mod tests {
             "{\"profile_id\": \"\\ud800\"}",
         ] {
             assert_eq!(code(text), Some(ErrorCode::InvalidJson), "{text}");
+        }
+        for text in ["[null, null, null]", "3", "\"x\"", "null"] {
+            assert_eq!(code(text), Some(ErrorCode::InvalidField), "{text}");
         }
         let deep = format!("{{\"x\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
         assert_eq!(code(&deep), Some(ErrorCode::InvalidJson));

@@ -41,7 +41,7 @@ pub(crate) fn shown_routes() -> Resource {
     resource("/sessions/{session_id}/branch", "PUT").route(web::put().to(show))
 }
 
-#[utoipa::path(post, path = "/sessions/{session_id}/branches", tag = "sessions",
+#[utoipa::path(post, path = "/sessions/{session_id}/branches", operation_id = "start_branch", tag = "sessions",
     params(("session_id" = Uuid, Path,)),
     request_body = ref("#/components/schemas/NewBranch"),
     responses((status = 202, description = "The branch is shown, and its run has begun.", body = ref("#/components/schemas/Branched")), Failures))]
@@ -58,7 +58,7 @@ pub(crate) async fn start(
     Ok(HttpResponse::Accepted().json(branched))
 }
 
-#[utoipa::path(put, path = "/sessions/{session_id}/branch", tag = "sessions",
+#[utoipa::path(put, path = "/sessions/{session_id}/branch", operation_id = "show_branch", tag = "sessions",
     params(("session_id" = Uuid, Path,)),
     request_body = ref("#/components/schemas/ShownBranch"),
     responses((status = 204, description = "Every tab shows that branch now."), Failures))]

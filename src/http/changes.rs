@@ -27,7 +27,7 @@ pub(crate) fn undo_routes() -> Resource {
     resource("/sessions/{session_id}/changes/{change_id}/undo", "POST").route(web::post().to(undo))
 }
 
-#[utoipa::path(get, path = "/sessions/{session_id}/changes", tag = "sessions",
+#[utoipa::path(get, path = "/sessions/{session_id}/changes", operation_id = "list_changes", tag = "sessions",
     params(("session_id" = Uuid, Path,)),
     responses((status = 200, description = "What the filesystem tool did to files, newest first, and whether it can be undone.", body = ref("#/components/schemas/ChangeList")), Failures))]
 pub(crate) async fn list(

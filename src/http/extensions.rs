@@ -39,7 +39,7 @@ pub(crate) fn skills_routes() -> Resource {
     resource("/skills", "GET").route(web::get().to(skills))
 }
 
-#[utoipa::path(get, path = "/tools", tag = "extensions",
+#[utoipa::path(get, path = "/tools", operation_id = "list_extension_tools", tag = "extensions",
     responses((status = 200, description = "The user's own tools and those of MCP servers, and whether each may be called.", body = ref("#/components/schemas/ExtensionToolList")), Failures))]
 pub(crate) async fn tools(app: web::Data<App>, _: Principal) -> HttpResponse {
     HttpResponse::Ok().json(&app.engine.extensions().view().tools)

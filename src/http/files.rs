@@ -15,9 +15,11 @@ use actix_web::http::header::{
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, Resource, web};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
+use navi_actors::domain::files::MAX_FILES;
 use navi_actors::files::{Download, InlineImage, Upload};
 use navi_actors::protocol::error::ErrorCode;
 use navi_actors::protocol::ids::{FileId, SessionId};
+use schemars::JsonSchema;
 use tokio_util::io::ReaderStream;
 
 use super::error::ApiError;
@@ -26,6 +28,21 @@ use super::pace;
 use super::path::{SessionPath, session_id};
 use super::{App, resource};
 use crate::access::Principal;
+
+/// What is sent in, as OpenAPI has it.
+#[derive(Debug, JsonSchema)]
+#[expect(dead_code, reason = "read part by part, and never held whole")]
+pub(crate) struct UploadForm {
+    /// At most 20 of them; the parts may have any name.
+    #[schemars(with = "Vec<Binary>", length(min = 1, max = MAX_FILES))]
+    file: (),
+}
+
+/// A file in a form.
+#[derive(Debug, JsonSchema)]
+#[schemars(inline, extend("format" = "binary", "minLength" = 1))]
+#[expect(dead_code, reason = "read part by part, and never held whole")]
+struct Binary(String);
 
 /// How long what is still coming is read after a refusal: a client that is cut off in
 /// mid-sentence does not hear why.
@@ -55,7 +72,7 @@ pub(crate) fn image_routes() -> Resource {
     resource("/sessions/{session_id}/files/{file_id}/image", "GET").route(web::get().to(image))
 }
 
-#[utoipa::path(get, path = "/sessions/{session_id}/files", tag = "files",
+#[utoipa::path(get, path = "/sessions/{session_id}/files", operation_id = "list_files", tag = "files",
     params(("session_id" = Uuid, Path,)),
     responses((status = 200, description = "The session's files, oldest first: what its user sent in, and images that tools gave back.", body = ref("#/components/schemas/FileList")), Failures))]
 pub(crate) async fn list(
@@ -68,7 +85,7 @@ pub(crate) async fn list(
 
 #[utoipa::path(post, path = "/sessions/{session_id}/files", tag = "files",
     params(("session_id" = Uuid, Path,)),
-    request_body(content = Object, content_type = "multipart/form-data", description = "Each part with a filename is a file. All of them are stored, or none is."),
+    request_body(content = ref("#/components/schemas/UploadForm"), content_type = "multipart/form-data", description = "Each part with a filename is a file. All of them are stored, or none is."),
     responses((status = 201, description = "The new files. A message names one by its `path`.", body = ref("#/components/schemas/FileList")), Failures))]
 pub(crate) async fn upload(
     app: web::Data<App>,
@@ -78,7 +95,13 @@ pub(crate) async fn upload(
     mut body: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
     let kind = request.mime_type().ok().flatten();
-    if kind.is_none_or(|kind| kind.essence_str() != "multipart/form-data") {
+    // Without a boundary there is nothing to read, and `Multipart` panics when it is asked again.
+    let is_multipart = kind.is_some_and(|kind| {
+        let boundary = kind.get_param("boundary");
+        kind.essence_str() == "multipart/form-data"
+            && boundary.is_some_and(|it| !it.as_str().is_empty())
+    });
+    if !is_multipart {
         listen_out(&mut body).await;
         return Err(refused(&MultipartError::ContentTypeIncompatible));
     }
@@ -105,7 +128,7 @@ pub(crate) async fn upload(
     Ok(HttpResponse::Created().json(app.engine.finish_upload(upload).await?))
 }
 
-#[utoipa::path(get, path = "/sessions/{session_id}/files/{file_id}", tag = "files",
+#[utoipa::path(get, path = "/sessions/{session_id}/files/{file_id}", operation_id = "download_file", tag = "files",
     params(("session_id" = Uuid, Path,), ("file_id" = Uuid, Path,)),
     responses((status = 200, description = "The file as it was sent in, always as an attachment.", content_type = "application/octet-stream"), Failures))]
 pub(crate) async fn download(
@@ -118,9 +141,9 @@ pub(crate) async fn download(
     Ok(sent(download))
 }
 
-#[utoipa::path(get, path = "/sessions/{session_id}/files/{file_id}/image", tag = "files",
+#[utoipa::path(get, path = "/sessions/{session_id}/files/{file_id}/image", operation_id = "file_image", tag = "files",
     params(("session_id" = Uuid, Path,), ("file_id" = Uuid, Path,)),
-    responses((status = 200, description = "An image (PNG or JPEG) that Navi made of the file, for the page to show.", content_type = "image/png"), Failures))]
+    responses((status = 200, description = "An image (PNG or JPEG) that Navi made of the file, for the page to show.", content(("image/png"), ("image/jpeg"))), Failures))]
 pub(crate) async fn image(
     app: web::Data<App>,
     who: Principal,
@@ -131,7 +154,7 @@ pub(crate) async fn image(
     Ok(shown(image, "private, max-age=600"))
 }
 
-#[utoipa::path(delete, path = "/sessions/{session_id}/files/{file_id}", tag = "files",
+#[utoipa::path(delete, path = "/sessions/{session_id}/files/{file_id}", operation_id = "delete_file", tag = "files",
     params(("session_id" = Uuid, Path,), ("file_id" = Uuid, Path,)),
     responses((status = 204, description = "Deleted for good: the model reads nothing of it either from here on."), Failures))]
 pub(crate) async fn delete(
@@ -232,7 +255,7 @@ fn refused(error: &MultipartError) -> ApiError {
         | MultipartError::ContentTypeParse
         | MultipartError::ContentTypeIncompatible => ApiError::new(
             ErrorCode::UnsupportedMediaType,
-            "files are sent as Content-Type: multipart/form-data",
+            "files are sent as Content-Type: multipart/form-data, with a boundary",
         ),
         MultipartError::Incomplete | MultipartError::Payload(PayloadError::Incomplete(_)) => {
             ApiError::new(

@@ -30,7 +30,7 @@ pub(crate) fn call_routes() -> Resource {
     resource("/runs/{run_id}/calls/{n}", "GET").route(web::get().to(call))
 }
 
-#[utoipa::path(get, path = "/sessions/{session_id}/runs", tag = "runs",
+#[utoipa::path(get, path = "/sessions/{session_id}/runs", operation_id = "list_runs", tag = "runs",
     params(("session_id" = Uuid, Path,), ("before" = Option<Uuid>, Query, description = "The last run of the page before.")),
     responses((status = 200, description = "The session's runs, newest first, 50 a page; those of subagents stand under theirs.", body = ref("#/components/schemas/RunList")), Failures))]
 pub(crate) async fn list(

@@ -31,8 +31,11 @@ async fn look() -> HttpResponse {
     params(("secret" = String, Path, description = "As `navi link` prints it.")),
     responses(
         (status = 303, description = "Logged in by a cookie, and by the key that stands in `Location` behind `#key=`; on to the page."),
-        (status = 401, description = "The link is not known."),
-        (status = 410, description = "The link was used, or has expired.")))]
+        (status = 401, description = "The link is not known.", content((ref("#/components/schemas/NaviError") = "application/json"), ("text/html"))),
+        (status = 410, description = "The link was used, or has expired.", content((ref("#/components/schemas/NaviError") = "application/json"), ("text/html"))),
+        (status = 429, description = "Too many wrong links.", body = ref("#/components/schemas/NaviError")),
+        (status = 500, description = "Something failed here; the log says what.", body = ref("#/components/schemas/NaviError")),
+        (status = 503, description = "A browser that guesses ahead, which would use it up; or the database is not available just now.")))]
 pub(crate) async fn log_in(
     app: web::Data<App>,
     request: HttpRequest,

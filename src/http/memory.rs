@@ -38,7 +38,7 @@ pub(crate) fn history_routes() -> Resource {
     resource("/memory/facts/{category}/{key}/history", "GET").route(web::get().to(history))
 }
 
-#[utoipa::path(get, path = "/memory", tag = "memory",
+#[utoipa::path(get, path = "/memory", operation_id = "read_memory", tag = "memory",
     responses((status = 200, description = "All facts about the user, and the summary that every conversation begins with.", body = ref("#/components/schemas/MemoryOverview")), Failures))]
 pub(crate) async fn read(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
     Ok(HttpResponse::Ok().json(app.engine.memory().overview(who.user).await?))

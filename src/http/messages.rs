@@ -69,9 +69,9 @@ pub(crate) async fn before(
     Ok(HttpResponse::Ok().json(page.await?))
 }
 
-#[utoipa::path(get, path = "/sessions/{session_id}/messages/{message_id}/images/{n}", tag = "sessions",
+#[utoipa::path(get, path = "/sessions/{session_id}/messages/{message_id}/images/{n}", operation_id = "message_image", tag = "sessions",
     params(("session_id" = Uuid, Path,), ("message_id" = Uuid, Path,), ("n" = u32, Path, description = "From 0.")),
-    responses((status = 200, description = "An image of a message, as it was sent.", content_type = "image/png"), Failures))]
+    responses((status = 200, description = "An image of a message, as it was sent.", content(("image/png"), ("image/jpeg"), ("image/gif"), ("image/webp"))), Failures))]
 pub(crate) async fn image(
     app: web::Data<App>,
     who: Principal,

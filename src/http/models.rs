@@ -60,7 +60,7 @@ pub(crate) async fn pull(
     Ok(HttpResponse::Accepted().finish())
 }
 
-#[utoipa::path(post, path = "/api/models/pull/stop", tag = "service",
+#[utoipa::path(post, path = "/api/models/pull/stop", operation_id = "stop_pull", tag = "service",
     request_body = ref("#/components/schemas/PullRequest"),
     responses((status = 204, description = "It is not pulled any more, and the status has nothing of it. What Ollama has of it stays there."), Failures))]
 pub(crate) async fn stop(

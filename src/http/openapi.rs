@@ -3,6 +3,10 @@
 //! Paths come from the handlers (utoipa), schemas from the wire types (schemars, the same
 //! that make the events' schema): OpenAPI 3.1 takes JSON Schema as it is.
 
+mod characters;
+mod limits;
+mod stated;
+
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -34,8 +38,8 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
 use crate::checks::Report;
 use crate::doors::mcp::McpError;
-use crate::doors::ollama::OllamaError;
-use crate::doors::openai::OpenaiError;
+use crate::doors::ollama::{self, OllamaError};
+use crate::doors::openai::{self, OpenaiError};
 use crate::doors::responses::ResponseRequest;
 use crate::profiles::edit::ProfileText;
 
@@ -180,7 +184,13 @@ pub(crate) struct OpenaiFailures;
 
 impl utoipa::IntoResponses for OpenaiFailures {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        failures("OpenaiError")
+        let mut all = failures("OpenaiError");
+        let failed = failure(
+            "OpenaiError",
+            "The run failed, and is not to be begun again.",
+        );
+        all.insert("424".to_owned(), RefOr::T(failed));
+        all
     }
 }
 
@@ -259,9 +269,17 @@ fn failure(schema: &str, description: &str) -> Response {
 }
 
 fn openapi() -> Value {
+    let mut document = generated();
+    stated::state(&mut document);
+    document
+}
+
+/// As the code has it, without what it checks beside the types.
+fn generated() -> Value {
     let mut document = serde_json::to_value(Document::openapi()).unwrap_or_default();
     let mut schemas = Schemas::under("/components/schemas");
     rest(&mut schemas);
+    of_programs(&mut schemas);
     document["components"]["schemas"] = Value::Object(schemas.finish());
     document["components"]["securitySchemes"] = json!({
         "token": {"type": "http", "scheme": "bearer"},
@@ -337,6 +355,15 @@ fn rest(schemas: &mut Schemas) {
     schemas.told::<OpenaiError>("OpenaiError");
     schemas.told::<OllamaError>("OllamaError");
     schemas.told::<McpError>("McpError");
+}
+
+/// What is asked in forms that the page has no types of.
+fn of_programs(schemas: &mut Schemas) {
+    schemas.taken::<files::UploadForm>("UploadForm");
+    schemas.taken::<openai::ChatCompletionRequest>("ChatCompletionRequest");
+    schemas.taken::<ollama::ChatRequest>("OllamaChatRequest");
+    schemas.taken::<ollama::GenerateRequest>("OllamaGenerateRequest");
+    schemas.taken::<ollama::ShowRequest>("OllamaShowRequest");
 }
 
 /// What the sockets carry: frames of a client, envelopes of a session, and what the list tells.

@@ -39,6 +39,21 @@ fn both_documents_are_whole() {
     every_reference_leads_somewhere(&events_schema());
 }
 
+#[test]
+fn every_limit_has_its_place_and_every_operation_its_own_name() {
+    let mut document = generated();
+    assert_eq!(stated::state(&mut document), Vec::<String>::new());
+    let paths = document["paths"].as_object().unwrap().values();
+    let operations = paths.flat_map(|path| path.as_object().unwrap().values());
+    let mut names: Vec<&str> = operations
+        .map(|operation| operation["operationId"].as_str().unwrap())
+        .collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "{names:?}");
+}
+
 /// What the page's types are made from (`web/types.mjs`).
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/web/state/wire.json");
 

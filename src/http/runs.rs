@@ -36,7 +36,7 @@ pub(crate) fn stop_routes() -> Resource {
     resource("/sessions/{session_id}/subagents/{run_id}/stop", "POST").route(web::post().to(stop))
 }
 
-#[utoipa::path(get, path = "/sessions/{session_id}/runs/{run_id}/events", tag = "sessions",
+#[utoipa::path(get, path = "/sessions/{session_id}/runs/{run_id}/events", operation_id = "run_events", tag = "sessions",
     params(("session_id" = Uuid, Path,), ("run_id" = Uuid, Path,), ("cursor" = Option<String>, Query,)),
     responses((status = 200, description = "`{\"events\": […], \"next\": cursor or null}`: what was told of the run and of all runs under it, in order, text joined."), Failures))]
 pub(crate) async fn events(
@@ -68,7 +68,7 @@ pub(crate) async fn events(
         .body(body))
 }
 
-#[utoipa::path(post, path = "/sessions/{session_id}/subagents/{run_id}/stop", tag = "sessions",
+#[utoipa::path(post, path = "/sessions/{session_id}/subagents/{run_id}/stop", operation_id = "stop_subagent", tag = "sessions",
     params(("session_id" = Uuid, Path,), ("run_id" = Uuid, Path,)),
     responses((status = 200, description = "Whether the subagent still went.", body = ref("#/components/schemas/SubagentStopped")), Failures))]
 pub(crate) async fn stop(

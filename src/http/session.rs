@@ -101,7 +101,7 @@ pub(crate) fn stop_routes() -> Resource {
     resource("/sessions/{session_id}/stop", "POST").route(web::post().to(stop))
 }
 
-#[utoipa::path(get, path = "/sessions/{session_id}", tag = "sessions",
+#[utoipa::path(get, path = "/sessions/{session_id}", operation_id = "read_session", tag = "sessions",
     params(("session_id" = Uuid, Path,), ("messages" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "How many of the newest messages to give, a few more where a turn begins there; their images by address. All of them, whole, where it is left out.")),
     responses((status = 200, description = "The session with its conversation.", body = ref("#/components/schemas/SessionSnapshot")), Failures))]
 pub(crate) async fn read(
@@ -167,7 +167,7 @@ pub(crate) async fn pin(
     Ok(HttpResponse::Ok().json(app.engine.pin(who.user, session, pinned).await?))
 }
 
-#[utoipa::path(delete, path = "/sessions/{session_id}", tag = "sessions",
+#[utoipa::path(delete, path = "/sessions/{session_id}", operation_id = "delete_session", tag = "sessions",
     params(("session_id" = Uuid, Path,)),
     responses((status = 204, description = "Deleted, with its files. `restore` takes it back for a while."), Failures))]
 pub(crate) async fn delete(
@@ -190,7 +190,7 @@ pub(crate) async fn restore(
     Ok(HttpResponse::Ok().json(app.engine.restore(who.user, session).await?))
 }
 
-#[utoipa::path(post, path = "/sessions/{session_id}/stop", tag = "sessions",
+#[utoipa::path(post, path = "/sessions/{session_id}/stop", operation_id = "stop_session", tag = "sessions",
     params(("session_id" = Uuid, Path,)),
     responses((status = 200, description = "Whether there was a run to stop.", body = ref("#/components/schemas/Stopped")), Failures))]
 pub(crate) async fn stop(

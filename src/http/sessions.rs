@@ -63,7 +63,7 @@ pub(crate) fn routes() -> Resource {
         .route(web::post().to(create))
 }
 
-#[utoipa::path(post, path = "/sessions", tag = "sessions",
+#[utoipa::path(post, path = "/sessions", operation_id = "create_session", tag = "sessions",
     request_body(content = ref("#/components/schemas/NewSessionRequest"), description = "May be left out."),
     responses((status = 201, description = "The new session.", body = ref("#/components/schemas/CreatedSession")), Failures))]
 pub(crate) async fn create(
@@ -80,7 +80,7 @@ pub(crate) async fn create(
     }))
 }
 
-#[utoipa::path(get, path = "/sessions", tag = "sessions",
+#[utoipa::path(get, path = "/sessions", operation_id = "list_sessions", tag = "sessions",
     params(("archived" = Option<bool>, Query, description = "Those that are put away, in place of the others."),
         ("tag" = Option<String>, Query, description = "Those alone that have this tag, in whatever case.")),
     responses((status = 200, description = "All sessions: pinned ones first, then by latest activity.", body = ref("#/components/schemas/SessionList")), Failures))]

@@ -64,7 +64,7 @@ pub(crate) fn one_routes() -> Resource {
     resource("/api/tokens/{token_id}", "DELETE").route(web::delete().to(remove))
 }
 
-#[utoipa::path(get, path = "/api/tokens", tag = "access",
+#[utoipa::path(get, path = "/api/tokens", operation_id = "list_tokens", tag = "access",
     responses((status = 200, description = "All tokens.", body = ref("#/components/schemas/TokenList")), Failures))]
 pub(crate) async fn list(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
     let tokens = app.access.tokens(who.user).await?;
@@ -72,7 +72,7 @@ pub(crate) async fn list(app: web::Data<App>, who: Principal) -> Result<HttpResp
     Ok(HttpResponse::Ok().json(tokens))
 }
 
-#[utoipa::path(post, path = "/api/tokens", tag = "access",
+#[utoipa::path(post, path = "/api/tokens", operation_id = "create_token", tag = "access",
     request_body = ref("#/components/schemas/NewTokenRequest"),
     responses((status = 201, description = "The token; its text is told only now.", body = ref("#/components/schemas/CreatedToken")), Failures))]
 pub(crate) async fn create(

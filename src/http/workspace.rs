@@ -36,7 +36,7 @@ pub(crate) fn image_routes() -> Resource {
     resource("/sessions/{session_id}/workspace/image", "GET").route(web::get().to(image))
 }
 
-#[utoipa::path(get, path = "/sessions/{session_id}/workspace", tag = "files",
+#[utoipa::path(get, path = "/sessions/{session_id}/workspace", operation_id = "list_workspace", tag = "files",
     params(("session_id" = Uuid, Path,), ("path" = Option<String>, Query, description = "A directory of the workspace; without it, the workspace itself.")),
     responses((status = 200, description = "What the directory has, by name.", body = ref("#/components/schemas/WorkspaceListing")), Failures))]
 pub(crate) async fn list(
@@ -49,7 +49,7 @@ pub(crate) async fn list(
     Ok(HttpResponse::Ok().json(listing))
 }
 
-#[utoipa::path(get, path = "/sessions/{session_id}/workspace/file", tag = "files",
+#[utoipa::path(get, path = "/sessions/{session_id}/workspace/file", operation_id = "download_workspace_file", tag = "files",
     params(("session_id" = Uuid, Path,), ("path" = String, Query,)),
     responses((status = 200, description = "The file as it stands in the workspace, always as an attachment.", content_type = "application/octet-stream"), Failures))]
 pub(crate) async fn download(
@@ -62,9 +62,9 @@ pub(crate) async fn download(
     Ok(sent(file.await?))
 }
 
-#[utoipa::path(get, path = "/sessions/{session_id}/workspace/image", tag = "files",
+#[utoipa::path(get, path = "/sessions/{session_id}/workspace/image", operation_id = "workspace_image", tag = "files",
     params(("session_id" = Uuid, Path,), ("path" = String, Query,)),
-    responses((status = 200, description = "An image (PNG or JPEG) that Navi made of the file, for the page to show.", content_type = "image/png"), Failures))]
+    responses((status = 200, description = "An image (PNG or JPEG) that Navi made of the file, for the page to show.", content(("image/png"), ("image/jpeg"))), Failures))]
 pub(crate) async fn image(
     app: web::Data<App>,
     who: Principal,

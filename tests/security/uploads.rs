@@ -332,7 +332,13 @@ async fn too_large_and_too_many_are_refused_whole() {
     let three = [("a", whole.as_slice()); 3];
     assert_eq!(refused(&server, &session, &three).await, too_large);
 
-    for kind in ["application/json", "text/plain", ""] {
+    for kind in [
+        "application/json",
+        "text/plain",
+        "",
+        "multipart/form-data",
+        "multipart/form-data; boundary=",
+    ] {
         let mut request = client()
             .post(format!("{}/sessions/{session}/files", server.url))
             .bearer_auth(TOKEN)

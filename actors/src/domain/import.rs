@@ -21,11 +21,11 @@ use crate::protocol::message::{Message, Role, ToolCall};
 /// The most messages of a conversation.
 pub const MAX_MESSAGES: usize = 10_000;
 /// The longest text that is not the user's, in bytes.
-const MAX_TEXT_BYTES: usize = 1024 * 1024;
+pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
 /// The longest title, in characters; what is longer is cut.
 const TITLE_CHARS: usize = 200;
-/// The longest name of a tool, in bytes.
-const MAX_NAME_BYTES: usize = 128;
+/// The longest name of a tool, in characters.
+pub const MAX_NAME_CHARS: usize = 128;
 
 /// What is stored of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -188,13 +188,10 @@ fn check(message: &ImportedMessage) -> Result<(), NaviError> {
     if ids.len() < message.tool_calls.len() {
         return Err(invalid("two of its calls have the same id"));
     }
-    let names = message.tool_calls.iter().map(|call| call.name.len());
-    if !names
-        .into_iter()
-        .all(|len| (1..=MAX_NAME_BYTES).contains(&len))
-    {
+    let mut names = message.tool_calls.iter().map(|call| call.name.chars());
+    if !names.all(|name| (1..=MAX_NAME_CHARS).contains(&name.count())) {
         return Err(invalid(format!(
-            "a tool's name must have 1 to {MAX_NAME_BYTES} bytes"
+            "a tool's name must have 1 to {MAX_NAME_CHARS} characters"
         )));
     }
     Ok(())

@@ -189,7 +189,10 @@ fn validate_images(images: Vec<String>) -> Result<Vec<String>, NaviError> {
 }
 
 /// The bytes of an image. `number` counts from 1, for the error.
-pub(super) fn decode(image: &str, number: usize) -> Result<Vec<u8>, NaviError> {
+///
+/// # Errors
+/// It is no base64, no image of a known kind, or too large.
+pub fn decode(image: &str, number: usize) -> Result<Vec<u8>, NaviError> {
     let invalid = |reason: &str| {
         Err(NaviError::new(
             ErrorCode::InvalidImage,

@@ -282,6 +282,12 @@ fn index(items: &[TodoItem], id: u32) -> Result<usize, NaviError> {
 }
 
 fn valid_text(text: &str) -> Result<String, NaviError> {
+    let sent = text.chars().count();
+    if sent > MAX_TEXT_CHARS {
+        return Err(invalid(format!(
+            "text has {sent} characters, and {MAX_TEXT_CHARS} is the limit; make it shorter, or several steps"
+        )));
+    }
     let text = text.trim();
     if text.chars().any(is_moving) {
         return Err(invalid(

@@ -4,20 +4,26 @@ use super::unseen::is_unseen;
 use crate::protocol::error::{ErrorCode, NaviError};
 
 /// The most tags of a session.
-const MAX_TAGS: usize = 10;
+pub const MAX_TAGS: usize = 10;
 /// The most characters of a tag.
-const TAG_CHARS: usize = 40;
+pub const TAG_CHARS: usize = 40;
 
 /// The tags in their one form: without space around them, each once, however it is written.
 ///
 /// # Errors
 /// `invalid_field` where one is empty, too long or cannot be seen, or there are too many.
 pub fn valid(tags: &[String]) -> Result<Vec<String>, NaviError> {
+    if tags.len() > MAX_TAGS {
+        return Err(invalid(format!(
+            "a session has at most {MAX_TAGS} tags; these are {}",
+            tags.len()
+        )));
+    }
     let mut kept: Vec<String> = Vec::new();
     for tag in tags {
         let words: Vec<&str> = tag.split_whitespace().collect();
+        let chars = tag.chars().filter(|_| !words.is_empty()).count();
         let tag = words.join(" ");
-        let chars = tag.chars().count();
         if chars == 0 || chars > TAG_CHARS {
             return Err(invalid(format!(
                 "a tag must have 1 to {TAG_CHARS} characters; this one has {chars}"
@@ -29,12 +35,6 @@ pub fn valid(tags: &[String]) -> Result<Vec<String>, NaviError> {
         if !holds(&kept, &tag) {
             kept.push(tag);
         }
-    }
-    if kept.len() > MAX_TAGS {
-        return Err(invalid(format!(
-            "a session has at most {MAX_TAGS} tags; these are {}",
-            kept.len()
-        )));
     }
     Ok(kept)
 }

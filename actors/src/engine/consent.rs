@@ -14,7 +14,7 @@ use crate::protocol::ids::{ApprovalId, RuleId, SessionId, UserId};
 use crate::session::messages::GetSnapshot;
 
 /// The most lines of one page of the list.
-const LOG_PAGE: u64 = 200;
+pub const MAX_LOG_PAGE: u64 = 200;
 
 impl Engine {
     /// What the session's user is asked just now, oldest first.
@@ -128,10 +128,10 @@ impl Engine {
         before: Option<i64>,
         limit: u64,
     ) -> Result<Vec<ConsentEntry>, NaviError> {
-        if !(1..=LOG_PAGE).contains(&limit) {
+        if !(1..=MAX_LOG_PAGE).contains(&limit) {
             return Err(NaviError::new(
                 ErrorCode::InvalidField,
-                format!("limit: a number from 1 to {LOG_PAGE}"),
+                format!("limit: a number from 1 to {MAX_LOG_PAGE}"),
             ));
         }
         self.stored(async move |store| store.consent_log(user, before, limit).await)
@@ -140,11 +140,12 @@ impl Engine {
 }
 
 fn note(note: Option<String>, decision: Decision) -> Result<Option<String>, NaviError> {
-    let note = note.map(|note| note.trim().to_owned());
-    let Some(note) = note.filter(|note| !note.is_empty()) else {
-        return Ok(None);
-    };
+    let note = note.unwrap_or_default();
     let chars = note.chars().count();
+    let note = note.trim();
+    if note.is_empty() && chars <= MAX_NOTE_CHARS {
+        return Ok(None);
+    }
     let problem = if chars > MAX_NOTE_CHARS {
         format!("at most {MAX_NOTE_CHARS} characters; this one has {chars}")
     } else if note.chars().any(is_moving) {
@@ -152,7 +153,7 @@ fn note(note: Option<String>, decision: Decision) -> Result<Option<String>, Navi
     } else if decision.permission() == Permission::Allow {
         "it says why not, and goes with a denial alone; leave it out".to_owned()
     } else {
-        return Ok(Some(note));
+        return Ok(Some(note.to_owned()));
     };
     Err(NaviError::new(
         ErrorCode::InvalidField,

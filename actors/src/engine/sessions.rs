@@ -25,7 +25,7 @@ use crate::session::replies::NoReply;
 use crate::store::{Listed, NewSession};
 
 /// The most characters of a title.
-const TITLE_CHARS: usize = 200;
+pub const TITLE_CHARS: usize = 200;
 
 /// What a door asks of a new session; what is none is as the settings have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -504,8 +504,9 @@ impl Engine {
 }
 
 fn valid_title(title: &str) -> Result<String, NaviError> {
+    let sent = title;
     let title = title.trim();
-    let chars = title.chars().count();
+    let chars = sent.chars().filter(|_| !title.is_empty()).count();
     if chars == 0 || chars > TITLE_CHARS {
         return Err(NaviError::new(
             ErrorCode::InvalidField,

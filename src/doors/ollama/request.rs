@@ -4,10 +4,12 @@ use std::collections::{HashMap, VecDeque};
 
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
-use navi_actors::protocol::error::NaviError;
+use navi_actors::domain::input::MAX_IMAGES;
+use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::message::{Role, ToolCall};
 use navi_actors::tools::lent::OfferedByProgram;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -39,6 +41,41 @@ pub(super) enum Wanted {
     Answer(Asked),
 }
 
+/// What is read of a request to `/api/chat`; the rest is passed over.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "OllamaChatRequest")]
+#[expect(dead_code, reason = "described here, and read as `Body`")]
+pub(crate) struct ChatRequest {
+    /// `navi` or `navi/PROFILE`, with or without `:latest`.
+    model: String,
+    /// The last one is what is to be answered: a message of the user's, or results of tools. With
+    /// none, or system messages alone, nothing is answered.
+    messages: Option<Vec<Said>>,
+    /// At most 512 KiB of names, descriptions and parameters together.
+    tools: Option<Vec<Offered>>,
+    /// Line by line unless it is false.
+    stream: Option<bool>,
+}
+
+/// The same for `/api/generate`.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "OllamaGenerateRequest")]
+#[expect(dead_code, reason = "described here, and read as `Body`")]
+pub(crate) struct GenerateRequest {
+    /// `navi` or `navi/PROFILE`, with or without `:latest`.
+    model: String,
+    /// At most 256 KiB. Without one, nothing is answered.
+    prompt: Option<String>,
+    /// At most 256 KiB.
+    system: Option<String>,
+    /// Base64.
+    images: Option<Vec<String>>,
+    /// At most 512 KiB of names, descriptions and parameters together.
+    tools: Option<Vec<Offered>>,
+    /// Line by line unless it is false.
+    stream: Option<bool>,
+}
+
 #[derive(Debug, Deserialize)]
 struct Body {
     #[serde(alias = "name")]
@@ -52,42 +89,54 @@ struct Body {
     stream: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "OllamaMessage")]
 struct Said {
     role: String,
+    /// System messages have at most 256 KiB together, and so has one of the user's; others have at
+    /// most 1 MiB. The last one must hold something.
     content: Option<String>,
+    /// Base64, in the last message at most 8.
     images: Option<Vec<String>>,
+    /// The assistant's; passed over where another one has them.
     tool_calls: Option<Vec<Called>>,
     tool_call_id: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "OllamaToolCall")]
 struct Called {
     id: Option<String>,
     function: Function,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "OllamaCalled")]
 struct Function {
     name: String,
     #[serde(default)]
     arguments: Value,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "OllamaTool")]
 struct Offered {
     function: OfferedFunction,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "OllamaFunction")]
 struct OfferedFunction {
     name: String,
     description: Option<String>,
     parameters: Option<Value>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Show {
+/// What `/api/show` is asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "OllamaShowRequest")]
+pub(crate) struct ShowRequest {
+    /// `navi` or `navi/PROFILE`, with or without `:latest`.
     #[serde(alias = "name")]
     model: String,
 }
@@ -97,7 +146,7 @@ struct Show {
 /// # Errors
 /// `invalid_json`, `invalid_field`.
 pub(super) fn shown(bytes: &[u8]) -> Result<String, NaviError> {
-    let show: Show = body::parse(bytes).map_err(|error| error.0)?;
+    let show: ShowRequest = body::parse(bytes).map_err(|error| error.0)?;
     Ok(show.model)
 }
 
@@ -121,6 +170,19 @@ impl Request {
         };
         let (body, begun, hash) = body::read(bytes, reader).await.map_err(|error| error.0)?;
         let model = body.model;
+        let tools = body.tools.unwrap_or_default().into_iter().map(offered);
+        let tools = asked::checked(tools.collect())?;
+        let images = body.images.unwrap_or_default();
+        if images.len() > MAX_IMAGES {
+            return Err(NaviError::new(
+                ErrorCode::TooManyImages,
+                format!(
+                    "there are {} images and the limit is {MAX_IMAGES}",
+                    images.len()
+                ),
+            ));
+        }
+        asked::check_images(&images)?;
         let messages = match shape {
             Shape::Chat => body.messages.unwrap_or_default(),
             Shape::Generate => Vec::new(),
@@ -141,7 +203,7 @@ impl Request {
             said.extend(system.map(|text| plain(Role::System, text)));
             let prompt = body.prompt.filter(|text| !text.is_empty());
             said.extend(prompt.map(|text| asked::Said {
-                images: body.images.unwrap_or_default(),
+                images,
                 files: Vec::new(),
                 ..plain(Role::User, text)
             }));
@@ -150,9 +212,8 @@ impl Request {
             asked::profile(app, &model)?;
             Wanted::Load
         } else {
-            let tools = body.tools.unwrap_or_default().into_iter().map(offered);
             let streamed = body.stream.unwrap_or(true);
-            let asked = Asked::of(app, model.clone(), said, tools.collect(), streamed)?;
+            let asked = Asked::of(app, model.clone(), said, tools, streamed)?;
             Wanted::Answer(asked)
         };
         Ok(Self {
@@ -235,9 +296,13 @@ fn one(said: Said) -> Result<asked::Said, NaviError> {
         "tool" => Role::Tool,
         _ => return Err(invalid("role must be system, user, assistant or tool")),
     };
-    let calls = said.tool_calls.unwrap_or_default().into_iter();
+    let images = said.images.unwrap_or_default();
+    asked::check_images(&images)?;
+    let calls = said.tool_calls.unwrap_or_default();
+    asked::check_names(calls.iter().map(|call| call.function.name.as_str()))?;
+    let calls = calls.into_iter().filter(|_| role == Role::Assistant);
     Ok(asked::Said {
-        images: said.images.unwrap_or_default(),
+        images,
         files: Vec::new(),
         calls: calls
             .map(|Called { id, function }| ToolCall {

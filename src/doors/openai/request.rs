@@ -5,6 +5,7 @@ use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::message::{Role, ToolCall};
 use navi_actors::tools::lent::OfferedByProgram;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -25,39 +26,52 @@ pub(super) struct Request {
     pub(super) hash: [u8; 32],
 }
 
-#[derive(Debug, Deserialize)]
-struct Body {
+/// What is read of OpenAI's request; the rest is passed over.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ChatCompletionRequest {
+    /// `navi` or `navi/PROFILE`.
     model: String,
+    /// The last one is what is to be answered: a message of the user's, or results of tools.
     messages: Vec<Said>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
+    /// At most 512 KiB of names, descriptions and parameters together.
     tools: Option<Vec<Offered>>,
+    /// Counts where it is `none`.
     tool_choice: Option<Value>,
+    /// Navi gives one answer.
     n: Option<u32>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 struct StreamOptions {
     include_usage: Option<bool>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ChatCompletionMessage")]
 struct Said {
     role: String,
+    /// System messages have at most 256 KiB together, and so has one of the user's; others have at
+    /// most 1 MiB. The last one must hold something.
     content: Option<Content>,
+    /// The assistant's; passed over where another one has them.
     #[serde(default)]
     tool_calls: Option<Vec<Called>>,
+    /// The call of a message before whose result this is.
     tool_call_id: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(inline)]
 enum Content {
     Text(String),
     Parts(Vec<Part>),
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ChatCompletionPart")]
 struct Part {
     r#type: String,
     text: Option<String>,
@@ -65,37 +79,41 @@ struct Part {
     file: Option<SaidFile>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 struct SaidFile {
     file_data: Option<String>,
     filename: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 struct ImageUrl {
     url: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ChatCompletionToolCall")]
 struct Called {
     id: String,
     function: Function,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ChatCompletionCalled")]
 struct Function {
     name: String,
     #[serde(default)]
     arguments: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ChatCompletionTool")]
 struct Offered {
     r#type: String,
     function: Option<OfferedFunction>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ChatCompletionFunction")]
 struct OfferedFunction {
     name: String,
     description: Option<String>,
@@ -110,7 +128,7 @@ impl Request {
     pub(super) async fn read(app: &App, bytes: Bytes) -> Result<Self, NaviError> {
         // With its files and images, which take their time.
         let reader = |bytes: &[u8]| {
-            let mut body = body::parse::<Body>(bytes)?;
+            let mut body = body::parse::<ChatCompletionRequest>(bytes)?;
             let messages = std::mem::take(&mut body.messages);
             let said = (0..).zip(messages).map(|(number, message)| {
                 said(message).map_err(|error: NaviError| {
@@ -126,9 +144,11 @@ impl Request {
         if body.n.is_some_and(|n| n != 1) {
             return Err(invalid("n must be 1: Navi gives one answer"));
         }
-        let is_without = body.tool_choice == Some(json!("none"));
-        let tools = body.tools.filter(|_| !is_without).unwrap_or_default();
-        let tools = tools.into_iter().map(offered).collect::<Result<_, _>>()?;
+        let tools = body.tools.unwrap_or_default().into_iter().map(offered);
+        let mut tools = asked::checked(tools.collect::<Result<_, _>>()?)?;
+        if body.tool_choice == Some(json!("none")) {
+            tools.clear();
+        }
         let streamed = body.stream.unwrap_or(false);
         Ok(Self {
             asked: Asked::of(app, body.model, said, tools, streamed)?,
@@ -150,14 +170,20 @@ fn said(said: Said) -> Result<asked::Said, NaviError> {
             ));
         }
     };
+    if role == Role::Tool && said.tool_call_id.is_none() {
+        return Err(invalid("a result must have the tool_call_id of its call"));
+    }
     let (text, images, files) = content(said.content)?;
+    asked::check_images(&images)?;
     let calls = said.tool_calls.unwrap_or_default();
+    asked::check_names(calls.iter().map(|call| call.function.name.as_str()))?;
+    let calls = calls.into_iter().filter(|_| role == Role::Assistant);
     Ok(asked::Said {
         role,
         text,
         images,
         files,
-        calls: calls.into_iter().map(call).collect(),
+        calls: calls.map(call).collect(),
         answers: said.tool_call_id.map(CallId),
     })
 }

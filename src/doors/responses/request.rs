@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::ids::{AskId, ResponseId};
 use crate::doors::answer::SentFile;
-use crate::doors::asked::{Said, invalid, no_parameters, sent_file};
+use crate::doors::asked::{self, Said, invalid, no_parameters, sent_file};
 use crate::http::body;
 use crate::http::error::ApiError;
 
@@ -56,6 +56,7 @@ pub(crate) struct ResponseRequest {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(inline)]
 enum Input {
     Text(String),
     // Each is read by itself, so that an error says where it stands.
@@ -64,6 +65,7 @@ enum Input {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(inline)]
 enum Conversation {
     Id(String),
     Object { id: String },
@@ -72,6 +74,7 @@ enum Conversation {
 /// A message, a call, what came of one, an answer to a request for approval, or a reference to an
 /// item of a response before. What else there is is passed over.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ResponseInputItem")]
 struct Item {
     #[serde(default)]
     r#type: Option<String>,
@@ -99,12 +102,14 @@ struct Item {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(inline)]
 enum Content {
     Text(String),
     Parts(Vec<Part>),
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ResponseInputPart")]
 struct Part {
     r#type: String,
     #[serde(default)]
@@ -120,6 +125,7 @@ struct Part {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ResponseTool")]
 struct Offered {
     r#type: String,
     #[serde(default)]
@@ -193,8 +199,12 @@ impl Request {
             return Err(invalid("background goes with store alone"));
         }
         let is_without = body.tool_choice == Some(json!("none"));
-        let tools = body.tools.filter(|_| !is_without).unwrap_or_default();
-        let tools = tools.into_iter().filter(|tool| tool.r#type == "function");
+        let tools = body.tools.unwrap_or_default().into_iter();
+        let tools = tools.filter(|tool| tool.r#type == "function");
+        let mut tools = asked::checked(tools.map(offered).collect::<Result<_, _>>()?)?;
+        if is_without {
+            tools.clear();
+        }
         Ok(Self {
             model: body.model,
             instructions: body.instructions,
@@ -204,7 +214,7 @@ impl Request {
             stores: stores.unwrap_or(true),
             background,
             streamed: body.stream.unwrap_or(false),
-            tools: tools.map(offered).collect::<Result<_, _>>()?,
+            tools,
             metadata: body.metadata.unwrap_or_default(),
             hash,
         })
@@ -257,6 +267,7 @@ fn entry(item: Value) -> Result<Option<Entry>, NaviError> {
                 }
             };
             let (text, images, files) = content(item.content)?;
+            asked::check_images(&images)?;
             Entry::Said(Said {
                 images,
                 files,
@@ -270,6 +281,7 @@ fn entry(item: Value) -> Result<Option<Entry>, NaviError> {
                 name: item.name.ok_or_else(|| missing("name"))?,
                 arguments: serde_json::from_str(&arguments).unwrap_or(Value::String(arguments)),
             };
+            asked::check_names([call.name.as_str()].into_iter())?;
             Entry::Said(Said {
                 calls: vec![call],
                 ..said(Role::Assistant, String::new())

@@ -74,5 +74,14 @@ export function startProgram(path, { args = [], env = {}, cwd } = {}) {
     return child.exitCode;
   }
 
-  return { line, stop, signal: (name) => child.kill(name), output };
+  return {
+    line,
+    stop,
+    signal: (name) => child.kill(name),
+    /** Writes a line to its standard input. */
+    say: (text) => child.stdin.write(`${text}\n`),
+    /** Its exit code, when it has ended. */
+    exited,
+    output,
+  };
 }

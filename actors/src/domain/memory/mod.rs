@@ -100,7 +100,7 @@ pub struct NewFact {
 /// A sentence that says what is wrong with its length.
 pub fn value(text: &str) -> Result<String, String> {
     let value = one_line(text);
-    let chars = value.chars().count();
+    let chars = text.chars().filter(|_| !value.is_empty()).count();
     if chars == 0 || chars > MAX_VALUE_CHARS {
         return Err(format!(
             "value must have 1 to {MAX_VALUE_CHARS} characters; this one has {chars}"
