@@ -1,30 +1,29 @@
 //! A conversation at a terminal: what is typed and what is told, in turn.
 
 mod sessions;
+mod wishes;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use navi_actors::protocol::approval::ConsentMode;
 use navi_actors::protocol::command::{ClientFrame, Decision, FileRef, UserInput};
 use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::{ApprovalId, MessageId, SessionId};
 use navi_actors::protocol::session::SessionSnapshot;
-use navi_actors::protocol::status::SystemStatus;
 use reqwest::Method;
 use rustyline::completion::unescape;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, interval, sleep_until};
 
+use self::wishes::names;
 use super::commands::{self, Command, Typed, typed};
 use super::report::{Outcome, problem_of, warn};
 use super::screen::Screen;
-use super::screen::shown::{keys, mode};
+use super::screen::shown::keys;
 use super::style::{Colours, Line, Tint};
-use super::terminal::{Input, Key, Names, Terminal, width};
+use super::terminal::{Input, Key, Terminal, width};
 use super::{Wish, change, files, leave, make};
 use crate::cli::ChatArgs;
 use crate::client::{Client, ClientError, Events};
@@ -176,29 +175,6 @@ async fn read(
     client.get(&path).await
 }
 
-/// What commands may name. Who cannot be asked has none.
-async fn names(client: &Client) -> Names {
-    #[derive(Deserialize)]
-    struct Profile {
-        id: String,
-    }
-    let profiles: Option<Value> = client.get("/agents/profiles").await.ok();
-    let profiles = profiles.and_then(|list| {
-        let list = list.get("profiles").cloned().unwrap_or(list);
-        serde_json::from_value::<Vec<Profile>>(list).ok()
-    });
-    let status: Option<SystemStatus> = client.get("/api/status").await.ok();
-    Names {
-        profiles: profiles.into_iter().flatten().map(|it| it.id).collect(),
-        models: status.iter().flat_map(models).collect(),
-    }
-}
-
-fn models(status: &SystemStatus) -> Vec<String> {
-    let models = status.backends.iter().flat_map(|backend| &backend.models);
-    models.map(|model| model.name.clone()).collect()
-}
-
 impl Talk<'_> {
     async fn go_on(&mut self) {
         let mut looks = interval(AWAY);
@@ -223,7 +199,10 @@ impl Talk<'_> {
                 }
                 Comes::End => return,
                 Comes::Look => self.look_for_service(),
-                Comes::Told(Ok(envelope)) => self.take(*envelope),
+                Comes::Told(Ok(envelope)) => {
+                    self.look_for_service();
+                    self.take(*envelope);
+                }
                 Comes::Told(Err(error)) => self.lose(&error),
                 Comes::Keys => {
                     self.keys_at = None;
@@ -472,73 +451,6 @@ impl Talk<'_> {
         self.screen.answers(id);
         let answer = json!({"decision": decision, "note": note});
         self.post(&format!("approvals/{id}"), &answer).await
-    }
-
-    async fn mode(&mut self, given: Option<ConsentMode>) -> Result<(), String> {
-        let Some(wanted) = given else {
-            let now = match &self.open {
-                Some(open) => {
-                    let path = format!("/sessions/{}?messages=1", open.id);
-                    let stands: Result<SessionSnapshot, _> = self.client.get(&path).await;
-                    mode(stands.map_err(|error| problem_message(&error))?.mode)
-                }
-                None => self.wish.mode.map_or("that of the settings", mode),
-            };
-            self.say(Tint::Dim, &format!("the mode is {now}: ask, edits or auto"));
-            return Ok(());
-        };
-        self.wish.mode = Some(wanted);
-        let Some(open) = &self.open else {
-            self.say(Tint::Dim, "the next conversation begins in it");
-            return Ok(());
-        };
-        let path = format!("/sessions/{}/mode", open.id);
-        let changed: Result<Value, _> = self
-            .client
-            .send(Method::PATCH, &path, &json!({"mode": wanted}))
-            .await;
-        changed.map(drop).map_err(|error| problem_message(&error))
-    }
-
-    async fn model(&mut self, given: Option<String>) -> Result<(), String> {
-        let Some(name) = given else {
-            let status: Result<SystemStatus, _> = self.client.get("/api/status").await;
-            let status = status.map_err(|error| problem_message(&error))?;
-            let models = models(&status);
-            if models.is_empty() {
-                self.say(Tint::Dim, "there is no model just now");
-            }
-            for model in models {
-                self.say(Tint::Plain, &format!("  {model}"));
-            }
-            return Ok(());
-        };
-        let name = (name != "-").then_some(name);
-        match &self.open {
-            Some(open) => self.change(open.id, &json!({"model": name})).await,
-            None => {
-                self.wish.model = name;
-                self.say(Tint::Dim, "the next conversation begins with it");
-                Ok(())
-            }
-        }
-    }
-
-    async fn profile(&mut self, given: Option<String>) -> Result<(), String> {
-        let Some(id) = given else {
-            for profile in names(&self.client).await.profiles {
-                self.say(Tint::Plain, &format!("  {profile}"));
-            }
-            return Ok(());
-        };
-        match &self.open {
-            Some(open) => self.change(open.id, &json!({"profile_id": id})).await,
-            None => {
-                self.wish.profile_id = Some(id);
-                self.say(Tint::Dim, "the next conversation begins with it");
-                Ok(())
-            }
-        }
     }
 
     async fn change(&self, session: SessionId, change: &Value) -> Result<(), String> {

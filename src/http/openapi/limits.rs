@@ -288,8 +288,13 @@ fn goings_on() -> Value {
 
 /// An item of a response's input, by its type; what is of no type of these is passed over.
 fn item(name: &Value) -> Value {
-    let named = json!(["message", "function_call", "function_call_output",
-        "mcp_approval_response", "item_reference"]);
+    let named = json!([
+        "message",
+        "function_call",
+        "function_call_output",
+        "mcp_approval_response",
+        "item_reference"
+    ]);
     let of = |kind: &str, fields: Value, required: &[&str]| {
         let mut properties = fields;
         properties["type"] = json!({"const": kind});
