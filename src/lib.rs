@@ -9,7 +9,6 @@ pub mod backends;
 mod checks;
 mod cli;
 // The doors that show events live are not all here yet.
-#[allow(dead_code)]
 mod client;
 mod collector;
 mod command;

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use actix_web::dev::{Extensions, ServerHandle};
-use actix_web::error::QueryPayloadError;
+use actix_web::error::{InternalError, QueryPayloadError};
 use actix_web::middleware::from_fn;
 use actix_web::rt::net::TcpStream;
 use actix_web::web::{PayloadConfig, QueryConfig};
@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use tracing::debug;
 
 use super::error::ApiError;
+use crate::doors;
 use super::{App, gate, routes};
 use crate::doors::mcp::McpDoor;
 
@@ -83,12 +84,14 @@ impl HttpDoor {
 
 /// What is wrong with a query is told as every other error is.
 fn queries() -> QueryConfig {
-    QueryConfig::default().error_handler(|error, _| {
+    QueryConfig::default().error_handler(|error, request| {
         let reason = match &error {
             QueryPayloadError::Deserialize(reason) => reason.to_string(),
             other => other.to_string(),
         };
-        ApiError::new(ErrorCode::InvalidField, format!("query: {reason}")).into()
+        let told = ApiError::new(ErrorCode::InvalidField, format!("query: {reason}"));
+        let response = doors::refusal(request.path(), &told);
+        InternalError::from_response(error, response).into()
     })
 }
 
