@@ -24,8 +24,10 @@ RIGHTLY_REFUSED = [
     ("/v1/chat/completions", "the message is empty", "nor what the last one has"),
     ("/v1/chat/completions", "a result must name a call", "no schema compares two messages"),
     ("/v1/chat/completions", "have the same id", "nor two calls by a part of them"),
+    ("/v1/chat/completions", "images and the limit is", "nor how many parts of a list are images"),
     ("/api/chat", "messages must end with", "no schema says what the last of a list is"),
     ("/api/chat", "the message is empty", "nor what the last one has"),
+    ("/api/chat", "a result must name a call", "no schema compares two messages"),
     ("/api/chat", "have the same id", "nor two calls by a part of them"),
 ]
 """A part of the operation's name, one of what its error says, and why the schema lets it pass."""

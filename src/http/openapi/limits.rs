@@ -134,7 +134,8 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
         ("ChatCompletionCalled/name", call_name.clone()),
         ("OllamaChatRequest/tools", tools.clone()),
         ("OllamaGenerateRequest/tools", tools),
-        ("OllamaGenerateRequest/images", images),
+        ("OllamaGenerateRequest/images", images.clone()),
+        ("OllamaMessage/images", images),
         ("OllamaGenerateRequest/images/items", image.clone()),
         (
             "OllamaMessage/role",
