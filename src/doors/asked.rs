@@ -6,7 +6,7 @@ use actix_web::http::header::{HeaderMap, USER_AGENT};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use navi_actors::domain::import::MAX_NAME_CHARS;
-use navi_actors::domain::input::{self, MAX_CONTENT_BYTES};
+use navi_actors::domain::input::{self, MAX_CONTENT_BYTES, MAX_IMAGES};
 use navi_actors::engine::LentByProgram;
 use navi_actors::protocol::chat::ChatMessage;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
@@ -419,8 +419,17 @@ fn message(role: Role, text: String) -> ImportedMessage {
 /// was said before, and nobody would know.
 ///
 /// # Errors
-/// `invalid_image`, `image_too_large`.
+/// `too_many_images`, `invalid_image`, `image_too_large`.
 pub(super) fn check_images(images: &[String]) -> Result<(), NaviError> {
+    if images.len() > MAX_IMAGES {
+        return Err(NaviError::new(
+            ErrorCode::TooManyImages,
+            format!(
+                "the message has {} images and the limit is {MAX_IMAGES}",
+                images.len()
+            ),
+        ));
+    }
     for (number, image) in (1..).zip(images) {
         input::decode(image, number)?;
     }

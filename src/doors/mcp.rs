@@ -129,7 +129,7 @@ pub(crate) fn routes() -> Resource {
         .route(web::delete().to(leave))
 }
 
-#[utoipa::path(post, path = "/api/mcp", tag = "mcp",
+#[utoipa::path(post, path = "/api/mcp", operation_id = "ask_mcp", tag = "mcp",
     params(("MCP-Protocol-Version" = Option<String>, Header, description = "As the revision demands it, with `Mcp-Method` and `Mcp-Name`."),
         ("Mcp-Session-Id" = Option<String>, Header, description = "As `initialize` gave it, up to the revision 2025-11-25.")),
     request_body(content = Object, description = "A JSON-RPC message of the Model Context Protocol: a request, a notification or an answer."),
@@ -150,7 +150,7 @@ pub(crate) async fn ask(
     served.unwrap_or_else(|error| refusal(&error))
 }
 
-#[utoipa::path(get, path = "/api/mcp", tag = "mcp",
+#[utoipa::path(get, path = "/api/mcp", operation_id = "listen_mcp", tag = "mcp",
     params(("Mcp-Session-Id" = Option<String>, Header, description = "As `initialize` gave it."),
         ("Last-Event-ID" = Option<String>, Header, description = "Goes on behind it.")),
     responses((status = 200, description = "What the server tells a session up to the revision 2025-11-25, as server-sent events.", body = String, content_type = "text/event-stream"),
@@ -165,7 +165,7 @@ pub(crate) async fn listen(
     served.unwrap_or_else(|error| refusal(&error))
 }
 
-#[utoipa::path(delete, path = "/api/mcp", tag = "mcp",
+#[utoipa::path(delete, path = "/api/mcp", operation_id = "leave_mcp", tag = "mcp",
     params(("Mcp-Session-Id" = Option<String>, Header, description = "As `initialize` gave it.")),
     responses((status = 202, description = "The session is over."),
         McpFailures))]

@@ -69,7 +69,7 @@ fn unknown(id: &str) -> NaviError {
     )
 }
 
-#[utoipa::path(post, path = "/v1/responses", tag = "openai",
+#[utoipa::path(post, path = "/v1/responses", operation_id = "create_response", tag = "openai",
     params(("X-Navi-Session" = Option<String>, Header, max_length = 256, description = "As `conversation`, which goes before it."),
         ("Idempotency-Key" = Option<String>, Header, max_length = 256, description = "The same key again joins the same run.")),
     request_body(content = ref("#/components/schemas/ResponseRequest"), description = "As OpenAI's Responses have it; docs/doors.md says what is passed over."),
@@ -260,7 +260,7 @@ pub(crate) struct ReadQuery {
     starting_after: Option<u64>,
 }
 
-#[utoipa::path(get, path = "/v1/responses/{response_id}", tag = "openai",
+#[utoipa::path(get, path = "/v1/responses/{response_id}", operation_id = "read_response", tag = "openai",
     params(("response_id" = String, Path,),
         ("stream" = Option<bool>, Query, description = "As server-sent events."),
         ("starting_after" = Option<u64>, Query, description = "With `stream`: those after the event of this `sequence_number`.")),
@@ -277,7 +277,7 @@ pub(crate) async fn read(
     }
 }
 
-#[utoipa::path(delete, path = "/v1/responses/{response_id}", tag = "openai",
+#[utoipa::path(delete, path = "/v1/responses/{response_id}", operation_id = "delete_response", tag = "openai",
     params(("response_id" = String, Path,)),
     responses((status = 200, description = "Deleted, with its session, which has no other.", body = Object), OpenaiFailures))]
 pub(crate) async fn delete(
@@ -291,7 +291,7 @@ pub(crate) async fn delete(
     }
 }
 
-#[utoipa::path(post, path = "/v1/responses/{response_id}/cancel", tag = "openai",
+#[utoipa::path(post, path = "/v1/responses/{response_id}/cancel", operation_id = "cancel_response", tag = "openai",
     params(("response_id" = String, Path,)),
     responses((status = 200, description = "The response as it stands; cancelled, where it went.", body = Object), OpenaiFailures))]
 pub(crate) async fn cancel(
@@ -305,7 +305,7 @@ pub(crate) async fn cancel(
     }
 }
 
-#[utoipa::path(get, path = "/v1/responses/{response_id}/input_items", tag = "openai",
+#[utoipa::path(get, path = "/v1/responses/{response_id}/input_items", operation_id = "list_input_items", tag = "openai",
     params(("response_id" = String, Path,)),
     responses((status = 200, description = "What the response answers.", body = Object), OpenaiFailures))]
 pub(crate) async fn input_items(

@@ -30,9 +30,11 @@ RIGHTLY_REFUSED = [
     ("/v1/responses", "have the same id", "nor two calls by a part of them"),
     ("/v1/responses", "are answered for one run at a time", "nor two answers"),
     ("/v1/responses", "conversation must have", "its id and a word of the program's own have one limit"),
+    ("/v1/chat/completions", "images and the limit is", "nor how many parts of a list are images"),
     ("/api/chat", "messages must end with", "no schema says what the last of a list is"),
     ("/api/chat", "a result must name a call", "no schema compares two messages"),
     ("/api/chat", "the message is empty", "nor what the last one has"),
+    ("/api/chat", "a result must name a call", "no schema compares two messages"),
     ("/api/chat", "have the same id", "nor two calls by a part of them"),
 ]
 """A part of the operation's name, one of what its error says, and why the schema lets it pass."""

@@ -84,7 +84,7 @@ impl View {
             event,
             Event::ApprovalRequested { .. } | Event::ApprovalResolved { .. }
         );
-        if !is_own && !(is_asked && self.goes) {
+        if !(is_own || is_asked && self.goes) {
             return;
         }
         let Some(event) = self.take_turn(event, told) else {

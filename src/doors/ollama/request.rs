@@ -4,8 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
-use navi_actors::domain::input::MAX_IMAGES;
-use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::message::{Role, ToolCall};
 use navi_actors::tools::lent::OfferedByProgram;
@@ -96,7 +95,7 @@ struct Said {
     /// System messages have at most 256 KiB together, and so has one of the user's; others have at
     /// most 1 MiB. The last one must hold something.
     content: Option<String>,
-    /// Base64, in the last message at most 8.
+    /// Base64.
     images: Option<Vec<String>>,
     /// The assistant's; passed over where another one has them.
     tool_calls: Option<Vec<Called>>,
@@ -173,15 +172,6 @@ impl Request {
         let tools = body.tools.unwrap_or_default().into_iter().map(offered);
         let tools = asked::checked(tools.collect())?;
         let images = body.images.unwrap_or_default();
-        if images.len() > MAX_IMAGES {
-            return Err(NaviError::new(
-                ErrorCode::TooManyImages,
-                format!(
-                    "there are {} images and the limit is {MAX_IMAGES}",
-                    images.len()
-                ),
-            ));
-        }
         asked::check_images(&images)?;
         let messages = match shape {
             Shape::Chat => body.messages.unwrap_or_default(),

@@ -114,7 +114,7 @@ impl Items {
                 if !self.calls.contains_key(&call) {
                     self.call_began(call.clone(), &tool, &args);
                 }
-                self.call_ended(&call, result, succeeded);
+                self.call_ended(&call, &result, succeeded);
             }
             Told::Step(Step::Asks(ask)) => self.ask(&ask),
             // Items are what was said and done.
@@ -128,7 +128,7 @@ impl Items {
         self.close();
         let goes: Vec<CallId> = self.calls.keys().cloned().collect();
         for call in goes {
-            self.call_ended(&call, "it did not end".to_owned(), false);
+            self.call_ended(&call, "it did not end", false);
         }
         let kind = match status {
             Status::InProgress | Status::Completed => "response.completed",
@@ -276,7 +276,7 @@ impl Items {
         self.calls.insert(call, at);
     }
 
-    fn call_ended(&mut self, call: &CallId, result: String, succeeded: bool) {
+    fn call_ended(&mut self, call: &CallId, result: &str, succeeded: bool) {
         let Some(at) = self.calls.remove(call) else {
             return;
         };

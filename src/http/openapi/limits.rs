@@ -143,7 +143,8 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
         ("ResponseTool", response_tool(&tool)),
         ("OllamaChatRequest/tools", tools.clone()),
         ("OllamaGenerateRequest/tools", tools),
-        ("OllamaGenerateRequest/images", images),
+        ("OllamaGenerateRequest/images", images.clone()),
+        ("OllamaMessage/images", images),
         ("OllamaGenerateRequest/images/items", image.clone()),
         (
             "OllamaMessage/role",
