@@ -18,8 +18,8 @@ use tokio::task::JoinHandle;
 use tracing::debug;
 
 use super::error::ApiError;
-use crate::doors;
 use super::{App, gate, routes};
+use crate::doors;
 use crate::doors::mcp::McpDoor;
 
 /// The largest body of a request that carries no message.

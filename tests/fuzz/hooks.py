@@ -31,6 +31,7 @@ RIGHTLY_REFUSED = [
     ("/v1/responses", "are answered for one run at a time", "nor two answers"),
     ("/v1/responses", "conversation must have", "its id and a word of the program's own have one limit"),
     ("/v1/chat/completions", "images and the limit is", "nor how many parts of a list are images"),
+    ("/v1/responses", "images and the limit is", "nor how many parts of a list are images"),
     ("/api/chat", "messages must end with", "no schema says what the last of a list is"),
     ("/api/chat", "a result must name a call", "no schema compares two messages"),
     ("/api/chat", "the message is empty", "nor what the last one has"),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Bench;
 use super::first_token::{PAUSE, WARM_UP, added, added_by};
 use crate::conversation::Turn;
-use crate::http::{Connection, Identity};
+use crate::http::Connection;
 use crate::model::Ledger;
 use crate::navi::Navi;
 use crate::report::{Goal, Row, Samples};
