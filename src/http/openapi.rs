@@ -351,7 +351,6 @@ fn rest(schemas: &mut Schemas) {
     schemas.taken::<tokens::NewTokenRequest>("NewTokenRequest");
     schemas.told::<tokens::CreatedToken>("CreatedToken");
     schemas.told::<NaviError>("NaviError");
-    schemas.taken::<ResponseRequest>("ResponseRequest");
     schemas.told::<OpenaiError>("OpenaiError");
     schemas.told::<OllamaError>("OllamaError");
     schemas.told::<McpError>("McpError");
@@ -361,6 +360,7 @@ fn rest(schemas: &mut Schemas) {
 fn of_programs(schemas: &mut Schemas) {
     schemas.taken::<files::UploadForm>("UploadForm");
     schemas.taken::<openai::ChatCompletionRequest>("ChatCompletionRequest");
+    schemas.taken::<ResponseRequest>("ResponseRequest");
     schemas.taken::<ollama::ChatRequest>("OllamaChatRequest");
     schemas.taken::<ollama::GenerateRequest>("OllamaGenerateRequest");
     schemas.taken::<ollama::ShowRequest>("OllamaShowRequest");
