@@ -4,9 +4,11 @@
 //! SHA-256 of 244 random bits, so a lookup by hash tells an attacker's clock nothing.
 
 mod holds;
+mod known;
 pub(crate) mod links;
 pub(crate) mod random;
 
+use std::path::Path;
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
@@ -23,6 +25,8 @@ use uuid::Uuid;
 
 use self::holds::Holds;
 pub(crate) use self::holds::{Hold, Key};
+use self::known::Known;
+pub(crate) use self::known::tell_ended;
 use self::links::{Links, Redeemed};
 use self::random::{Digest, digest};
 use crate::settings::Secret;
@@ -128,6 +132,7 @@ pub(crate) struct Access {
     /// count by.
     faults: DefaultDirectRateLimiter,
     holds: Holds,
+    known: Known,
     _tending: AbortOnDropHandle<()>,
 }
 
@@ -138,9 +143,11 @@ impl Access {
         links: Links,
         api_token: Option<&Secret>,
         user: UserId,
+        data_dir: &Path,
     ) -> Self {
-        let holds = Holds::default();
-        let tending = runtime.spawn(holds.clone().tend(store.clone()));
+        let (holds, known) = (Holds::default(), Known::new(data_dir));
+        let tending = holds.clone().tend(store.clone(), known.clone());
+        let tending = runtime.spawn(tending);
         Self {
             store,
             runtime,
@@ -149,6 +156,7 @@ impl Access {
             user,
             faults: RateLimiter::direct(Quota::per_minute(nonzero!(30_u32))),
             holds,
+            known,
             _tending: AbortOnDropHandle::new(tending),
         }
     }
@@ -228,7 +236,7 @@ impl Access {
         let (store, hash) = (self.store.clone(), SecretHash(digest(cookie)));
         self.on_runtime(async move { store.delete_web_login(hash).await })
             .await?;
-        self.holds.look();
+        self.ended();
         Ok(())
     }
 
@@ -270,8 +278,14 @@ impl Access {
         let removed = self
             .on_runtime(async move { store.delete_token(user, id).await })
             .await?;
-        self.holds.look();
+        self.ended();
         Ok(removed)
+    }
+
+    /// A key opens nothing any more, from now on.
+    fn ended(&self) {
+        self.known.end();
+        self.holds.look();
     }
 
     /// Whether who came in with this may answer requests for consent through a program: the page's
@@ -297,6 +311,11 @@ impl Access {
         {
             return Ok(Some((self.user, Key::Setting)));
         }
+        let key = Key::Token(hash);
+        let before = match self.known.find(&key) {
+            Ok(user) => return Ok(Some((user, key))),
+            Err(before) => before,
+        };
         let store = self.store.clone();
         let found = self
             .on_runtime(async move {
@@ -304,11 +323,24 @@ impl Access {
                 store.user_by_token_hash(SecretHash(hash), now).await
             })
             .await?;
-        Ok(found.map(|user| (user.id, Key::Token(hash))))
+        Ok(found.map(|user| {
+            self.known.keep(before, key, user.id);
+            (user.id, key)
+        }))
     }
 
     async fn login_owner(&self, cookie: &str) -> Result<Option<Principal>, NaviError> {
         let (store, hash) = (self.store.clone(), SecretHash(digest(cookie)));
+        let key = Key::Login(hash.0);
+        let principal = |user, renewed| Principal {
+            user,
+            method: AuthMethod::Cookie { renewed },
+            key,
+        };
+        let before = match self.known.find(&key) {
+            Ok(user) => return Ok(Some(principal(user, false))),
+            Err(before) => before,
+        };
         let login = self
             .on_runtime(async move {
                 let now = Utc::now();
@@ -322,10 +354,9 @@ impl Access {
                 Ok(Some((user.id, renewed)))
             })
             .await?;
-        Ok(login.map(|(user, renewed)| Principal {
-            user,
-            method: AuthMethod::Cookie { renewed },
-            key: Key::Login(hash.0),
+        Ok(login.map(|(user, renewed)| {
+            self.known.keep(before, key, user);
+            principal(user, renewed)
         }))
     }
 

@@ -16,12 +16,17 @@ pub(crate) mod responses;
 
 pub(crate) use self::requests::Requests;
 
-use actix_web::http::header;
+use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::{HttpResponse, HttpResponseBuilder, Resource, web};
 use navi_actors::protocol::error::ErrorCode;
 
+use self::answer::Answer;
+use self::asked::SESSION;
 use crate::http::error::ApiError;
 use crate::settings::{Door, OpenDoors};
+
+/// The run that answers.
+const RUN: &str = "x-navi-run";
 
 /// Those that are open; a closed one says which setting opens it.
 pub(crate) fn routes(config: &mut web::ServiceConfig, open: &OpenDoors) {
@@ -63,6 +68,19 @@ fn streaming(kind: &'static str) -> HttpResponseBuilder {
         // nginx would keep what comes until it is 4 KB.
         .insert_header(("x-accel-buffering", "no"));
     response
+}
+
+/// Where the answer can be found again.
+fn places(answer: &Answer) -> Vec<(HeaderName, HeaderValue)> {
+    // A session of one answer is nobody's to come back to.
+    let session = (!answer.ephemeral).then(|| answer.session.to_string());
+    let ids = session.map(|id| (SESSION, id));
+    let ids = ids.into_iter().chain([(RUN, answer.run_id.to_string())]);
+    ids.filter_map(|(name, id)| {
+        let value = HeaderValue::from_str(&id).ok()?;
+        Some((HeaderName::from_static(name), value))
+    })
+    .collect()
 }
 
 fn closed(path: &str) -> Resource {

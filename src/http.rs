@@ -95,6 +95,11 @@ fn routes(config: &mut web::ServiceConfig, doors: &OpenDoors) {
 fn protected(doors: OpenDoors) -> impl HttpServiceFactory {
     web::scope("")
         .wrap(from_fn(gate::require_login))
+        // Paths are tried in this order, those with names in them slowly: programs, whose every
+        // message is a request, go before the page, which sends its own over a socket.
+        .configure(move |config| doors::routes(config, &doors))
+        .service(ws::session_routes())
+        .service(ws::list_routes())
         .service(agents::profiles_routes())
         .service(agents::profile_file_routes())
         .service(agents::tools_routes())
@@ -152,9 +157,6 @@ fn protected(doors: OpenDoors) -> impl HttpServiceFactory {
         .service(tokens::routes())
         .service(tokens::one_routes())
         .service(login::log_out())
-        .service(ws::session_routes())
-        .service(ws::list_routes())
-        .configure(move |config| doors::routes(config, &doors))
         .default_service(web::to(not_found))
 }
 

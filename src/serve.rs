@@ -176,6 +176,7 @@ impl Service {
             Links::new(&settings.data_dir),
             settings.api_token.as_ref(),
             user,
+            &settings.data_dir,
         );
         if let Some(settings) = &settings.collector {
             collector::turn_on(settings, runtime.handle().clone())?;

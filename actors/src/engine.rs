@@ -3,6 +3,7 @@
 
 mod changes;
 mod consent;
+mod conversation;
 mod files;
 mod imports;
 mod measuring;

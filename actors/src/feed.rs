@@ -188,6 +188,17 @@ impl Live {
 /// Where the session cannot be joined or read.
 pub async fn feed(upstream: impl Upstream, attach: Attach) -> Result<Feed, NaviError> {
     let attached = upstream.join(attach).await?;
+    feed_of(upstream, attached).await
+}
+
+/// The feed of a tab that has joined.
+///
+/// # Errors
+/// Where the session cannot be read.
+pub(crate) async fn feed_of(
+    upstream: impl Upstream,
+    attached: Attached,
+) -> Result<Feed, NaviError> {
     let mut tab = Tab {
         upstream,
         seq: 0,

@@ -1,9 +1,10 @@
-//! What live sockets were opened with: where a login or a token ends, they end.
+//! What live sockets were opened with: where a login or a token ends, they end. What is known of
+//! keys ends with them.
 //!
 //! The database is asked, since `navi token remove` is another process: at once after what this
 //! process changed, and else a few times a second while there is a socket.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use super::known::Known;
 use super::random::Digest;
 
 /// A socket outlives what opened it by no more than this and the answer of the database.
@@ -63,22 +65,28 @@ impl Holds {
     }
 
     /// Ends what is held by keys that open nothing any more, for ever.
-    pub(super) async fn tend(self, store: Store) {
+    pub(super) async fn tend(self, store: Store, known: Known) {
         loop {
             tokio::select! {
                 () = self.0.changed.notified() => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
             let (mut tokens, mut logins) = (Vec::new(), Vec::new());
-            for key in self.open().keys() {
+            let mut keys: HashSet<Key> = known.keys().into_iter().collect();
+            keys.extend(self.open().keys());
+            for key in keys {
                 match key {
-                    Key::Login(hash) => logins.push(SecretHash(*hash)),
-                    Key::Token(hash) => tokens.push(SecretHash(*hash)),
+                    Key::Login(hash) => logins.push(SecretHash(hash)),
+                    Key::Token(hash) => tokens.push(SecretHash(hash)),
                     Key::Setting => {}
                 }
             }
             match store.ended_keys(&tokens, &logins, Utc::now()).await {
-                Ok(ended) => self.end(&ended),
+                Ok(ended) if ended.is_empty() => {}
+                Ok(ended) => {
+                    known.end();
+                    self.end(&ended);
+                }
                 Err(error) => debug!(%error, "whether logins have ended is not known"),
             }
         }

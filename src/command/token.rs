@@ -1,5 +1,6 @@
 //! `navi token`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use navi_actors::store::Store;
@@ -16,12 +17,16 @@ use crate::settings::Settings;
 /// The database cannot be used, or there is no such token.
 pub(crate) async fn run(settings: &Settings, command: &TokenCommand) -> anyhow::Result<ExitCode> {
     let store = Store::open(&store_config(settings)).await?;
-    let done = carry_out(&store, command).await;
+    let done = carry_out(&store, command, &settings.data_dir).await;
     store.close().await?;
     done
 }
 
-async fn carry_out(store: &Store, command: &TokenCommand) -> anyhow::Result<ExitCode> {
+async fn carry_out(
+    store: &Store,
+    command: &TokenCommand,
+    data_dir: &Path,
+) -> anyhow::Result<ExitCode> {
     let user = store.local_user().await?.id;
     match command {
         TokenCommand::Add { name, consent } => {
@@ -60,6 +65,11 @@ async fn carry_out(store: &Store, command: &TokenCommand) -> anyhow::Result<Exit
         TokenCommand::Remove { id } => {
             if !store.delete_token(user, *id).await? {
                 anyhow::bail!("there is no token {id}; `navi token list` shows them");
+            }
+            if let Err(error) = access::tell_ended(data_dir) {
+                complain(&format!(
+                    "The token is removed. A service that runs takes it for a second yet: {error}"
+                ));
             }
         }
     }

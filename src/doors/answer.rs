@@ -98,20 +98,40 @@ impl Answer {
         who: Principal,
         question: Question,
     ) -> Result<Self, NaviError> {
+        let found = Found::of(app, who, &question).await?;
+        let known_by = found.known_by;
+        match Self::begun(app, who, &question, found).await {
+            Err(error) if error.code == ErrorCode::SessionNotFound => {
+                let Some(name) = known_by else {
+                    return Err(error);
+                };
+                app.requests.forget_session(&name);
+                let found = Found::of(app, who, &question).await?;
+                Self::begun(app, who, &question, found).await
+            }
+            begun => begun,
+        }
+    }
+
+    async fn begun(
+        app: &App,
+        who: Principal,
+        question: &Question,
+        found: Found,
+    ) -> Result<Self, NaviError> {
         let engine = &app.engine;
         let Found {
             sameness,
             session,
             mut client_id,
             joins,
-        } = Found::of(app, who, &question).await?;
+            ..
+        } = found;
         let ephemeral = question.place == Place::Request;
         let is_its_own = question.place.is_its_own();
         let listening = app.requests.listen(session);
         let admission = Admission::new(app, Some(session), who.key)?;
         let files = files::store(app, who, session, &question.files).await?;
-        let attach = |after| engine.attach(who.user, session, after, None, Some(1));
-        let mut feed = attach(is_its_own.then_some(0)).await?;
         let input = |client_id: &str| UserInput {
             content: question.text.clone(),
             images: question.images.clone(),
@@ -120,17 +140,22 @@ impl Answer {
             ..UserInput::default()
         };
         let lend = |client_id: &str| engine.lend(session, client_id, question.lent.clone());
+        let send = |client_id: &str| engine.send_watched(who.user, session, input(client_id));
         let mut offer = lend(&client_id);
-        let mut accepted = engine.send(who.user, session, input(&client_id)).await?;
-        if accepted.duplicate && !is_its_own {
-            let stands = engine.with_newest(who.user, session, Some(1)).await?;
+        let (mut accepted, mut feed) = send(&client_id).await?;
+        if accepted.duplicate && is_its_own {
+            feed = engine
+                .attach(who.user, session, Some(0), None, Some(1))
+                .await?;
+        } else if accepted.duplicate {
+            let stands = engine.standing(who.user, session).await?;
             let goes = stands.run.is_some_and(|run| run.run_id == accepted.run_id);
             if goes || joins {
                 feed = from_its_start(app, who, session, accepted.run_id).await?;
             } else if !accepted.queued {
                 client_id = format!("{client_id}:{}", Uuid::now_v7().simple());
                 offer = lend(&client_id);
-                accepted = engine.send(who.user, session, input(&client_id)).await?;
+                (accepted, feed) = send(&client_id).await?;
             }
         }
         let seen = app.requests.keep(sameness, session, client_id);
@@ -216,7 +241,7 @@ impl Answer {
         let listening = app.requests.listen(session);
         let admission = Admission::new(app, Some(session), who.key)?;
         let feed = from_its_start(app, who, session, run_id).await?;
-        let stands = engine.with_newest(who.user, session, Some(1)).await?;
+        let stands = engine.standing(who.user, session).await?;
         let ephemeral = stands.summary.ephemeral;
         let mut view = View::of(engine.clone(), run_id, ephemeral, approvals, begin);
         if stands.run.is_none_or(|run| run.run_id != run_id) {
@@ -378,7 +403,7 @@ async fn from_its_start(
 ) -> Result<Feed, NaviError> {
     let (engine, user) = (&app.engine, who.user);
     let goes = async || {
-        let stands = engine.with_newest(user, session, Some(1)).await?;
+        let stands = engine.standing(user, session).await?;
         Ok::<_, NaviError>(stands.run.is_some_and(|run| run.run_id == run_id))
     };
     if goes().await? {

@@ -1,22 +1,24 @@
 //! What a program asks, in no protocol's terms: read whole before anything begins.
 
+mod checks;
+mod conversation;
+
 use std::time::Duration;
 
 use actix_web::http::header::{HeaderMap, USER_AGENT};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
-use navi_actors::domain::import::MAX_NAME_CHARS;
-use navi_actors::domain::input::{self, MAX_CONTENT_BYTES, MAX_IMAGES};
 use navi_actors::engine::LentByProgram;
 use navi_actors::protocol::chat::ChatMessage;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::import::ImportedMessage;
-use navi_actors::protocol::message::{MessageState, Role, ToolCall};
+use navi_actors::protocol::message::{Role, ToolCall};
 use navi_actors::tools::lent::OfferedByProgram;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+pub(crate) use self::checks::{MAX_NAME_BYTES, MAX_TOOLS};
+pub(super) use self::checks::{check_names, checked, checked_name, sent_file};
+use self::conversation::{Message, Next, conversation};
 use super::answer::{Answer, Approvals, Place, Question, SentFile};
 use crate::access::Principal;
 use crate::http::App;
@@ -28,28 +30,15 @@ const TASK: &str = "x-navi-task";
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// How often OpenAI's clients have tried before.
 const RETRY_COUNT: &str = "x-stainless-retry-count";
-/// The longest name of a session, or key, in bytes.
-pub(crate) const MAX_NAME_BYTES: usize = 256;
 /// A person who stops an answer that streams closes the connection, and no client asks for that
 /// again by itself.
 const STREAM_PATIENCE: Duration = Duration::from_secs(1);
 /// OpenAI's clients wait up to 8 s before they try again.
 const RETRY_PATIENCE: Duration = Duration::from_secs(10);
-/// The most tools that a program may lend, and what they may come to together.
-pub(crate) const MAX_TOOLS: usize = 128;
-pub(crate) const MAX_TOOLS_BYTES: usize = 512 * 1024;
 /// What Open WebUI's requests for titles, tags and their like begin with.
 const TASK_WORDS: &str = "### Task:";
 /// What it puts before a person's question where it adds what it found in documents.
 const QUESTION_WORDS: &str = "### Task:\nRespond to the user query";
-/// What the model is told where only results came, and the run that wanted them is gone.
-const GO_ON: &str = "The results of your calls are above. Go on.";
-/// The same where they stand in the message itself.
-const RESULTS: &str = "These are the results of your calls. Go on.";
-/// What is asked with pictures alone.
-const SEE: &str = "(see the image)";
-/// What is asked with files alone.
-const READ: &str = "(see the file)";
 
 /// A request, read.
 #[derive(Debug)]
@@ -84,48 +73,6 @@ pub(super) struct Said {
     pub(super) calls: Vec<ToolCall>,
     /// The call whose result this is.
     pub(super) answers: Option<CallId>,
-}
-
-/// A message of the user's.
-#[derive(Debug, Default)]
-struct Message {
-    text: String,
-    images: Vec<String>,
-    files: Vec<SentFile>,
-}
-
-/// What is to be answered.
-#[derive(Debug)]
-enum Next {
-    Message(Message),
-    /// Results of the client's own tools; they stand at the history's end, too.
-    Results(Vec<(CallId, String)>),
-}
-
-impl Next {
-    /// The history, and the message that is sent behind it. A session has no history but its own:
-    /// results whose run is gone stand in the message there.
-    fn into_message(
-        self,
-        history: Vec<ImportedMessage>,
-        place: &Place,
-    ) -> (Vec<ImportedMessage>, Message) {
-        let text = match (self, place) {
-            (Self::Message(message), _) => return (history, message),
-            (Self::Results(_), Place::Request | Place::New) => GO_ON.to_owned(),
-            (Self::Results(results), Place::Session(_)) => {
-                let results = results.into_iter().map(|(_, text)| text);
-                let text: Vec<String> =
-                    std::iter::once(RESULTS.to_owned()).chain(results).collect();
-                text.join("\n\n")
-            }
-        };
-        let message = Message {
-            text,
-            ..Message::default()
-        };
-        (history, message)
-    }
 }
 
 /// The profile that a model's name stands for; none where that is the default.
@@ -335,170 +282,6 @@ impl Asked {
     }
 }
 
-/// What the program wants heeded, what was said before, and what is to be answered.
-fn conversation(said: Vec<Said>) -> Result<(String, Vec<ImportedMessage>, Next), NaviError> {
-    let mut instructions = Vec::new();
-    let mut messages = Vec::new();
-    let mut files = Vec::new();
-    for said in said {
-        if said.role == Role::System {
-            instructions.extend(Some(said.text).filter(|text| !text.trim().is_empty()));
-            continue;
-        }
-        // Those of the last message are there to be read; the model read the others before.
-        files = said.files;
-        messages.push(ImportedMessage {
-            tool_calls: said.calls,
-            tool_call_id: said.answers.filter(|_| said.role == Role::Tool),
-            images: said.images,
-            ..message(said.role, said.text)
-        });
-    }
-    let next = match messages.last().map(|message| message.role) {
-        Some(Role::User) => {
-            let last = messages
-                .pop()
-                .unwrap_or_else(|| message(Role::User, String::new()));
-            let text = last.content.unwrap_or_default();
-            let instead = match (last.images.is_empty(), files.is_empty()) {
-                (false, _) => SEE,
-                (true, false) => READ,
-                (true, true) => "",
-            };
-            let is_blank = text.trim().is_empty() && !instead.is_empty();
-            Next::Message(Message {
-                text: if is_blank { instead.to_owned() } else { text },
-                images: last.images,
-                files,
-            })
-        }
-        Some(Role::Tool) => {
-            let results = messages.iter().rev();
-            let results = results.take_while(|message| message.role == Role::Tool);
-            let results = results.filter_map(|message| {
-                let text = message.content.clone().unwrap_or_default();
-                Some((message.tool_call_id.clone()?, text))
-            });
-            Next::Results(results.collect())
-        }
-        _ => {
-            return Err(invalid(
-                "messages must end with what is to be answered: a message of the user's, or results of tools",
-            ));
-        }
-    };
-    let instructions = instructions.join("\n\n");
-    if instructions.len() > MAX_CONTENT_BYTES {
-        return Err(NaviError::new(
-            ErrorCode::MessageTooLarge,
-            format!("system messages may have {MAX_CONTENT_BYTES} bytes together at most"),
-        ));
-    }
-    Ok((instructions, messages, next))
-}
-
-fn message(role: Role, text: String) -> ImportedMessage {
-    ImportedMessage {
-        role,
-        content: Some(text),
-        run_id: None,
-        images: Vec::new(),
-        files: Vec::new(),
-        tool_calls: Vec::new(),
-        tool_call_id: None,
-        outcome: None,
-        duration_ms: None,
-        thinking: None,
-        state: MessageState::Complete,
-        is_plan: false,
-        created_at: None,
-    }
-}
-
-/// Checks the images of a message, wherever it stands: one that is none would be left out of what
-/// was said before, and nobody would know.
-///
-/// # Errors
-/// `too_many_images`, `invalid_image`, `image_too_large`.
-pub(super) fn check_images(images: &[String]) -> Result<(), NaviError> {
-    if images.len() > MAX_IMAGES {
-        return Err(NaviError::new(
-            ErrorCode::TooManyImages,
-            format!(
-                "the message has {} images and the limit is {MAX_IMAGES}",
-                images.len()
-            ),
-        ));
-    }
-    for (number, image) in (1..).zip(images) {
-        input::decode(image, number)?;
-    }
-    Ok(())
-}
-
-/// Checks the names of tools that were called.
-///
-/// # Errors
-/// `invalid_field`.
-pub(super) fn check_names<'a>(mut names: impl Iterator<Item = &'a str>) -> Result<(), NaviError> {
-    if names.all(|name| (1..=MAX_NAME_CHARS).contains(&name.chars().count())) {
-        return Ok(());
-    }
-    Err(invalid(format!(
-        "a call must name its tool in 1 to {MAX_NAME_CHARS} characters"
-    )))
-}
-
-/// Checks what a program lends.
-///
-/// # Errors
-/// `invalid_field`.
-pub(super) fn checked(tools: Vec<OfferedByProgram>) -> Result<Vec<OfferedByProgram>, NaviError> {
-    if tools.len() > MAX_TOOLS {
-        return Err(invalid(format!("tools may be {MAX_TOOLS} at most")));
-    }
-    let mut bytes = 0;
-    for tool in &tools {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if !(1..=64).contains(&tool.name.len()) || !tool.name.chars().all(is_name) {
-            return Err(invalid(
-                "a tool's name must have 1 to 64 letters, digits, _ or -",
-            ));
-        }
-        if !tool.parameters.is_object() {
-            return Err(invalid(
-                "a tool's parameters must be a JSON Schema of an object",
-            ));
-        }
-        bytes += tool.name.len() + tool.description.len() + tool.parameters.to_string().len();
-    }
-    if bytes > MAX_TOOLS_BYTES {
-        return Err(invalid(format!(
-            "tools may have {MAX_TOOLS_BYTES} bytes together at most"
-        )));
-    }
-    Ok(tools)
-}
-
-/// A file, of a `data:` URL or of base64 alone.
-///
-/// # Errors
-/// `invalid_field`.
-pub(super) fn sent_file(name: Option<String>, data: &str) -> Result<SentFile, NaviError> {
-    let (head, base64) = match data.strip_prefix("data:") {
-        Some(url) => url.split_once(',').unwrap_or((url, "")),
-        None => ("base64", data),
-    };
-    let base64 = base64.trim_end_matches('=');
-    let content = STANDARD_NO_PAD.decode(base64).ok();
-    let content = content.filter(|content| head.ends_with("base64") && !content.is_empty());
-    let content = content.ok_or_else(|| invalid("a file's data must be base64, or a data: URL"))?;
-    Ok(SentFile {
-        name: name.unwrap_or_else(|| "file".to_owned()),
-        content: content.into(),
-    })
-}
-
 /// The parameters of a tool that takes none.
 pub(super) fn no_parameters() -> Value {
     json!({"type": "object", "properties": {}})
@@ -522,20 +305,6 @@ fn named(headers: &HeaderMap, name: &str) -> Result<Option<String>, NaviError> {
         return Ok(None);
     }
     checked_name(name, text).map(Some)
-}
-
-/// A word that names something, from the field of this name.
-///
-/// # Errors
-/// `invalid_field`.
-pub(super) fn checked_name(field: &str, text: &str) -> Result<String, NaviError> {
-    let is_seen = |c: char| c == ' ' || c.is_ascii_graphic();
-    if !(1..=MAX_NAME_BYTES).contains(&text.len()) || !text.chars().all(is_seen) {
-        return Err(invalid(format!(
-            "{field} must have 1 to {MAX_NAME_BYTES} ASCII characters that can be seen"
-        )));
-    }
-    Ok(text.to_owned())
 }
 
 pub(super) fn invalid(message: impl Into<String>) -> NaviError {

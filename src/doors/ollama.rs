@@ -22,7 +22,7 @@ pub(crate) use self::request::{ChatRequest, GenerateRequest, ShowRequest};
 use self::request::{Request, Wanted};
 use super::answer::{Answer, Ending, Told, Whole};
 use super::asked::{self, Asked};
-use super::streaming;
+use super::{places, streaming};
 use crate::access::Principal;
 use crate::http::body::unreadable;
 use crate::http::error::ApiError;
@@ -290,8 +290,12 @@ fn reason(ending: Ending) -> Result<&'static str, NaviError> {
 
 /// The answer as it comes.
 fn stream_of(open: Open) -> HttpResponse {
+    let mut response = streaming(STREAM);
+    for (name, value) in places(&open.answer) {
+        response.insert_header((name, value));
+    }
     let state = Some((open, Vec::new()));
-    streaming(STREAM).streaming(stream::unfold(state, |open| async move {
+    response.streaming(stream::unfold(state, |open| async move {
         let (mut it, mut calls) = open?;
         let line = match it.answer.next().await {
             Told::Thinking(text) => it.lines.thinking(&text),
@@ -324,11 +328,15 @@ async fn whole(mut open: Open) -> HttpResponse {
         let ids = calls.iter().map(|call| call.id.clone()).collect();
         open.app.requests.keep_calls(open.conversation, ids);
     }
-    match reason(ending) {
+    let mut response = match reason(ending) {
         Ok(reason) => {
             let used = open.answer.usage().await;
             HttpResponse::Ok().json(open.lines.whole(&text, &thinking, &calls, reason, used))
         }
         Err(error) => refused(error),
+    };
+    for (name, value) in places(&open.answer) {
+        response.headers_mut().insert(name, value);
     }
+    response
 }

@@ -25,8 +25,8 @@ use self::chunks::{Chunks, framed};
 pub(crate) use self::request::ChatCompletionRequest;
 use self::request::Request;
 use super::answer::{Answer, Ending, Told, Whole};
-use super::asked::{self, Asked, SESSION};
-use super::streaming;
+use super::asked::{self, Asked};
+use super::{places, streaming};
 use crate::access::Principal;
 use crate::http::body::unreadable;
 use crate::http::error::{ApiError, status};
@@ -42,7 +42,6 @@ pub(super) const PATHS: [&str; 3] = [MODELS, MODEL, COMPLETIONS];
 
 /// The type of what streams.
 const STREAM: &str = "text/event-stream";
-const RUN: &str = "x-navi-run";
 /// Whether OpenAI's clients are to try again.
 const SHOULD_RETRY: &str = "x-should-retry";
 
@@ -319,17 +318,4 @@ fn failed(error: &ApiError) -> HttpResponse {
     );
     response.headers_mut().insert(name, never);
     response
-}
-
-/// Where the answer can be found again.
-pub(super) fn places(answer: &Answer) -> Vec<(HeaderName, HeaderValue)> {
-    // A session of one answer is nobody's to come back to.
-    let session = (!answer.ephemeral).then(|| answer.session.to_string());
-    let ids = session.map(|id| (SESSION, id));
-    let ids = ids.into_iter().chain([(RUN, answer.run_id.to_string())]);
-    ids.filter_map(|(name, id)| {
-        let value = HeaderValue::from_str(&id).ok()?;
-        Some((HeaderName::from_static(name), value))
-    })
-    .collect()
 }

@@ -21,6 +21,8 @@ struct State {
     listening: HashMap<SessionId, usize>,
     /// Calls that were handed over in a conversation that begins so; the newest last.
     calls: VecDeque<(Sameness, Vec<CallId>)>,
+    /// What names led to. They may be gone since.
+    sessions: HashMap<Sameness, SessionId>,
 }
 
 /// SHA-256 of what makes a request the same as another: who asks, where, and what.
@@ -90,6 +92,24 @@ impl Requests {
         let known = state.calls.iter();
         let found = known.filter(|(known, _)| known == conversation);
         found.map(|(_, calls)| calls.clone()).collect()
+    }
+
+    /// The session that a name led to, as it was known when it did.
+    pub(super) fn session(&self, name: &Sameness) -> Option<SessionId> {
+        self.state().sessions.get(name).copied()
+    }
+
+    pub(super) fn keep_session(&self, name: Sameness, session: SessionId) {
+        let mut state = self.state();
+        if state.sessions.len() >= KNOWN {
+            // What is looked for again is known again.
+            state.sessions.clear();
+        }
+        state.sessions.insert(name, session);
+    }
+
+    pub(super) fn forget_session(&self, name: &Sameness) {
+        self.state().sessions.remove(name);
     }
 
     pub(super) fn listen(&self, session: SessionId) -> Listening {

@@ -12,7 +12,7 @@ use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, web};
 use navi_actors::protocol::error::ErrorCode;
-use tracing::debug;
+use tracing::{Level, debug, enabled};
 
 use super::App;
 use super::error::ApiError;
@@ -47,7 +47,7 @@ pub(crate) async fn front(
     let started = Instant::now();
     let method = request.method().clone();
     // The pattern and not the path: a path can be a one-time link.
-    let pattern = request.match_pattern().unwrap_or_default();
+    let pattern = enabled!(Level::DEBUG).then(|| request.match_pattern());
     let mut response = match check_host(request.headers(), app.address) {
         Ok(()) => next.call(request).await?.map_into_boxed_body(),
         Err(error) => refuse(request, &ApiError(error)),
@@ -55,7 +55,7 @@ pub(crate) async fn front(
     secure(&mut response);
     debug!(
         %method,
-        pattern,
+        pattern = pattern.flatten().unwrap_or_default(),
         status = response.status().as_u16(),
         duration_ms = started.elapsed().as_millis(),
         "a request was answered"
@@ -69,18 +69,23 @@ pub(crate) async fn require_login(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    if request.match_pattern().is_none() {
-        // No such path, whoever asks.
-        return Ok(next.call(request).await?.map_into_boxed_body());
-    }
     let cookie = login_cookie(request.request(), &app);
+    let bearer = bearer(&request);
     let credentials = Credentials {
-        bearer: bearer(&request),
+        bearer,
         cookie: cookie.as_deref(),
-        key: page_key(&request),
+        key: if bearer.is_some() {
+            PageKey::Missing
+        } else {
+            page_key(&request)
+        },
     };
     let principal = match app.access.authenticate(credentials).await {
         Ok(principal) => principal,
+        // No such path, whoever asks.
+        Err(_) if request.match_pattern().is_none() => {
+            return Ok(next.call(request).await?.map_into_boxed_body());
+        }
         Err(error) => return Ok(refuse(request, &ApiError(error))),
     };
     if let Err(error) = check_page(&request, principal.method) {

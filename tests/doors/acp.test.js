@@ -1,8 +1,7 @@
-// The Agent Client Protocol by `navi acp`, through clients of other hands: the protocol's libraries for JavaScript and
-// for Python, and acpx. The editor's login is its user's, by the data directory; the tests look over REST with a token.
+// The Agent Client Protocol by `navi acp`, through the protocol's library for JavaScript: what clients.test.js has not.
+// The editor's login is its user's, by the data directory; the tests look over REST with a token.
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,13 +9,10 @@ import { after, before, describe, it } from 'node:test';
 
 import { methods } from '@agentclientprotocol/sdk';
 
-import { startModel } from '../browser/harness/model.js';
-import { backendSettings, startNavi } from '../browser/harness/navi.js';
-import { LIMIT_MS, required } from '../browser/harness/program.js';
+import { LIMIT_MS } from '../browser/harness/program.js';
+import { startWorld } from './adapters/world.js';
 import { assertOnlyProtocol, CAPABILITIES, Editor, startBridge } from './editor.js';
-import { PYTHON, python, SKIPPED } from './python.js';
 
-const KEY = 'a-token-of-the-tests';
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const call = (name, args) => ({ tool_call: { name, arguments: args } });
 const write = (path, content = 'one\n') => call('filesystem', { action: 'write', path, content });
@@ -27,17 +23,16 @@ const WORKING = [
 ];
 const CANCELLED = { outcome: 'cancelled' };
 
-let model, navi, env, editors;
+let world, model, rest, env, editors;
 before(async () => {
-  model = await startModel();
-  navi = await startNavi({ ...backendSettings('ollama', model.address), NAVI_API_TOKEN: KEY, NAVI_CONSENT_MODE: 'ask', LLM_PARALLEL: '8', FS_ALLOWED_PATHS: '/srv' });
-  env = { NAVI_DATA_DIR: navi.dataDir, FS_ALLOWED_PATHS: '/srv' };
+  world = await startWorld({ FS_ALLOWED_PATHS: '/srv' });
+  ({ model, rest } = world);
+  env = { NAVI_DATA_DIR: world.navi.dataDir, FS_ALLOWED_PATHS: '/srv' };
   editors = [];
 });
 after(async () => {
   for (const editor of editors) editor.bridge.child.kill('SIGKILL');
-  await navi?.remove();
-  await model?.stop();
+  await world?.close();
 });
 
 /** An editor, and one that ends with the tests where a test fails. */
@@ -47,22 +42,8 @@ async function open(options) {
   return editor;
 }
 
-async function rest(path, method = 'GET', body = undefined) {
-  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
-  const response = await fetch(new URL(path, navi.link), { method, headers, body: body && JSON.stringify(body) });
-  const text = await response.text();
-  return text === '' ? null : JSON.parse(text);
-}
-
 /** Waits until the condition holds on a session as it stands, and gives it. */
-async function sessionWhere(session, holds) {
-  const end = Date.now() + LIMIT_MS;
-  for (;;) {
-    const stands = await rest(`/sessions/${session}`);
-    if (holds(stands)) return stands;
-    if (Date.now() > end) assert.fail(`not in time: ${JSON.stringify(stands, null, 1)}`);
-  }
-}
+const sessionWhere = (session, holds) => world.until(`/sessions/${session}`, holds);
 
 /** What the model was sent last, as text. */
 const lastSent = async () => JSON.stringify((await model.runCallsWhere((runs) => runs.length > 0)).at(-1).body);
@@ -131,10 +112,10 @@ describe('an editor, by the library for JavaScript', () => {
     assert.match(toolCall.title, /a\.txt/);
     assert.deepEqual(toolCall.content.find(({ type }) => type === 'diff').newText, 'one\n');
     const [first] = editor.calls();
-    assert.deepEqual([first.kind, first.content[0].type, first.locations[0].path], ['edit', 'diff', join(navi.dataDir, 'session_files', editor.session, 'a.txt')]);
+    assert.deepEqual([first.kind, first.content[0].type, first.locations[0].path], ['edit', 'diff', join(world.navi.dataDir, 'session_files', editor.session, 'a.txt')]);
     const { rules } = await rest('/consent/rules');
     assert.deepEqual(rules.map(({ tool, decision }) => [tool, decision]), [['filesystem', 'allow']]);
-    for (const { id } of rules) await rest(`/consent/rules/${id}`, 'DELETE');
+    for (const { id } of rules) await rest(`/consent/rules/${id}`, undefined, 'DELETE');
     await editor.close();
   });
 
@@ -159,7 +140,7 @@ describe('an editor, by the library for JavaScript', () => {
     const answer = editor.prompt('Write.');
     await editor.until(({ asked }) => asked.length > 0);
     const { approvals: [{ approval_id }] } = await rest(`/sessions/${editor.session}/approvals`);
-    await rest(`/sessions/${editor.session}/approvals/${approval_id}`, 'POST', { decision: 'once' });
+    await rest(`/sessions/${editor.session}/approvals/${approval_id}`, { decision: 'once' });
     assert.equal((await answer).stopReason, 'end_turn');
     assert.equal(editor.calls()[0].status, 'completed');
     assert.ok(editor.bridge.lines.some((line) => JSON.parse(line).method === '$/cancel_request'));
@@ -188,21 +169,6 @@ describe('an editor, by the library for JavaScript', () => {
 
     await model.script([{ text: 'Here again.' }]);
     assert.equal((await editor.prompt('Still there?')).stopReason, 'end_turn');
-    await editor.close();
-  });
-
-  it('may send a prompt while another one is answered: both are', async () => {
-    const editor = await open();
-    await editor.begin();
-    await model.script({ when: 'First', steps: [{ text: 'One' }, { hold: 'both' }, { text: '.' }] }, { when: 'Second', steps: [{ text: 'Two.' }] });
-    const first = editor.prompt('First');
-    await editor.update('agent_message_chunk');
-    const second = editor.prompt('Second');
-    // The service has it: it stands in the queue.
-    await sessionWhere(editor.session, ({ queue }) => queue.length > 0);
-    await model.release('both');
-    assert.deepEqual((await Promise.all([first, second])).map(({ stopReason }) => stopReason), ['end_turn', 'end_turn']);
-    assert.equal(editor.text(), 'One.Two.');
     await editor.close();
   });
 
@@ -263,8 +229,8 @@ describe('an editor, by the library for JavaScript', () => {
     }
     assert.equal(one.text('user_message_chunk'), '');
 
-    await rest(`/sessions/${one.session}/mode`, 'PATCH', { mode: 'auto' });
-    await rest(`/sessions/${one.session}`, 'PATCH', { title: 'By the page' });
+    await rest(`/sessions/${one.session}/mode`, { mode: 'auto' }, 'PATCH');
+    await rest(`/sessions/${one.session}`, { title: 'By the page' }, 'PATCH');
     for (const editor of [one, other]) {
       await editor.update('current_mode_update', ({ currentModeId }) => currentModeId === 'auto');
       await editor.update('config_option_update', ({ configOptions }) => configOptions[0].currentValue === 'auto');
@@ -291,7 +257,7 @@ describe('an editor, by the library for JavaScript', () => {
 
   it('lists by pages', async () => {
     const editor = await open();
-    await Promise.all(Array.from({ length: 55 }, () => rest('/sessions', 'POST')));
+    await Promise.all(Array.from({ length: 55 }, () => rest('/sessions', {})));
     const seen = new Set();
     let cursor;
     do {
@@ -316,7 +282,7 @@ describe('an editor, by the library for JavaScript', () => {
     await model.script([call('terminal', { action: 'run', command: 'echo begun; until [ -e gate ]; do sleep 0.05; done; echo over' })], [{ text: 'Waited.' }]);
     const waited = editor.prompt('Wait.');
     await editor.update('tool_call_update', ({ status, content }) => !status && content?.[0].content.text.includes('begun'));
-    await writeFile(join(navi.dataDir, 'session_files', editor.session, 'gate'), '');
+    await writeFile(join(world.navi.dataDir, 'session_files', editor.session, 'gate'), '');
     assert.equal((await waited).stopReason, 'end_turn');
     assert.match(editor.calls().at(-1).content[0].content.text, /begun\nover/);
 
@@ -350,7 +316,7 @@ describe('an editor, by the library for JavaScript', () => {
     await entries((list) => list === 'Read the notes: completed, Write the letter: pending');
 
     const brief = 'id = "brief"\nname = "Brief"\ndescription = "One step"\nsystem_prompt = "Be brief."\nenabled_tools = ["todo"]\ntemperature = 0.5\nmax_iterations = 1\nplanning_enabled = false\n';
-    await rest('/agents/profiles/brief/file', 'PUT', { text: brief, before: null });
+    await rest('/agents/profiles/brief/file', { text: brief, before: null }, 'PUT');
     const end = Date.now() + LIMIT_MS;
     while (!(await rest('/agents/profiles')).some(({ id }) => id === 'brief')) assert.ok(Date.now() < end, 'the profile is not there in time');
     const { configOptions } = await editor.agent.request(methods.agent.session.setConfigOption, { sessionId: editor.session, configId: 'profile', value: 'brief' });
@@ -373,43 +339,6 @@ describe('an editor, by the library for JavaScript', () => {
     await sessionWhere(editor.session, ({ messages }) => messages.at(-1).content === 'Half and half.');
   });
 
-  it('understands a failure in mid-stream', async () => {
-    await model.script([{ text: 'Half' }, { error: 'the model broke' }]);
-    const editor = await open();
-    await editor.begin();
-    await assert.rejects(editor.prompt('Fail.'), ({ code, message }) => code === -32603 && /broke/.test(message));
-    assert.equal(editor.text(), 'Half');
-    await model.script([{ text: 'Whole.' }]);
-    assert.equal((await editor.prompt('Again.')).stopReason, 'end_turn');
-    await editor.close();
-  });
-
-  it('goes on when the service was killed and started again', async () => {
-    await model.script([{ text: 'The first half' }, { hold: 'the crash' }]);
-    const editor = await open();
-    await editor.begin();
-    const answer = editor.prompt('Crash.');
-    await editor.update('agent_message_chunk');
-    await navi.kill();
-    await navi.start();
-    await assert.rejects(answer, ({ code, message }) => code === -32603 && /interrupted/.test(message));
-    await editor.update('available_commands_update', ({ availableCommands: [command] }) => command?.name === 'continue');
-    await model.script([{ text: ' and the second.' }]);
-    assert.equal((await editor.prompt('/continue')).stopReason, 'end_turn');
-    assert.ok(editor.text().endsWith(' and the second.'), editor.text());
-
-    await model.script([write('waits.txt')], [{ text: 'Written.' }]);
-    const { promise, resolve } = withResolvers();
-    const waits = await open({ decide: () => promise });
-    await waits.begin();
-    const written = waits.prompt('Write.');
-    await waits.until(({ asked }) => asked.length > 0);
-    await navi.kill();
-    resolve('allow_once');
-    await navi.start();
-    assert.equal((await written).stopReason, 'end_turn');
-    for (const each of [editor, waits]) await each.close();
-  });
 });
 
 describe('what cannot be served', () => {
@@ -443,73 +372,6 @@ describe('what cannot be served', () => {
     await bridge.closed;
     assertOnlyProtocol(bridge);
     assert.deepEqual(bridge.lines.map((line) => JSON.parse(line).error.code).sort(), [-32700, -32602, -32601, -32600].sort());
-  });
-});
-
-describe('acpx', () => {
-  let home;
-  before(async () => { home = await mkdtemp(join(tmpdir(), 'navi-acpx-')); });
-  after(() => rm(home, { recursive: true, force: true }));
-
-  /** What it printed, and how it ended. */
-  const acpx = (...args) => acpxWith({}, ...args);
-  function acpxWith(more, ...args) {
-    const cli = new URL('node_modules/acpx/dist/cli.js', import.meta.url).pathname;
-    const settings = { PATH: process.env.PATH, HOME: home, LOG_LEVEL: 'trace', ...env, ...more };
-    const agent = ['--agent', `${required('NAVI_BIN')} acp`, '--cwd', home];
-    return new Promise((resolve) => {
-      execFile(process.execPath, [cli, ...agent, ...args], { env: settings }, (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, stderr }));
-    });
-  }
-
-  it('reads an answer with thinking and a tool of ours', async () => {
-    await model.script(...WORKING);
-    const { code, stdout, stderr } = await acpx('--format', 'text', 'exec', 'Begin.');
-    assert.equal(code, 0, stderr);
-    for (const part of ['First the list.', 'todo', 'All done.', 'end_turn']) assert.ok(stdout.includes(part), `${part}: ${stdout}`);
-  });
-
-  it('allows and denies', async () => {
-    await model.script([write('acpx.txt')], [{ text: 'Written.' }]);
-    const allowed = await acpx('--approve-all', '--format', 'quiet', 'exec', 'Write.');
-    assert.deepEqual([allowed.code, allowed.stdout.trim()], [0, 'Written.'], allowed.stderr);
-    await model.script([write('acpx.txt')], [{ text: 'Not written.' }]);
-    const denied = await acpx('--deny-all', '--format', 'quiet', 'exec', 'Write.');
-    assert.equal(denied.code, 5, denied.stderr);
-  });
-
-  it('understands a failure, and that no service runs', async () => {
-    await model.script([{ text: 'Half' }, { error: 'the model broke' }]);
-    const failed = await acpx('--format', 'text', 'exec', 'Fail.');
-    assert.notEqual(failed.code, 0);
-    assert.match(failed.stdout + failed.stderr, /broke/);
-    const nobody = await acpxWith({ NAVI_DATA_DIR: home }, '--format', 'text', 'exec', 'Hi.');
-    assert.notEqual(nobody.code, 0);
-    assert.match(nobody.stdout + nobody.stderr, /navi does not run on .*; start it with/);
-  });
-});
-
-describe('the library for Python', { skip: PYTHON ? false : SKIPPED }, () => {
-  const asked = async (decide, ...prompts) => (await python('acp_client.py', { navi: required('NAVI_BIN'), env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env }, decide, prompts }))[0];
-  const texts = (told, kind) => told.filter(({ sessionUpdate }) => sessionUpdate === kind).map(({ content }) => content.text).join('');
-
-  it('reads an answer with thinking and a tool of ours, and loads it whole', async () => {
-    await model.script(...WORKING);
-    const told = await asked('allow_once', 'Begin.');
-    assert.deepEqual([told.version, told.stops], [1, ['end_turn']]);
-    for (const list of [told.live, told.replay]) assert.deepEqual([texts(list, 'agent_message_chunk'), texts(list, 'agent_thought_chunk')], ['All done.', 'First the list.']);
-    assert.equal(texts(told.replay, 'user_message_chunk'), 'Begin.');
-    assert.ok(told.listed.includes(told.session));
-  });
-
-  it('allows, denies, and understands a failure', async () => {
-    await model.script([write('python.txt')], [{ text: 'Written.' }], [{ text: 'Half' }, { error: 'the model broke' }]);
-    const told = await asked('allow_once', 'Write.', 'Fail.');
-    assert.equal(told.stops[0], 'end_turn');
-    assert.match(told.stops[1], /broke/);
-    await model.script([write('python.txt')], [{ text: 'Not written.' }]);
-    const { live } = await asked('reject_once', 'Write.');
-    assert.equal(live.findLast(({ status }) => status)?.status, 'failed');
   });
 });
 

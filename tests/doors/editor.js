@@ -33,11 +33,12 @@ export function assertOnlyProtocol({ lines }) {
 export class Editor {
   #watchers = new Set();
 
-  /** `decide` answers requests for consent: an option's kind, or an outcome, or a promise of either. */
-  static async open(env, { decide = () => 'allow_once', capabilities = CAPABILITIES, initialize = true } = {}) {
+  /** `decide` answers requests for consent: an option's kind, or an outcome, or a promise of either; `told` hears each update. */
+  static async open(env, { decide = () => 'allow_once', capabilities = CAPABILITIES, initialize = true, told = () => {} } = {}) {
     const editor = new Editor();
     editor.bridge = startBridge(env);
     editor.updates = [];
+    editor.loaded = new Set();
     editor.asked = [];
     const app = client({ name: 'the-tests' })
       .onRequest(methods.client.session.requestPermission, async ({ params, signal }) => {
@@ -47,7 +48,10 @@ export class Editor {
         const option = params.options.find(({ kind }) => kind === decided);
         return { outcome: option ? { outcome: 'selected', optionId: option.optionId } : { outcome: 'cancelled' } };
       })
-      .onNotification(methods.client.session.update, ({ params }) => editor.#note(editor.updates, { session: params.sessionId, ...params.update }));
+      .onNotification(methods.client.session.update, ({ params }) => {
+        editor.#note(editor.updates, { session: params.sessionId, ...params.update });
+        told(params);
+      });
     const input = new PassThrough();
     editor.bridge.child.stdout.pipe(input);
     editor.connection = app.connect(ndJsonStream(Writable.toWeb(editor.bridge.child.stdin), Readable.toWeb(input)));
@@ -84,21 +88,23 @@ export class Editor {
   async begin(cwd = '/') {
     this.made = await this.agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
     this.session = this.made.sessionId;
+    this.loaded.add(this.session);
     return this.session;
   }
 
   async load(session) {
     this.session = session;
+    this.loaded.add(session);
     return this.agent.request(methods.agent.session.load, { sessionId: session, cwd: '/', mcpServers: [] });
   }
 
   /** The answer to the prompt. */
-  prompt(text, blocks = []) {
-    return this.agent.request(methods.agent.session.prompt, { sessionId: this.session, prompt: [{ type: 'text', text }, ...blocks] });
+  prompt(text, blocks = [], sessionId = this.session) {
+    return this.agent.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: 'text', text }, ...blocks] });
   }
 
-  cancel() {
-    return this.agent.notify(methods.agent.session.cancel, { sessionId: this.session });
+  cancel(sessionId = this.session) {
+    return this.agent.notify(methods.agent.session.cancel, { sessionId });
   }
 
   text(kind = 'agent_message_chunk') {

@@ -60,6 +60,7 @@ export async function javascript(how, { answer } = {}) {
       }
     },
     close: () => client.close(),
+    kill: () => process.kill(transport.pid, 'SIGKILL'),
   };
 }
 
@@ -95,7 +96,7 @@ export async function python(how, { answer } = {}) {
     name,
     tools,
     asked,
-    async call(tool, args = {}, { onprogress } = {}) {
+    async call(tool, args = {}, { onprogress, timeout = LIMIT_MS + 15_000 } = {}) {
       const id = calls.size;
       const progress = [];
       const told = (message) => {
@@ -104,7 +105,7 @@ export async function python(how, { answer } = {}) {
       };
       const line = await new Promise((settle) => {
         calls.set(id, { told, settle });
-        say({ id, tool, args });
+        say({ id, tool, args, timeout_seconds: timeout / 1_000 });
       });
       return { ...line, progress };
     },
@@ -112,5 +113,6 @@ export async function python(how, { answer } = {}) {
       child.stdin.end();
       await ended;
     },
+    kill: () => child.kill('SIGKILL'),
   };
 }

@@ -234,21 +234,14 @@ for (const [number, [name, connect, how, version]] of WAYS.entries()) {
       assert.ok(failed && refused.includes('Bello'), refused);
     });
 
-    it('may send twice at once on one session: one after the other, both answered', async () => {
-      const gate = `twice-${number}`;
-      await model.script({ when: 'First', steps: [{ hold: gate }, { text: 'One.' }] }, { when: 'Second', steps: [{ text: 'Two.' }] });
-      const { data: first } = await client.call('message_send', { text: 'First' });
-      const { session_id } = first;
-      const [waits, second] = [
-        waited(client, first, ({ state }) => state === 'completed'),
-        await client.call('message_send', { session_id, text: 'Second', client_id: 'once' }),
-      ];
-      assert.equal(second.data.queued, true);
-      const { data: again } = await client.call('message_send', { session_id, text: 'Second', client_id: 'once' });
-      assert.deepEqual([again.duplicate, again.run_id], [true, second.data.run_id]);
-      const then = waited(client, second.data, ({ state }) => state === 'completed');
-      await model.release(gate);
-      assert.deepEqual([(await waits).told, (await then).told], ['One.', 'Two.']);
+    it('takes a message once that comes twice', async () => {
+      await model.script([{ text: 'Once.' }]);
+      const { session_id } = await rest('/sessions', { method: 'POST', body: '{}' });
+      const message = { session_id, text: 'Once', client_id: 'once' };
+      const { data: first } = await client.call('message_send', message);
+      const { data: again } = await client.call('message_send', message);
+      assert.deepEqual([again.duplicate, again.run_id], [true, first.run_id]);
+      await waited(client, first, ({ state }) => state === 'completed');
     });
 
     it('is told what is wrong with a call', async () => {
@@ -292,8 +285,6 @@ describe('the address', () => {
       assert.equal(listening.status, 403, origin);
     }
     assert.equal((await post({ ...current, origin: base }, list)).status, 200);
-    if (PYTHON) await assert.rejects(python(http('wrong')), /the token is not known/);
-    await assert.rejects(javascript(http('wrong')), /the token is not known/);
   });
 
   it('holds to the revision, whose lists are private and fresh for a while', async () => {
@@ -406,32 +397,3 @@ describe('navi mcp', () => {
   });
 });
 
-describe('a service that is killed in mid-answer', () => {
-  for (const [number, [name, connect, how]] of WAYS.entries()) {
-    it(`is an error that the client understands, and nothing is begun a second time: ${name}`, { skip: connect === python && !PYTHON ? SKIPPED : false }, async () => {
-      const client = await connect(how(KEY));
-      const before = (await answers()).length;
-      await model.script([{ text: 'Half an' }, { hold: `killed-${number}` }]);
-      const { data: sent } = await client.call('message_send', { text: 'Do it once.' });
-      await waited(client, sent, ({ text }) => text !== '', 1);
-      const waits = client.call('run_wait', { session_id: sent.session_id, run_id: sent.run_id, cursor: sent.cursor, timeout_seconds: 60 }, {
-        onprogress: () => navi.kill(),
-        // What the client for JavaScript understands over HTTP is that nothing comes any more.
-        timeout: 10_000,
-      });
-      const { error } = await waits;
-      assert.ok(error, 'the call failed');
-      await navi.start();
-      // One that speaks an older revision has lost its session, and `navi mcp` begins it anew.
-      const lost = connect === javascript && how(KEY).url;
-      const next = lost ? await connect(how(KEY)) : client;
-      const { data: report } = await next.call('run_wait', { session_id: sent.session_id, run_id: sent.run_id, cursor: '0' });
-      assert.deepEqual([report.state, report.text], ['interrupted', 'Half an']);
-      const { data: page } = await next.call('session_read', { session_id: sent.session_id });
-      assert.deepEqual(page.messages.map((message) => message.text), ['Do it once.', 'Half an']);
-      assert.equal((await answers()).length, before + 1);
-      await next.close();
-      if (lost) await client.close();
-    });
-  }
-});

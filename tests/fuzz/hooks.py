@@ -35,7 +35,6 @@ RIGHTLY_REFUSED = [
     ("/api/chat", "messages must end with", "no schema says what the last of a list is"),
     ("/api/chat", "a result must name a call", "no schema compares two messages"),
     ("/api/chat", "the message is empty", "nor what the last one has"),
-    ("/api/chat", "a result must name a call", "no schema compares two messages"),
     ("/api/chat", "have the same id", "nor two calls by a part of them"),
 ]
 """A part of the operation's name, one of what its error says, and why the schema lets it pass."""

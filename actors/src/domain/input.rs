@@ -160,7 +160,11 @@ pub fn no_such_file(path: &str) -> NaviError {
     )
 }
 
-fn validate_images(images: Vec<String>) -> Result<Vec<String>, NaviError> {
+/// A message's images as bare base64.
+///
+/// # Errors
+/// They are too many, too large together, or [`decode`] refuses one.
+pub fn validate_images(images: Vec<String>) -> Result<Vec<String>, NaviError> {
     if images.len() > MAX_IMAGES {
         return Err(NaviError::new(
             ErrorCode::TooManyImages,

@@ -47,7 +47,7 @@ impl Engine {
         id: SessionId,
         wanted: ProgramSession,
     ) -> Result<bool, NaviError> {
-        if self.find(user, id).await.is_ok() {
+        if self.standing(user, id).await.is_ok() {
             return Ok(false);
         }
         let ProgramSession {

@@ -1,25 +1,21 @@
-//! What a door asks of sessions: the conversation, its runs, its branches, its row.
+//! What a door asks of sessions: to go on, its runs, its branches, its row.
 
 use super::{Engine, move_dir};
-use crate::domain::input::{self, no_such_message};
+use crate::domain::input;
 use crate::domain::session::command::{Command, SessionChange};
 use crate::domain::session::transition::{Accepted, Branched, PlainAnswer};
 use crate::domain::tags;
 use crate::feed::{self, Feed};
-use crate::files::InlineImage;
 use crate::protocol::approval::ConsentMode;
-use crate::protocol::chat::ChatRequest;
 use crate::protocol::command::{CallDecision, PlainInput, PlanEdit, UserInput};
-use crate::protocol::context::ContextParts;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{CallId, MessageId, RunId, SessionId, UserId};
-use crate::protocol::message::Message;
 use crate::protocol::search::SearchHit;
-use crate::protocol::session::{MessagePage, SessionSnapshot, SessionSummary};
+use crate::protocol::session::SessionSummary;
 use crate::protocol::todo::TodoItem;
 use crate::services::now;
 use crate::session::messages::{
-    Ask, Attach, GetContext, GetSnapshot, RunPlain, Send as SendMessage, StartBranch,
+    Ask, Attach, RunPlain, Send as SendMessage, SendWatched, StartBranch,
 };
 use crate::session::replies::NoReply;
 use crate::store::{Listed, NewSession};
@@ -114,103 +110,6 @@ impl Engine {
             .await
     }
 
-    /// The session with its whole conversation.
-    ///
-    /// # Errors
-    /// `session_not_found`; as for every call about a session, another user's is not found.
-    pub async fn snapshot(
-        &self,
-        user: UserId,
-        session: SessionId,
-    ) -> Result<SessionSnapshot, NaviError> {
-        self.with_newest(user, session, None).await
-    }
-
-    /// The session with its newest messages; with all of them where it is not said how many.
-    ///
-    /// # Errors
-    /// As [`Engine::snapshot`].
-    pub async fn with_newest(
-        &self,
-        user: UserId,
-        session: SessionId,
-        newest: Option<u32>,
-    ) -> Result<SessionSnapshot, NaviError> {
-        let outline = self.ask(user, session, || GetSnapshot).await?;
-        self.stored(async move |store| outline.fill(&store, newest).await)
-            .await
-    }
-
-    /// The newest `most` messages of those before this one.
-    ///
-    /// # Errors
-    /// `session_not_found`, `message_not_found`.
-    pub async fn messages_before(
-        &self,
-        user: UserId,
-        session: SessionId,
-        before: MessageId,
-        most: u32,
-    ) -> Result<MessagePage, NaviError> {
-        let outline = self.ask(user, session, || GetSnapshot).await?;
-        let (below, ..) = self.message(session, before).await?;
-        self.stored(async move |store| outline.page(&store, below, Some(most)).await)
-            .await
-    }
-
-    /// An image that a message was sent with.
-    ///
-    /// # Errors
-    /// `session_not_found`; `message_not_found`, also where it has no such image.
-    pub async fn message_image(
-        &self,
-        user: UserId,
-        session: SessionId,
-        message: MessageId,
-        at: usize,
-    ) -> Result<InlineImage, NaviError> {
-        self.find(user, session).await?;
-        let (.., message) = self.message(session, message).await?;
-        let image = message.images.get(at);
-        image
-            .and_then(|base64| InlineImage::from_base64(base64))
-            .ok_or_else(no_such_message)
-    }
-
-    async fn message(
-        &self,
-        session: SessionId,
-        message: MessageId,
-    ) -> Result<(u64, u32, Message), NaviError> {
-        self.stored(async move |store| store.message_ordinal(session, message).await)
-            .await?
-            .ok_or_else(no_such_message)
-    }
-
-    /// What the model would be sent now.
-    ///
-    /// # Errors
-    /// `session_not_found`, `unknown_profile`.
-    pub async fn context(
-        &self,
-        user: UserId,
-        session: SessionId,
-    ) -> Result<ChatRequest, NaviError> {
-        Ok(self.ask(user, session, || GetContext).await??.request)
-    }
-
-    /// What fills that, part by part.
-    ///
-    /// # Errors
-    /// As [`Engine::context`].
-    pub async fn context_parts(
-        &self,
-        user: UserId,
-        session: SessionId,
-    ) -> Result<ContextParts, NaviError> {
-        Ok(self.ask(user, session, || GetContext).await??.parts)
-    }
-
     /// Sends a message. Answered when it is committed; its run has begun or waits.
     ///
     /// # Errors
@@ -224,6 +123,28 @@ impl Engine {
         let input = self.with_files(user, session, input).await?;
         let sent = self.tell(user, session, SendMessage(input)).await?;
         sent.map_err(NoReply::into_error)
+    }
+
+    /// The same, with the session's events from right before the message on.
+    ///
+    /// # Errors
+    /// As [`Engine::send`].
+    pub async fn send_watched(
+        &self,
+        user: UserId,
+        session: SessionId,
+        input: UserInput,
+    ) -> Result<(Accepted, Feed), NaviError> {
+        let input = self.with_files(user, session, input).await?;
+        let sent = self.tell(user, session, SendWatched(input)).await?;
+        let (accepted, attached) = sent.map_err(NoReply::into_error)?;
+        let watched = feed::Watched {
+            engine: self.clone(),
+            user,
+            session,
+            newest: Some(1),
+        };
+        Ok((accepted, feed::feed_of(watched, attached).await?))
     }
 
     /// Sends a message and waits for the end of its run.

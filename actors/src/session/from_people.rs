@@ -1,10 +1,11 @@
 //! Messages and branches, of which only the store knows a part: that is looked up first.
 
 use actix::{ActorFutureExt, AsyncContext, Context, Handler, ResponseFuture, WrapFuture};
+use futures_util::TryFutureExt as _;
 use tokio::sync::oneshot;
 
 use super::SessionActor;
-use super::messages::{RunPlain, Send, StartBranch};
+use super::messages::{Attach, Attached, RunPlain, Send, SendWatched, StartBranch};
 use super::replies::{NoReply, reply};
 use crate::domain::history::Segment;
 use crate::domain::input::no_such_message;
@@ -79,6 +80,19 @@ impl Handler<Send> for SessionActor {
     fn handle(&mut self, Send(input): Send, ctx: &mut Self::Context) -> Self::Result {
         fail::fail_point!("session::send");
         self.take_message(ctx, input, None)
+    }
+}
+
+impl Handler<SendWatched> for SessionActor {
+    type Result = ResponseFuture<Result<(Accepted, Attached), NoReply>>;
+
+    fn handle(&mut self, SendWatched(input): SendWatched, ctx: &mut Self::Context) -> Self::Result {
+        let attached = self.attached(&Attach {
+            after: Some(self.telling.sequencer().told_seq()),
+            ..Attach::default()
+        });
+        let sent = self.take_message(ctx, input, None);
+        Box::pin(sent.map_ok(|accepted| (accepted, attached)))
     }
 }
 

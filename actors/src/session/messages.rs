@@ -58,6 +58,11 @@ pub struct Tell(
 #[rtype(result = "Result<Accepted, NoReply>")]
 pub struct Send(pub UserInput);
 
+/// The same, with the session's events from right before the message on.
+#[derive(Debug, ActixMessage)]
+#[rtype(result = "Result<(Accepted, Attached), NoReply>")]
+pub struct SendWatched(pub UserInput);
+
 /// Sends a message and waits for the end of its run. Refused while another run goes.
 #[derive(Debug, ActixMessage)]
 #[rtype(result = "Result<PlainAnswer, NoReply>")]

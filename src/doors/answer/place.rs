@@ -46,6 +46,8 @@ pub(super) struct Found {
     pub(super) client_id: String,
     /// It was asked before, and is joined whatever became of it.
     pub(super) joins: bool,
+    /// The name by which the session was known before. It may be gone since.
+    pub(super) known_by: Option<Sameness>,
 }
 
 impl Found {
@@ -65,31 +67,38 @@ impl Found {
         let seen = app.requests.find(&sameness);
         let seen = seen.filter(|seen| question.again || was_cut(seen));
         if let Some(seen) = seen
-            && (app
-                .engine
-                .with_newest(who.user, seen.session, Some(1))
-                .await)
-                .is_ok()
+            && (app.engine.standing(who.user, seen.session).await).is_ok()
         {
             return Ok(Self {
                 sameness,
                 session: seen.session,
                 client_id: seen.client_id,
                 joins: true,
+                known_by: None,
             });
         }
+        let mut known_by = None;
         let (session, client_id) = match &question.place {
             Place::Request | Place::New => (of_request(app, who, question).await?, ONLY.to_owned()),
-            Place::Session(name) => (
-                of_name(app, who, question, name).await?,
-                hex(&question.hash),
-            ),
+            Place::Session(name) => {
+                let called = hashed(who, &[b"name", name.as_bytes()]);
+                let session = if let Some(session) = app.requests.session(&called) {
+                    known_by = Some(called);
+                    session
+                } else {
+                    let session = of_name(app, who, question, name).await?;
+                    app.requests.keep_session(called, session);
+                    session
+                };
+                (session, hex(&question.hash))
+            }
         };
         Ok(Self {
             sameness,
             session,
             client_id,
             joins: question.again,
+            known_by,
         })
     }
 }
@@ -107,7 +116,7 @@ async fn of_request(
     };
     let id = made_of(who, &[kind, &question.hash]);
     if question.again
-        && let Ok(known) = app.engine.with_newest(who.user, id, Some(1)).await
+        && let Ok(known) = app.engine.standing(who.user, id).await
         && known.summary.created_at + RECENT > Utc::now()
     {
         return Ok(id);
@@ -127,7 +136,7 @@ async fn of_name(
     name: &str,
 ) -> Result<SessionId, NaviError> {
     if let Ok(id) = name.parse::<SessionId>()
-        && let Ok(known) = app.engine.with_newest(who.user, id, Some(1)).await
+        && let Ok(known) = app.engine.standing(who.user, id).await
         && !known.summary.ephemeral
     {
         return Ok(id);

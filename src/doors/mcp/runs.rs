@@ -102,7 +102,7 @@ pub(super) async fn send(call: &Call<'_>) -> Result<CallToolResponse, NaviError>
             return Err(invalid(message));
         }
         Some(session) => {
-            let stands = engine.with_newest(user, session, Some(1)).await?;
+            let stands = engine.standing(user, session).await?;
             (session, stands.last_seq)
         }
         None => {

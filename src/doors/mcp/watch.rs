@@ -1,9 +1,10 @@
 //! What a session tells behind a cursor, for a client that asks and waits: the answer's text, the
 //! steps of the work, what is asked for consent.
 
+mod cursor;
+mod progress;
+
 use std::collections::{HashSet, VecDeque};
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -13,11 +14,12 @@ use navi_actors::protocol::event::{Envelope, Event};
 use navi_actors::protocol::ids::{ApprovalId, PartId, RunId, SessionId};
 use navi_actors::protocol::message::Role;
 use navi_actors::protocol::session::{RunState, SessionSnapshot, SessionState};
-use rmcp::model::ProgressNotificationParam;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
+pub(super) use self::cursor::Cursor;
+use self::progress::Progress;
 use super::approvals::Shown;
 use super::server::Call;
 use crate::doors::heard::Heard;
@@ -32,50 +34,6 @@ const MAX_TEXT_BYTES: usize = 64 * 1024;
 const MAX_STEPS: usize = 100;
 /// The newest messages that a snapshot has, where the log does not go back to the cursor.
 const MESSAGES: u32 = 20;
-/// Text that grows is told as progress this often.
-const PROGRESS_EVERY: Duration = Duration::from_millis(250);
-/// A client that does not read has what it is told of progress left out.
-const PROGRESS_LIMIT: Duration = Duration::from_secs(1);
-
-/// How far a client has read: the number of an event, and how much of a text that was still open.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Cursor {
-    seq: u64,
-    heard: Option<(PartId, u64)>,
-}
-
-impl Cursor {
-    pub(super) fn at(seq: u64) -> Self {
-        Self { seq, heard: None }
-    }
-}
-
-impl fmt::Display for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.heard {
-            None => write!(f, "{}", self.seq),
-            Some((part, place)) => write!(f, "{}:{place}:{part}", self.seq),
-        }
-    }
-}
-
-impl FromStr for Cursor {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let mut parts = text.splitn(3, ':');
-        let mut number = || parts.next().map(str::parse::<u64>);
-        let seq = number().ok_or(())?.map_err(|_| ())?;
-        let heard = match number() {
-            None => None,
-            Some(place) => {
-                let part = parts.next().filter(|part| !part.is_empty()).ok_or(())?;
-                Some((PartId(part.to_owned()), place.map_err(|_| ())?))
-            }
-        };
-        Ok(Self { seq, heard })
-    }
-}
 
 /// What a client waits for.
 #[derive(Debug)]
@@ -155,7 +113,7 @@ impl From<RunState> for ReportedState {
 pub(super) async fn wait(call: &Call<'_>, wish: Wish) -> Result<Report, NaviError> {
     let (engine, user) = (&call.app.engine, call.who.user);
     let began = Instant::now();
-    let stands = engine.with_newest(user, wish.session, Some(1)).await?;
+    let stands = engine.standing(user, wish.session).await?;
     let attach = engine.attach(
         user,
         wish.session,
@@ -439,7 +397,7 @@ impl View {
                     ReportedState::from(run.state)
                 }
                 None => {
-                    let stands = engine.with_newest(user, wish.session, Some(1)).await?;
+                    let stands = engine.standing(user, wish.session).await?;
                     reason = stands.reason;
                     match stands.summary.state {
                         SessionState::Idle => ReportedState::Idle,
@@ -472,74 +430,5 @@ impl View {
             gap: self.gap,
             reason,
         })
-    }
-}
-
-/// Tells a client that something moves, where its request asked for that.
-struct Progress<'a> {
-    call: &'a Call<'a>,
-    told: u32,
-    told_at: Instant,
-    stepped: usize,
-    text_bytes: usize,
-}
-
-impl<'a> Progress<'a> {
-    fn of(call: &'a Call<'a>) -> Self {
-        Self {
-            call,
-            told: 0,
-            told_at: Instant::now(),
-            stepped: 0,
-            text_bytes: 0,
-        }
-    }
-
-    async fn tell(&mut self, view: &View) {
-        let Some(token) = self.call.context.meta.get_progress_token() else {
-            return;
-        };
-        let message = if view.stepped > self.stepped {
-            view.steps.back().cloned().unwrap_or_default()
-        } else if view.text.len() > self.text_bytes
-            && (self.text_bytes == 0 || self.told_at.elapsed() >= PROGRESS_EVERY)
-        {
-            format!("answers: {} characters so far", view.text.chars().count())
-        } else {
-            return;
-        };
-        self.stepped = view.stepped;
-        self.text_bytes = view.text.len();
-        self.told += 1;
-        self.told_at = Instant::now();
-        let param =
-            ProgressNotificationParam::new(token, f64::from(self.told)).with_message(message);
-        let telling = self.call.context.peer.notify_progress(param);
-        // A client that is gone is noticed by its request.
-        let _ = timeout(PROGRESS_LIMIT, telling).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-    use super::*;
-
-    #[test]
-    fn a_cursor_is_read_as_it_was_written() {
-        let part = PartId("0190a0b0-0000-7000-8000-000000000001.text".to_owned());
-        for cursor in [
-            Cursor::at(12),
-            Cursor {
-                seq: 3,
-                heard: Some((part, 7)),
-            },
-        ] {
-            assert_eq!(cursor.to_string().parse(), Ok(cursor));
-        }
-        for wrong in ["", "x", "-1", "1:", "1:2", "1:2:", "1:x:y"] {
-            assert_eq!(wrong.parse::<Cursor>(), Err(()), "{wrong}");
-        }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use actix_web::http::header::HeaderMap;
 use actix_web::web::Bytes;
+use navi_actors::domain::input::validate_images;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::message::{Role, ToolCall};
@@ -171,8 +172,7 @@ impl Request {
         let model = body.model;
         let tools = body.tools.unwrap_or_default().into_iter().map(offered);
         let tools = asked::checked(tools.collect())?;
-        let images = body.images.unwrap_or_default();
-        asked::check_images(&images)?;
+        let images = validate_images(body.images.unwrap_or_default())?;
         let messages = match shape {
             Shape::Chat => body.messages.unwrap_or_default(),
             Shape::Generate => Vec::new(),
@@ -286,8 +286,7 @@ fn one(said: Said) -> Result<asked::Said, NaviError> {
         "tool" => Role::Tool,
         _ => return Err(invalid("role must be system, user, assistant or tool")),
     };
-    let images = said.images.unwrap_or_default();
-    asked::check_images(&images)?;
+    let images = validate_images(said.images.unwrap_or_default())?;
     let calls = said.tool_calls.unwrap_or_default();
     asked::check_names(calls.iter().map(|call| call.function.name.as_str()))?;
     let calls = calls.into_iter().filter(|_| role == Role::Assistant);

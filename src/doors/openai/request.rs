@@ -1,6 +1,7 @@
 //! Requests as OpenAI's clients send them.
 
 use actix_web::web::Bytes;
+use navi_actors::domain::input::validate_images;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::message::{Role, ToolCall};
@@ -174,7 +175,7 @@ fn said(said: Said) -> Result<asked::Said, NaviError> {
         return Err(invalid("a result must have the tool_call_id of its call"));
     }
     let (text, images, files) = content(said.content)?;
-    asked::check_images(&images)?;
+    let images = validate_images(images)?;
     let calls = said.tool_calls.unwrap_or_default();
     asked::check_names(calls.iter().map(|call| call.function.name.as_str()))?;
     let calls = calls.into_iter().filter(|_| role == Role::Assistant);

@@ -65,6 +65,7 @@ pub(super) async fn begin(
         answers: None,
     });
     let said = instructions.into_iter().chain(said).collect();
+    let stores = request.stores;
     let asked = Asked::of(app, request.model, said, request.tools, request.streamed)?;
     if asked.is_task_by(headers)? {
         let profile_id = asked.profile_id.clone();
@@ -72,10 +73,11 @@ pub(super) async fn begin(
         return Ok(Begun::Text(text.await?));
     }
     let way = Way {
-        approvals: match place {
-            // Nobody could answer them later: they are denied.
-            Place::Request => Approvals::OnThePage,
-            Place::New | Place::Session(_) => Approvals::ByProgram,
+        approvals: if stores {
+            Approvals::ByProgram
+        } else {
+            // No later request could name this response.
+            Approvals::OnThePage
         },
         place,
         hash: request.hash,
@@ -127,10 +129,7 @@ async fn behind(
 ) -> Result<(Place, Vec<ImportedMessage>), NaviError> {
     let (engine, user, session) = (&app.engine, who.user, previous.session);
     let gone = |_| unknown(&previous.text());
-    let stands = engine
-        .with_newest(user, session, Some(1))
-        .await
-        .map_err(gone)?;
+    let stands = engine.standing(user, session).await.map_err(gone)?;
     let runs = engine.session_runs(user, session, None).await?.runs;
     let newest = runs.first().map(|run| run.run_id);
     let is_newest = newest == Some(previous.run) && stands.queue.is_empty();

@@ -1,6 +1,7 @@
 //! Requests as OpenAI's Responses have them.
 
 use actix_web::web::Bytes;
+use navi_actors::domain::input::validate_images;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::message::{Role, ToolCall};
@@ -267,7 +268,7 @@ fn entry(item: Value) -> Result<Option<Entry>, NaviError> {
                 }
             };
             let (text, images, files) = content(item.content)?;
-            asked::check_images(&images)?;
+            let images = validate_images(images)?;
             Entry::Said(Said {
                 images,
                 files,

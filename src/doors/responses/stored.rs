@@ -23,7 +23,7 @@ enum Found {
 
 async fn found(app: &App, who: Principal, text: &str) -> Result<(ResponseId, Found), NaviError> {
     let id = ResponseId::read(text).ok_or_else(|| unknown(text))?;
-    let session = app.engine.with_newest(who.user, id.session, Some(1)).await;
+    let session = app.engine.standing(who.user, id.session).await;
     let mut queue = session.map_err(|_| unknown(text))?.queue.into_iter();
     if let Some(queued) = queue.find(|queued| queued.run_id == id.run) {
         return Ok((id, Found::Queued(Box::new(queued))));
@@ -174,7 +174,7 @@ pub(super) async fn cancel(
             Ok(HttpResponse::Ok().json(response))
         }
         Found::Begun(details) => {
-            let stands = engine.with_newest(user, id.session, Some(1)).await?;
+            let stands = engine.standing(user, id.session).await?;
             let goes = stands.run.is_some_and(|run| run.run_id == id.run);
             if goes {
                 let mut answer = joined(app, who, id).await?;

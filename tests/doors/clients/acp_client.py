@@ -1,26 +1,25 @@
-"""A conversation through the protocol's own library for Python; what came of it, as JSON lines.
-
-Reads one line of JSON from standard input: navi, env, decide (the kind of an option), prompts.
-"""
+"""An editor by the protocol's own library for Python, which starts `navi acp`; see lines.py."""
 
 import asyncio
 import json
+import os
 import sys
 
 import acp
 from acp.schema import AllowedOutcome, ClientCapabilities, DeniedOutcome, RequestPermissionResponse
-
-asked = json.loads(sys.stdin.readline())
+from lines import serve
 
 
 class Editor(acp.Client):
     def __init__(self):
-        self.told = []
+        self.going = {}
 
     async def session_update(self, session_id, update, **kwargs):
-        self.told.append(update.model_dump(mode="json", by_alias=True, exclude_none=True))
+        for _, told in self.going.get(session_id, [])[:1]:
+            told(update=update.model_dump(mode="json", by_alias=True, exclude_none=True))
 
     async def request_permission(self, session_id, tool_call, options, **kwargs):
+        asked, _ = self.going[session_id][0]
         for option in options:
             if option.kind == asked["decide"]:
                 outcome = AllowedOutcome(outcome="selected", option_id=option.option_id)
@@ -30,27 +29,26 @@ class Editor(acp.Client):
 
 async def main():
     editor = Editor()
-    async with acp.spawn_agent_process(editor, asked["navi"], "acp", env=asked["env"]) as (agent, _):
+    env = {**os.environ, **json.loads(sys.argv[1])}
+    async with acp.spawn_agent_process(editor, os.environ["NAVI_BIN"], "acp", env=env) as (agent, _):
         can = await agent.initialize(protocol_version=acp.PROTOCOL_VERSION, client_capabilities=ClientCapabilities())
-        session = await agent.new_session(cwd="/", mcp_servers=[])
-        stops = []
-        for text in asked["prompts"]:
-            try:
-                answer = await agent.prompt(session_id=session.session_id, prompt=[acp.text_block(text)])
-                stops.append(answer.stop_reason)
-            except acp.RequestError as error:
-                stops.append(str(error))
-        live, editor.told = editor.told, []
-        await agent.load_session(cwd="/", session_id=session.session_id, mcp_servers=[])
-        listed = await agent.list_sessions()
-        print(json.dumps({
-            "version": can.protocol_version,
-            "stops": stops,
-            "live": live,
-            "replay": editor.told,
-            "listed": [listed.session_id for listed in listed.sessions],
-            "session": session.session_id,
-        }), flush=True)
+        assert can.protocol_version == 1
+
+        async def ask(asked, told):
+            session = asked.get("session")
+            if not session:
+                session = (await agent.new_session(cwd="/", mcp_servers=[])).session_id
+            told(session=session)
+            told.stop = lambda: agent.cancel(session_id=session)
+            here = editor.going.setdefault(session, [])
+            here.append((asked, told))
+            if asked.get("session") and len(here) == 1:
+                await agent.load_session(cwd="/", session_id=session, mcp_servers=[])
+            answer = await agent.prompt(session_id=session, prompt=[acp.text_block(asked["text"])])
+            here.pop(0)
+            return answer.stop_reason
+
+        await serve(ask)
 
 
 asyncio.run(main())

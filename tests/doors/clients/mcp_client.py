@@ -1,7 +1,7 @@
 """Navi through MCP's own client for Python, for as long as standard input is open.
 
 The first line of JSON says how to connect: url and token, or command, args and env. Each other
-one is a call: id, tool, args. What comes is told as JSON lines: `ready` first, then `progress` and
+one is a call: id, tool, args, timeout_seconds. What comes is told as JSON lines: `ready` first, then `progress` and
 `came` by the call's id, and `asked` where the server has its user asked, which is answered by the
 next of `answers`, a line of its own.
 """
@@ -38,7 +38,7 @@ async def call(client, asked):
         tell(progress=asked["id"], message=message)
 
     try:
-        result = await client.call_tool(asked["tool"], asked["args"], progress_callback=progress)
+        result = await client.call_tool(asked["tool"], asked["args"], asked["timeout_seconds"], progress)
         text = "".join(part.text for part in result.content if part.type == "text")
         tell(came=asked["id"], data=result.structured_content, text=text, failed=bool(result.is_error))
     except Exception as error:

@@ -1,32 +1,30 @@
-"""A conversation through Ollama's own client for Python; what came of it, as JSON lines.
+"""Ollama's API through Ollama's own client for Python; see lines.py."""
 
-Reads one line of JSON from standard input: host, api_key, question, tools, result.
-"""
+import asyncio
 
-import json
-import sys
+from lines import serve
+from ollama import AsyncClient
 
-from ollama import Client, ResponseError
 
-asked = json.loads(sys.stdin.readline())
-client = Client(host=asked["host"], headers={"Authorization": f"Bearer {asked['api_key']}"})
-try:
-    models = [model.model for model in client.list().models]
-    shown = client.show(models[0])
-    print(json.dumps({"models": models, "capabilities": shown.capabilities}), flush=True)
-    messages = [{"role": "user", "content": asked["question"]}]
-    for _ in range(3):
-        told = {"text": "", "thinking": "", "calls": []}
-        for part in client.chat(models[0], messages=messages, tools=asked.get("tools"), stream=True):
-            told["text"] += part.message.content or ""
-            told["thinking"] += part.message.thinking or ""
-            told["calls"] += [call.model_dump() for call in part.message.tool_calls or []]
-        print(json.dumps(told), flush=True)
-        if not told["calls"]:
-            break
-        messages.append({"role": "assistant", "content": told["text"], "tool_calls": told["calls"]})
-        for call in told["calls"]:
+async def ask(asked, told):
+    client = AsyncClient(host=asked["host"], headers={"Authorization": f"Bearer {asked['api_key']}", **asked["headers"]})
+    model = (await client.list()).models[0].model
+    told(model=model, can=(await client.show(model)).capabilities)
+    messages = [{"role": "user", "content": asked["text"]}]
+    while True:
+        said, calls, why = "", [], None
+        async for part in await client.chat(model, messages=messages, tools=asked["tools"], stream=True):
+            said += part.message.content or ""
+            told(text=part.message.content, thinking=part.message.thinking)
+            calls += [call.model_dump() for call in part.message.tool_calls or []]
+            why = part.done_reason or why
+        if not calls:
+            return why
+        messages.append({"role": "assistant", "content": said, "tool_calls": calls})
+        for call in calls:
             name = call["function"]["name"]
+            told(calls=name)
             messages.append({"role": "tool", "tool_name": name, "content": asked["result"]})
-except ResponseError as error:
-    print(json.dumps({"error": error.error, "status": error.status_code}), flush=True)
+
+
+asyncio.run(serve(ask))

@@ -1,0 +1,123 @@
+//! What a door reads of a session: how it stands, what was said, what its model would be sent.
+
+use super::Engine;
+use crate::domain::input::no_such_message;
+use crate::files::InlineImage;
+use crate::protocol::chat::ChatRequest;
+use crate::protocol::context::ContextParts;
+use crate::protocol::error::NaviError;
+use crate::protocol::ids::{MessageId, SessionId, UserId};
+use crate::protocol::message::Message;
+use crate::protocol::session::{MessagePage, SessionSnapshot};
+use crate::session::messages::{GetContext, GetSnapshot};
+
+impl Engine {
+    /// The session with its whole conversation.
+    ///
+    /// # Errors
+    /// `session_not_found`; as for every call about a session, another user's is not found.
+    pub async fn snapshot(
+        &self,
+        user: UserId,
+        session: SessionId,
+    ) -> Result<SessionSnapshot, NaviError> {
+        self.with_newest(user, session, None).await
+    }
+
+    /// The session as it stands, without its messages and what only they can tell.
+    ///
+    /// # Errors
+    /// As [`Engine::snapshot`].
+    pub async fn standing(
+        &self,
+        user: UserId,
+        session: SessionId,
+    ) -> Result<SessionSnapshot, NaviError> {
+        Ok(self.ask(user, session, || GetSnapshot).await?.session)
+    }
+
+    /// The session with its newest messages; with all of them where it is not said how many.
+    ///
+    /// # Errors
+    /// As [`Engine::snapshot`].
+    pub async fn with_newest(
+        &self,
+        user: UserId,
+        session: SessionId,
+        newest: Option<u32>,
+    ) -> Result<SessionSnapshot, NaviError> {
+        let outline = self.ask(user, session, || GetSnapshot).await?;
+        self.stored(async move |store| outline.fill(&store, newest).await)
+            .await
+    }
+
+    /// The newest `most` messages of those before this one.
+    ///
+    /// # Errors
+    /// `session_not_found`, `message_not_found`.
+    pub async fn messages_before(
+        &self,
+        user: UserId,
+        session: SessionId,
+        before: MessageId,
+        most: u32,
+    ) -> Result<MessagePage, NaviError> {
+        let outline = self.ask(user, session, || GetSnapshot).await?;
+        let (below, ..) = self.message(session, before).await?;
+        self.stored(async move |store| outline.page(&store, below, Some(most)).await)
+            .await
+    }
+
+    /// An image that a message was sent with.
+    ///
+    /// # Errors
+    /// `session_not_found`; `message_not_found`, also where it has no such image.
+    pub async fn message_image(
+        &self,
+        user: UserId,
+        session: SessionId,
+        message: MessageId,
+        at: usize,
+    ) -> Result<InlineImage, NaviError> {
+        self.find(user, session).await?;
+        let (.., message) = self.message(session, message).await?;
+        let image = message.images.get(at);
+        image
+            .and_then(|base64| InlineImage::from_base64(base64))
+            .ok_or_else(no_such_message)
+    }
+
+    async fn message(
+        &self,
+        session: SessionId,
+        message: MessageId,
+    ) -> Result<(u64, u32, Message), NaviError> {
+        self.stored(async move |store| store.message_ordinal(session, message).await)
+            .await?
+            .ok_or_else(no_such_message)
+    }
+
+    /// What the model would be sent now.
+    ///
+    /// # Errors
+    /// `session_not_found`, `unknown_profile`.
+    pub async fn context(
+        &self,
+        user: UserId,
+        session: SessionId,
+    ) -> Result<ChatRequest, NaviError> {
+        Ok(self.ask(user, session, || GetContext).await??.request)
+    }
+
+    /// What fills that, part by part.
+    ///
+    /// # Errors
+    /// As [`Engine::context`].
+    pub async fn context_parts(
+        &self,
+        user: UserId,
+        session: SessionId,
+    ) -> Result<ContextParts, NaviError> {
+        Ok(self.ask(user, session, || GetContext).await??.parts)
+    }
+}

@@ -1,0 +1,96 @@
+//! What is wrong with parts of a program's request.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use navi_actors::domain::import::MAX_NAME_CHARS;
+use navi_actors::protocol::error::NaviError;
+use navi_actors::tools::lent::OfferedByProgram;
+
+use super::{SentFile, invalid};
+
+/// The most tools that a program may lend, and what they may come to together.
+pub(crate) const MAX_TOOLS: usize = 128;
+pub(crate) const MAX_TOOLS_BYTES: usize = 512 * 1024;
+/// The longest name of a session, or key, in bytes.
+pub(crate) const MAX_NAME_BYTES: usize = 256;
+
+/// Checks the names of tools that were called.
+///
+/// # Errors
+/// `invalid_field`.
+pub(in crate::doors) fn check_names<'a>(
+    mut names: impl Iterator<Item = &'a str>,
+) -> Result<(), NaviError> {
+    if names.all(|name| (1..=MAX_NAME_CHARS).contains(&name.chars().count())) {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "a call must name its tool in 1 to {MAX_NAME_CHARS} characters"
+    )))
+}
+
+/// Checks what a program lends.
+///
+/// # Errors
+/// `invalid_field`.
+pub(in crate::doors) fn checked(
+    tools: Vec<OfferedByProgram>,
+) -> Result<Vec<OfferedByProgram>, NaviError> {
+    if tools.len() > MAX_TOOLS {
+        return Err(invalid(format!("tools may be {MAX_TOOLS} at most")));
+    }
+    let mut bytes = 0;
+    for tool in &tools {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if !(1..=64).contains(&tool.name.len()) || !tool.name.chars().all(is_name) {
+            return Err(invalid(
+                "a tool's name must have 1 to 64 letters, digits, _ or -",
+            ));
+        }
+        if !tool.parameters.is_object() {
+            return Err(invalid(
+                "a tool's parameters must be a JSON Schema of an object",
+            ));
+        }
+        bytes += tool.name.len() + tool.description.len() + tool.parameters.to_string().len();
+    }
+    if bytes > MAX_TOOLS_BYTES {
+        return Err(invalid(format!(
+            "tools may have {MAX_TOOLS_BYTES} bytes together at most"
+        )));
+    }
+    Ok(tools)
+}
+
+/// A file, of a `data:` URL or of base64 alone.
+///
+/// # Errors
+/// `invalid_field`.
+pub(in crate::doors) fn sent_file(name: Option<String>, data: &str) -> Result<SentFile, NaviError> {
+    let (head, base64) = match data.strip_prefix("data:") {
+        Some(url) => url.split_once(',').unwrap_or((url, "")),
+        None => ("base64", data),
+    };
+    let base64 = base64.trim_end_matches('=');
+    let content = STANDARD_NO_PAD.decode(base64).ok();
+    let content = content.filter(|content| head.ends_with("base64") && !content.is_empty());
+    let content = content.ok_or_else(|| invalid("a file's data must be base64, or a data: URL"))?;
+    Ok(SentFile {
+        name: name.unwrap_or_else(|| "file".to_owned()),
+        content: content.into(),
+    })
+}
+
+/// A word that names something, from the field of this name.
+///
+/// # Errors
+/// `invalid_field`.
+pub(in crate::doors) fn checked_name(field: &str, text: &str) -> Result<String, NaviError> {
+    let is_seen = |c: char| c == ' ' || c.is_ascii_graphic();
+    if !(1..=MAX_NAME_BYTES).contains(&text.len()) || !text.chars().all(is_seen) {
+        return Err(invalid(format!(
+            "{field} must have 1 to {MAX_NAME_BYTES} ASCII characters that can be seen"
+        )));
+    }
+    Ok(text.to_owned())
+}
