@@ -1,5 +1,5 @@
 // One conversation, begun in any door and gone on in each other one: every one of them answers with what was
-// said before, and who watches is told all of it as it comes.
+// said before, and who watches, by events or on the page, is told all of it as it comes.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -10,6 +10,7 @@ import { after, before, describe, it } from 'node:test';
 import { methods } from '@agentclientprotocol/sdk';
 import OpenAI from 'openai';
 
+import { logIn, startBrowser } from '../browser/harness/browser.js';
 import { startModel } from '../browser/harness/model.js';
 import { backendSettings, startNavi } from '../browser/harness/navi.js';
 import { required } from '../browser/harness/program.js';
@@ -19,7 +20,7 @@ import { javascript as mcpClient } from './mcp.js';
 const KEY = 'a-token-of-the-tests';
 const authorization = `Bearer ${KEY}`;
 
-let model, navi, origin, openai, mcp, editor;
+let model, navi, origin, openai, mcp, editor, browser, person;
 before(async () => {
   model = await startModel();
   navi = await startNavi({ ...backendSettings('ollama', model.address), NAVI_API_TOKEN: KEY, LLM_PARALLEL: '8' });
@@ -27,8 +28,12 @@ before(async () => {
   openai = new OpenAI({ baseURL: `${origin}/v1`, apiKey: KEY });
   mcp = await mcpClient({ url: `${origin}/api/mcp`, token: KEY });
   editor = await Editor.open({ NAVI_DATA_DIR: navi.dataDir });
+  browser = await startBrowser();
+  person = await logIn(browser, navi);
 });
 after(async () => {
+  await person?.close();
+  await browser?.close();
   await mcp?.close();
   await editor?.close();
   await navi?.remove();
@@ -81,9 +86,7 @@ const DOORS = {
       body: JSON.stringify({ model: 'navi', messages: [{ role: 'user', content: said }], stream: false }),
     });
     const { message } = await response.json();
-    // It has no place for where that was; the list's newest is.
-    session ??= (await rest('/sessions'))[0].id;
-    return { answer: message.content, session };
+    return { answer: message.content, session: response.headers.get('x-navi-session') };
   },
   async mcp(said, session) {
     const { data } = await mcp.call('message_send', { text: said, wait_seconds: 60, ...(session && { session_id: session }) });
@@ -130,16 +133,24 @@ describe('one conversation through every door', () => {
       const order = [first, ...Object.keys(DOORS).filter((name) => name !== first)];
       const words = order.map((name) => `${first}-${name}`);
       await model.script(...words.map((word) => ({ last: word, steps: [{ text: `To ${word}.` }] })));
+      const tab = person.first;
       let session, following;
       for (const [place, name] of order.entries()) {
         const told = await DOORS[name](`Say ${words[place]}`, session);
         assert.equal(told.answer, `To ${words[place]}.`, name);
         if (session) assert.equal(uuid(told.session), uuid(session), name);
-        session ??= told.session;
-        following ??= answersOf(session, order.length);
+        if (!session) {
+          session = told.session;
+          following = answersOf(session, order.length);
+          await tab.page.evaluate((id) => { location.hash = `#/s/${id}`; }, session);
+        }
+        await tab.sees(told.answer);
       }
+      await tab.idle();
+      const shown = await tab.conversation();
       const answers = words.map((word) => `To ${word}.`);
       assert.deepEqual(await following, answers);
+      assert.deepEqual(shown.map(({ text }) => text), words.flatMap((word, place) => [`Say ${word}`, answers[place]]));
       const { messages } = await rest(`/sessions/${session}`);
       assert.deepEqual(messages.map(({ content }) => content), words.flatMap((word, place) => [`Say ${word}`, answers[place]]));
       const asked = JSON.stringify((await model.runCallsWhere(() => true)).at(-1).body);
