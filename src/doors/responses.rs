@@ -220,8 +220,9 @@ fn stream_of(source: Source, mut items: Items) -> HttpResponse {
     let state = (items, Some(source));
     response.streaming(stream::unfold(state, |(mut items, mut open)| async move {
         loop {
-            if let Some(event) = items.event() {
-                return Some((Ok::<_, NaviError>(Bytes::from(event)), (items, open)));
+            let ready = items.ready();
+            if !ready.is_empty() {
+                return Some((Ok::<_, NaviError>(Bytes::from(ready)), (items, open)));
             }
             let mut source = open.take()?;
             match source.next().await {
@@ -245,7 +246,7 @@ async fn whole(answer: &mut Answer, mut items: Items) -> HttpResponse {
             Told::Over(ending) => break Status::from(ending),
             told => items.take(told),
         }
-        while items.event().is_some() {}
+        drop(items.ready());
     };
     let used = answer.usage().await;
     items.end(&status, used);

@@ -4,7 +4,8 @@
 //! when it was told: what opens or closes something counts one, a delta as much as it has UTF-16
 //! code units, and bears the number of its last.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::event::{behind_utf16, utf16_len};
@@ -32,7 +33,8 @@ pub(super) struct Items {
     next: u64,
     /// What was told before: up to this number.
     known: Option<u64>,
-    events: VecDeque<String>,
+    /// Told, and not sent yet.
+    events: String,
 }
 
 /// Text that is being told.
@@ -81,7 +83,7 @@ impl Items {
             calls: HashMap::new(),
             next: 0,
             known,
-            events: VecDeque::new(),
+            events: String::new(),
         }
     }
 
@@ -92,9 +94,9 @@ impl Items {
         self.tell("response.in_progress", json!({"response": response}));
     }
 
-    /// The event that is next to be sent.
-    pub(super) fn event(&mut self) -> Option<String> {
-        self.events.pop_front()
+    /// The events that are to be sent.
+    pub(super) fn ready(&mut self) -> String {
+        std::mem::take(&mut self.events)
     }
 
     /// What is told of the run, but for its end.
@@ -119,7 +121,7 @@ impl Items {
             Told::Step(Step::Asks(ask)) => self.ask(&ask),
             // Items are what was said and done.
             Told::Step(Step::Other(_)) | Told::Over(_) => {}
-            Told::Silence => self.events.push_back(": still here\n\n".to_owned()),
+            Told::Silence => self.events.push_str(": still here\n\n"),
         }
     }
 
@@ -383,8 +385,8 @@ impl Items {
     fn push(&mut self, name: &str, number: u64, mut body: Value) {
         body["type"] = json!(name);
         body["sequence_number"] = json!(number);
-        self.events
-            .push_back(format!("event: {name}\ndata: {body}\n\n"));
+        // A string takes whatever is written.
+        let _ = write!(self.events, "event: {name}\ndata: {body}\n\n");
     }
 }
 
@@ -434,13 +436,9 @@ mod tests {
         }
         items.end(&Status::Completed, (1, 2));
         let (mut numbers, mut text) = (Vec::new(), String::new());
-        while let Some(event) = items.event() {
-            let data = event
-                .lines()
-                .nth(1)
-                .unwrap()
-                .strip_prefix("data: ")
-                .unwrap();
+        let events = items.ready();
+        let data = events.lines().filter_map(|it| it.strip_prefix("data: "));
+        for data in data {
             let data: Value = serde_json::from_str(data).unwrap();
             numbers.push(data["sequence_number"].as_u64().unwrap());
             if data["type"] == "response.output_text.delta" {

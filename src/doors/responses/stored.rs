@@ -119,7 +119,7 @@ pub(super) fn take_all(items: &mut Items, told: Vec<Told>) -> Status {
             Told::Over(ending) => status = ending.into(),
             told => items.take(told),
         }
-        while items.event().is_some() {}
+        drop(items.ready());
     }
     items.end(&status, (0, 0));
     status
@@ -186,7 +186,7 @@ pub(super) async fn cancel(
                         Told::Over(ending) => break ending.into(),
                         told => items.take(told),
                     }
-                    while items.event().is_some() {}
+                    drop(items.ready());
                 };
                 let used = answer.usage().await;
                 items.end(&status, used);
