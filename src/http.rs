@@ -16,6 +16,7 @@ mod gate;
 mod health;
 mod imports;
 mod inspect;
+pub(crate) mod lent;
 mod login;
 mod memory;
 mod messages;
@@ -128,6 +129,8 @@ fn protected(doors: OpenDoors) -> impl HttpServiceFactory {
         .service(workspace::routes())
         .service(workspace::file_routes())
         .service(workspace::image_routes())
+        .service(lent::lend_routes())
+        .service(lent::call_routes())
         .service(branches::routes())
         .service(branches::shown_routes())
         .service(changes::routes())

@@ -2,7 +2,7 @@
 //! keys ends with them.
 //!
 //! The database is asked, since `navi token remove` is another process: at once after what this
-//! process changed, and else a few times a second while there is a socket.
+//! process changed, and else a few times a second while there is a socket, or a key is known.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

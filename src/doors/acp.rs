@@ -6,6 +6,7 @@
 
 mod agent;
 mod calls;
+mod editor;
 mod options;
 mod permissions;
 mod prompt;

@@ -220,7 +220,7 @@ impl Answer {
         let begin = Begin::Behind(waits.collect());
         let joined = Self::joined(app, who, (session, run_id), approvals, begin).await?;
         for (call, result) in ours {
-            engine.answer_lent_call(&call, result);
+            engine.answer_lent_call(&call, Ok(result));
         }
         Ok(Some(joined.patient(patience)))
     }

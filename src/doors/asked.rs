@@ -16,8 +16,8 @@ use navi_actors::tools::lent::OfferedByProgram;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-pub(crate) use self::checks::{MAX_NAME_BYTES, MAX_TOOLS};
-pub(super) use self::checks::{check_names, checked, checked_name, sent_file};
+pub(crate) use self::checks::{MAX_NAME_BYTES, MAX_TOOLS, checked};
+pub(super) use self::checks::{check_names, checked_name, sent_file};
 use self::conversation::{Message, Next, conversation};
 use super::answer::{Answer, Approvals, Place, Question, SentFile};
 use crate::access::Principal;
@@ -251,7 +251,7 @@ impl Asked {
                 let _ = app.engine.stop(who.user, session).await;
             } else {
                 let result = said.content.clone().unwrap_or_default();
-                app.engine.answer_lent_call(call, result);
+                app.engine.answer_lent_call(call, Ok(result));
             }
         }
     }

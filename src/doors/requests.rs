@@ -6,9 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use navi_actors::protocol::ids::{CallId, SessionId};
+use navi_actors::tools::lent::Offer;
 
 /// How many are known: the newest.
 const KNOWN: usize = 1_024;
+/// How many messages that were not sent yet are lent tools.
+const OFFERS: usize = 64;
 
 /// What this process was asked. Cheap to clone; all clones are one.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +24,8 @@ struct State {
     listening: HashMap<SessionId, usize>,
     /// Calls that were handed over in a conversation that begins so; the newest last.
     calls: VecDeque<(Sameness, Vec<CallId>)>,
+    /// What is lent to runs that have not begun; the newest last.
+    offers: VecDeque<(SessionId, String, Offer)>,
     /// What names led to. They may be gone since.
     sessions: HashMap<Sameness, SessionId>,
 }
@@ -92,6 +97,24 @@ impl Requests {
         let known = state.calls.iter();
         let found = known.filter(|(known, _)| known == conversation);
         found.map(|(_, calls)| calls.clone()).collect()
+    }
+
+    /// Keeps what is lent to the run that a message will begin, in place of what was before.
+    pub(crate) fn offer(
+        &self,
+        session: SessionId,
+        client_id: String,
+        lend: impl FnOnce(&str) -> Offer,
+    ) {
+        let mut state = self.state();
+        let offers = &mut state.offers;
+        // An offer takes back what its message was lent last: the old one goes first.
+        offers.retain(|(of, message, _)| (*of, message) != (session, &client_id));
+        if offers.len() == OFFERS {
+            offers.pop_front();
+        }
+        let offer = lend(&client_id);
+        offers.push_back((session, client_id, offer));
     }
 
     /// The session that a name led to, as it was known when it did.

@@ -45,7 +45,7 @@ use crate::profiles::edit::ProfileText;
 
 use super::{
     agents, branches, changes, consent, diagnostics, extensions, files, health, imports, inspect,
-    login, memory, messages, metrics, models, plan, resource, resume, runs, search, session,
+    lent, login, memory, messages, metrics, models, plan, resource, resume, runs, search, session,
     sessions, settings, status, tokens, workspace,
 };
 
@@ -114,6 +114,9 @@ fn json_text(text: &'static str) -> HttpResponse {
         workspace::list,
         workspace::download,
         workspace::image,
+        lent::lend,
+        lent::waiting,
+        lent::answer,
         branches::start,
         branches::show,
         changes::list,
@@ -358,6 +361,9 @@ fn rest(schemas: &mut Schemas) {
 
 /// What is asked in forms that the page has no types of.
 fn of_programs(schemas: &mut Schemas) {
+    schemas.taken::<lent::LentTools>("LentTools");
+    schemas.told::<lent::WaitingCalls>("WaitingCalls");
+    schemas.taken::<lent::ReturnedCall>("ReturnedCall");
     schemas.taken::<files::UploadForm>("UploadForm");
     schemas.taken::<openai::ChatCompletionRequest>("ChatCompletionRequest");
     schemas.taken::<ResponseRequest>("ResponseRequest");

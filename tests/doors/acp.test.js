@@ -148,6 +148,63 @@ describe('an editor, by the library for JavaScript', () => {
     await editor.close();
   });
 
+  /** An editor that does for an agent what there is. */
+  function lender(files, exited) {
+    const { fs, terminal } = methods.client;
+    const serves = {
+      [fs.readTextFile]: ({ path }) => ({ content: files.get(path) }),
+      [fs.writeTextFile]: ({ path, content }) => { files.set(path, content); return {}; },
+      [terminal.create]: () => ({ terminalId: 'one' }),
+      [terminal.waitForExit]: () => exited,
+      [terminal.output]: () => ({ output: 'all built', truncated: false }),
+      [terminal.kill]: () => ({}),
+      [terminal.release]: () => ({}),
+    };
+    return { serves, capabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true } };
+  }
+
+  it('lends its files and terminals: writes and commands are asked about, and nothing lies beside the project', async () => {
+    const files = new Map([['/p/a.txt', 'old']]);
+    await model.script(
+      [call('editor_read_file', { path: '/p/a.txt' })],
+      [call('editor_write_file', { path: '/p/a.txt', content: 'new' })],
+      [call('editor_terminal', { command: 'make', args: ['all'] })],
+      [call('editor_read_file', { path: '/etc/passwd' })],
+      [{ text: 'Done.' }],
+    );
+    const editor = await open(lender(files, { exitCode: 0 }));
+    await editor.begin('/p');
+    assert.equal((await editor.prompt('Build it.')).stopReason, 'end_turn');
+    assert.equal(files.get('/p/a.txt'), 'new');
+    assert.deepEqual(editor.served, ['fs/read_text_file', 'fs/write_text_file', 'terminal/create', 'terminal/wait_for_exit', 'terminal/output', 'terminal/release']);
+    assert.deepEqual(editor.asked.map(({ options }) => options.map(({ kind }) => kind)), [['allow_once', 'reject_once'], ['allow_once', 'reject_once']]);
+    const calls = editor.calls();
+    assert.deepEqual(calls.map(({ kind, status }) => [kind, status]), [['read', 'completed'], ['edit', 'completed'], ['execute', 'completed'], ['read', 'failed']]);
+    assert.deepEqual(calls[1].content, [{ type: 'diff', path: '/p/a.txt', newText: 'new' }]);
+    assert.match(calls[2].content[0].content.text, /exit code 0\nall built/);
+    assert.ok(editor.updates.some(({ content }) => content?.[0]?.terminalId === 'one'), 'the terminal is shown while it runs');
+    assert.match(calls[3].content[0].content.text, /inside the project \/p/);
+    await editor.close();
+  });
+
+  it('ends the command in its terminal with the run, and lends nothing that was denied', async () => {
+    let decision = 'allow_once';
+    await model.script([call('editor_terminal', { command: 'sleep', args: ['infinity'] })]);
+    const editor = await open({ ...lender(new Map(), new Promise(() => {})), decide: () => decision });
+    await editor.begin('/p');
+    const answer = editor.prompt('Wait.');
+    await editor.until(({ served }) => served.includes('terminal/wait_for_exit'));
+    editor.cancel();
+    assert.equal((await answer).stopReason, 'cancelled');
+    await editor.until(({ served }) => served.includes('terminal/release'));
+    assert.deepEqual(editor.served.slice(2), ['terminal/kill', 'terminal/output', 'terminal/release']);
+    decision = 'reject_once';
+    await model.script([call('editor_write_file', { path: '/p/b.txt', content: 'new' })], [{ text: 'Then not.' }]);
+    await editor.prompt('Write it.');
+    assert.equal(editor.served.length, 5);
+    await editor.close();
+  });
+
   it('stops in mid-answer, and while it asks', async () => {
     await model.script([{ text: 'On and on' }, { hold: 'for ever' }]);
     const stopped = withResolvers();

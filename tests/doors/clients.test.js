@@ -65,7 +65,7 @@ const THINGS = {
   },
 
   async 'a tool of theirs'({ adapter, client, words }) {
-    const call = adapter.call ?? CALL;
+    const call = client.call ?? adapter.call ?? CALL;
     await script(words, [{ tool_call: call }], [{ text: 'It snows.' }]);
     const { text, calls, end } = await client.ask(words, { ...world, tools: true }).ended;
     assert.deepEqual([text.trim(), calls], ['It snows.', [call.name]]);

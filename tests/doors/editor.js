@@ -33,13 +33,17 @@ export function assertOnlyProtocol({ lines }) {
 export class Editor {
   #watchers = new Set();
 
-  /** `decide` answers requests for consent: an option's kind, or an outcome, or a promise of either; `told` hears each update. */
-  static async open(env, { decide = () => 'allow_once', capabilities = CAPABILITIES, initialize = true, told = () => {} } = {}) {
+  /**
+   * `decide` answers requests for consent: an option's kind, or an outcome, or a promise of either; `told` hears each
+   * update; `serves` has what the editor does for an agent, by method.
+   */
+  static async open(env, { decide = () => 'allow_once', capabilities = CAPABILITIES, initialize = true, told = () => {}, serves = {} } = {}) {
     const editor = new Editor();
     editor.bridge = startBridge(env);
     editor.updates = [];
     editor.loaded = new Set();
     editor.asked = [];
+    editor.served = [];
     const app = client({ name: 'the-tests' })
       .onRequest(methods.client.session.requestPermission, async ({ params, signal }) => {
         editor.#note(editor.asked, { ...params, signal });
@@ -52,6 +56,12 @@ export class Editor {
         editor.#note(editor.updates, { session: params.sessionId, ...params.update });
         told(params);
       });
+    for (const [method, serve] of Object.entries(serves)) {
+      app.onRequest(method, ({ params }) => {
+        editor.#note(editor.served, method);
+        return serve(params);
+      });
+    }
     const input = new PassThrough();
     editor.bridge.child.stdout.pipe(input);
     editor.connection = app.connect(ndJsonStream(Writable.toWeb(editor.bridge.child.stdin), Readable.toWeb(input)));
@@ -85,7 +95,7 @@ export class Editor {
     return this.until(({ updates }) => updates.find((update) => update.sessionUpdate === kind && holds(update)));
   }
 
-  async begin(cwd = '/') {
+  async begin(cwd = '/p') {
     this.made = await this.agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
     this.session = this.made.sessionId;
     this.loaded.add(this.session);
@@ -95,7 +105,7 @@ export class Editor {
   async load(session) {
     this.session = session;
     this.loaded.add(session);
-    return this.agent.request(methods.agent.session.load, { sessionId: session, cwd: '/', mcpServers: [] });
+    return this.agent.request(methods.agent.session.load, { sessionId: session, cwd: '/p', mcpServers: [] });
   }
 
   /** The answer to the prompt. */

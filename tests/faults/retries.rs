@@ -116,7 +116,8 @@ async fn busy(model: &FakeModel, server: &Server, status: u16, form: Form) {
         tab.send(&json!({"type": "stop"})).await;
         assert_eq!(end_of(&mut tab).await["type"], "stream_stopped");
         let took = asked.elapsed();
-        assert!(took < Duration::from_secs(1), "{form:?}: {took:?}");
+        // Stop waits for no pause; how fast it is, its own test says.
+        assert!(took.as_secs_f64() < pause / 2.0, "{form:?}: {took:?}");
         assert_eq!(calls(model, &message).len(), 1, "{form:?}");
         return;
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use reqwest::header::{COOKIE, ORIGIN};
+use reqwest::header::{AUTHORIZATION, COOKIE, ORIGIN};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
@@ -96,7 +96,7 @@ async fn sockets_that_outlive_their_login_or_token() {
     for by_hand in [false, true] {
         let made = server.post("/api/tokens", json!({"name": "script"})).await;
         let bearer = format!("Bearer {}", made["token"].as_str().unwrap());
-        let gone = sockets(&server, &session, &[("authorization", bearer)]).await;
+        let gone = sockets(&server, &session, &[("authorization", bearer.clone())]).await;
         let id = made["id"].as_str().unwrap();
         if by_hand {
             let removed = server.house().run(&["token", "remove", id]);
@@ -106,6 +106,9 @@ async fn sockets_that_outlive_their_login_or_token() {
             let (status, _) = server.call(Method::DELETE, &path, None).await;
             assert_eq!(status, StatusCode::NO_CONTENT);
         }
+        let asks = client().get(format!("{}/sessions", server.url));
+        let asks = asks.header(AUTHORIZATION, bearer).send();
+        assert_eq!(asks.await.unwrap().status(), StatusCode::UNAUTHORIZED);
         are_closed(gone).await;
     }
     kept.send(&json!({"type": "no such thing"})).await;

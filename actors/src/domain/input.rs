@@ -103,7 +103,11 @@ fn is_blank(content: &str) -> bool {
     content.chars().all(|c| c.is_whitespace() || is_unseen(c))
 }
 
-fn validate_client_id(id: &str) -> Result<(), NaviError> {
+/// Checks the sender's own id of a message.
+///
+/// # Errors
+/// It is empty, too long, or has control characters.
+pub fn validate_client_id(id: &str) -> Result<(), NaviError> {
     if id.is_empty() || id.chars().count() > MAX_CLIENT_ID_CHARS {
         return Err(invalid_field(format!(
             "client_id must have 1 to {MAX_CLIENT_ID_CHARS} characters"

@@ -11,7 +11,7 @@ use crate::protocol::ids::{CallId, RunId, SessionId, UserId};
 use crate::protocol::import::{ImportedMessage, ImportedSession};
 use crate::services::now;
 use crate::store::{NewSession, Store};
-use crate::tools::lent::{LentCall, Offer, OfferedByProgram};
+use crate::tools::lent::{LentCall, Offer, OfferedByProgram, Returned};
 use tokio_util::sync::CancellationToken;
 
 /// What a title, a list of tags and their like may come to, in tokens.
@@ -144,7 +144,7 @@ impl Engine {
     }
 
     /// Says what came of a call of a lent tool, if it waits for that.
-    pub fn answer_lent_call(&self, call: &CallId, result: String) {
+    pub fn answer_lent_call(&self, call: &CallId, result: Returned) {
         self.services.lending.answer(call, result);
     }
 

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::registry::Registry;
-use super::{Provenance, Tool, ToolContext, ToolResult};
+use super::{Proposal, Provenance, Tool, ToolContext, ToolError, ToolResult};
 use crate::protocol::ids::{CallId, RunId, SessionId};
 use crate::protocol::tool::{Effect, ToolSource, ToolSpec};
 
@@ -52,11 +54,14 @@ struct Waiting {
     args: Value,
     /// A program was told of it.
     is_told: bool,
-    tell: oneshot::Sender<String>,
+    tell: oneshot::Sender<Returned>,
 }
 
+/// What came of a call, or why nothing did.
+pub type Returned = Result<String, String>;
+
 /// A call that waits to be told what came of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LentCall {
     pub id: CallId,
     pub name: String,
@@ -199,7 +204,7 @@ impl Lending {
     }
 
     /// Tells a call what came of it, if it waits.
-    pub fn answer(&self, call: &CallId, result: String) {
+    pub fn answer(&self, call: &CallId, result: Returned) {
         let mut loans = self.0.lock();
         let Some(waits) = loans.waiting.remove(call) else {
             return;
@@ -215,12 +220,15 @@ impl Lending {
 }
 
 /// A tool as a program offers it. Its name and description are the program's words.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OfferedByProgram {
     pub name: String,
     pub description: String,
     /// JSON Schema of an object.
     pub parameters: Value,
+    /// What a call does, for whoever is asked about it. `read` where the program asks its user by
+    /// itself.
+    pub effect: Effect,
 }
 
 impl OfferedByProgram {
@@ -229,8 +237,7 @@ impl OfferedByProgram {
             name: self.name,
             description: self.description,
             parameters: self.parameters,
-            // What it does, the program does, which asks its user by itself.
-            effect: Effect::Read,
+            effect: self.effect,
             time_limit_ms: u64::try_from(TIME_LIMIT.as_millis()).unwrap_or(u64::MAX),
         }
     }
@@ -256,6 +263,14 @@ impl Tool for LentTool {
         Provenance::Outside
     }
 
+    async fn proposal(&self, args: &Value, _context: &ToolContext) -> ToolResult<Proposal> {
+        Ok(Proposal {
+            // What has this name the next time may be another program's.
+            rule: None,
+            ..Proposal::of_arguments(&self.spec.name, args)
+        })
+    }
+
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let (tell, told) = oneshot::channel();
         let waits = Waiting {
@@ -271,7 +286,7 @@ impl Tool for LentTool {
         self.lending.0.lock().waiting.insert(call, waits);
         let result = told.await;
         let result = result.map_err(|_| refusal!("the program that lent this tool is gone"))?;
-        Ok(result.into())
+        result.map(Into::into).map_err(ToolError)
     }
 }
 
@@ -300,6 +315,7 @@ mod tests {
             name: "weather".to_owned(),
             description: "The weather.".to_owned(),
             parameters: json!({"type": "object", "required": ["city"]}),
+            effect: Effect::Read,
         }
     }
 
@@ -350,8 +366,8 @@ mod tests {
             }
             assert_eq!(lending.waiting(run_id)[0].args, args);
             assert_eq!(lending.run_of(&call), Some((session, run_id)));
-            lending.answer(&call, "snow".to_owned());
-            lending.answer(&call, "rain".to_owned());
+            lending.answer(&call, Ok("snow".to_owned()));
+            lending.answer(&call, Ok("rain".to_owned()));
         };
         let (result, ()) = tokio::join!(called, answered);
         assert_eq!(result.unwrap().text, "snow");

@@ -26,6 +26,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::calls::Workspace;
+use super::editor::Lends;
 use super::session::{Ask, Open, Session, respond};
 use super::updates::Shows;
 use super::wire::Room;
@@ -47,6 +48,7 @@ pub(super) struct Door {
     pub(super) own: String,
     sessions_dir: PathBuf,
     shows: Mutex<Shows>,
+    lends: Mutex<Lends>,
     /// The sessions that the client has open. Who sends to one holds this.
     open: Mutex<HashMap<SessionId, mpsc::Sender<Ask>>>,
 }
@@ -68,6 +70,10 @@ impl Door {
 
     pub(super) fn shows(&self) -> Shows {
         *self.shows.lock()
+    }
+
+    pub(super) fn lends(&self) -> Lends {
+        *self.lends.lock()
     }
 
     /// A session with the newest of what was said.
@@ -137,6 +143,7 @@ impl Agent {
         match request {
             ClientRequest::InitializeRequest(asked) => {
                 *door.shows.lock() = shows(&asked);
+                *door.lends.lock() = Lends::of(&asked.client_capabilities);
                 respond(responder.cast(), Ok(capabilities()));
             }
             ClientRequest::AuthenticateRequest(_) => {
@@ -150,12 +157,12 @@ impl Agent {
             }
             ClientRequest::LoadSessionRequest(asked) => {
                 self.route(&door, &asked.session_id, responder, |it| {
-                    Ask::Load(it.cast())
+                    Ask::Load(asked.cwd, it.cast())
                 });
             }
             ClientRequest::ResumeSessionRequest(asked) => {
                 self.route(&door, &asked.session_id, responder, |it| {
-                    Ask::Resume(it.cast())
+                    Ask::Resume(asked.cwd, it.cast())
                 });
             }
             ClientRequest::PromptRequest(asked) => {
@@ -219,6 +226,7 @@ impl Agent {
                 own: format!("acp:{}:", Uuid::now_v7().simple()),
                 sessions_dir: self.sessions_dir.clone(),
                 shows: Mutex::default(),
+                lends: Mutex::default(),
                 open: Mutex::default(),
             })
         });
@@ -288,9 +296,9 @@ impl Agent {
             .modes(options.modes())
             .config_options(options.list());
         let reaches = self.allowed.iter().any(|dir| cwd.starts_with(dir));
-        let project = reaches.then(|| cwd.to_owned());
+        let told = reaches.then(|| cwd.to_owned());
         let (asks, taken) = mpsc::channel(ASKS);
-        let session = Session::new(door.clone(), id, taken).begun(open, project);
+        let session = Session::new(door.clone(), id, taken).begun(open, cwd.to_owned(), told);
         door.open.lock().insert(id, asks);
         self.start(door, session);
         Ok(response)

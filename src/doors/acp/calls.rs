@@ -12,6 +12,8 @@ use navi_actors::tools::output::shortened;
 use serde_json::Value;
 use url::Url;
 
+use super::editor;
+
 /// A title is one line of so many bytes.
 const MAX_TITLE_BYTES: usize = 160;
 
@@ -29,12 +31,12 @@ impl Workspace {
     pub(super) fn locations(&self, tool: &str, args: &Value) -> Vec<ToolCallLocation> {
         let fields: &[&str] = match tool {
             "filesystem" => &["path", "to"],
-            "view_image" => &["path"],
+            "view_image" | editor::READ | editor::WRITE => &["path"],
             _ => &[],
         };
         let paths = fields.iter().filter_map(|field| text(args, field));
         let places = paths.map(|path| ToolCallLocation::new(self.absolute(path)));
-        let line = args["start_line"].as_u64();
+        let line = args["start_line"].as_u64().or(args["line"].as_u64());
         let line = line.and_then(|line| u32::try_from(line).ok());
         places.map(|place| place.line(line)).collect()
     }
@@ -66,6 +68,10 @@ impl Workspace {
     /// What became of a file that was written or edited.
     fn changed(&self, tool: &str, args: &Value, result: &str) -> Option<Vec<ToolCallContent>> {
         let path = self.absolute(text(args, "path")?);
+        if tool == editor::WRITE {
+            let content = text(args, "content").unwrap_or_default();
+            return Some(vec![Diff::new(path, content).into()]);
+        }
         match (tool, text(args, "action")?) {
             ("filesystem", "edit") => {
                 let diff = Diff::new(path, text(args, "new_text").unwrap_or_default());
@@ -125,12 +131,14 @@ pub(super) fn kind_asked(tool: &str, request: &ApprovalRequest) -> ToolKind {
 /// The kind of a call.
 pub(super) fn kind(tool: &str, args: &Value) -> ToolKind {
     match (tool, text(args, "action").unwrap_or_default()) {
-        ("filesystem", "list" | "read") | ("view_image" | "skill", _) => ToolKind::Read,
+        ("filesystem", "list" | "read") | ("view_image" | "skill" | editor::READ, _) => {
+            ToolKind::Read
+        }
         ("filesystem", "search_names" | "search_content") => ToolKind::Search,
         ("filesystem", "delete") => ToolKind::Delete,
         ("filesystem", "move") => ToolKind::Move,
-        ("filesystem", _) => ToolKind::Edit,
-        ("terminal" | "ssh", _) => ToolKind::Execute,
+        ("filesystem", _) | (editor::WRITE, _) => ToolKind::Edit,
+        ("terminal" | "ssh" | editor::TERMINAL, _) => ToolKind::Execute,
         ("web_search" | "memory_search", _) => ToolKind::Search,
         ("web_fetch", _) => ToolKind::Fetch,
         ("todo" | "scratchpad" | "spawn_agent", _) => ToolKind::Think,
@@ -145,6 +153,17 @@ pub(super) fn title(tool: &str, args: &Value) -> String {
     let words = match tool {
         "filesystem" => [of("action"), of("pattern"), of("path"), of("to")].join(" "),
         "terminal" if !of("command").is_empty() => of("command").to_owned(),
+        editor::READ => ["read", of("path")].join(" "),
+        editor::WRITE => ["write", of("path")].join(" "),
+        editor::TERMINAL => {
+            let rest = args["args"].as_array().into_iter().flatten();
+            let rest = rest.filter_map(Value::as_str);
+            [of("command")]
+                .into_iter()
+                .chain(rest)
+                .collect::<Vec<_>>()
+                .join(" ")
+        }
         "ssh" => ["ssh", of("host"), of("command")].join(" "),
         "web_search" | "memory_search" => [tool, of("query")].join(" "),
         "web_fetch" => ["fetch", of("url")].join(" "),

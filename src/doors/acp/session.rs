@@ -26,6 +26,7 @@ use tokio::time::{Instant, sleep_until};
 pub(super) use self::opening::Open;
 use self::prompts::Prompts;
 use super::agent::Door;
+use super::editor::{Editor, Served};
 use super::options::mode_id;
 use super::permissions::{self, Answer, Permissions};
 use super::updates::{Ending, Told, interrupted};
@@ -37,8 +38,8 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(10);
 
 /// What a session is asked, in the client's order.
 pub(super) enum Ask {
-    Load(Responder<LoadSessionResponse>),
-    Resume(Responder<ResumeSessionResponse>),
+    Load(PathBuf, Responder<LoadSessionResponse>),
+    Resume(PathBuf, Responder<ResumeSessionResponse>),
     Prompt(Vec<ContentBlock>, Responder<schema::PromptResponse>),
     Cancel,
     SetMode(SetSessionModeRequest, Responder<SetSessionModeResponse>),
@@ -60,6 +61,9 @@ pub(super) struct Session {
     open: Option<Open>,
     prompts: Prompts,
     permissions: Permissions,
+    /// Where the editor has its project.
+    project: Option<PathBuf>,
+    served: Served,
     closing: Option<(Instant, Responder<CloseSessionResponse>)>,
 }
 
@@ -80,14 +84,17 @@ impl Session {
             open: None,
             prompts,
             permissions: Permissions::default(),
+            project: None,
+            served: Served::default(),
             closing: None,
         }
     }
 
-    /// One that was just made, with the editor's project where its files may be used.
-    pub(super) fn begun(mut self, open: Open, project: Option<PathBuf>) -> Self {
+    /// One that was just made, for the editor's project. It is told where Navi's own tools reach it.
+    pub(super) fn begun(mut self, open: Open, project: PathBuf, told: Option<PathBuf>) -> Self {
         self.open = Some(open);
-        self.prompts.tell_project(project);
+        self.project = Some(project);
+        self.prompts.tell_project(told);
         self
     }
 
@@ -147,8 +154,9 @@ impl Session {
 
     async fn take(&mut self, ask: Ask) -> Next {
         match ask {
-            Ask::Load(responder) => match self.load().await {
+            Ask::Load(project, responder) => match self.load().await {
                 Ok(options) => {
+                    self.project = Some(project);
                     let loaded = LoadSessionResponse::new()
                         .modes(options.modes())
                         .config_options(options.list());
@@ -160,8 +168,9 @@ impl Session {
                     return self.unless_open();
                 }
             },
-            Ask::Resume(responder) => match self.resume().await {
+            Ask::Resume(project, responder) => match self.resume().await {
                 Ok(options) => {
+                    self.project = Some(project);
                     let resumed = ResumeSessionResponse::new()
                         .modes(options.modes())
                         .config_options(options.list());
@@ -224,9 +233,6 @@ impl Session {
         blocks: Vec<ContentBlock>,
         responder: Responder<schema::PromptResponse>,
     ) {
-        let Some(open) = &mut self.open else {
-            return;
-        };
         if prompts::is_continue(&blocks) {
             match self.door.go_on(self.id).await {
                 Ok(run_id) => self.prompts.follow(run_id, responder),
@@ -235,6 +241,14 @@ impl Session {
             return;
         }
         let client_id = self.prompts.next_id();
+        if let Some(editor) = self.editor()
+            && let Err(error) = editor.lend(&client_id).await
+        {
+            tracing::warn!(%error, "the editor's files and terminals are not lent");
+        }
+        let Some(open) = &mut self.open else {
+            return;
+        };
         match self.prompts.message(blocks, client_id.clone()) {
             Ok(input) => {
                 let frame = ClientFrame::Message(input);
@@ -245,6 +259,11 @@ impl Session {
             }
             Err(error) => respond(responder, Err(error)),
         }
+    }
+
+    fn editor(&self) -> Option<Editor> {
+        let project = self.project.clone()?;
+        Some(Editor::new(self.door.clone(), self.id, project))
     }
 
     /// Stops what goes, and takes back what waits.
@@ -325,7 +344,17 @@ impl Session {
             Told::Refused(client_id, error) => self.refused(client_id, error),
             Told::Asked(id, call, request) => self.ask(id, &call, &request).await,
             Told::Answered(id) => self.permissions.withdraw(id),
-            Told::Over(run_id, ending) => self.prompts.over(run_id, &ending),
+            Told::Lent(run_id, call) => {
+                // Another client of this session has an editor, too: it serves what it lent.
+                if let Some(editor) = self.editor().filter(|_| self.prompts.have(run_id)) {
+                    self.served.begin(editor, run_id, call);
+                }
+            }
+            Told::Returned(call) => self.served.end(&call),
+            Told::Over(run_id, ending) => {
+                self.served.end_all();
+                self.prompts.over(run_id, &ending);
+            }
             Told::Mode(mode) => {
                 if let Some(open) = &mut self.open {
                     open.options.mode = mode;

@@ -19,6 +19,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::calls::{self, Workspace, as_it_stands};
+use super::editor;
 use super::shapes::{changed, chunk, ended, message, plan, plan_of, said};
 
 /// As much of a running command's output as is shown, and how often: each time it is all of it.
@@ -45,6 +46,10 @@ pub(super) enum Told {
     Refused(Option<String>, NaviError),
     Asked(ApprovalId, CallId, Box<ApprovalRequest>),
     Answered(ApprovalId),
+    /// A call of a tool that an editor lent began.
+    Lent(RunId, CallId),
+    /// It is over.
+    Returned(CallId),
     Over(RunId, Ending),
     Mode(ConsentMode),
     /// The session's row says which model and profile it has now.
@@ -287,7 +292,11 @@ impl View {
                 args,
                 call_id,
                 ..
-            } => update(self.began(&call_id, &tool, args)),
+            } => {
+                update(self.began(&call_id, &tool, args));
+                let lent = run_id.filter(|_| editor::is_its(&tool));
+                told.extend(lent.map(|run_id| Told::Lent(run_id, call_id)));
+            }
             Event::ToolOutput {
                 call_id,
                 part_id,
@@ -313,6 +322,9 @@ impl View {
                 let workspace = &self.workspace;
                 let content = workspace.result(&tool, &args, success, &result, &files);
                 update(ended(&call_id, outcome, content, result));
+                if editor::is_its(&tool) {
+                    told.push(Told::Returned(call_id));
+                }
             }
             Event::ApprovalRequested {
                 approval_id,

@@ -33,9 +33,7 @@ pub(in crate::doors) fn check_names<'a>(
 ///
 /// # Errors
 /// `invalid_field`.
-pub(in crate::doors) fn checked(
-    tools: Vec<OfferedByProgram>,
-) -> Result<Vec<OfferedByProgram>, NaviError> {
+pub(crate) fn checked(tools: Vec<OfferedByProgram>) -> Result<Vec<OfferedByProgram>, NaviError> {
     if tools.len() > MAX_TOOLS {
         return Err(invalid(format!("tools may be {MAX_TOOLS} at most")));
     }

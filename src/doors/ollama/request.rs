@@ -8,6 +8,7 @@ use navi_actors::domain::input::validate_images;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::message::{Role, ToolCall};
+use navi_actors::protocol::tool::Effect;
 use navi_actors::tools::lent::OfferedByProgram;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -322,5 +323,6 @@ fn offered(Offered { function }: Offered) -> OfferedByProgram {
         name: function.name,
         description: function.description.unwrap_or_default(),
         parameters: parameters.unwrap_or_else(no_parameters),
+        effect: Effect::Read,
     }
 }

@@ -5,6 +5,7 @@ use navi_actors::domain::input::validate_images;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::message::{Role, ToolCall};
+use navi_actors::protocol::tool::Effect;
 use navi_actors::tools::lent::OfferedByProgram;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -245,5 +246,6 @@ fn offered(tool: Offered) -> Result<OfferedByProgram, NaviError> {
         name: function.name,
         description: function.description.unwrap_or_default(),
         parameters: parameters.unwrap_or_else(no_parameters),
+        effect: Effect::Read,
     })
 }

@@ -283,7 +283,7 @@ async fn go_on(
         }
     }
     for (call, result) in results {
-        engine.answer_lent_call(&call, result);
+        engine.answer_lent_call(&call, Ok(result));
     }
     Ok(joined.patient(Duration::ZERO))
 }

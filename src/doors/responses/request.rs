@@ -5,6 +5,7 @@ use navi_actors::domain::input::validate_images;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::CallId;
 use navi_actors::protocol::message::{Role, ToolCall};
+use navi_actors::protocol::tool::Effect;
 use navi_actors::tools::lent::OfferedByProgram;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -367,5 +368,6 @@ fn offered(tool: Offered) -> Result<OfferedByProgram, NaviError> {
             .ok_or_else(|| invalid("a tool's name is missing"))?,
         description: tool.description.unwrap_or_default(),
         parameters: parameters.unwrap_or_else(no_parameters),
+        effect: Effect::Read,
     })
 }

@@ -54,6 +54,7 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
     let call_name = json!({"minLength": 1, "maxLength": MAX_NAME_CHARS});
     let tool = json!({"pattern": "^[A-Za-z0-9_-]+$", "minLength": 1, "maxLength": 64});
     let tools = json!({"maxItems": MAX_TOOLS});
+    let client_id = json!({"minLength": 1, "maxLength": MAX_CLIENT_ID_CHARS, "pattern": format!("^[^{CONTROL}]*$")});
     let note = format!("^[{SPACE}]*(?:{}[{SPACE}]*)?$", words(MOVING));
     vec![
         ("PlainInput/content", said()),
@@ -63,10 +64,11 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
             "PlainInput/files",
             json!({"maxItems": MAX_FILES, "uniqueItems": true}),
         ),
-        (
-            "PlainInput/client_id",
-            json!({"minLength": 1, "maxLength": MAX_CLIENT_ID_CHARS, "pattern": format!("^[^{CONTROL}]*$")}),
-        ),
+        ("PlainInput/client_id", client_id.clone()),
+        ("LentTools/client_id", client_id),
+        ("LentTools/tools", tools.clone()),
+        ("OfferedByProgram/name", tool.clone()),
+        ("OfferedByProgram/parameters", json!({"type": "object"})),
         ("NewBranch/content", said()),
         ("NewSessionRequest/model", model()),
         ("NewSessionRequest/profile_id", id.clone()),

@@ -2,18 +2,20 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
+import { methods } from '@agentclientprotocol/sdk';
+
 import { required } from '../../browser/harness/program.js';
 import { Editor } from '../editor.js';
 import { PYTHON, SKIPPED, startPython } from '../python.js';
-import { Answer } from './answer.js';
+import { Answer, weather } from './answer.js';
 
 const ACP = {
-  lacks: { 'a tool of theirs': "an editor's own files, terminals and MCP servers are not taken" },
+  call: { name: 'editor_read_file', arguments: { path: '/p/weather.txt' } },
   ends: { done: /^end_turn$/, stopped: /^cancelled$/, failed: /broke/, refused: /the token is not known/ },
 };
 const KINDS = { once: 'allow_once', deny: 'reject_once' };
@@ -29,6 +31,12 @@ function take(answer, { sessionUpdate, messageId, content, name, title }, messag
   if (!messageId || messageId !== message) return;
   if (sessionUpdate === 'agent_thought_chunk') answer.add({ thinking: content.text });
   if (sessionUpdate === 'agent_message_chunk') answer.add({ text: content.text, message: messageId });
+}
+
+/** The editor's own file. */
+function read(answer) {
+  answer.add({ calls: ACP.call.name });
+  return { content: weather({ city: 'Kyiv' }) };
 }
 
 /** One client for all that is asked; what is to be cut off, or refused, is asked of one of its own. */
@@ -59,12 +67,14 @@ const javascript = {
     const going = new Map();
     const here = (session) => going.get(session) ?? going.set(session, []).get(session);
     const editor = await Editor.open(environment(world, options), {
+      capabilities: { fs: { readTextFile: true } },
+      serves: { [methods.client.fs.readTextFile]: ({ sessionId }) => here(sessionId)[0].read() },
       decide: ({ sessionId }) => here(sessionId)[0].decide,
       told: ({ sessionId, update }) => here(sessionId)[0]?.take(update),
     });
     return {
       async ask(answer, text, { session, decide }, message) {
-        const asked = { decide: KINDS[decide], take: (update) => take(answer, update, message) };
+        const asked = { decide: KINDS[decide], take: (update) => take(answer, update, message), read: () => read(answer) };
         if (session === undefined) session = await editor.begin();
         answer.session = session;
         answer.stop = () => editor.cancel(session);
@@ -106,11 +116,13 @@ const acpx = {
   async open(world) {
     const cli = new URL('../node_modules/acpx/dist/cli.js', import.meta.url).pathname;
     const root = await mkdtemp(join(tmpdir(), 'navi-acpx-'));
+    const path = join(root, 'weather.txt');
+    await writeFile(path, weather({ city: 'Kyiv' }));
 
     /** Starts it. Each home has its own processes that hold a session open, which end when they are idle. */
     function start(home, options, ...args) {
       const agent = ['--agent', `${required('NAVI_BIN')} acp`, '--cwd', root, '--format', 'json', '--ttl', '1'];
-      const consent = options.decide === 'once' ? '--approve-all' : '--deny-all';
+      const consent = options.decide === 'once' || options.tools ? '--approve-all' : '--deny-all';
       const env = { PATH: process.env.PATH, HOME: home, LOG_LEVEL: 'trace', ...environment(world, options) };
       const child = spawn(process.execPath, [cli, ...agent, consent, ...args], { env, stdio: ['ignore', 'pipe', 'ignore'] });
       return { child, exited: once(child, 'close') };
@@ -137,6 +149,7 @@ const acpx = {
           if (!message && messageId !== answer.message) answer.text = '';
           take(answer, params.update, message);
         }
+        if (method === 'fs/read_text_file') answer.add({ calls: ACP.call.name });
         if (result?.sessionId) answer.session = result.sessionId;
         end = result?.stopReason ?? error?.message ?? end;
       }
@@ -145,6 +158,7 @@ const acpx = {
     });
     return {
       ask,
+      call: { ...ACP.call, arguments: { path } },
       async again({ session, message }, options) {
         const answer = ask(BEHIND, { ...options, session }, message);
         // It resumes a session, which tells what goes and not what has been.

@@ -6,8 +6,18 @@ import os
 import sys
 
 import acp
-from acp.schema import AllowedOutcome, ClientCapabilities, DeniedOutcome, RequestPermissionResponse
+from acp.schema import (
+    AllowedOutcome,
+    ClientCapabilities,
+    DeniedOutcome,
+    FileSystemCapabilities,
+    ReadTextFileResponse,
+    RequestPermissionResponse,
+)
 from lines import serve
+
+
+CAN = ClientCapabilities(fs=FileSystemCapabilities(read_text_file=True))
 
 
 class Editor(acp.Client):
@@ -17,6 +27,11 @@ class Editor(acp.Client):
     async def session_update(self, session_id, update, **kwargs):
         for _, told in self.going.get(session_id, [])[:1]:
             told(update=update.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+    async def read_text_file(self, session_id, path, **kwargs):
+        _, told = self.going[session_id][0]
+        told(calls="editor_read_file")
+        return ReadTextFileResponse(content="snow in Kyiv")
 
     async def request_permission(self, session_id, tool_call, options, **kwargs):
         asked, _ = self.going[session_id][0]
@@ -31,19 +46,19 @@ async def main():
     editor = Editor()
     env = {**os.environ, **json.loads(sys.argv[1])}
     async with acp.spawn_agent_process(editor, os.environ["NAVI_BIN"], "acp", env=env) as (agent, _):
-        can = await agent.initialize(protocol_version=acp.PROTOCOL_VERSION, client_capabilities=ClientCapabilities())
+        can = await agent.initialize(protocol_version=acp.PROTOCOL_VERSION, client_capabilities=CAN)
         assert can.protocol_version == 1
 
         async def ask(asked, told):
             session = asked.get("session")
             if not session:
-                session = (await agent.new_session(cwd="/", mcp_servers=[])).session_id
+                session = (await agent.new_session(cwd="/p", mcp_servers=[])).session_id
             told(session=session)
             told.stop = lambda: agent.cancel(session_id=session)
             here = editor.going.setdefault(session, [])
             here.append((asked, told))
             if asked.get("session") and len(here) == 1:
-                await agent.load_session(cwd="/", session_id=session, mcp_servers=[])
+                await agent.load_session(cwd="/p", session_id=session, mcp_servers=[])
             answer = await agent.prompt(session_id=session, prompt=[acp.text_block(asked["text"])])
             here.pop(0)
             return answer.stop_reason

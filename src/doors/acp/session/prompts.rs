@@ -150,6 +150,11 @@ impl Prompts {
         }
     }
 
+    /// Whether this run answers one of them.
+    pub(super) fn have(&self, run_id: RunId) -> bool {
+        self.open.iter().any(|it| it.run_id == Some(run_id))
+    }
+
     pub(super) fn runs(&self) -> Vec<RunId> {
         self.open
             .iter()

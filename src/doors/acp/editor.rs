@@ -1,0 +1,434 @@
+//! What an editor lends: its files and terminals, as tools of the run that a prompt begins.
+
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_client_protocol::v1::schema::{
+    ClientCapabilities, CreateTerminalRequest, KillTerminalRequest, ReadTextFileRequest,
+    ReleaseTerminalRequest, SessionNotification, Terminal, TerminalExitStatus, TerminalId,
+    TerminalOutputRequest, ToolCallContent, ToolCallUpdateFields, WaitForTerminalExitRequest,
+    WriteTextFileRequest,
+};
+use agent_client_protocol::{Error, JsonRpcRequest};
+use directories::BaseDirs;
+use navi_actors::protocol::ids::{CallId, RunId, SessionId};
+use navi_actors::protocol::tool::Effect;
+use navi_actors::tools::lent::{LentCall, OfferedByProgram, Returned};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::agent::Door;
+use super::shapes::changed;
+use crate::client::ClientError;
+use crate::http::lent::{LentTools, ReturnedCall, WaitingCalls};
+
+pub(super) const READ: &str = "editor_read_file";
+pub(super) const WRITE: &str = "editor_write_file";
+pub(super) const TERMINAL: &str = "editor_terminal";
+
+/// A call that was told to begin waits for the editor within this, or was refused.
+const BEGIN_LIMIT: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long an editor may take for a file, or to begin and end a terminal.
+const FILE_LIMIT: Duration = Duration::from_secs(60);
+/// How long a command may run where the model does not say.
+const RUN_SECONDS: u64 = 120;
+const MAX_RUN_SECONDS: u64 = 540;
+/// As much of a command's output as the editor keeps, its end.
+const OUTPUT_BYTES: u64 = 64 * 1024;
+
+/// What the editor says that it can do for an agent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lends {
+    read: bool,
+    write: bool,
+    terminal: bool,
+}
+
+impl Lends {
+    pub(super) fn of(can: &ClientCapabilities) -> Self {
+        Self {
+            read: can.fs.read_text_file,
+            write: can.fs.write_text_file,
+            terminal: can.terminal,
+        }
+    }
+
+    /// Those as tools, for a project.
+    fn tools(self, root: &Path) -> Vec<OfferedByProgram> {
+        let project = root.display();
+        let path =
+            json!({"type": "string", "description": format!("Absolute path, inside {project}.")});
+        let read = OfferedByProgram {
+            name: READ.to_owned(),
+            description: format!(
+                "Reads a text file of the project {project} as it stands in the user's editor, with what is not saved yet."
+            ),
+            parameters: object(
+                &json!({
+                    "path": path,
+                    "line": {"type": "integer", "minimum": 1, "description": "The first line to read."},
+                    "limit": {"type": "integer", "minimum": 1, "description": "How many lines."},
+                }),
+                &["path"],
+            ),
+            effect: to_read(root),
+        };
+        let write = OfferedByProgram {
+            name: WRITE.to_owned(),
+            description: format!(
+                "Writes a text file of the project {project} whole, through the user's editor."
+            ),
+            parameters: object(
+                &json!({"path": path, "content": {"type": "string"}}),
+                &["path", "content"],
+            ),
+            effect: Effect::Host,
+        };
+        let terminal = OfferedByProgram {
+            name: TERMINAL.to_owned(),
+            description: format!(
+                "Runs a program in a terminal of the user's editor, in {project}, and waits for its end. There is no shell: give the program and its arguments."
+            ),
+            parameters: object(
+                &json!({
+                    "command": {"type": "string", "minLength": 1, "description": "The program."},
+                    "args": {"type": "array", "items": {"type": "string"}},
+                    "timeout_seconds": {"type": "integer", "minimum": 1, "maximum": MAX_RUN_SECONDS},
+                }),
+                &["command"],
+            ),
+            effect: Effect::Host,
+        };
+        let all = [
+            (self.read, read),
+            (self.write, write),
+            (self.terminal, terminal),
+        ];
+        all.into_iter()
+            .filter_map(|(can, tool)| can.then_some(tool))
+            .collect()
+    }
+}
+
+fn object(properties: &Value, required: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+/// Who opened a project lets it be read. One that has their home in it was not meant: an editor
+/// without a project says such.
+fn to_read(project: &Path) -> Effect {
+    let home = BaseDirs::new();
+    if home.is_none_or(|home| home.home_dir().starts_with(project)) {
+        Effect::Host
+    } else {
+        Effect::Read
+    }
+}
+
+/// Whether a tool of this name is one that an editor lends.
+pub(super) fn is_its(tool: &str) -> bool {
+    matches!(tool, READ | WRITE | TERMINAL)
+}
+
+#[derive(Debug, Deserialize)]
+struct ReadArgs {
+    path: String,
+    line: Option<u32>,
+    limit: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WriteArgs {
+    path: String,
+    content: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct RunArgs {
+    command: String,
+    #[serde(default)]
+    args: Vec<String>,
+    timeout_seconds: Option<u64>,
+}
+
+/// The editor for one session.
+#[derive(Clone)]
+pub(super) struct Editor {
+    door: Arc<Door>,
+    session: SessionId,
+    project: PathBuf,
+}
+
+impl Editor {
+    pub(super) fn new(door: Arc<Door>, session: SessionId, project: PathBuf) -> Self {
+        Self {
+            door,
+            session,
+            project,
+        }
+    }
+
+    /// Lends what the editor can to the run that the message with this id will begin.
+    ///
+    /// # Errors
+    /// What the service says, or that it says nothing.
+    pub(super) async fn lend(&self, client_id: &str) -> Result<(), ClientError> {
+        let tools = self.door.lends().tools(&self.project);
+        if tools.is_empty() {
+            return Ok(());
+        }
+        let lent = LentTools {
+            client_id: client_id.to_owned(),
+            tools,
+        };
+        let path = format!("/sessions/{}/lent", self.session);
+        self.door.client.send(Method::POST, &path, &lent).await
+    }
+
+    /// Does what a call of the run asks, and says what came of it, unless the call ends before.
+    async fn serve(self, run_id: RunId, call_id: CallId, ended: CancellationToken) {
+        let path = format!("/runs/{run_id}/lent");
+        let call = ended.run_until_cancelled(self.waiting(&path, &call_id));
+        let Some(Some(call)) = call.await else {
+            return;
+        };
+        let returned = self.done(&call, &ended).await;
+        let failed = returned.is_err();
+        let returned = ReturnedCall {
+            call_id,
+            content: returned.unwrap_or_else(|why| why),
+            failed,
+        };
+        if !ended.is_cancelled() {
+            let sent = self.door.client.send::<()>(Method::POST, &path, &returned);
+            if let Err(error) = sent.await {
+                tracing::warn!(%error, "what came of a call of the editor's is not known");
+            }
+        }
+    }
+
+    /// The call as it was allowed, with the arguments that its tool takes.
+    async fn waiting(&self, path: &str, call_id: &CallId) -> Option<LentCall> {
+        let until = Instant::now() + BEGIN_LIMIT;
+        loop {
+            let waits: Result<WaitingCalls, _> = self.door.client.get(path).await;
+            let calls = waits.map(|it| it.calls).unwrap_or_default();
+            if let Some(call) = calls.into_iter().find(|call| call.id == *call_id) {
+                return Some(call);
+            }
+            if Instant::now() > until {
+                return None;
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    async fn done(&self, call: &LentCall, ended: &CancellationToken) -> Returned {
+        match call.name.as_str() {
+            READ => {
+                let args: ReadArgs = read(&call.args)?;
+                let path = self.inside(&args.path)?;
+                let request = ReadTextFileRequest::new(self.id(), path);
+                let request = request.line(args.line).limit(args.limit);
+                self.asked(request).await.map(|it| it.content)
+            }
+            WRITE => {
+                let args: WriteArgs = read(&call.args)?;
+                let path = self.inside(&args.path)?;
+                let said = format!("wrote {}", path.display());
+                let request = WriteTextFileRequest::new(self.id(), path, args.content);
+                self.asked(request).await.map(|_| said)
+            }
+            TERMINAL => self.run(call, ended).await,
+            other => Err(format!("the editor has no tool `{other}`")),
+        }
+    }
+
+    async fn run(&self, call: &LentCall, ended: &CancellationToken) -> Returned {
+        let args: RunArgs = read(&call.args)?;
+        let seconds = args
+            .timeout_seconds
+            .unwrap_or(RUN_SECONDS)
+            .min(MAX_RUN_SECONDS);
+        let until = Instant::now() + Duration::from_secs(seconds);
+        let request = CreateTerminalRequest::new(self.id(), args.command)
+            .args(args.args)
+            .cwd(self.project.clone())
+            .output_byte_limit(OUTPUT_BYTES);
+        let terminal = self.asked(request).await?.terminal_id;
+        self.show(&call.id, terminal.clone()).await;
+        let exit = WaitForTerminalExitRequest::new(self.id(), terminal.clone());
+        let exit = self.door.cx.send_request(exit).block_task();
+        let exited = tokio::select! {
+            exit = exit => Some(exit.map(|it| it.exit_status).map_err(|error| told(&error))),
+            () = sleep_until(until) => None,
+            () = ended.cancelled() => None,
+        };
+        if exited.is_none() {
+            let kill = KillTerminalRequest::new(self.id(), terminal.clone());
+            // What it has said until then counts all the same.
+            let _ = self.asked(kill).await;
+        }
+        let output = TerminalOutputRequest::new(self.id(), terminal.clone());
+        let output = self.asked(output).await;
+        let release = ReleaseTerminalRequest::new(self.id(), terminal);
+        // It is the editor's from now on, whatever it says.
+        let _ = self.asked(release).await;
+        let how = match exited {
+            Some(exit) => how_it_ended(&exit?),
+            None => format!("stopped after {seconds} s"),
+        };
+        let output = output?;
+        let cut = if output.truncated {
+            "(the beginning is left out)\n"
+        } else {
+            ""
+        };
+        Ok(format!("{how}\n{cut}{}", output.output))
+    }
+
+    /// The call's terminal, live.
+    async fn show(&self, call: &CallId, terminal: TerminalId) {
+        let content = ToolCallContent::Terminal(Terminal::new(terminal));
+        let fields = ToolCallUpdateFields::new().content(vec![content]);
+        self.door.room.take().await;
+        let update = SessionNotification::new(self.id(), changed(call, fields));
+        if let Err(error) = self.door.cx.send_notification(update) {
+            tracing::debug!(%error, "the client is gone");
+        }
+    }
+
+    async fn asked<R: JsonRpcRequest>(&self, request: R) -> Result<R::Response, String> {
+        self.door.room.take().await;
+        let answer = self.door.cx.send_request(request).block_task();
+        match timeout(FILE_LIMIT, answer).await {
+            Ok(answer) => answer.map_err(|error| told(&error)),
+            Err(_) => Err(format!(
+                "the editor did not answer within {} s",
+                FILE_LIMIT.as_secs()
+            )),
+        }
+    }
+
+    fn id(&self) -> String {
+        self.session.to_string()
+    }
+
+    /// A path of the project. What lies beside it is not lent, whatever the editor would do.
+    fn inside(&self, path: &str) -> Result<PathBuf, String> {
+        inside(&self.project, path)
+    }
+}
+
+fn inside(project: &Path, path: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(path);
+    let climbs = path.components().any(|it| it == Component::ParentDir);
+    if path.is_absolute() && !climbs && path.starts_with(project) {
+        return Ok(path);
+    }
+    Err(format!(
+        "{} is not an absolute path inside the project {}",
+        path.display(),
+        project.display()
+    ))
+}
+
+fn read<'a, T: Deserialize<'a>>(args: &'a Value) -> Result<T, String> {
+    T::deserialize(args).map_err(|error| error.to_string())
+}
+
+fn told(error: &Error) -> String {
+    format!("the editor says: {error}")
+}
+
+fn how_it_ended(exit: &TerminalExitStatus) -> String {
+    match (exit.exit_code, &exit.signal) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("ended by {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+/// The calls of a session that its editor serves.
+#[derive(Default)]
+pub(super) struct Served {
+    tasks: JoinSet<()>,
+    ends: HashMap<CallId, CancellationToken>,
+}
+
+impl Served {
+    pub(super) fn begin(&mut self, editor: Editor, run_id: RunId, call: CallId) {
+        // What is done is forgotten.
+        while self.tasks.try_join_next().is_some() {}
+        let ended = CancellationToken::new();
+        self.ends.insert(call.clone(), ended.clone());
+        self.tasks.spawn(editor.serve(run_id, call, ended));
+    }
+
+    /// The call is over, or was never made.
+    pub(super) fn end(&mut self, call: &CallId) {
+        if let Some(ended) = self.ends.remove(call) {
+            ended.cancel();
+        }
+    }
+
+    /// The run is over, and so are its calls.
+    pub(super) fn end_all(&mut self) {
+        for (_, ended) in self.ends.drain() {
+            ended.cancel();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_beside_the_project_is_not_lent() {
+        let project = Path::new("/p/mine");
+        for path in ["/p/mine/a.rs", "/p/mine/src/a.rs"] {
+            assert_eq!(inside(project, path), Ok(PathBuf::from(path)));
+        }
+        for path in [
+            "a.rs",
+            "/p/mines/a.rs",
+            "/p/mine/../a.rs",
+            "/etc/passwd",
+            "",
+        ] {
+            assert!(inside(project, path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn an_editor_lends_what_it_says_that_it_can() {
+        let lends = Lends {
+            read: true,
+            write: false,
+            terminal: true,
+        };
+        let tools = lends.tools(Path::new("/p"));
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, [READ, TERMINAL]);
+        assert!(tools.iter().all(|tool| tool.parameters.is_object()));
+        assert_eq!(
+            [tools[0].effect, tools[1].effect],
+            [Effect::Read, Effect::Host]
+        );
+        assert_eq!(lends.tools(Path::new("/"))[0].effect, Effect::Host);
+        assert!(Lends::default().tools(Path::new("/p")).is_empty());
+    }
+}

@@ -1,0 +1,123 @@
+//! Tools that a program lends to the run that its message begins, where the program follows the run
+//! by its events: what it lends, the calls that wait for it, and what came of them.
+
+use actix_web::{HttpResponse, Resource, web};
+use navi_actors::domain::input::validate_client_id;
+use navi_actors::engine::LentByProgram;
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::ids::{CallId, RunId};
+use navi_actors::tools::lent::{LentCall, OfferedByProgram};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::body::JsonBody;
+use super::error::ApiError;
+use super::openapi::Failures;
+use super::path::{SessionPath, run_id};
+use super::{App, resource};
+use crate::access::Principal;
+use crate::doors::asked::checked;
+
+/// What is lent.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LentTools {
+    /// Of the message that is sent next, and whose run they are for.
+    pub(crate) client_id: String,
+    /// At most 512 KiB of names, descriptions and parameters together.
+    pub(crate) tools: Vec<OfferedByProgram>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct WaitingCalls {
+    pub(crate) calls: Vec<LentCall>,
+}
+
+/// What came of a call.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReturnedCall {
+    pub(crate) call_id: CallId,
+    pub(crate) content: String,
+    /// It did not do what was asked, and `content` says why.
+    #[serde(default)]
+    pub(crate) failed: bool,
+}
+
+pub(crate) fn lend_routes() -> Resource {
+    resource("/sessions/{session_id}/lent", "POST").route(web::post().to(lend))
+}
+
+pub(crate) fn call_routes() -> Resource {
+    resource("/runs/{run_id}/lent", "GET, POST")
+        .route(web::get().to(waiting))
+        .route(web::post().to(answer))
+}
+
+#[utoipa::path(post, path = "/sessions/{session_id}/lent", operation_id = "lend_tools", tag = "sessions",
+    params(("session_id" = Uuid, Path,)),
+    request_body = ref("#/components/schemas/LentTools"),
+    responses((status = 204, description = "The run that the message with this `client_id` begins may call these; the newest 64 such offers are kept."), Failures))]
+pub(crate) async fn lend(
+    app: web::Data<App>,
+    who: Principal,
+    SessionPath(session): SessionPath,
+    JsonBody(asked): JsonBody<LentTools>,
+) -> Result<HttpResponse, ApiError> {
+    let LentTools { client_id, tools } = asked;
+    validate_client_id(&client_id)?;
+    let lent = LentByProgram {
+        tools: checked(tools)?,
+        ..LentByProgram::default()
+    };
+    app.engine.standing(who.user, session).await?;
+    let lend = |client_id: &str| app.engine.lend(session, client_id, lent);
+    app.requests.offer(session, client_id, lend);
+    Ok(HttpResponse::NoContent().finish())
+}
+
+#[utoipa::path(get, path = "/runs/{run_id}/lent", operation_id = "waiting_lent_calls", tag = "runs",
+    params(("run_id" = Uuid, Path,)),
+    responses((status = 200, description = "The calls of lent tools that wait for what came of them.", body = ref("#/components/schemas/WaitingCalls")), Failures))]
+pub(crate) async fn waiting(
+    app: web::Data<App>,
+    who: Principal,
+    path: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let run = of_user(&app, who, &path).await?;
+    let calls = app.engine.lent_calls(run);
+    app.engine.tell_lent_calls(&calls);
+    Ok(HttpResponse::Ok().json(WaitingCalls { calls }))
+}
+
+#[utoipa::path(post, path = "/runs/{run_id}/lent", operation_id = "answer_lent_call", tag = "runs",
+    params(("run_id" = Uuid, Path,)),
+    request_body = ref("#/components/schemas/ReturnedCall"),
+    responses((status = 204, description = "The run goes on with it."), Failures))]
+pub(crate) async fn answer(
+    app: web::Data<App>,
+    who: Principal,
+    path: web::Path<String>,
+    JsonBody(returned): JsonBody<ReturnedCall>,
+) -> Result<HttpResponse, ApiError> {
+    let run = of_user(&app, who, &path).await?;
+    let ReturnedCall {
+        call_id,
+        content,
+        failed,
+    } = returned;
+    let waits = app.engine.lent_calls(run);
+    if !waits.iter().any(|call| call.id == call_id) {
+        let message = "no such call waits for what came of it, or not any more";
+        return Err(NaviError::new(ErrorCode::NotFound, message).into());
+    }
+    let result = if failed { Err(content) } else { Ok(content) };
+    app.engine.answer_lent_call(&call_id, result);
+    Ok(HttpResponse::NoContent().finish())
+}
+
+async fn of_user(app: &App, who: Principal, path: &str) -> Result<RunId, NaviError> {
+    let run = run_id(path)?;
+    app.engine.run(who.user, run).await?;
+    Ok(run)
+}
