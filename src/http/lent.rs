@@ -1,6 +1,7 @@
 //! Tools that a program lends to the run that its message begins, where the program follows the run
 //! by its events: what it lends, the calls that wait for it, and what came of them.
 
+use actix_web::web::PayloadConfig;
 use actix_web::{HttpResponse, Resource, web};
 use navi_actors::domain::input::validate_client_id;
 use navi_actors::engine::LentByProgram;
@@ -17,6 +18,9 @@ use super::path::{SessionPath, run_id};
 use super::{App, resource};
 use crate::access::Principal;
 use crate::doors::asked::checked;
+
+/// A request with all that may be lent, or with what an editor had to say.
+const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 
 /// What is lent.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -45,11 +49,14 @@ pub(crate) struct ReturnedCall {
 }
 
 pub(crate) fn lend_routes() -> Resource {
-    resource("/sessions/{session_id}/lent", "POST").route(web::post().to(lend))
+    resource("/sessions/{session_id}/lent", "POST")
+        .app_data(PayloadConfig::new(MAX_BODY_BYTES))
+        .route(web::post().to(lend))
 }
 
 pub(crate) fn call_routes() -> Resource {
     resource("/runs/{run_id}/lent", "GET, POST")
+        .app_data(PayloadConfig::new(MAX_BODY_BYTES))
         .route(web::get().to(waiting))
         .route(web::post().to(answer))
 }

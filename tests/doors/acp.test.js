@@ -164,11 +164,13 @@ describe('an editor, by the library for JavaScript', () => {
   }
 
   it('lends its files and terminals: writes and commands are asked about, and nothing lies beside the project', async () => {
-    const files = new Map([['/p/a.txt', 'old']]);
+    const files = new Map([['/p/a.txt', 'old'], ['/p/large.txt', 'x'.repeat(200_000)], ['/p/too_large.txt', 'x'.repeat(300_000)]]);
     await model.script(
       [call('editor_read_file', { path: '/p/a.txt' })],
       [call('editor_write_file', { path: '/p/a.txt', content: 'new' })],
       [call('editor_terminal', { command: 'make', args: ['all'] })],
+      [call('editor_read_file', { path: '/p/large.txt' })],
+      [call('editor_read_file', { path: '/p/too_large.txt' })],
       [call('editor_read_file', { path: '/etc/passwd' })],
       [{ text: 'Done.' }],
     );
@@ -176,14 +178,15 @@ describe('an editor, by the library for JavaScript', () => {
     await editor.begin('/p');
     assert.equal((await editor.prompt('Build it.')).stopReason, 'end_turn');
     assert.equal(files.get('/p/a.txt'), 'new');
-    assert.deepEqual(editor.served, ['fs/read_text_file', 'fs/write_text_file', 'terminal/create', 'terminal/wait_for_exit', 'terminal/output', 'terminal/release']);
+    assert.deepEqual(editor.served, ['fs/read_text_file', 'fs/write_text_file', 'terminal/create', 'terminal/wait_for_exit', 'terminal/output', 'terminal/release', 'fs/read_text_file', 'fs/read_text_file']);
     assert.deepEqual(editor.asked.map(({ options }) => options.map(({ kind }) => kind)), [['allow_once', 'reject_once'], ['allow_once', 'reject_once']]);
     const calls = editor.calls();
-    assert.deepEqual(calls.map(({ kind, status }) => [kind, status]), [['read', 'completed'], ['edit', 'completed'], ['execute', 'completed'], ['read', 'failed']]);
+    assert.deepEqual(calls.map(({ kind, status }) => [kind, status]), [['read', 'completed'], ['edit', 'completed'], ['execute', 'completed'], ['read', 'completed'], ['read', 'failed'], ['read', 'failed']]);
     assert.deepEqual(calls[1].content, [{ type: 'diff', path: '/p/a.txt', newText: 'new' }]);
     assert.match(calls[2].content[0].content.text, /exit code 0\nall built/);
     assert.ok(editor.updates.some(({ content }) => content?.[0]?.terminalId === 'one'), 'the terminal is shown while it runs');
-    assert.match(calls[3].content[0].content.text, /inside the project \/p/);
+    assert.match(calls[4].content[0].content.text, /300000 bytes/);
+    assert.match(calls[5].content[0].content.text, /inside the project \/p/);
     await editor.close();
   });
 

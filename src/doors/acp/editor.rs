@@ -37,6 +37,8 @@ const BEGIN_LIMIT: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long an editor may take for a file, or to begin and end a terminal.
 const FILE_LIMIT: Duration = Duration::from_secs(60);
+/// As much of a file is read at a time.
+const MAX_FILE_BYTES: usize = 256 * 1024;
 /// How long a command may run where the model does not say.
 const RUN_SECONDS: u64 = 120;
 const MAX_RUN_SECONDS: u64 = 540;
@@ -205,18 +207,30 @@ impl Editor {
             return;
         };
         let returned = self.done(&call, &ended).await;
+        if ended.is_cancelled() {
+            return;
+        }
+        if let Err(error) = self.answer(&path, &call_id, returned).await {
+            tracing::warn!(%error, "what came of a call was not taken");
+            // The run goes on knowing that.
+            let why = Err(format!("what came of it could not be passed on: {error}"));
+            let _ = self.answer(&path, &call_id, why).await;
+        }
+    }
+
+    async fn answer(
+        &self,
+        path: &str,
+        call_id: &CallId,
+        returned: Returned,
+    ) -> Result<(), ClientError> {
         let failed = returned.is_err();
         let returned = ReturnedCall {
-            call_id,
+            call_id: call_id.clone(),
             content: returned.unwrap_or_else(|why| why),
             failed,
         };
-        if !ended.is_cancelled() {
-            let sent = self.door.client.send::<()>(Method::POST, &path, &returned);
-            if let Err(error) = sent.await {
-                tracing::warn!(%error, "what came of a call of the editor's is not known");
-            }
-        }
+        self.door.client.send(Method::POST, path, &returned).await
     }
 
     /// The call as it was allowed, with the arguments that its tool takes.
@@ -242,7 +256,14 @@ impl Editor {
                 let path = self.inside(&args.path)?;
                 let request = ReadTextFileRequest::new(self.id(), path);
                 let request = request.line(args.line).limit(args.limit);
-                self.asked(request).await.map(|it| it.content)
+                let content = self.asked(request).await?.content;
+                if content.len() > MAX_FILE_BYTES {
+                    return Err(format!(
+                        "that has {} bytes and the limit is {MAX_FILE_BYTES}; read a part of it, by `line` and `limit`",
+                        content.len()
+                    ));
+                }
+                Ok(content)
             }
             WRITE => {
                 let args: WriteArgs = read(&call.args)?;
