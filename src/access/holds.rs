@@ -72,7 +72,8 @@ impl Holds {
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
             let (mut tokens, mut logins) = (Vec::new(), Vec::new());
-            let mut keys: HashSet<Key> = known.keys().into_iter().collect();
+            let known_keys: HashSet<Key> = known.keys().into_iter().collect();
+            let mut keys = known_keys.clone();
             keys.extend(self.open().keys());
             for key in keys {
                 match key {
@@ -82,9 +83,12 @@ impl Holds {
                 }
             }
             match store.ended_keys(&tokens, &logins, Utc::now()).await {
-                Ok(ended) if ended.is_empty() => {}
                 Ok(ended) => {
-                    known.end();
+                    let keys = ended.iter();
+                    let mut keys = keys.flat_map(|it| [Key::Login(it.0), Key::Token(it.0)]);
+                    if keys.any(|key| known_keys.contains(&key)) {
+                        known.end();
+                    }
                     self.end(&ended);
                 }
                 Err(error) => debug!(%error, "whether logins have ended is not known"),

@@ -84,7 +84,8 @@ pub(crate) async fn require_login(
         Ok(principal) => principal,
         // No such path, whoever asks.
         Err(_) if request.match_pattern().is_none() => {
-            return Ok(next.call(request).await?.map_into_boxed_body());
+            let response = super::not_found(request.request().clone()).await;
+            return Ok(request.into_response(response));
         }
         Err(error) => return Ok(refuse(request, &ApiError(error))),
     };

@@ -93,7 +93,6 @@ pub(crate) async fn waiting(
 ) -> Result<HttpResponse, ApiError> {
     let run = of_user(&app, who, &path).await?;
     let calls = app.engine.lent_calls(run);
-    app.engine.tell_lent_calls(&calls);
     Ok(HttpResponse::Ok().json(WaitingCalls { calls }))
 }
 
@@ -113,8 +112,9 @@ pub(crate) async fn answer(
         content,
         failed,
     } = returned;
-    let waits = app.engine.lent_calls(run);
-    if !waits.iter().any(|call| call.id == call_id) {
+    let of = app.engine.run_of_lent_call(who.user, &call_id).await;
+    let is_its = of.is_some_and(|(_, of)| of == run);
+    if !is_its || !app.engine.lent_call_waits(&call_id) {
         let message = "no such call waits for what came of it, or not any more";
         return Err(NaviError::new(ErrorCode::NotFound, message).into());
     }

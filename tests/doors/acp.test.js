@@ -2,7 +2,7 @@
 // The editor's login is its user's, by the data directory; the tests look over REST with a token.
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -164,37 +164,42 @@ describe('an editor, by the library for JavaScript', () => {
   }
 
   it('lends its files and terminals: writes and commands are asked about, and nothing lies beside the project', async () => {
-    const files = new Map([['/p/a.txt', 'old'], ['/p/large.txt', 'x'.repeat(200_000)], ['/p/too_large.txt', 'x'.repeat(300_000)]]);
+    const project = await mkdtemp(join(tmpdir(), 'navi-project-'));
+    const at = (name) => join(project, name);
+    await symlink('/etc', at('link'));
+    const files = new Map([[at('a.txt'), 'old'], [at('large.txt'), 'x'.repeat(200_000)], [at('too_large.txt'), 'x'.repeat(300_000)]]);
     await model.script(
-      [call('editor_read_file', { path: '/p/a.txt' })],
-      [call('editor_write_file', { path: '/p/a.txt', content: 'new' })],
+      [call('editor_read_file', { path: at('a.txt') })],
+      [call('editor_write_file', { path: at('a.txt'), content: 'new' })],
       [call('editor_terminal', { command: 'make', args: ['all'] })],
-      [call('editor_read_file', { path: '/p/large.txt' })],
-      [call('editor_read_file', { path: '/p/too_large.txt' })],
+      [call('editor_read_file', { path: at('large.txt') })],
+      [call('editor_read_file', { path: at('too_large.txt') })],
       [call('editor_read_file', { path: '/etc/passwd' })],
+      [call('editor_read_file', { path: at('link/passwd') })],
       [{ text: 'Done.' }],
     );
     const editor = await open(lender(files, { exitCode: 0 }));
-    await editor.begin('/p');
+    await editor.begin(project);
     assert.equal((await editor.prompt('Build it.')).stopReason, 'end_turn');
-    assert.equal(files.get('/p/a.txt'), 'new');
+    assert.equal(files.get(at('a.txt')), 'new');
     assert.deepEqual(editor.served, ['fs/read_text_file', 'fs/write_text_file', 'terminal/create', 'terminal/wait_for_exit', 'terminal/output', 'terminal/release', 'fs/read_text_file', 'fs/read_text_file']);
     assert.deepEqual(editor.asked.map(({ options }) => options.map(({ kind }) => kind)), [['allow_once', 'reject_once'], ['allow_once', 'reject_once']]);
     const calls = editor.calls();
-    assert.deepEqual(calls.map(({ kind, status }) => [kind, status]), [['read', 'completed'], ['edit', 'completed'], ['execute', 'completed'], ['read', 'completed'], ['read', 'failed'], ['read', 'failed']]);
-    assert.deepEqual(calls[1].content, [{ type: 'diff', path: '/p/a.txt', newText: 'new' }]);
+    assert.deepEqual(calls.map(({ kind, status }) => [kind, status]), [['read', 'completed'], ['edit', 'completed'], ['execute', 'completed'], ['read', 'completed'], ['read', 'failed'], ['read', 'failed'], ['read', 'failed']]);
+    assert.deepEqual(calls[1].content, [{ type: 'diff', path: at('a.txt'), newText: 'new' }]);
     assert.match(calls[2].content[0].content.text, /exit code 0\nall built/);
     assert.ok(editor.updates.some(({ content }) => content?.[0]?.terminalId === 'one'), 'the terminal is shown while it runs');
     assert.match(calls[4].content[0].content.text, /300000 bytes/);
-    assert.match(calls[5].content[0].content.text, /inside the project \/p/);
+    for (const { content } of calls.slice(5)) assert.match(content[0].content.text, /not an absolute path inside the project/);
     await editor.close();
+    await rm(project, { recursive: true });
   });
 
   it('ends the command in its terminal with the run, and lends nothing that was denied', async () => {
     let decision = 'allow_once';
     await model.script([call('editor_terminal', { command: 'sleep', args: ['infinity'] })]);
     const editor = await open({ ...lender(new Map(), new Promise(() => {})), decide: () => decision });
-    await editor.begin('/p');
+    await editor.begin();
     const answer = editor.prompt('Wait.');
     await editor.until(({ served }) => served.includes('terminal/wait_for_exit'));
     editor.cancel();
@@ -202,7 +207,7 @@ describe('an editor, by the library for JavaScript', () => {
     await editor.until(({ served }) => served.includes('terminal/release'));
     assert.deepEqual(editor.served.slice(2), ['terminal/kill', 'terminal/output', 'terminal/release']);
     decision = 'reject_once';
-    await model.script([call('editor_write_file', { path: '/p/b.txt', content: 'new' })], [{ text: 'Then not.' }]);
+    await model.script([call('editor_write_file', { path: join(tmpdir(), 'b.txt'), content: 'new' })], [{ text: 'Then not.' }]);
     await editor.prompt('Write it.');
     assert.equal(editor.served.length, 5);
     await editor.close();

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { createInterface } from 'node:readline';
 
@@ -95,7 +96,7 @@ export class Editor {
     return this.until(({ updates }) => updates.find((update) => update.sessionUpdate === kind && holds(update)));
   }
 
-  async begin(cwd = '/p') {
+  async begin(cwd = tmpdir()) {
     this.made = await this.agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
     this.session = this.made.sessionId;
     this.loaded.add(this.session);
@@ -105,7 +106,7 @@ export class Editor {
   async load(session) {
     this.session = session;
     this.loaded.add(session);
-    return this.agent.request(methods.agent.session.load, { sessionId: session, cwd: '/p', mcpServers: [] });
+    return this.agent.request(methods.agent.session.load, { sessionId: session, cwd: tmpdir(), mcpServers: [] });
   }
 
   /** The answer to the prompt. */

@@ -19,6 +19,7 @@ use navi_actors::tools::lent::{LentCall, OfferedByProgram, Returned};
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::fs::{canonicalize, symlink_metadata};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -32,9 +33,9 @@ pub(super) const READ: &str = "editor_read_file";
 pub(super) const WRITE: &str = "editor_write_file";
 pub(super) const TERMINAL: &str = "editor_terminal";
 
-/// A call that was told to begin waits for the editor within this, or was refused.
-const BEGIN_LIMIT: Duration = Duration::from_secs(10);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// A call that was told to begin waits for the editor soon, unless it is refused.
+const LOOK_AFTER: Duration = Duration::from_millis(20);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long an editor may take for a file, or to begin and end a terminal.
 const FILE_LIMIT: Duration = Duration::from_secs(60);
 /// As much of a file is read at a time.
@@ -63,8 +64,8 @@ impl Lends {
     }
 
     /// Those as tools, for a project.
-    fn tools(self, root: &Path) -> Vec<OfferedByProgram> {
-        let project = root.display();
+    fn tools(self, project: &Path, to_read: Effect) -> Vec<OfferedByProgram> {
+        let project = project.display();
         let path =
             json!({"type": "string", "description": format!("Absolute path, inside {project}.")});
         let read = OfferedByProgram {
@@ -80,7 +81,7 @@ impl Lends {
                 }),
                 &["path"],
             ),
-            effect: to_read(root),
+            effect: to_read,
         };
         let write = OfferedByProgram {
             name: WRITE.to_owned(),
@@ -128,11 +129,15 @@ fn object(properties: &Value, required: &[&str]) -> Value {
     })
 }
 
-/// Who opened a project lets it be read. One that has their home in it was not meant: an editor
-/// without a project says such.
-fn to_read(project: &Path) -> Effect {
-    let home = BaseDirs::new();
-    if home.is_none_or(|home| home.home_dir().starts_with(project)) {
+/// What reading in the project is, for whoever is asked about it. Who opened a project lets it be
+/// read. One that has their home in it was not meant: an editor without a project says such.
+async fn reading(project: &Path) -> Effect {
+    let home = BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
+    let (Ok(project), Some(home)) = (canonicalize(project).await, home) else {
+        return Effect::Host;
+    };
+    let home = canonicalize(&home).await.unwrap_or(home);
+    if home.starts_with(project) {
         Effect::Host
     } else {
         Effect::Read
@@ -187,7 +192,8 @@ impl Editor {
     /// # Errors
     /// What the service says, or that it says nothing.
     pub(super) async fn lend(&self, client_id: &str) -> Result<(), ClientError> {
-        let tools = self.door.lends().tools(&self.project);
+        let to_read = reading(&self.project).await;
+        let tools = self.door.lends().tools(&self.project, to_read);
         if tools.is_empty() {
             return Ok(());
         }
@@ -201,9 +207,9 @@ impl Editor {
 
     /// Does what a call of the run asks, and says what came of it, unless the call ends before.
     async fn serve(self, run_id: RunId, call_id: CallId, ended: CancellationToken) {
-        let path = format!("/runs/{run_id}/lent");
+        let path = waiting(run_id);
         let call = ended.run_until_cancelled(self.waiting(&path, &call_id));
-        let Some(Some(call)) = call.await else {
+        let Some(call) = call.await else {
             return;
         };
         let returned = self.done(&call, &ended).await;
@@ -234,29 +240,36 @@ impl Editor {
     }
 
     /// The call as it was allowed, with the arguments that its tool takes.
-    async fn waiting(&self, path: &str, call_id: &CallId) -> Option<LentCall> {
-        let until = Instant::now() + BEGIN_LIMIT;
+    async fn waiting(&self, path: &str, call_id: &CallId) -> LentCall {
+        let mut pause = LOOK_AFTER;
         loop {
-            let waits: Result<WaitingCalls, _> = self.door.client.get(path).await;
-            let calls = waits.map(|it| it.calls).unwrap_or_default();
+            let calls = self.waiting_at(path).await;
             if let Some(call) = calls.into_iter().find(|call| call.id == *call_id) {
-                return Some(call);
+                return call;
             }
-            if Instant::now() > until {
-                return None;
-            }
-            sleep(LOOK_EVERY).await;
+            sleep(pause).await;
+            pause = (pause * 2).min(LOOK_EVERY);
         }
+    }
+
+    /// The calls of a run that wait.
+    pub(super) async fn calls(&self, run_id: RunId) -> Vec<LentCall> {
+        self.waiting_at(&waiting(run_id)).await
+    }
+
+    async fn waiting_at(&self, path: &str) -> Vec<LentCall> {
+        let waits: Result<WaitingCalls, _> = self.door.client.get(path).await;
+        waits.map(|it| it.calls).unwrap_or_default()
     }
 
     async fn done(&self, call: &LentCall, ended: &CancellationToken) -> Returned {
         match call.name.as_str() {
             READ => {
                 let args: ReadArgs = read(&call.args)?;
-                let path = self.inside(&args.path)?;
+                let path = inside(&self.project, &args.path).await?;
                 let request = ReadTextFileRequest::new(self.id(), path);
                 let request = request.line(args.line).limit(args.limit);
-                let content = self.asked(request).await?.content;
+                let content = self.asked_for(ended, request).await?.content;
                 if content.len() > MAX_FILE_BYTES {
                     return Err(format!(
                         "that has {} bytes and the limit is {MAX_FILE_BYTES}; read a part of it, by `line` and `limit`",
@@ -267,10 +280,10 @@ impl Editor {
             }
             WRITE => {
                 let args: WriteArgs = read(&call.args)?;
-                let path = self.inside(&args.path)?;
+                let path = inside(&self.project, &args.path).await?;
                 let said = format!("wrote {}", path.display());
                 let request = WriteTextFileRequest::new(self.id(), path, args.content);
-                self.asked(request).await.map(|_| said)
+                self.asked_for(ended, request).await.map(|_| said)
             }
             TERMINAL => self.run(call, ended).await,
             other => Err(format!("the editor has no tool `{other}`")),
@@ -288,7 +301,7 @@ impl Editor {
             .args(args.args)
             .cwd(self.project.clone())
             .output_byte_limit(OUTPUT_BYTES);
-        let terminal = self.asked(request).await?.terminal_id;
+        let terminal = self.asked_for(ended, request).await?.terminal_id;
         self.show(&call.id, terminal.clone()).await;
         let exit = WaitForTerminalExitRequest::new(self.id(), terminal.clone());
         let exit = self.door.cx.send_request(exit).block_task();
@@ -331,8 +344,25 @@ impl Editor {
         }
     }
 
+    /// Asks the editor for what the call wants, unless that has ended before it could be sent.
+    async fn asked_for<R: JsonRpcRequest>(
+        &self,
+        ended: &CancellationToken,
+        request: R,
+    ) -> Result<R::Response, String> {
+        let room = ended.run_until_cancelled(self.door.room.take()).await;
+        if room.is_none() || ended.is_cancelled() {
+            return Err("the call has ended".to_owned());
+        }
+        self.answered(request).await
+    }
+
     async fn asked<R: JsonRpcRequest>(&self, request: R) -> Result<R::Response, String> {
         self.door.room.take().await;
+        self.answered(request).await
+    }
+
+    async fn answered<R: JsonRpcRequest>(&self, request: R) -> Result<R::Response, String> {
         let answer = self.door.cx.send_request(request).block_task();
         match timeout(FILE_LIMIT, answer).await {
             Ok(answer) => answer.map_err(|error| told(&error)),
@@ -346,17 +376,15 @@ impl Editor {
     fn id(&self) -> String {
         self.session.to_string()
     }
-
-    /// A path of the project. What lies beside it is not lent, whatever the editor would do.
-    fn inside(&self, path: &str) -> Result<PathBuf, String> {
-        inside(&self.project, path)
-    }
 }
 
-fn inside(project: &Path, path: &str) -> Result<PathBuf, String> {
+/// A path of the project. What lies beside it is not lent, by no link either, whatever the editor
+/// would do.
+async fn inside(project: &Path, path: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(path);
     let climbs = path.components().any(|it| it == Component::ParentDir);
-    if path.is_absolute() && !climbs && path.starts_with(project) {
+    let is_inside = path.is_absolute() && !climbs && path.starts_with(project);
+    if is_inside && leads_inside(project, &path).await {
         return Ok(path);
     }
     Err(format!(
@@ -364,6 +392,27 @@ fn inside(project: &Path, path: &str) -> Result<PathBuf, String> {
         path.display(),
         project.display()
     ))
+}
+
+/// Where a run's calls wait.
+fn waiting(run_id: RunId) -> String {
+    format!("/runs/{run_id}/lent")
+}
+
+async fn leads_inside(project: &Path, path: &Path) -> bool {
+    let Ok(project) = canonicalize(project).await else {
+        // It is not on this machine: each call is asked about.
+        return true;
+    };
+    for place in path.ancestors() {
+        match canonicalize(place).await {
+            Ok(place) => return place.starts_with(project),
+            // A link that leads nowhere yet.
+            Err(_) if symlink_metadata(place).await.is_ok() => return false,
+            Err(_) => {}
+        }
+    }
+    false
 }
 
 fn read<'a, T: Deserialize<'a>>(args: &'a Value) -> Result<T, String> {
@@ -391,6 +440,9 @@ pub(super) struct Served {
 
 impl Served {
     pub(super) fn begin(&mut self, editor: Editor, run_id: RunId, call: CallId) {
+        if self.ends.contains_key(&call) {
+            return;
+        }
         // What is done is forgotten.
         while self.tasks.try_join_next().is_some() {}
         let ended = CancellationToken::new();
@@ -411,27 +463,49 @@ impl Served {
             ended.cancel();
         }
     }
+
+    /// The session is not served any more. What ends in the editor ends within its limits.
+    pub(super) fn leave(&mut self) {
+        self.end_all();
+        self.tasks.detach_all();
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
     use super::*;
 
-    #[test]
-    fn what_lies_beside_the_project_is_not_lent() {
-        let project = Path::new("/p/mine");
-        for path in ["/p/mine/a.rs", "/p/mine/src/a.rs"] {
-            assert_eq!(inside(project, path), Ok(PathBuf::from(path)));
-        }
-        for path in [
-            "a.rs",
-            "/p/mines/a.rs",
-            "/p/mine/../a.rs",
-            "/etc/passwd",
-            "",
+    #[tokio::test]
+    async fn what_lies_beside_the_project_is_not_lent() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let project = dir.join("mine");
+        std::fs::create_dir(&project).unwrap();
+        std::fs::write(dir.join("secret"), "x").unwrap();
+        for (link, to) in [
+            ("out", "../secret"),
+            ("nowhere", "../not_yet"),
+            ("up", ".."),
         ] {
-            assert!(inside(project, path).is_err(), "{path}");
+            std::os::unix::fs::symlink(to, project.join(link)).unwrap();
         }
+        let at = |path: &str| project.join(path).display().to_string();
+        for path in [at("a.rs"), at("src/new/a.rs")] {
+            assert_eq!(inside(&project, &path).await, Ok(PathBuf::from(&path)));
+        }
+        let beside = dir.join("mines/a.rs").display().to_string();
+        let wrong = ["out", "nowhere", "up/secret", "../secret"].map(at);
+        let wrong = wrong
+            .into_iter()
+            .chain(["a.rs".to_owned(), String::new(), beside]);
+        for path in wrong {
+            assert!(inside(&project, &path).await.is_err(), "{path}");
+        }
+        assert_eq!(reading(&project).await, Effect::Read);
+        assert_eq!(reading(Path::new("/")).await, Effect::Host);
+        assert_eq!(reading(&dir.join("nowhere")).await, Effect::Host);
     }
 
     #[test]
@@ -441,7 +515,7 @@ mod tests {
             write: false,
             terminal: true,
         };
-        let tools = lends.tools(Path::new("/p"));
+        let tools = lends.tools(Path::new("/p"), Effect::Read);
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, [READ, TERMINAL]);
         assert!(tools.iter().all(|tool| tool.parameters.is_object()));
@@ -449,7 +523,7 @@ mod tests {
             [tools[0].effect, tools[1].effect],
             [Effect::Read, Effect::Host]
         );
-        assert_eq!(lends.tools(Path::new("/"))[0].effect, Effect::Host);
-        assert!(Lends::default().tools(Path::new("/p")).is_empty());
+        let none = Lends::default().tools(Path::new("/p"), Effect::Read);
+        assert!(none.is_empty());
     }
 }

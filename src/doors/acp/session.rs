@@ -149,6 +149,7 @@ impl Session {
     fn leave(&mut self) -> bool {
         self.open = None;
         self.permissions.withdraw_all_but(&[]);
+        self.served.leave();
         self.door.leave(self.id, &self.asks)
     }
 
@@ -162,6 +163,7 @@ impl Session {
                         .config_options(options.list());
                     respond(responder, Ok(loaded));
                     self.ask_what_waits().await;
+                    self.serve_what_waits().await;
                 }
                 Err(error) => {
                     respond(responder, Err(refusal(&error)));
@@ -176,6 +178,7 @@ impl Session {
                         .config_options(options.list());
                     respond(responder, Ok(resumed));
                     self.ask_what_waits().await;
+                    self.serve_what_waits().await;
                 }
                 Err(error) => {
                     respond(responder, Err(refusal(&error)));
@@ -234,6 +237,9 @@ impl Session {
         responder: Responder<schema::PromptResponse>,
     ) {
         if prompts::is_continue(&blocks) {
+            if let Some(client_id) = self.prompts.newest().map(str::to_owned) {
+                self.lend(&client_id).await;
+            }
             match self.door.go_on(self.id).await {
                 Ok(run_id) => self.prompts.follow(run_id, responder),
                 Err(error) => respond(responder, Err(refusal(&error))),
@@ -241,11 +247,7 @@ impl Session {
             return;
         }
         let client_id = self.prompts.next_id();
-        if let Some(editor) = self.editor()
-            && let Err(error) = editor.lend(&client_id).await
-        {
-            tracing::warn!(%error, "the editor's files and terminals are not lent");
-        }
+        self.lend(&client_id).await;
         let Some(open) = &mut self.open else {
             return;
         };
@@ -264,6 +266,26 @@ impl Session {
     fn editor(&self) -> Option<Editor> {
         let project = self.project.clone()?;
         Some(Editor::new(self.door.clone(), self.id, project))
+    }
+
+    async fn lend(&mut self, client_id: &str) {
+        if let Some(editor) = self.editor()
+            && let Err(error) = editor.lend(client_id).await
+        {
+            tracing::warn!(%error, "the editor's files and terminals are not lent");
+        }
+    }
+
+    /// Serves calls that began while nobody listened.
+    async fn serve_what_waits(&mut self) {
+        let Some(editor) = self.editor() else {
+            return;
+        };
+        for run_id in self.prompts.runs() {
+            for call in editor.calls(run_id).await {
+                self.served.begin(editor.clone(), run_id, call.id);
+            }
+        }
     }
 
     /// Stops what goes, and takes back what waits.
@@ -416,12 +438,14 @@ impl Session {
         }
         for run_id in runs {
             if let Some(ending) = ending_of(&snapshot, run_id) {
+                self.served.end_all();
                 self.prompts.over(run_id, &ending);
             }
         }
         let waits: Vec<_> = snapshot.approvals.iter().map(|it| it.approval_id).collect();
         self.permissions.withdraw_all_but(&waits);
         self.ask_what_waits().await;
+        self.serve_what_waits().await;
         self.take_row(snapshot.summary).await;
     }
 

@@ -2,8 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use navi_actors::domain::consent::is_free;
 use navi_actors::domain::import::MAX_NAME_CHARS;
 use navi_actors::protocol::error::NaviError;
+use navi_actors::protocol::tool::Effect;
 use navi_actors::tools::lent::OfferedByProgram;
 
 use super::{SentFile, invalid};
@@ -44,6 +46,12 @@ pub(crate) fn checked(tools: Vec<OfferedByProgram>) -> Result<Vec<OfferedByProgr
             return Err(invalid(
                 "a tool's name must have 1 to 64 letters, digits, _ or -",
             ));
+        }
+        if tool.effect != Effect::Read && is_free(&tool.name, tool.effect) {
+            return Err(invalid(format!(
+                "`{}` is the name of a tool that nobody is asked about; give it another one",
+                tool.name
+            )));
         }
         if !tool.parameters.is_object() {
             return Err(invalid(

@@ -15,7 +15,7 @@ import { PYTHON, SKIPPED, startPython } from '../python.js';
 import { Answer, weather } from './answer.js';
 
 const ACP = {
-  call: { name: 'editor_read_file', arguments: { path: '/p/weather.txt' } },
+  call: { name: 'editor_read_file', arguments: { path: join(tmpdir(), 'weather.txt') } },
   ends: { done: /^end_turn$/, stopped: /^cancelled$/, failed: /broke/, refused: /the token is not known/ },
 };
 const KINDS = { once: 'allow_once', deny: 'reject_once' };

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+import tempfile
 
 import acp
 from acp.schema import (
@@ -52,13 +53,13 @@ async def main():
         async def ask(asked, told):
             session = asked.get("session")
             if not session:
-                session = (await agent.new_session(cwd="/p", mcp_servers=[])).session_id
+                session = (await agent.new_session(cwd=tempfile.gettempdir(), mcp_servers=[])).session_id
             told(session=session)
             told.stop = lambda: agent.cancel(session_id=session)
             here = editor.going.setdefault(session, [])
             here.append((asked, told))
             if asked.get("session") and len(here) == 1:
-                await agent.load_session(cwd="/p", session_id=session, mcp_servers=[])
+                await agent.load_session(cwd=tempfile.gettempdir(), session_id=session, mcp_servers=[])
             answer = await agent.prompt(session_id=session, prompt=[acp.text_block(asked["text"])])
             here.pop(0)
             return answer.stop_reason

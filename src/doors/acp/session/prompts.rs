@@ -22,6 +22,8 @@ pub(super) struct Prompts {
     /// The editor's project, for the first message.
     project: Option<PathBuf>,
     open: Vec<Prompt>,
+    /// The client id of the newest message.
+    newest: Option<String>,
 }
 
 struct Prompt {
@@ -42,6 +44,7 @@ impl Prompts {
             own,
             project: None,
             open: Vec::new(),
+            newest: None,
         }
     }
 
@@ -80,6 +83,7 @@ impl Prompts {
         said: ClientFrame,
         responder: Responder<PromptResponse>,
     ) {
+        self.newest = Some(client_id.clone());
         self.open.push(Prompt {
             client_id,
             responder,
@@ -148,6 +152,10 @@ impl Prompts {
                 prompt.waits = Some(waits.message_id);
             }
         }
+    }
+
+    pub(super) fn newest(&self) -> Option<&str> {
+        self.newest.as_deref()
     }
 
     /// Whether this run answers one of them.
