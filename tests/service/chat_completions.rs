@@ -271,12 +271,15 @@ async fn a_call_that_cannot_be_made_is_not_the_clients_and_no_call_is_lost() {
     ]);
     let body = with_weather("Compare.");
     let first = chunks(ask(&server, &body, &[]).await).await;
-    let called = calls(&first);
-    assert_eq!(called.len(), 2, "{called:?}");
+    let mut called = calls(&first);
+    assert!((1..=2).contains(&called.len()), "{called:?}");
     let half = answered(body.clone(), &called[..1], &["snow"]);
     let again = calls(&chunks(ask(&server, &half, &[]).await).await);
     assert_eq!(again.len(), 1);
-    assert_eq!(again[0]["id"], called[1]["id"]);
+    // Where it began long after the first, it is handed over by itself, and now.
+    assert!(called.get(1).is_none_or(|it| it["id"] == again[0]["id"]));
+    called.truncate(1);
+    called.extend(again);
     model.script(vec![Step::text("Both cold.")]);
     let whole = answered(body, &called, &["snow", "frost"]);
     let last = chunks(ask(&server, &whole, &[]).await).await;
