@@ -1,37 +1,35 @@
 //! What an editor lends: its files and terminals, as tools of the run that a prompt begins.
 
+mod lends;
+mod project;
+
 use std::collections::HashMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema::{
-    ClientCapabilities, CreateTerminalRequest, KillTerminalRequest, ReadTextFileRequest,
-    ReleaseTerminalRequest, SessionNotification, Terminal, TerminalExitStatus, TerminalId,
-    TerminalOutputRequest, ToolCallContent, ToolCallUpdateFields, WaitForTerminalExitRequest,
-    WriteTextFileRequest,
+    CreateTerminalRequest, KillTerminalRequest, ReadTextFileRequest, ReleaseTerminalRequest,
+    SessionNotification, Terminal, TerminalExitStatus, TerminalId, TerminalOutputRequest,
+    ToolCallContent, ToolCallUpdateFields, WaitForTerminalExitRequest, WriteTextFileRequest,
 };
 use agent_client_protocol::{Error, JsonRpcRequest};
-use directories::BaseDirs;
 use navi_actors::protocol::ids::{CallId, RunId, SessionId};
-use navi_actors::protocol::tool::Effect;
-use navi_actors::tools::lent::{LentCall, OfferedByProgram, Returned};
+use navi_actors::tools::lent::{LentCall, Returned};
 use reqwest::Method;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::fs::{canonicalize, symlink_metadata};
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use self::lends::MAX_RUN_SECONDS;
+pub(super) use self::lends::{Lends, READ, TERMINAL, WRITE, is_its};
+use self::project::{inside, reading};
 use super::agent::Door;
 use super::shapes::changed;
 use crate::client::ClientError;
 use crate::http::lent::{LentTools, ReturnedCall, WaitingCalls};
-
-pub(super) const READ: &str = "editor_read_file";
-pub(super) const WRITE: &str = "editor_write_file";
-pub(super) const TERMINAL: &str = "editor_terminal";
 
 /// A call that was told to begin waits for the editor soon, unless it is refused.
 const LOOK_AFTER: Duration = Duration::from_millis(20);
@@ -42,112 +40,8 @@ const FILE_LIMIT: Duration = Duration::from_secs(60);
 const MAX_FILE_BYTES: usize = 256 * 1024;
 /// How long a command may run where the model does not say.
 const RUN_SECONDS: u64 = 120;
-const MAX_RUN_SECONDS: u64 = 540;
 /// As much of a command's output as the editor keeps, its end.
 const OUTPUT_BYTES: u64 = 64 * 1024;
-
-/// What the editor says that it can do for an agent.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lends {
-    read: bool,
-    write: bool,
-    terminal: bool,
-}
-
-impl Lends {
-    pub(super) fn of(can: &ClientCapabilities) -> Self {
-        Self {
-            read: can.fs.read_text_file,
-            write: can.fs.write_text_file,
-            terminal: can.terminal,
-        }
-    }
-
-    /// Those as tools, for a project.
-    fn tools(self, project: &Path, to_read: Effect) -> Vec<OfferedByProgram> {
-        let project = project.display();
-        let path =
-            json!({"type": "string", "description": format!("Absolute path, inside {project}.")});
-        let read = OfferedByProgram {
-            name: READ.to_owned(),
-            description: format!(
-                "Reads a text file of the project {project} as it stands in the user's editor, with what is not saved yet."
-            ),
-            parameters: object(
-                &json!({
-                    "path": path,
-                    "line": {"type": "integer", "minimum": 1, "description": "The first line to read."},
-                    "limit": {"type": "integer", "minimum": 1, "description": "How many lines."},
-                }),
-                &["path"],
-            ),
-            effect: to_read,
-        };
-        let write = OfferedByProgram {
-            name: WRITE.to_owned(),
-            description: format!(
-                "Writes a text file of the project {project} whole, through the user's editor."
-            ),
-            parameters: object(
-                &json!({"path": path, "content": {"type": "string"}}),
-                &["path", "content"],
-            ),
-            effect: Effect::Host,
-        };
-        let terminal = OfferedByProgram {
-            name: TERMINAL.to_owned(),
-            description: format!(
-                "Runs a program in a terminal of the user's editor, in {project}, and waits for its end. There is no shell: give the program and its arguments."
-            ),
-            parameters: object(
-                &json!({
-                    "command": {"type": "string", "minLength": 1, "description": "The program."},
-                    "args": {"type": "array", "items": {"type": "string"}},
-                    "timeout_seconds": {"type": "integer", "minimum": 1, "maximum": MAX_RUN_SECONDS},
-                }),
-                &["command"],
-            ),
-            effect: Effect::Host,
-        };
-        let all = [
-            (self.read, read),
-            (self.write, write),
-            (self.terminal, terminal),
-        ];
-        all.into_iter()
-            .filter_map(|(can, tool)| can.then_some(tool))
-            .collect()
-    }
-}
-
-fn object(properties: &Value, required: &[&str]) -> Value {
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    })
-}
-
-/// What reading in the project is, for whoever is asked about it. Who opened a project lets it be
-/// read. One that has their home in it was not meant: an editor without a project says such.
-async fn reading(project: &Path) -> Effect {
-    let home = BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
-    let (Ok(project), Some(home)) = (canonicalize(project).await, home) else {
-        return Effect::Host;
-    };
-    let home = canonicalize(&home).await.unwrap_or(home);
-    if home.starts_with(project) {
-        Effect::Host
-    } else {
-        Effect::Read
-    }
-}
-
-/// Whether a tool of this name is one that an editor lends.
-pub(super) fn is_its(tool: &str) -> bool {
-    matches!(tool, READ | WRITE | TERMINAL)
-}
 
 #[derive(Debug, Deserialize)]
 struct ReadArgs {
@@ -378,41 +272,9 @@ impl Editor {
     }
 }
 
-/// A path of the project. What lies beside it is not lent, by no link either, whatever the editor
-/// would do.
-async fn inside(project: &Path, path: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(path);
-    let climbs = path.components().any(|it| it == Component::ParentDir);
-    let is_inside = path.is_absolute() && !climbs && path.starts_with(project);
-    if is_inside && leads_inside(project, &path).await {
-        return Ok(path);
-    }
-    Err(format!(
-        "{} is not an absolute path inside the project {}",
-        path.display(),
-        project.display()
-    ))
-}
-
 /// Where a run's calls wait.
 fn waiting(run_id: RunId) -> String {
     format!("/runs/{run_id}/lent")
-}
-
-async fn leads_inside(project: &Path, path: &Path) -> bool {
-    let Ok(project) = canonicalize(project).await else {
-        // It is not on this machine: each call is asked about.
-        return true;
-    };
-    for place in path.ancestors() {
-        match canonicalize(place).await {
-            Ok(place) => return place.starts_with(project),
-            // A link that leads nowhere yet.
-            Err(_) if symlink_metadata(place).await.is_ok() => return false,
-            Err(_) => {}
-        }
-    }
-    false
 }
 
 fn read<'a, T: Deserialize<'a>>(args: &'a Value) -> Result<T, String> {
@@ -468,62 +330,5 @@ impl Served {
     pub(super) fn leave(&mut self) {
         self.end_all();
         self.tasks.detach_all();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-    use super::*;
-
-    #[tokio::test]
-    async fn what_lies_beside_the_project_is_not_lent() {
-        let dir = tempfile::tempdir().unwrap();
-        let dir = dir.path().canonicalize().unwrap();
-        let project = dir.join("mine");
-        std::fs::create_dir(&project).unwrap();
-        std::fs::write(dir.join("secret"), "x").unwrap();
-        for (link, to) in [
-            ("out", "../secret"),
-            ("nowhere", "../not_yet"),
-            ("up", ".."),
-        ] {
-            std::os::unix::fs::symlink(to, project.join(link)).unwrap();
-        }
-        let at = |path: &str| project.join(path).display().to_string();
-        for path in [at("a.rs"), at("src/new/a.rs")] {
-            assert_eq!(inside(&project, &path).await, Ok(PathBuf::from(&path)));
-        }
-        let beside = dir.join("mines/a.rs").display().to_string();
-        let wrong = ["out", "nowhere", "up/secret", "../secret"].map(at);
-        let wrong = wrong
-            .into_iter()
-            .chain(["a.rs".to_owned(), String::new(), beside]);
-        for path in wrong {
-            assert!(inside(&project, &path).await.is_err(), "{path}");
-        }
-        assert_eq!(reading(&project).await, Effect::Read);
-        assert_eq!(reading(Path::new("/")).await, Effect::Host);
-        assert_eq!(reading(&dir.join("nowhere")).await, Effect::Host);
-    }
-
-    #[test]
-    fn an_editor_lends_what_it_says_that_it_can() {
-        let lends = Lends {
-            read: true,
-            write: false,
-            terminal: true,
-        };
-        let tools = lends.tools(Path::new("/p"), Effect::Read);
-        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!(names, [READ, TERMINAL]);
-        assert!(tools.iter().all(|tool| tool.parameters.is_object()));
-        assert_eq!(
-            [tools[0].effect, tools[1].effect],
-            [Effect::Read, Effect::Host]
-        );
-        let none = Lends::default().tools(Path::new("/p"), Effect::Read);
-        assert!(none.is_empty());
     }
 }

@@ -2,6 +2,7 @@
 
 mod opening;
 mod prompts;
+mod serving;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use tokio::time::{Instant, sleep_until};
 pub(super) use self::opening::Open;
 use self::prompts::Prompts;
 use super::agent::Door;
-use super::editor::{Editor, Served};
+use super::editor::Served;
 use super::options::mode_id;
 use super::permissions::{self, Answer, Permissions};
 use super::updates::{Ending, Told, interrupted};
@@ -260,31 +261,6 @@ impl Session {
                 }
             }
             Err(error) => respond(responder, Err(error)),
-        }
-    }
-
-    fn editor(&self) -> Option<Editor> {
-        let project = self.project.clone()?;
-        Some(Editor::new(self.door.clone(), self.id, project))
-    }
-
-    async fn lend(&mut self, client_id: &str) {
-        if let Some(editor) = self.editor()
-            && let Err(error) = editor.lend(client_id).await
-        {
-            tracing::warn!(%error, "the editor's files and terminals are not lent");
-        }
-    }
-
-    /// Serves calls that began while nobody listened.
-    async fn serve_what_waits(&mut self) {
-        let Some(editor) = self.editor() else {
-            return;
-        };
-        for run_id in self.prompts.runs() {
-            for call in editor.calls(run_id).await {
-                self.served.begin(editor.clone(), run_id, call.id);
-            }
         }
     }
 
