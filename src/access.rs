@@ -1,34 +1,54 @@
-//! Who may come in: the one-time link, the browser's login, tokens for scripts.
+//! Who may come in: the one-time link, the browser's login, passwords and invitations where there
+//! are accounts, tokens for scripts. What they may do then says `domain::permissions`.
 //!
-//! Nothing that opens the door is kept in the clear: links, logins and tokens are stored as
-//! SHA-256 of 244 random bits, so a lookup by hash tells an attacker's clock nothing.
+//! Nothing that opens the door is kept in the clear: passwords as argon2id makes them; links,
+//! logins, tokens, invitations and recovery codes as SHA-256 of 80 random bits at the least, so that
+//! a lookup by hash tells an attacker's clock nothing.
 
 mod holds;
 mod known;
 pub(crate) mod links;
+mod passwords;
+mod people;
 pub(crate) mod random;
+mod sign_in;
+mod tokens;
+mod tries;
 
 use std::path::Path;
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use navi_actors::domain::permissions::Grant;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::UserId;
-use navi_actors::store::{ApiToken, NewToken, SecretHash, Store, StoreError, WebLogin};
+use navi_actors::protocol::people::{Scopes, UserRole};
+use navi_actors::store::{KeyOwner, SecretHash, Store, StoreError, WebLogin};
 use nonzero_ext::nonzero;
 use subtle::ConstantTimeEq as _;
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
-use uuid::Uuid;
 
 use self::holds::Holds;
 pub(crate) use self::holds::{Hold, Key};
 use self::known::Known;
 pub(crate) use self::known::tell_ended;
-use self::links::{Links, Redeemed};
+use self::links::Links;
+use self::passwords::Passwords;
+pub(crate) use self::passwords::{
+    MAX_CHARS as MAX_PASSWORD_CHARS, MIN_CHARS as MIN_PASSWORD_CHARS,
+};
+pub(crate) use self::people::{Account, AccountChange, MAX_INVITATION_DAYS, role_name};
 use self::random::{Digest, digest};
+use self::sign_in::cookie_of;
+pub(crate) use self::sign_in::{Login, Offer, Proof, Visitor, device_id};
+pub(crate) use self::tokens::{
+    MAX_DAYS as MAX_TOKEN_DAYS, MAX_NAME_CHARS as MAX_TOKEN_NAME_CHARS, Wanted as WantedToken,
+    add_token,
+};
+use self::tries::Tries;
 use crate::settings::Secret;
 
 /// How long a browser stays logged in after its last visit.
@@ -36,6 +56,8 @@ pub(crate) const LOGIN_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
 /// A visit moves the login's end only when it is at least this stale, so that reading a
 /// page does not write to the database at every request.
 const LOGIN_RENEWAL: TimeDelta = TimeDelta::hours(6);
+/// How precise it is when a browser was last seen.
+const SEEN_PRECISION: TimeDelta = TimeDelta::minutes(10);
 
 /// A question to the database takes no longer than this.
 const STORE_LIMIT: Duration = Duration::from_secs(10);
@@ -44,6 +66,8 @@ const STORE_LIMIT: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Principal {
     pub(crate) user: UserId,
+    /// How far what they came in with goes.
+    pub(crate) grant: Grant,
     pub(crate) method: AuthMethod,
     pub(crate) key: Key,
 }
@@ -58,37 +82,6 @@ pub(crate) enum AuthMethod {
     },
     /// A script, which sends its token only of its own will.
     Token,
-}
-
-/// Where requests for consent are answered, as far as a token goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Consent {
-    Page,
-    /// A program that has the token may pass on what its person answers, too.
-    Programs,
-}
-
-/// A browser's login, in two halves. Browsers send a cookie to every port of a host: the key
-/// stays in the storage of our page, which only its origin reads, and the cookie, which is made
-/// of it, does not tell it.
-#[derive(Debug)]
-pub(crate) struct Login {
-    pub(crate) cookie: String,
-    pub(crate) key: String,
-}
-
-impl Login {
-    fn fresh() -> Self {
-        let key = random::fresh();
-        Self {
-            cookie: cookie_of(&key),
-            key,
-        }
-    }
-}
-
-fn cookie_of(key: &str) -> String {
-    hex::encode(digest(key))
 }
 
 /// What came with a request.
@@ -127,10 +120,15 @@ pub(crate) struct Access {
     runtime: Handle,
     links: Links,
     api_token: Option<Digest>,
+    /// Whether people sign in.
+    accounts: bool,
+    /// Whose machine this is.
     user: UserId,
-    /// Wrong tries in all: Navi is reached from its own machine alone, so there is no address to
-    /// count by.
+    /// Wrong keys in all: they are too long for anybody to find one by trying.
     faults: DefaultDirectRateLimiter,
+    /// To sign in by what a person knows.
+    tries: Tries,
+    passwords: Passwords,
     holds: Holds,
     known: Known,
     _tending: AbortOnDropHandle<()>,
@@ -142,6 +140,7 @@ impl Access {
         runtime: Handle,
         links: Links,
         api_token: Option<&Secret>,
+        accounts: bool,
         user: UserId,
         data_dir: &Path,
     ) -> Self {
@@ -149,11 +148,14 @@ impl Access {
         let tending = holds.clone().tend(store.clone(), known.clone());
         let tending = runtime.spawn(tending);
         Self {
+            passwords: Passwords::new(runtime.clone()),
             store,
             runtime,
             links,
             api_token: api_token.map(|token| digest(token.reveal())),
+            accounts,
             user,
+            tries: Tries::default(),
             faults: RateLimiter::direct(Quota::per_minute(nonzero!(30_u32))),
             holds,
             known,
@@ -169,26 +171,28 @@ impl Access {
     pub(crate) async fn authenticate(
         &self,
         credentials: Credentials<'_>,
+        visitor: &Visitor,
     ) -> Result<Principal, NaviError> {
         if let Some(bearer) = credentials.bearer {
-            return match self.token_owner(bearer).await? {
-                Some((user, key)) => Ok(Principal {
-                    user,
-                    method: AuthMethod::Token,
-                    key,
-                }),
+            return match self.by_token(bearer).await? {
+                Some(principal) => Ok(principal),
                 None => Err(self.denied("the token is not known; make one with `navi token add`")),
             };
         }
         if let Some(cookie) = credentials.cookie
             && credentials.key.fits(cookie)
-            && let Some(principal) = self.login_owner(cookie).await?
+            && let Some(principal) = self.by_cookie(cookie, visitor).await?
         {
             return Ok(principal);
         }
         match credentials.cookie {
+            Some(_) if self.accounts => Err(self.denied("the login has expired; sign in again")),
             Some(_) => Err(self
                 .denied("the login has expired; run `navi link` and open the link that it prints")),
+            None if self.accounts => Err(NaviError::new(
+                ErrorCode::Unauthorized,
+                "sign in first, or send a token as `Authorization: Bearer …`",
+            )),
             None => Err(NaviError::new(
                 ErrorCode::Unauthorized,
                 "log in first: run `navi link` and open the link that it prints, or send a token as `Authorization: Bearer …`",
@@ -196,167 +200,91 @@ impl Access {
         }
     }
 
-    /// Uses up a one-time link. A fresh login where it was good.
-    ///
-    /// # Errors
-    /// The store or the data directory cannot be used, or there were too many wrong tries.
-    pub(crate) async fn redeem(&self, secret: &str) -> Result<Result<Login, Redeemed>, NaviError> {
-        let links = self.links.clone();
-        let secret = secret.to_owned();
-        let redeemed = self
-            .runtime
-            .spawn_blocking(move || links.redeem(&secret))
-            .await
-            .map_err(|error| internal(&error))?
-            .map_err(|error| internal(&error))?;
-        if redeemed != Redeemed::Accepted {
-            if redeemed == Redeemed::Unknown && self.faults.check().is_err() {
-                return Err(too_many());
-            }
-            return Ok(Err(redeemed));
-        }
-        let login = Login::fresh();
-        let (store, now) = (self.store.clone(), Utc::now());
-        let row = WebLogin {
-            hash: SecretHash(digest(&login.cookie)),
-            user_id: self.user,
-            created_at: now,
-            expires_at: now + LOGIN_LIFETIME,
-        };
-        self.on_runtime(async move { store.add_web_login(row).await })
-            .await?;
-        Ok(Ok(login))
-    }
-
-    /// Forgets a browser's login.
-    ///
-    /// # Errors
-    /// The store cannot be used.
-    pub(crate) async fn log_out(&self, cookie: &str) -> Result<(), NaviError> {
-        let (store, hash) = (self.store.clone(), SecretHash(digest(cookie)));
-        let done = self.on_runtime(async move { store.delete_web_login(hash).await });
-        let done = done.await.map(drop);
-        // It may be done where nobody could say so.
-        self.ended();
-        done
+    /// Whether people sign in here; otherwise all who come in are the one user of this machine.
+    pub(crate) const fn has_accounts(&self) -> bool {
+        self.accounts
     }
 
     /// What a socket holds while it is open: it ends with what opened it.
-    pub(crate) fn hold(&self, key: Key) -> Hold {
-        self.holds.hold(key)
+    pub(crate) fn hold(&self, who: &Principal) -> Hold {
+        let owner = KeyOwner {
+            user: who.user,
+            role: who.grant.role,
+            scopes: who.grant.scopes,
+        };
+        self.holds.hold(who.key, owner)
     }
 
-    /// All tokens of a user, without what opens the door.
-    ///
-    /// # Errors
-    /// The store cannot be used.
-    pub(crate) async fn tokens(&self, user: UserId) -> Result<Vec<ApiToken>, NaviError> {
-        let store = self.store.clone();
-        self.on_runtime(async move { store.list_tokens(user).await })
-            .await
-    }
-
-    /// Makes a token; its text is told only now.
-    ///
-    /// # Errors
-    /// The name is no good, or the store cannot be used.
-    pub(crate) async fn add_token(
-        &self,
-        user: UserId,
-        name: &str,
-    ) -> Result<(ApiToken, String), NaviError> {
-        let (store, name) = (self.store.clone(), name.to_owned());
-        self.on_runtime_or(async move { add_token(&store, user, &name, Consent::Page).await })
-            .await
-    }
-
-    /// Whether there was such a token to remove.
-    ///
-    /// # Errors
-    /// The store cannot be used.
-    pub(crate) async fn remove_token(&self, user: UserId, id: Uuid) -> Result<bool, NaviError> {
-        let store = self.store.clone();
-        let removed = self.on_runtime(async move { store.delete_token(user, id).await });
-        let removed = removed.await;
-        self.ended();
-        removed
-    }
-
-    /// A key opens nothing any more, from now on.
+    /// A key opens nothing any more, or something else, from now on.
     fn ended(&self) {
         self.known.end();
         self.holds.look();
     }
 
-    /// Whether who came in with this may answer requests for consent through a program: the page's
-    /// own login may, and a token that was made so.
-    ///
-    /// # Errors
-    /// The store cannot be used.
-    pub(crate) async fn may_consent(&self, key: Key) -> Result<bool, NaviError> {
-        let hash = match key {
-            Key::Login(_) => return Ok(true),
-            Key::Setting => return Ok(false),
-            Key::Token(hash) => SecretHash(hash),
-        };
-        let store = self.store.clone();
-        self.on_runtime(async move { store.token_may_consent(hash).await })
-            .await
-    }
-
-    async fn token_owner(&self, bearer: &str) -> Result<Option<(UserId, Key)>, NaviError> {
+    async fn by_token(&self, bearer: &str) -> Result<Option<Principal>, NaviError> {
         let hash = digest(bearer);
         if let Some(token) = &self.api_token
             && bool::from(token.as_slice().ct_eq(hash.as_slice()))
         {
-            return Ok(Some((self.user, Key::Setting)));
+            let owner = KeyOwner {
+                user: self.user,
+                role: UserRole::Admin,
+                scopes: Scopes::ALL,
+            };
+            return Ok(Some(principal(owner, AuthMethod::Token, Key::Setting)));
         }
         let key = Key::Token(hash);
         let before = match self.known.find(&key) {
-            Ok(user) => return Ok(Some((user, key))),
+            Ok(owner) => return Ok(Some(principal(owner, AuthMethod::Token, key))),
             Err(before) => before,
         };
         let store = self.store.clone();
         let found = self
-            .on_runtime(async move {
-                let now = Utc::now();
-                store.user_by_token_hash(SecretHash(hash), now).await
-            })
+            .on_runtime(async move { store.token_owner(SecretHash(hash), Utc::now()).await })
             .await?;
-        Ok(found.map(|user| {
-            self.known.keep(before, key, user.id);
-            (user.id, key)
+        Ok(found.map(|owner| {
+            self.known.keep(before, key, owner);
+            principal(owner, AuthMethod::Token, key)
         }))
     }
 
-    async fn login_owner(&self, cookie: &str) -> Result<Option<Principal>, NaviError> {
-        let (store, hash) = (self.store.clone(), SecretHash(digest(cookie)));
+    async fn by_cookie(
+        &self,
+        cookie: &str,
+        visitor: &Visitor,
+    ) -> Result<Option<Principal>, NaviError> {
+        let hash = SecretHash(digest(cookie));
         let key = Key::Login(hash.0);
-        let principal = |user, renewed| Principal {
-            user,
-            method: AuthMethod::Cookie { renewed },
-            key,
-        };
+        let method = |renewed| AuthMethod::Cookie { renewed };
         let before = match self.known.find(&key) {
-            Ok(user) => return Ok(Some(principal(user, false))),
+            Ok(owner) => return Ok(Some(principal(owner, method(false), key))),
             Err(before) => before,
         };
+        let (store, visitor) = (self.store.clone(), visitor.clone());
         let login = self
             .on_runtime(async move {
                 let now = Utc::now();
-                let Some(user) = store.user_by_web_login(hash, now).await? else {
+                let Some((owner, login)) = store.web_login(hash, now).await? else {
                     return Ok(None);
                 };
-                let end = now + LOGIN_LIFETIME;
-                let renewed = store
-                    .extend_web_login(hash, end, end - LOGIN_RENEWAL)
-                    .await?;
-                Ok(Some((user.id, renewed)))
+                let renewed = login.expires_at < now + LOGIN_LIFETIME - LOGIN_RENEWAL;
+                let seen = login.last_used_at;
+                if renewed || seen.is_none_or(|seen| now - seen > SEEN_PRECISION) {
+                    let visit = WebLogin {
+                        expires_at: now + LOGIN_LIFETIME,
+                        agent: visitor.agent.or(login.agent),
+                        address: visitor.address.map(|address| address.to_string()),
+                        last_used_at: Some(now),
+                        ..login
+                    };
+                    store.note_visit(&visit).await?;
+                }
+                Ok(Some((owner, renewed)))
             })
             .await?;
-        Ok(login.map(|(user, renewed)| {
-            self.known.keep(before, key, user);
-            principal(user, renewed)
+        Ok(login.map(|(owner, renewed)| {
+            self.known.keep(before, key, owner);
+            principal(owner, method(renewed), key)
         }))
     }
 
@@ -368,65 +296,41 @@ impl Access {
         }
     }
 
-    async fn on_runtime<T: Send + 'static>(
+    /// Begins at once, so that who waits for it holds none of it.
+    fn on_runtime<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
-    ) -> Result<T, NaviError> {
+    ) -> impl Future<Output = Result<T, NaviError>> {
         self.on_runtime_or(async move { work.await.map_err(|error| store_error(&error)) })
-            .await
     }
 
-    async fn on_runtime_or<T: Send + 'static>(
+    fn on_runtime_or<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, NaviError>> + Send + 'static,
-    ) -> Result<T, NaviError> {
+    ) -> impl Future<Output = Result<T, NaviError>> {
         let work = async move { tokio::time::timeout(STORE_LIMIT, work).await };
         // Whoever asked may have gone: then nobody needs the answer.
-        AbortOnDropHandle::new(self.runtime.spawn(work))
-            .await
-            .map_err(|error| internal(&error))?
-            .unwrap_or_else(|_| {
+        let done = AbortOnDropHandle::new(self.runtime.spawn(work));
+        async move {
+            let done = done.await.map_err(|error| internal(&error))?;
+            done.unwrap_or_else(|_| {
                 let silent = format!("no answer within {} s", STORE_LIMIT.as_secs());
                 Err(store_error(&StoreError::Unavailable(silent)))
             })
+        }
     }
 }
 
-/// The longest name of a token, in characters.
-pub(crate) const MAX_TOKEN_NAME_CHARS: usize = 100;
-
-/// Makes and stores a token: its row, and the text that is told only now.
-///
-/// # Errors
-/// The name is no good, or the store cannot be used.
-pub(crate) async fn add_token(
-    store: &Store,
-    user: UserId,
-    name: &str,
-    consent: Consent,
-) -> Result<(ApiToken, String), NaviError> {
-    let chars = name.chars().count();
-    let name = name.trim();
-    if name.is_empty() || chars > MAX_TOKEN_NAME_CHARS || name.chars().any(char::is_control) {
-        return Err(NaviError::new(
-            ErrorCode::InvalidField,
-            format!(
-                "name must have 1 to {MAX_TOKEN_NAME_CHARS} characters, none of them a control character"
-            ),
-        ));
+fn principal(owner: KeyOwner, method: AuthMethod, key: Key) -> Principal {
+    Principal {
+        user: owner.user,
+        grant: Grant {
+            role: owner.role,
+            scopes: owner.scopes,
+        },
+        method,
+        key,
     }
-    let text = format!("navi_{}", random::fresh());
-    let new = NewToken {
-        user_id: user,
-        name: name.to_owned(),
-        hash: SecretHash(digest(&text)),
-        may_consent: consent == Consent::Programs,
-    };
-    let token = store
-        .add_token(new, Utc::now())
-        .await
-        .map_err(|error| store_error(&error))?;
-    Ok((token, text))
 }
 
 fn too_many() -> NaviError {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use navi_actors::protocol::people::{Scopes, UserRole};
 
 use crate::settings::Overrides;
 
@@ -99,6 +100,11 @@ pub(crate) enum Command {
     /// a document that means harm meets a process with nothing to lose.
     #[command(hide = true)]
     ReadDocument { media_type: String },
+    /// Who has an account, where people sign in (docs/people.md).
+    User {
+        #[command(subcommand)]
+        command: UserCommand,
+    },
     /// Tokens for scripts.
     Token {
         #[command(subcommand)]
@@ -236,9 +242,19 @@ pub(crate) enum TokenCommand {
     Add {
         /// What it is for.
         name: String,
-        /// Let the program pass on what its person answers to a request for consent (docs/doors.md).
+        /// What it is good for: of read, run, consent, files, memory and admin, with commas between
+        /// them. Without it: all but consent (docs/people.md).
+        #[arg(long, value_name = "SCOPES")]
+        scopes: Option<Scopes>,
+        /// Let it answer requests for consent, too (docs/doors.md).
         #[arg(long)]
         consent: bool,
+        /// Have it open nothing any more after so many days.
+        #[arg(long, value_name = "DAYS")]
+        days: Option<u32>,
+        /// Whose token it is; the user of this machine, where nobody is named.
+        #[arg(long, value_name = "NAME")]
+        user: Option<String>,
     },
     /// All tokens.
     List,
@@ -247,6 +263,57 @@ pub(crate) enum TokenCommand {
         /// As `navi token list` shows it.
         id: uuid::Uuid,
     },
+}
+
+/// `navi user`. A service that runs knows at once.
+#[derive(Debug, Subcommand)]
+pub(crate) enum UserCommand {
+    /// Print a link by which somebody chooses a name and a password.
+    Add {
+        #[arg(long, value_enum, default_value_t = RoleName::User)]
+        role: RoleName,
+        /// How long the link is good, in days: 1 to 30.
+        #[arg(long, default_value_t = 7)]
+        days: u32,
+    },
+    /// Everybody.
+    List,
+    /// Print a link by which a person chooses another password, good for a day.
+    Reset {
+        /// As `navi user list` shows it.
+        name: String,
+    },
+    /// Make a person something else.
+    Role {
+        name: String,
+        #[arg(value_enum)]
+        role: RoleName,
+    },
+    /// Remove a person, with their conversations, files and memory.
+    Remove {
+        name: String,
+        /// Really.
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// What a person is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RoleName {
+    Admin,
+    User,
+    Guest,
+}
+
+impl From<RoleName> for UserRole {
+    fn from(name: RoleName) -> Self {
+        match name {
+            RoleName::Admin => Self::Admin,
+            RoleName::User => Self::User,
+            RoleName::Guest => Self::Guest,
+        }
+    }
 }
 
 /// `navi migrate`.

@@ -10,6 +10,7 @@ pub(crate) mod runs;
 pub(crate) mod sandbox;
 pub(crate) mod token;
 pub(crate) mod upgrade;
+pub(crate) mod user;
 
 use navi_actors::store::{Location, StoreConfig};
 

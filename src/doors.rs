@@ -22,42 +22,51 @@ use navi_actors::protocol::error::ErrorCode;
 
 use self::answer::Answer;
 use self::asked::SESSION;
+use crate::http::endpoint::Endpoint;
 use crate::http::error::ApiError;
 use crate::settings::{Door, OpenDoors};
 
 /// The run that answers.
 const RUN: &str = "x-navi-run";
 
-/// Those that are open; a closed one says which setting opens it.
-pub(crate) fn routes(config: &mut web::ServiceConfig, open: &OpenDoors) {
+/// Those that are open.
+pub(crate) fn endpoints(open: &OpenDoors) -> Vec<Endpoint> {
+    let mut all = Vec::new();
     if open.contains(Door::Events) {
-        config.service(events::routes());
-    } else {
-        config.service(closed(events::PATH));
+        all.push(events::routes());
     }
     if open.contains(Door::Openai) {
-        config
-            .service(openai::models_routes())
-            .service(openai::model_routes())
-            .service(openai::completions_routes())
-            .configure(responses::routes);
-    } else {
-        for path in openai::PATHS.into_iter().chain(responses::PATHS) {
-            config.service(closed(path));
-        }
+        all.extend([
+            openai::models_routes(),
+            openai::model_routes(),
+            openai::completions_routes(),
+        ]);
+        all.extend(responses::routes());
     }
     if open.contains(Door::Mcp) {
-        config.service(mcp::routes());
-    } else {
-        config.service(closed(mcp::PATH));
+        all.push(mcp::routes());
     }
     if open.contains(Door::Ollama) {
-        config.configure(ollama::routes);
-    } else {
-        for path in ollama::PATHS {
-            config.service(closed(path));
+        all.extend(ollama::routes());
+    }
+    all
+}
+
+/// The paths of those that are closed.
+pub(crate) fn closed_paths(open: &OpenDoors) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    let doors: [(Door, &[&[&'static str]]); 4] = [
+        (Door::Events, &[&[events::PATH]]),
+        (Door::Openai, &[&openai::PATHS, &responses::PATHS]),
+        (Door::Mcp, &[&[mcp::PATH]]),
+        (Door::Ollama, &[&ollama::PATHS]),
+    ];
+    for (door, paths) in doors {
+        if !open.contains(door) {
+            all.extend(paths.concat());
         }
     }
+    all
 }
 
 /// The head of an answer that streams, as this type.
@@ -83,7 +92,8 @@ fn places(answer: &Answer) -> Vec<(HeaderName, HeaderValue)> {
     .collect()
 }
 
-fn closed(path: &str) -> Resource {
+/// A closed door says which setting opens it.
+pub(crate) fn closed(path: &str) -> Resource {
     web::resource(path).default_service(web::to(|| async {
         ApiError::new(
             ErrorCode::NotFound,

@@ -2,6 +2,7 @@
 //! security headers, the `Host` check, then login and `Origin` for everything that is not
 //! public.
 
+mod account;
 mod agents;
 pub(crate) mod body;
 mod branches;
@@ -9,6 +10,7 @@ mod changes;
 mod consent;
 mod diagnostics;
 mod docs;
+pub(crate) mod endpoint;
 pub(crate) mod error;
 mod extensions;
 mod files;
@@ -27,6 +29,7 @@ pub(crate) mod origin;
 mod pace;
 mod page;
 mod path;
+mod people;
 mod plan;
 mod resume;
 mod runs;
@@ -35,22 +38,25 @@ mod server;
 mod session;
 mod sessions;
 mod settings;
+mod sign_in;
 mod status;
 mod tokens;
 mod workspace;
 pub(crate) mod ws;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use actix_web::dev::HttpServiceFactory;
 use actix_web::middleware::from_fn;
-use actix_web::{HttpRequest, HttpResponse, Resource, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use navi_actors::engine::Engine;
+use navi_actors::metrics as counted;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use tokio_util::sync::CancellationToken;
 
+use self::endpoint::Endpoint;
 use self::error::ApiError;
+pub(crate) use self::origin::Places;
 use crate::access::Access;
 use crate::diagnostics::Diagnostics;
 use crate::doors::{self, Requests};
@@ -66,8 +72,7 @@ pub(crate) struct App {
     pub(crate) access: Arc<Access>,
     pub(crate) loaded: Arc<Loaded>,
     pub(crate) diagnostics: Diagnostics,
-    /// Where the service listens.
-    pub(crate) address: SocketAddr,
+    pub(crate) places: Arc<Places>,
     /// Cancelled when the service begins to shut down.
     pub(crate) closing: CancellationToken,
     pub(crate) tabs: Tabs,
@@ -77,90 +82,135 @@ pub(crate) struct App {
 /// All routes. What stands in the protected scope needs a login; a path that no route has
 /// is `not_found` either way.
 fn routes(config: &mut web::ServiceConfig, doors: &OpenDoors) {
+    for open in public() {
+        config.service(open);
+    }
     config
-        .service(health::routes())
-        .service(page::index())
-        .service(page::files())
-        .service(page::favicon())
-        .service(page::worker())
-        .service(login::link())
-        .service(docs::page())
-        .service(docs::script())
-        .service(docs::style())
-        .service(openapi::document())
-        .service(openapi::events())
-        .service(protected(doors.clone()))
+        .service(protected(doors))
         .default_service(web::to(not_found));
 }
 
-fn protected(doors: OpenDoors) -> impl HttpServiceFactory {
-    web::scope("")
-        .wrap(from_fn(gate::require_login))
-        // Paths are tried in this order, those with names in them slowly: programs, whose every
-        // message is a request, go before the page, which sends its own over a socket.
-        .configure(move |config| doors::routes(config, &doors))
-        .service(ws::session_routes())
-        .service(ws::list_routes())
-        .service(agents::profiles_routes())
-        .service(agents::profile_file_routes())
-        .service(agents::tools_routes())
-        .service(sessions::routes())
-        .service(imports::routes())
-        .service(session::routes())
-        .service(session::context_routes())
-        .service(session::parts_routes())
-        .service(session::pin_routes())
-        .service(session::restore_routes())
-        .service(session::stop_routes())
-        .service(plan::routes())
-        .service(resume::continue_routes())
-        .service(resume::call_routes())
-        .service(messages::routes())
-        .service(messages::image_routes())
-        .service(consent::mode_routes())
-        .service(consent::approvals_routes())
-        .service(consent::approval_routes())
-        .service(consent::rules_routes())
-        .service(consent::rule_routes())
-        .service(consent::log_routes())
-        .service(files::routes())
-        .service(files::one_routes())
-        .service(files::image_routes())
-        .service(workspace::routes())
-        .service(workspace::file_routes())
-        .service(workspace::image_routes())
-        .service(lent::lend_routes())
-        .service(lent::call_routes())
-        .service(branches::routes())
-        .service(branches::shown_routes())
-        .service(changes::routes())
-        .service(changes::undo_routes())
-        .service(runs::events_routes())
-        .service(runs::stop_routes())
-        .service(inspect::list_routes())
-        .service(inspect::run_routes())
-        .service(inspect::call_routes())
-        .service(search::routes())
-        .service(memory::routes())
-        .service(memory::export_routes())
-        .service(memory::fact_routes())
-        .service(memory::history_routes())
-        .service(extensions::tools_routes())
-        .service(extensions::allow_routes())
-        .service(extensions::servers_routes())
-        .service(extensions::restart_routes())
-        .service(extensions::skills_routes())
-        .service(status::routes())
-        .service(settings::routes())
-        .service(diagnostics::routes())
-        .service(models::fetch_routes())
-        .service(models::pull_routes())
-        .service(models::stop_routes())
-        .configure(metrics::routes)
-        .service(tokens::routes())
-        .service(tokens::one_routes())
-        .service(login::log_out())
-        .default_service(web::to(not_found))
+fn protected(doors: &OpenDoors) -> impl HttpServiceFactory + use<> {
+    let mut scope = web::scope("").wrap(from_fn(gate::require_login));
+    for path in doors::closed_paths(doors) {
+        scope = scope.service(doors::closed(path));
+    }
+    for endpoint in endpoints(doors) {
+        scope = scope.service(endpoint);
+    }
+    if counted::on().is_some() {
+        scope = scope.service(metrics::routes());
+    }
+    scope.default_service(web::to(not_found))
+}
+
+/// What is for everybody.
+fn public() -> Vec<Endpoint> {
+    vec![
+        health::routes(),
+        page::index(),
+        page::files(),
+        page::favicon(),
+        page::worker(),
+        login::link(),
+        sign_in::routes(),
+        sign_in::invitation_routes(),
+        sign_in::accept_routes(),
+        docs::page(),
+        docs::script(),
+        docs::style(),
+        openapi::document(),
+        openapi::events(),
+    ]
+}
+
+/// All that there may be, as the document and `docs/people.md` have it.
+pub(crate) fn all_endpoints() -> Vec<Endpoint> {
+    let mut all = public();
+    all.extend(endpoints(&OpenDoors::all()));
+    all.push(metrics::routes());
+    all
+}
+
+/// What is for those who came in. Paths are tried in this order, those with names in them slowly:
+/// programs, whose every message is a request, go before the page, which sends its own over a
+/// socket.
+fn endpoints(doors: &OpenDoors) -> Vec<Endpoint> {
+    let mut all = doors::endpoints(doors);
+    all.extend([
+        ws::session_routes(),
+        ws::list_routes(),
+        agents::profiles_routes(),
+        agents::profile_file_routes(),
+        agents::tools_routes(),
+        sessions::routes(),
+        imports::routes(),
+        session::routes(),
+        session::context_routes(),
+        session::parts_routes(),
+        session::pin_routes(),
+        session::restore_routes(),
+        session::stop_routes(),
+        plan::routes(),
+        resume::continue_routes(),
+        resume::call_routes(),
+        messages::routes(),
+        messages::image_routes(),
+        consent::mode_routes(),
+        consent::approvals_routes(),
+        consent::approval_routes(),
+        consent::rules_routes(),
+        consent::rule_routes(),
+        consent::log_routes(),
+        files::routes(),
+        files::one_routes(),
+        files::image_routes(),
+        workspace::routes(),
+        workspace::file_routes(),
+        workspace::image_routes(),
+        lent::lend_routes(),
+        lent::call_routes(),
+        branches::routes(),
+        branches::shown_routes(),
+        changes::routes(),
+        changes::undo_routes(),
+        runs::events_routes(),
+        runs::stop_routes(),
+        inspect::list_routes(),
+        inspect::run_routes(),
+        inspect::call_routes(),
+        search::routes(),
+        memory::routes(),
+        memory::export_routes(),
+        memory::fact_routes(),
+        memory::history_routes(),
+        extensions::tools_routes(),
+        extensions::allow_routes(),
+        extensions::servers_routes(),
+        extensions::restart_routes(),
+        extensions::skills_routes(),
+        status::routes(),
+        settings::routes(),
+        diagnostics::routes(),
+        models::fetch_routes(),
+        models::pull_routes(),
+        models::stop_routes(),
+        tokens::routes(),
+        tokens::one_routes(),
+        account::routes(),
+        account::recovery_routes(),
+        account::devices_routes(),
+        account::device_routes(),
+        people::routes(),
+        people::one_routes(),
+        people::reset_routes(),
+        people::invitations_routes(),
+        people::invitation_routes(),
+        people::record_routes(),
+        people::export_routes(),
+        login::log_out(),
+    ]);
+    all
 }
 
 async fn not_found(request: HttpRequest) -> HttpResponse {
@@ -171,18 +221,5 @@ async fn not_found(request: HttpRequest) -> HttpResponse {
     doors::refusal(request.path(), &error)
 }
 
-/// A resource that answers other methods with 405 and the list of those it has.
-pub(crate) fn resource(path: &str, allowed: &'static str) -> Resource {
-    web::resource(path).default_service(web::to(move |request: HttpRequest| async move {
-        let error = NaviError::new(
-            ErrorCode::MethodNotAllowed,
-            format!("this path takes {allowed}"),
-        );
-        let mut response = doors::refusal(request.path(), &ApiError(error));
-        response.headers_mut().insert(
-            actix_web::http::header::ALLOW,
-            actix_web::http::header::HeaderValue::from_static(allowed),
-        );
-        response
-    }))
-}
+#[cfg(test)]
+mod endpoint_tests;

@@ -80,6 +80,7 @@ fn carry_out(cli: &Cli, loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Resu
         }
         Some(Command::Link) => command::link::run(settings),
         Some(Command::Upgrade) => command::upgrade::run(settings),
+        Some(Command::User { command }) => runtime.block_on(command::user::run(settings, command)),
         Some(Command::Token { command }) => {
             runtime.block_on(command::token::run(settings, command))
         }

@@ -175,6 +175,7 @@ impl Service {
             runtime.handle().clone(),
             Links::new(&settings.data_dir),
             settings.api_token.as_ref(),
+            settings.people.accounts,
             user,
             &settings.data_dir,
         );
@@ -211,7 +212,10 @@ impl Service {
             access: Arc::new(access),
             diagnostics: Diagnostics::new(Arc::clone(&shared), for_diagnostics),
             loaded: shared,
-            address,
+            places: Arc::new(http::Places {
+                address,
+                public: settings.people.public.clone(),
+            }),
             closing: closing.clone(),
             tabs: http::Tabs::default(),
             requests: Requests::default(),

@@ -9,6 +9,7 @@ mod files;
 mod keys;
 pub(crate) mod layers;
 mod limits;
+mod people;
 mod read;
 mod sandbox;
 mod secret;
@@ -39,6 +40,7 @@ use tracing::Level;
 pub(crate) use self::collector::CollectorSettings;
 pub(crate) use self::doors::{Door, OpenDoors};
 use self::layers::{Environment, Layer};
+pub(crate) use self::people::{PeopleSettings, PublicUrl};
 use self::read::Reader;
 pub(crate) use self::secret::Secret;
 pub(crate) use self::shown::ShownValue;
@@ -52,6 +54,7 @@ const FILE_NAME: &str = "navi.toml";
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub(crate) bind: SocketAddr,
+    pub(crate) people: PeopleSettings,
     pub(crate) data_dir: PathBuf,
     pub(crate) api_token: Option<Secret>,
     /// How long a request's body may be too slow.
@@ -307,6 +310,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     let base = data_dir.clone().unwrap_or_default();
 
     let bind = r.required(&keys::BIND, addresses::bind);
+    let people = people::people(r, bind);
     let api_token = r.optional(&keys::API_TOKEN, api_token);
     let slow_body = r.required(&keys::SLOW_BODY, read::seconds);
     let doors = r.required(&keys::DOORS, doors::open);
@@ -353,6 +357,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
 
     Some(Settings {
         bind: bind?,
+        people: people?,
         data_dir: data_dir?,
         api_token,
         slow_body: slow_body?,

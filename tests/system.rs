@@ -16,6 +16,8 @@
 mod collector;
 #[path = "support/fake_model/mod.rs"]
 mod fake_model;
+#[path = "support/person.rs"]
+mod person;
 #[path = "support/processes.rs"]
 mod processes;
 #[path = "support/rounds.rs"]

@@ -19,6 +19,7 @@ mod m0013_reasons;
 mod m0014_session_model;
 mod m0015_ephemeral;
 mod m0016_token_consent;
+mod m0017_people;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -51,6 +52,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0014_session_model::SessionModel),
             Box::new(m0015_ephemeral::Ephemeral),
             Box::new(m0016_token_consent::TokenConsent),
+            Box::new(m0017_people::People),
         ]
     }
 }

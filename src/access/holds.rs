@@ -1,7 +1,7 @@
-//! What live sockets were opened with: where a login or a token ends, they end. What is known of
-//! keys ends with them.
+//! What live sockets were opened with: where a login or a token ends, or opens something else than
+//! it did, they end. What is known of keys ends with them.
 //!
-//! The database is asked, since `navi token remove` is another process: at once after what this
+//! The database is asked, since `navi token remove` and `navi user` are other processes: at once after what this
 //! process changed, and else a few times a second while there is a socket, or a key is known.
 
 use std::collections::{HashMap, HashSet};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::Utc;
-use navi_actors::store::{SecretHash, Store};
+use navi_actors::store::{KeyOwner, SecretHash, Store, StoreError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
@@ -29,13 +29,16 @@ pub(crate) enum Key {
     Setting,
 }
 
+/// How much is open by a key, as what it opened it to.
+type Open = HashMap<(Key, KeyOwner), (CancellationToken, usize)>;
+
 /// All that is held open.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holds(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    open: Mutex<HashMap<Key, (CancellationToken, usize)>>,
+    open: Mutex<Open>,
     changed: Notify,
 }
 
@@ -43,12 +46,13 @@ struct Shared {
 #[derive(Debug)]
 pub(crate) struct Hold {
     holds: Holds,
-    key: Key,
+    key: (Key, KeyOwner),
     ended: CancellationToken,
 }
 
 impl Holds {
-    pub(super) fn hold(&self, key: Key) -> Hold {
+    pub(super) fn hold(&self, key: Key, owner: KeyOwner) -> Hold {
+        let key = (key, owner);
         let mut open = self.open();
         let (ended, count) = open.entry(key).or_default();
         *count += 1;
@@ -71,22 +75,12 @@ impl Holds {
                 () = self.0.changed.notified() => {}
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
-            let (mut tokens, mut logins) = (Vec::new(), Vec::new());
-            let known_keys: HashSet<Key> = known.keys().into_iter().collect();
+            let known_keys: HashSet<(Key, KeyOwner)> = known.keys().into_iter().collect();
             let mut keys = known_keys.clone();
             keys.extend(self.open().keys());
-            for key in keys {
-                match key {
-                    Key::Login(hash) => logins.push(SecretHash(hash)),
-                    Key::Token(hash) => tokens.push(SecretHash(hash)),
-                    Key::Setting => {}
-                }
-            }
-            match store.ended_keys(&tokens, &logins, Utc::now()).await {
+            match ended(&store, keys).await {
                 Ok(ended) => {
-                    let keys = ended.iter();
-                    let mut keys = keys.flat_map(|it| [Key::Login(it.0), Key::Token(it.0)]);
-                    if keys.any(|key| known_keys.contains(&key)) {
+                    if ended.iter().any(|key| known_keys.contains(key)) {
                         known.end();
                     }
                     self.end(&ended);
@@ -96,20 +90,42 @@ impl Holds {
         }
     }
 
-    fn end(&self, ended: &[SecretHash]) {
+    fn end(&self, ended: &[(Key, KeyOwner)]) {
         let open = self.open();
-        for SecretHash(hash) in ended {
-            for key in [Key::Login(*hash), Key::Token(*hash)] {
-                if let Some((ended, _)) = open.get(&key) {
-                    ended.cancel();
-                }
+        for key in ended {
+            if let Some((ended, _)) = open.get(key) {
+                ended.cancel();
             }
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<Key, (CancellationToken, usize)>> {
+    fn open(&self) -> MutexGuard<'_, Open> {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Those of these keys that open nothing any more, or something else.
+async fn ended(
+    store: &Store,
+    keys: HashSet<(Key, KeyOwner)>,
+) -> Result<Vec<(Key, KeyOwner)>, StoreError> {
+    let (mut tokens, mut logins) = (Vec::new(), Vec::new());
+    for (key, _) in &keys {
+        match key {
+            Key::Login(hash) => logins.push(SecretHash(*hash)),
+            Key::Token(hash) => tokens.push(SecretHash(*hash)),
+            Key::Setting => {}
+        }
+    }
+    let now = Utc::now();
+    let tokens = store.token_owners(&tokens, now).await?;
+    let logins = store.login_owners(&logins, now).await?;
+    let is_over = |(key, owner): &(Key, KeyOwner)| match key {
+        Key::Login(hash) => logins.get(&SecretHash(*hash)) != Some(owner),
+        Key::Token(hash) => tokens.get(&SecretHash(*hash)) != Some(owner),
+        Key::Setting => false,
+    };
+    Ok(keys.into_iter().filter(is_over).collect())
 }
 
 impl Hold {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use navi_actors::protocol::ids::UserId;
+use navi_actors::store::KeyOwner;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -37,7 +37,7 @@ struct State {
     ended: u64,
     /// The length of the file.
     file: u64,
-    keys: HashMap<Key, (UserId, Instant)>,
+    keys: HashMap<Key, (KeyOwner, Instant)>,
 }
 
 impl State {
@@ -62,8 +62,8 @@ impl Known {
         }
     }
 
-    /// Whose key this is; otherwise what [`Known::keep`] wants when the database has said it.
-    pub(super) fn find(&self, key: &Key) -> Result<UserId, Before> {
+    /// What a key opens; otherwise what [`Known::keep`] wants when the database has said it.
+    pub(super) fn find(&self, key: &Key) -> Result<KeyOwner, Before> {
         let file = std::fs::metadata(&self.file).map_or(0, |it| it.len());
         let mut state = self.state.lock();
         if state.file != file {
@@ -71,13 +71,13 @@ impl Known {
             state.end();
         }
         match state.keys.get(key) {
-            Some((user, since)) if since.elapsed() < FOR => Ok(*user),
+            Some((owner, since)) if since.elapsed() < FOR => Ok(*owner),
             _ => Err(Before(state.ended)),
         }
     }
 
     /// Knows a key, unless one was ended since.
-    pub(super) fn keep(&self, Before(ended): Before, key: Key, user: UserId) {
+    pub(super) fn keep(&self, Before(ended): Before, key: Key, owner: KeyOwner) {
         let mut state = self.state.lock();
         if state.ended != ended {
             return;
@@ -86,15 +86,16 @@ impl Known {
             state.keys.retain(|_, (_, since)| since.elapsed() < FOR);
         }
         if state.keys.len() < MOST {
-            state.keys.insert(key, (user, Instant::now()));
+            state.keys.insert(key, (owner, Instant::now()));
         }
     }
 
     /// Those that are known, for whoever asks the database whether they still open anything.
-    pub(super) fn keys(&self) -> Vec<Key> {
+    pub(super) fn keys(&self) -> HashMap<Key, KeyOwner> {
         let mut state = self.state.lock();
         state.keys.retain(|_, (_, since)| since.elapsed() < FOR);
-        state.keys.keys().copied().collect()
+        let keys = state.keys.iter();
+        keys.map(|(key, (owner, _))| (*key, *owner)).collect()
     }
 
     /// A key was ended by this process.
@@ -117,54 +118,62 @@ pub(crate) fn tell_ended(data_dir: &Path) -> io::Result<()> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+    use navi_actors::protocol::ids::UserId;
+    use navi_actors::protocol::people::{Scopes, UserRole};
+
     use super::*;
 
     const KEY: Key = Key::Token([1; 32]);
 
-    fn known() -> (tempfile::TempDir, Known, UserId) {
+    fn known() -> (tempfile::TempDir, Known, KeyOwner) {
         let dir = tempfile::tempdir().unwrap();
         let known = Known::new(dir.path());
-        (dir, known, UserId(uuid::Uuid::now_v7()))
+        let owner = KeyOwner {
+            user: UserId(uuid::Uuid::now_v7()),
+            role: UserRole::User,
+            scopes: Scopes::USUAL,
+        };
+        (dir, known, owner)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_key_is_known_for_a_while() {
-        let (_dir, known, user) = known();
+        let (_dir, known, owner) = known();
         let before = known.find(&KEY).unwrap_err();
-        known.keep(before, KEY, user);
-        assert_eq!(known.find(&KEY).ok(), Some(user));
-        assert_eq!(known.keys(), [KEY]);
+        known.keep(before, KEY, owner);
+        assert_eq!(known.find(&KEY).ok(), Some(owner));
+        assert!(known.keys().contains_key(&KEY));
         tokio::time::advance(FOR).await;
         assert!(known.find(&KEY).is_err());
-        assert_eq!(known.keys(), []);
+        assert!(known.keys().is_empty());
     }
 
     #[test]
     fn a_key_that_was_ended_is_not_known_any_more() {
-        let (dir, known, user) = known();
+        let (dir, known, owner) = known();
         let here = || known.end();
         let elsewhere = || tell_ended(dir.path()).unwrap();
         for end in [&here as &dyn Fn(), &elsewhere, &elsewhere] {
-            known.keep(known.find(&KEY).unwrap_err(), KEY, user);
-            assert_eq!(known.find(&KEY).ok(), Some(user));
+            known.keep(known.find(&KEY).unwrap_err(), KEY, owner);
+            assert_eq!(known.find(&KEY).ok(), Some(owner));
             end();
             // What the database said before that counts for nothing.
             let before = known.find(&KEY).unwrap_err();
             end();
             assert!(known.find(&KEY).is_err());
-            known.keep(before, KEY, user);
+            known.keep(before, KEY, owner);
             assert!(known.find(&KEY).is_err());
         }
     }
 
     #[test]
     fn no_more_keys_are_known_than_so_many() {
-        let (_dir, known, user) = known();
+        let (_dir, known, owner) = known();
         for number in 0..=MOST {
             let mut hash = [0; 32];
             hash[..8].copy_from_slice(&number.to_le_bytes());
             let key = Key::Token(hash);
-            known.keep(known.find(&key).unwrap_err(), key, user);
+            known.keep(known.find(&key).unwrap_err(), key, owner);
         }
         assert_eq!(known.keys().len(), MOST);
     }

@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use navi_actors::protocol::people::{Scope, Scopes};
 use navi_actors::store::Store;
 
 use super::store_config;
-use crate::access::{self, Consent};
+use super::user::{by_name, tell_service};
+use crate::access::{self, WantedToken};
 use crate::cli::TokenCommand;
 use crate::console::{complain, say, table};
 use crate::settings::Settings;
@@ -27,15 +29,25 @@ async fn carry_out(
     command: &TokenCommand,
     data_dir: &Path,
 ) -> anyhow::Result<ExitCode> {
-    let user = store.local_user().await?.id;
     match command {
-        TokenCommand::Add { name, consent } => {
-            let consent = if *consent {
-                Consent::Programs
-            } else {
-                Consent::Page
+        TokenCommand::Add {
+            name,
+            scopes,
+            consent,
+            days,
+            user,
+        } => {
+            let user = match user {
+                Some(name) => by_name(store, name).await?.id,
+                None => store.local_user().await?.id,
             };
-            let (row, token) = access::add_token(store, user, name, consent).await?;
+            let scopes = scopes.unwrap_or(Scopes::USUAL).iter();
+            let wanted = WantedToken {
+                name: name.clone(),
+                scopes: scopes.chain(consent.then_some(Scope::Consent)).collect(),
+                days: *days,
+            };
+            let (row, token) = access::add_token(store, user, wanted).await?;
             say(&token);
             complain(&format!(
                 "This is the only time that the token {} is shown. Send it as `Authorization: Bearer …`.",
@@ -43,10 +55,11 @@ async fn carry_out(
             ));
         }
         TokenCommand::List => {
-            let tokens = store.list_tokens(user).await?;
-            let rows: Vec<[String; 5]> = tokens
-                .into_iter()
-                .map(|token| {
+            let mut rows: Vec<[String; 7]> = Vec::new();
+            for person in store.people().await? {
+                let owner = &person.user.name;
+                let tokens = store.list_tokens(person.user.id).await?.into_iter();
+                rows.extend(tokens.map(|token| {
                     let used = token.last_used_at.map_or_else(
                         || "never used".to_owned(),
                         |at| format!("used {}", at.format("%Y-%m-%d %H:%M")),
@@ -55,22 +68,22 @@ async fn carry_out(
                         token.id.to_string(),
                         format!("made {}", token.created_at.format("%Y-%m-%d")),
                         used,
-                        if token.may_consent { "may consent" } else { "" }.to_owned(),
+                        token.expires_at.map_or_else(String::new, |at| {
+                            format!("until {}", at.format("%Y-%m-%d"))
+                        }),
+                        token.scopes.to_string(),
+                        owner.clone(),
                         token.name,
                     ]
-                })
-                .collect();
+                }));
+            }
             table(&rows);
         }
         TokenCommand::Remove { id } => {
-            if !store.delete_token(user, *id).await? {
+            if !store.delete_token_of_anybody(*id).await? {
                 anyhow::bail!("there is no token {id}; `navi token list` shows them");
             }
-            if let Err(error) = access::tell_ended(data_dir) {
-                complain(&format!(
-                    "The token is removed. A service that runs takes it for a second yet: {error}"
-                ));
-            }
+            tell_service(data_dir);
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -130,7 +130,7 @@ impl Answer {
         let ephemeral = question.place == Place::Request;
         let is_its_own = question.place.is_its_own();
         let listening = app.requests.listen(session);
-        let admission = Admission::new(app, Some(session), who.key)?;
+        let admission = Admission::new(app, Some(session), &who)?;
         let files = files::store(app, who, session, &question.files).await?;
         let input = |client_id: &str| UserInput {
             content: question.text.clone(),
@@ -239,7 +239,7 @@ impl Answer {
     ) -> Result<Self, NaviError> {
         let engine = &app.engine;
         let listening = app.requests.listen(session);
-        let admission = Admission::new(app, Some(session), who.key)?;
+        let admission = Admission::new(app, Some(session), &who)?;
         let feed = from_its_start(app, who, session, run_id).await?;
         let stands = engine.standing(who.user, session).await?;
         let ephemeral = stands.summary.ephemeral;

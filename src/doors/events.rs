@@ -8,19 +8,22 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use actix_web::http::Method;
 use actix_web::http::header::HeaderName;
 use actix_web::web::Bytes;
-use actix_web::{HttpRequest, HttpResponse, Resource, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::{Stream, StreamExt as _, stream};
+use navi_actors::domain::permissions::Action;
 use navi_actors::feed::Feed;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use serde::Deserialize;
 
 use crate::access::Principal;
+use crate::http::App;
+use crate::http::endpoint::{Endpoint, endpoint};
 use crate::http::error::ApiError;
 use crate::http::openapi::Failures;
 use crate::http::ws::{Admission, LOGGED_OUT, Subscription, subscription};
-use crate::http::{App, resource};
 
 pub(crate) const PATH: &str = "/sessions/{session_id}/events";
 
@@ -31,8 +34,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// answer's head is on its way.
 const BEGINNING: &[u8] = b"retry: 1000\n\n";
 
-pub(crate) fn routes() -> Resource {
-    resource(PATH, "GET").route(web::get().to(events))
+pub(crate) fn routes() -> Endpoint {
+    endpoint(PATH).on(Method::GET, Action::ReadConversations, events)
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/events", operation_id = "follow_session", tag = "sessions",
@@ -55,7 +58,7 @@ pub(crate) async fn events(
         newest,
     } = subscription(&path, request.query_string())?;
     let after = last_event(&request)?.or(after);
-    let admission = Admission::new(&app, Some(session), who.key)?;
+    let admission = Admission::new(&app, Some(session), &who)?;
     let attached = app.engine.attach(who.user, session, after, epoch, newest);
     let frames = frames(attached.await?, admission);
     Ok(super::streaming("text/event-stream").streaming(frames))

@@ -16,12 +16,14 @@ mod watch;
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use actix_web::http::Method;
 use actix_web::http::StatusCode;
-use actix_web::web::{Bytes, PayloadConfig};
-use actix_web::{HttpRequest, HttpResponse, Resource, web};
+use actix_web::web::Bytes;
+use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::StreamExt as _;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Collected, Full};
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use schemars::JsonSchema;
@@ -33,12 +35,13 @@ use tokio_util::task::AbortOnDropHandle;
 use self::legacy::LegacySessions;
 use self::server::NaviServer;
 use crate::access::Principal;
+use crate::http::App;
 use crate::http::body::unreadable;
+use crate::http::endpoint::{Endpoint, endpoint};
 use crate::http::error::ApiError;
 use crate::http::openapi::McpFailures;
 use crate::http::origin::{Trust, check_origin};
 use crate::http::ws::Admission;
-use crate::http::{App, resource};
 
 /// `GET /mcp` is the list of the servers that Navi herself uses.
 pub(crate) const PATH: &str = "/api/mcp";
@@ -121,12 +124,12 @@ impl McpDoor {
     }
 }
 
-pub(crate) fn routes() -> Resource {
-    resource(PATH, "GET, POST, DELETE")
-        .app_data(PayloadConfig::new(MAX_BODY_BYTES))
-        .route(web::post().to(ask))
-        .route(web::get().to(listen))
-        .route(web::delete().to(leave))
+pub(crate) fn routes() -> Endpoint {
+    endpoint(PATH)
+        .body_limit(MAX_BODY_BYTES)
+        .on(Method::POST, Action::ReadConversations, ask)
+        .on(Method::GET, Action::ReadConversations, listen)
+        .on(Method::DELETE, Action::ReadConversations, leave)
 }
 
 #[utoipa::path(post, path = "/api/mcp", operation_id = "ask_mcp", tag = "mcp",
@@ -187,14 +190,14 @@ async fn serve(
     body: Bytes,
 ) -> Result<HttpResponse, ApiError> {
     // The gate lets requests with a token read from any page; a stream here is no reading.
-    check_origin(request.headers(), Trust::Token)?;
+    check_origin(request.headers(), &app.places, Trust::Token)?;
     if let Some(session) = request.headers().get(SESSION_ID)
         && !door.sessions.is_of(session.as_bytes(), who.key)
     {
         let message = "this session has ended, or is another login's; begin with initialize";
         return Err(ApiError::new(ErrorCode::NotFound, message));
     }
-    let admission = Admission::new(app, None, who.key)?;
+    let admission = Admission::new(app, None, &who)?;
     let (service, request) = (door.service.clone(), taken(request, who, body)?);
     let answering = door
         .runtime

@@ -6,11 +6,13 @@
 mod lines;
 mod request;
 
+use actix_web::http::Method;
 use actix_web::http::header::HeaderMap;
-use actix_web::web::{Bytes, PayloadConfig};
+use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::stream;
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::CallId;
 use schemars::JsonSchema;
@@ -24,10 +26,11 @@ use super::answer::{Answer, Ending, Told, Whole};
 use super::asked::{self, Asked};
 use super::{places, streaming};
 use crate::access::Principal;
+use crate::http::App;
 use crate::http::body::unreadable;
+use crate::http::endpoint::{Endpoint, endpoint};
 use crate::http::error::ApiError;
 use crate::http::openapi::OllamaFailures;
-use crate::http::{App, resource};
 
 /// The type of what streams.
 const STREAM: &str = "application/x-ndjson";
@@ -44,22 +47,25 @@ const LIKE: &str = "0.12.0";
 /// What a client that sizes its history by it may count on.
 const CONTEXT: u32 = 65_536;
 
-pub(super) fn routes(config: &mut web::ServiceConfig) {
-    config
-        .service(resource(VERSION, "GET, HEAD").route(web::get().to(version)))
-        .service(resource(TAGS, "GET, HEAD").route(web::get().to(tags)))
-        .service(resource(PS, "GET").route(web::get().to(ps)))
-        .service(resource(SHOW, "POST").route(web::post().to(show)))
-        .service(
-            resource(CHAT, "POST")
-                .app_data(PayloadConfig::new(MAX_MESSAGE_JSON_BYTES))
-                .route(web::post().to(chat)),
-        )
-        .service(
-            resource(GENERATE, "POST")
-                .app_data(PayloadConfig::new(MAX_MESSAGE_JSON_BYTES))
-                .route(web::post().to(generate)),
-        );
+pub(super) fn routes() -> [Endpoint; 6] {
+    [
+        endpoint(VERSION)
+            .on(Method::GET, Action::ReadService, version)
+            .on(Method::HEAD, Action::ReadService, version),
+        endpoint(TAGS)
+            .on(Method::GET, Action::ReadService, tags)
+            .on(Method::HEAD, Action::ReadService, tags),
+        endpoint(PS).on(Method::GET, Action::ReadService, ps),
+        endpoint(SHOW).on(Method::POST, Action::ReadService, show),
+        endpoint(CHAT)
+            .body_limit(MAX_MESSAGE_JSON_BYTES)
+            .on(Method::POST, Action::Converse, chat),
+        endpoint(GENERATE).body_limit(MAX_MESSAGE_JSON_BYTES).on(
+            Method::POST,
+            Action::Converse,
+            generate,
+        ),
+    ]
 }
 
 /// An error as Ollama's clients read it: a text, and nothing else.

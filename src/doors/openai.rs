@@ -10,12 +10,14 @@ mod request;
 
 use std::collections::VecDeque;
 
+use actix_web::http::Method;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use actix_web::web::{Bytes, PayloadConfig};
-use actix_web::{HttpRequest, HttpResponse, Resource, web};
+use actix_web::web::Bytes;
+use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::stream;
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,10 +30,11 @@ use super::answer::{Answer, Ending, Told, Whole};
 use super::asked::{self, Asked};
 use super::{places, streaming};
 use crate::access::Principal;
+use crate::http::App;
 use crate::http::body::unreadable;
+use crate::http::endpoint::{Endpoint, endpoint};
 use crate::http::error::{ApiError, status};
 use crate::http::openapi::OpenaiFailures;
-use crate::http::{App, resource};
 
 /// What stands before every path of this door.
 pub(crate) const PREFIX: &str = "/v1/";
@@ -45,18 +48,20 @@ const STREAM: &str = "text/event-stream";
 /// Whether OpenAI's clients are to try again.
 const SHOULD_RETRY: &str = "x-should-retry";
 
-pub(super) fn models_routes() -> Resource {
-    resource(MODELS, "GET").route(web::get().to(models))
+pub(super) fn models_routes() -> Endpoint {
+    endpoint(MODELS).on(Method::GET, Action::ReadService, models)
 }
 
-pub(super) fn model_routes() -> Resource {
-    resource(MODEL, "GET").route(web::get().to(model))
+pub(super) fn model_routes() -> Endpoint {
+    endpoint(MODEL).on(Method::GET, Action::ReadService, model)
 }
 
-pub(super) fn completions_routes() -> Resource {
-    resource(COMPLETIONS, "POST")
-        .app_data(PayloadConfig::new(MAX_MESSAGE_JSON_BYTES))
-        .route(web::post().to(completions))
+pub(super) fn completions_routes() -> Endpoint {
+    endpoint(COMPLETIONS).body_limit(MAX_MESSAGE_JSON_BYTES).on(
+        Method::POST,
+        Action::Converse,
+        completions,
+    )
 }
 
 /// An error as clients of this door read it.

@@ -13,11 +13,13 @@ mod stored;
 
 use std::collections::VecDeque;
 
-use actix_web::web::{Bytes, PayloadConfig, ServiceConfig};
+use actix_web::http::Method;
+use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
 use chrono::Utc;
 use futures_util::stream;
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::{RunId, SessionId};
 use serde::Deserialize;
@@ -33,9 +35,10 @@ use super::asked::Asked;
 use super::openai::{refusal, refused};
 use super::{places, streaming};
 use crate::access::Principal;
+use crate::http::App;
 use crate::http::body::unreadable;
+use crate::http::endpoint::{Endpoint, endpoint};
 use crate::http::openapi::OpenaiFailures;
-use crate::http::{App, resource};
 
 const ALL: &str = "/v1/responses";
 const ONE: &str = "/v1/responses/{response_id}";
@@ -45,20 +48,17 @@ pub(super) const PATHS: [&str; 4] = [ALL, ONE, CANCEL, INPUT];
 
 const STREAM: &str = "text/event-stream";
 
-pub(super) fn routes(config: &mut ServiceConfig) {
-    config
-        .service(
-            resource(ALL, "POST")
-                .app_data(PayloadConfig::new(MAX_MESSAGE_JSON_BYTES))
-                .route(web::post().to(create)),
-        )
-        .service(
-            resource(ONE, "GET, DELETE")
-                .route(web::get().to(read))
-                .route(web::delete().to(delete)),
-        )
-        .service(resource(CANCEL, "POST").route(web::post().to(cancel)))
-        .service(resource(INPUT, "GET").route(web::get().to(input_items)));
+pub(super) fn routes() -> [Endpoint; 4] {
+    [
+        endpoint(ALL)
+            .body_limit(MAX_MESSAGE_JSON_BYTES)
+            .on(Method::POST, Action::Converse, create),
+        endpoint(ONE)
+            .on(Method::GET, Action::ReadConversations, read)
+            .on(Method::DELETE, Action::Converse, delete),
+        endpoint(CANCEL).on(Method::POST, Action::Converse, cancel),
+        endpoint(INPUT).on(Method::GET, Action::ReadConversations, input_items),
+    ]
 }
 
 fn unknown(id: &str) -> NaviError {

@@ -1,15 +1,18 @@
 //! `/agents`: profiles, their files, and tools.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
 
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::App;
 use super::body::JsonBody;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use super::{App, resource};
 use crate::access::Principal;
 use crate::profiles::edit;
 
@@ -23,18 +26,18 @@ pub(crate) struct NewProfileText {
     before: Option<String>,
 }
 
-pub(crate) fn profiles_routes() -> Resource {
-    resource("/agents/profiles", "GET").route(web::get().to(profiles))
+pub(crate) fn profiles_routes() -> Endpoint {
+    endpoint("/agents/profiles").on(Method::GET, Action::ReadService, profiles)
 }
 
-pub(crate) fn profile_file_routes() -> Resource {
-    resource("/agents/profiles/{id}/file", "GET, PUT")
-        .route(web::get().to(profile_file))
-        .route(web::put().to(write_profile_file))
+pub(crate) fn profile_file_routes() -> Endpoint {
+    endpoint("/agents/profiles/{id}/file")
+        .on(Method::GET, Action::ReadService, profile_file)
+        .on(Method::PUT, Action::ManageService, write_profile_file)
 }
 
-pub(crate) fn tools_routes() -> Resource {
-    resource("/agents/tools", "GET").route(web::get().to(tools))
+pub(crate) fn tools_routes() -> Endpoint {
+    endpoint("/agents/tools").on(Method::GET, Action::ReadService, tools)
 }
 
 #[utoipa::path(get, path = "/agents/profiles", tag = "agents",

@@ -1,16 +1,19 @@
 //! `/sessions/{session_id}/branches` and `/branch`: other ways that a conversation could go.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::ids::MessageId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::App;
 use super::body::JsonBody;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
 use super::path::SessionPath;
-use super::{App, resource};
 use crate::access::Principal;
 
 /// Where a branch starts.
@@ -31,14 +34,14 @@ pub(crate) struct ShownBranch {
     branch_id: u32,
 }
 
-pub(crate) fn routes() -> Resource {
-    resource("/sessions/{session_id}/branches", "POST")
-        .app_data(web::PayloadConfig::new(MAX_MESSAGE_JSON_BYTES))
-        .route(web::post().to(start))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/branches")
+        .body_limit(MAX_MESSAGE_JSON_BYTES)
+        .on(Method::POST, Action::Converse, start)
 }
 
-pub(crate) fn shown_routes() -> Resource {
-    resource("/sessions/{session_id}/branch", "PUT").route(web::put().to(show))
+pub(crate) fn shown_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/branch").on(Method::PUT, Action::Converse, show)
 }
 
 #[utoipa::path(post, path = "/sessions/{session_id}/branches", operation_id = "start_branch", tag = "sessions",

@@ -1,15 +1,18 @@
 //! `/sessions/{session_id}/changes`: what was done to files, and taking it back.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::change::Change;
 use navi_actors::protocol::error::ErrorCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::App;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
 use super::path::SessionPath;
-use super::{App, resource};
 use crate::access::Principal;
 
 /// A session's changes to files.
@@ -19,12 +22,16 @@ pub(crate) struct ChangeList {
     changes: Vec<Change>,
 }
 
-pub(crate) fn routes() -> Resource {
-    resource("/sessions/{session_id}/changes", "GET").route(web::get().to(list))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/changes").on(Method::GET, Action::ReadConversations, list)
 }
 
-pub(crate) fn undo_routes() -> Resource {
-    resource("/sessions/{session_id}/changes/{change_id}/undo", "POST").route(web::post().to(undo))
+pub(crate) fn undo_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/changes/{change_id}/undo").on(
+        Method::POST,
+        Action::Converse,
+        undo,
+    )
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/changes", operation_id = "list_changes", tag = "sessions",

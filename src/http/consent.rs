@@ -1,7 +1,9 @@
 //! Consent over REST: what waits for an answer, the session's mode, rules, and the list of
 //! what was allowed.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
+use navi_actors::domain::permissions::Action;
 use navi_actors::domain::session::command::ApprovalAnswer;
 use navi_actors::protocol::approval::{ConsentEntry, ConsentMode, ConsentRule, PendingApproval};
 use navi_actors::protocol::command::Decision;
@@ -10,11 +12,12 @@ use navi_actors::protocol::ids::{ApprovalId, RuleId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::App;
 use super::body::JsonBody;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
 use super::path::{SessionPath, session_id};
-use super::{App, resource};
 use crate::access::Principal;
 
 /// Lines of a page of the list where the request does not say.
@@ -95,29 +98,32 @@ pub(crate) struct ConsentLog {
     next: Option<i64>,
 }
 
-pub(crate) fn mode_routes() -> Resource {
-    resource("/sessions/{session_id}/mode", "PATCH").route(web::patch().to(set_mode))
+pub(crate) fn mode_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/mode").on(Method::PATCH, Action::GiveConsent, set_mode)
 }
 
-pub(crate) fn approvals_routes() -> Resource {
-    resource("/sessions/{session_id}/approvals", "GET").route(web::get().to(approvals))
+pub(crate) fn approvals_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/approvals").on(Method::GET, Action::ReadConsent, approvals)
 }
 
-pub(crate) fn approval_routes() -> Resource {
-    resource("/sessions/{session_id}/approvals/{approval_id}", "POST")
-        .route(web::post().to(approve))
+pub(crate) fn approval_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/approvals/{approval_id}").on(
+        Method::POST,
+        Action::GiveConsent,
+        approve,
+    )
 }
 
-pub(crate) fn rules_routes() -> Resource {
-    resource("/consent/rules", "GET").route(web::get().to(rules))
+pub(crate) fn rules_routes() -> Endpoint {
+    endpoint("/consent/rules").on(Method::GET, Action::ReadConsent, rules)
 }
 
-pub(crate) fn rule_routes() -> Resource {
-    resource("/consent/rules/{rule_id}", "DELETE").route(web::delete().to(delete_rule))
+pub(crate) fn rule_routes() -> Endpoint {
+    endpoint("/consent/rules/{rule_id}").on(Method::DELETE, Action::GiveConsent, delete_rule)
 }
 
-pub(crate) fn log_routes() -> Resource {
-    resource("/consent/log", "GET").route(web::get().to(log))
+pub(crate) fn log_routes() -> Endpoint {
+    endpoint("/consent/log").on(Method::GET, Action::ReadConsent, log)
 }
 
 #[utoipa::path(patch, path = "/sessions/{session_id}/mode", tag = "consent",

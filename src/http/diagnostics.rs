@@ -1,14 +1,18 @@
 //! `GET /api/diagnostics`: what `navi doctor` finds.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
 
+use navi_actors::domain::permissions::Action;
+
+use super::App;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use super::{App, resource};
 use crate::access::Principal;
 
-pub(crate) fn routes() -> Resource {
-    resource("/api/diagnostics", "GET").route(web::get().to(diagnostics))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/api/diagnostics").on(Method::GET, Action::ManageService, diagnostics)
 }
 
 #[utoipa::path(get, path = "/api/diagnostics", tag = "service",

@@ -94,7 +94,9 @@ pub(crate) fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::InvalidUpload
         | ErrorCode::UnknownProfile => StatusCode::BAD_REQUEST,
         ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
-        ErrorCode::ForbiddenOrigin | ErrorCode::ForbiddenHost => StatusCode::FORBIDDEN,
+        ErrorCode::ForbiddenOrigin | ErrorCode::ForbiddenHost | ErrorCode::Forbidden => {
+            StatusCode::FORBIDDEN
+        }
         ErrorCode::NotFound
         | ErrorCode::FileNotFound
         | ErrorCode::SessionNotFound
@@ -102,6 +104,8 @@ pub(crate) fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::ApprovalNotFound
         | ErrorCode::RuleNotFound
         | ErrorCode::FactNotFound
+        | ErrorCode::PersonNotFound
+        | ErrorCode::InvitationNotFound
         | ErrorCode::ChangeNotFound
         | ErrorCode::ModelUnknown => StatusCode::NOT_FOUND,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
@@ -110,6 +114,7 @@ pub(crate) fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::MemoryFull
         | ErrorCode::ApprovalResolved
         | ErrorCode::TooManyRules
+        | ErrorCode::NameTaken
         | ErrorCode::ChangeConflict
         | ErrorCode::ToolChanged => StatusCode::CONFLICT,
         ErrorCode::FrameTooLarge
@@ -161,6 +166,7 @@ fn close_code(code: ErrorCode) -> CloseCode {
         | ErrorCode::UnknownProfile
         | ErrorCode::ForbiddenOrigin
         | ErrorCode::ForbiddenHost
+        | ErrorCode::Forbidden
         | ErrorCode::NotFound
         | ErrorCode::MethodNotAllowed
         | ErrorCode::BodyTooSlow
@@ -174,7 +180,10 @@ fn close_code(code: ErrorCode) -> CloseCode {
         | ErrorCode::RuleNotFound
         | ErrorCode::TooManyRules
         | ErrorCode::FactNotFound
+        | ErrorCode::PersonNotFound
+        | ErrorCode::InvitationNotFound
         | ErrorCode::ChangeNotFound
+        | ErrorCode::NameTaken
         | ErrorCode::ChangeConflict
         | ErrorCode::MemoryFull
         | ErrorCode::ToolChanged

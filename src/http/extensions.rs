@@ -1,13 +1,17 @@
 //! `/tools`, `/mcp`, `/skills`: what is added to Navi from outside, and what of it is allowed.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use navi_actors::domain::permissions::Action;
+
+use super::App;
 use super::body::JsonBody;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use super::{App, resource};
 use crate::access::Principal;
 
 /// What a person saw and allows.
@@ -17,26 +21,26 @@ pub(crate) struct AllowRequest {
     sha256: String,
 }
 
-pub(crate) fn tools_routes() -> Resource {
-    resource("/tools", "GET").route(web::get().to(tools))
+pub(crate) fn tools_routes() -> Endpoint {
+    endpoint("/tools").on(Method::GET, Action::ReadService, tools)
 }
 
-pub(crate) fn allow_routes() -> Resource {
-    resource("/tools/{name}/allow", "POST, DELETE")
-        .route(web::post().to(allow))
-        .route(web::delete().to(forbid))
+pub(crate) fn allow_routes() -> Endpoint {
+    endpoint("/tools/{name}/allow")
+        .on(Method::POST, Action::ManageService, allow)
+        .on(Method::DELETE, Action::ManageService, forbid)
 }
 
-pub(crate) fn servers_routes() -> Resource {
-    resource("/mcp", "GET").route(web::get().to(servers))
+pub(crate) fn servers_routes() -> Endpoint {
+    endpoint("/mcp").on(Method::GET, Action::ReadService, servers)
 }
 
-pub(crate) fn restart_routes() -> Resource {
-    resource("/mcp/{name}/restart", "POST").route(web::post().to(restart))
+pub(crate) fn restart_routes() -> Endpoint {
+    endpoint("/mcp/{name}/restart").on(Method::POST, Action::ManageService, restart)
 }
 
-pub(crate) fn skills_routes() -> Resource {
-    resource("/skills", "GET").route(web::get().to(skills))
+pub(crate) fn skills_routes() -> Endpoint {
+    endpoint("/skills").on(Method::GET, Action::ReadService, skills)
 }
 
 #[utoipa::path(get, path = "/tools", operation_id = "list_extension_tools", tag = "extensions",

@@ -8,25 +8,28 @@ use std::time::Duration;
 use actix_multipart::{Field, Multipart, MultipartError};
 use actix_web::body::SizedStream;
 use actix_web::error::PayloadError;
+use actix_web::http::Method;
 use actix_web::http::header::{
     self, Charset, ContentDisposition, DispositionParam, DispositionType, ExtendedValue,
     HeaderValue,
 };
-use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, Resource, web};
+use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
 use navi_actors::domain::files::MAX_FILES;
+use navi_actors::domain::permissions::Action;
 use navi_actors::files::{Download, InlineImage, Upload};
 use navi_actors::protocol::error::ErrorCode;
 use navi_actors::protocol::ids::{FileId, SessionId};
 use schemars::JsonSchema;
 use tokio_util::io::ReaderStream;
 
+use super::App;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
 use super::pace;
 use super::path::{SessionPath, session_id};
-use super::{App, resource};
 use crate::access::Principal;
 
 /// What is sent in, as OpenAPI has it.
@@ -56,20 +59,24 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// Whatever is in it, nothing of it runs.
 const LIFELESS: HeaderValue = HeaderValue::from_static("default-src 'none'; sandbox");
 
-pub(crate) fn routes() -> Resource {
-    resource("/sessions/{session_id}/files", "GET, POST")
-        .route(web::get().to(list))
-        .route(web::post().to(upload))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/files")
+        .on(Method::GET, Action::ReadFiles, list)
+        .on(Method::POST, Action::ChangeFiles, upload)
 }
 
-pub(crate) fn one_routes() -> Resource {
-    resource("/sessions/{session_id}/files/{file_id}", "GET, DELETE")
-        .route(web::get().to(download))
-        .route(web::delete().to(delete))
+pub(crate) fn one_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/files/{file_id}")
+        .on(Method::GET, Action::ReadFiles, download)
+        .on(Method::DELETE, Action::ChangeFiles, delete)
 }
 
-pub(crate) fn image_routes() -> Resource {
-    resource("/sessions/{session_id}/files/{file_id}/image", "GET").route(web::get().to(image))
+pub(crate) fn image_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/files/{file_id}/image").on(
+        Method::GET,
+        Action::ReadFiles,
+        image,
+    )
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/files", operation_id = "list_files", tag = "files",

@@ -1,6 +1,7 @@
 //! The gates that every request goes through.
 
 use std::future::{Ready, ready};
+use std::net::IpAddr;
 use std::time::Instant;
 
 use actix_web::body::{BoxBody, MessageBody};
@@ -20,9 +21,11 @@ use super::messages;
 use super::origin::{Trust, check_fetch_site, check_host, check_origin};
 use super::pace;
 use super::page::content_security_policy;
-use crate::access::{AuthMethod, Credentials, LOGIN_LIFETIME, PageKey, Principal};
+use crate::access::{AuthMethod, Credentials, LOGIN_LIFETIME, PageKey, Principal, Visitor};
 use crate::doors;
+use crate::settings::PublicUrl;
 
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const PAGE_KEY: &str = "x-navi-key";
 /// What the key follows in a subprotocol.
 const KEY_PROTOCOL: &str = "navi-key.";
@@ -48,7 +51,7 @@ pub(crate) async fn front(
     let method = request.method().clone();
     // The pattern and not the path: a path can be a one-time link.
     let pattern = enabled!(Level::DEBUG).then(|| request.match_pattern());
-    let mut response = match check_host(request.headers(), app.address) {
+    let mut response = match check_host(request.headers(), &app.places) {
         Ok(()) => next.call(request).await?.map_into_boxed_body(),
         Err(error) => refuse(request, &ApiError(error)),
     };
@@ -80,7 +83,8 @@ pub(crate) async fn require_login(
             page_key(&request)
         },
     };
-    let principal = match app.access.authenticate(credentials).await {
+    let visitor = visitor(request.request(), &app);
+    let principal = match app.access.authenticate(credentials, &visitor).await {
         Ok(principal) => principal,
         // No such path, whoever asks.
         Err(_) if request.match_pattern().is_none() => {
@@ -89,7 +93,7 @@ pub(crate) async fn require_login(
         }
         Err(error) => return Ok(refuse(request, &ApiError(error))),
     };
-    if let Err(error) = check_page(&request, principal.method) {
+    if let Err(error) = check_page(&request, &app, principal.method) {
         return Ok(refuse(request, &error));
     }
     request.extensions_mut().insert(principal);
@@ -111,6 +115,39 @@ impl FromRequest for Principal {
     }
 }
 
+/// From where a request comes: what is nearest of those whom no trusted proxy speaks for.
+fn visitor(request: &HttpRequest, app: &App) -> Visitor {
+    let text = |name| request.headers().get(name)?.to_str().ok();
+    let agent = text(header::USER_AGENT);
+    let proxies = &app.loaded.settings.people.proxies;
+    let is_proxy = |address: &IpAddr| proxies.iter().any(|net| net.contains(address));
+    let mut address = request.peer_addr().map(|peer| peer.ip().to_canonical());
+    if address.as_ref().is_some_and(is_proxy) {
+        let said = request.headers().get_all(FORWARDED_FOR);
+        let said: Vec<&str> = said.filter_map(|value| value.to_str().ok()).collect();
+        let hops = said
+            .iter()
+            .flat_map(|value| value.split(','))
+            .map(str::trim);
+        let hops: Vec<IpAddr> = hops.filter_map(|hop| hop.parse().ok()).collect();
+        let nearest = hops.iter().rev().find(|hop| !is_proxy(hop));
+        address = nearest.copied().or(address);
+    }
+    Visitor::new(address, agent)
+}
+
+impl FromRequest for Visitor {
+    type Error = Error;
+    type Future = Ready<Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let app = request.app_data::<web::Data<App>>();
+        ready(Ok(
+            app.map_or_else(Self::default, |app| visitor(request, app))
+        ))
+    }
+}
+
 /// The secret in the request's login cookie.
 pub(crate) fn login_cookie(request: &HttpRequest, app: &App) -> Option<String> {
     request
@@ -124,15 +161,26 @@ pub(crate) fn new_login_cookie(app: &App, secret: &str) -> Cookie<'static> {
     Cookie::build(cookie_name(app), secret.to_owned())
         .path("/")
         .http_only(true)
+        .secure(is_secure(app))
         .same_site(SameSite::Strict)
         .max_age(CookieDuration::seconds(lifetime))
         .finish()
 }
 
 /// Browsers share cookies between the ports of a host: the port in the name keeps two
-/// services on one machine apart.
+/// services on one machine apart. Where there is TLS, no other host of the same domain can set it.
 fn cookie_name(app: &App) -> String {
-    format!("navi_{}", app.address.port())
+    let port = app.places.address.port();
+    if is_secure(app) {
+        format!("__Host-navi_{port}")
+    } else {
+        format!("navi_{port}")
+    }
+}
+
+fn is_secure(app: &App) -> bool {
+    let public = app.places.public.as_ref();
+    public.is_some_and(PublicUrl::is_secure)
 }
 
 fn set_login_cookie(response: &mut ServiceResponse<BoxBody>, app: &App, secret: &str) {
@@ -175,7 +223,7 @@ fn page_key(request: &ServiceRequest) -> PageKey<'_> {
     }
 }
 
-fn check_page(request: &ServiceRequest, method: AuthMethod) -> Result<(), ApiError> {
+fn check_page(request: &ServiceRequest, app: &App, method: AuthMethod) -> Result<(), ApiError> {
     let headers = request.headers();
     let trust = match method {
         AuthMethod::Cookie { .. } => Trust::Cookie,
@@ -183,7 +231,7 @@ fn check_page(request: &ServiceRequest, method: AuthMethod) -> Result<(), ApiErr
     };
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     if !reads || headers.contains_key(header::UPGRADE) {
-        check_origin(headers, trust)?;
+        check_origin(headers, &app.places, trust)?;
     } else if trust == Trust::Cookie {
         check_fetch_site(headers)?;
     }

@@ -1,10 +1,11 @@
 //! `GET /health`: the process serves. It says nothing about model servers.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::HttpResponse;
+use actix_web::http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::resource;
+use super::endpoint::{Endpoint, endpoint};
 
 /// The one answer.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -12,10 +13,10 @@ pub(crate) struct Health {
     status: &'static str,
 }
 
-pub(crate) fn routes() -> Resource {
-    resource("/health", "GET, HEAD")
-        .route(web::get().to(health))
-        .route(web::head().to(health))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/health")
+        .on(Method::GET, None, health)
+        .on(Method::HEAD, None, health)
 }
 
 #[utoipa::path(get, path = "/health", tag = "service", security(()),

@@ -1,23 +1,25 @@
 //! `POST /sessions/import`: a conversation from a file.
 
-use actix_web::web::PayloadConfig;
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::ErrorCode;
 use navi_actors::protocol::import::ImportedSession;
 
+use super::App;
 use super::body::JsonBody;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use super::{App, resource};
 use crate::access::Principal;
 
 /// The largest file.
 const MAX_FILE_MIB: usize = 48;
 
-pub(crate) fn routes() -> Resource {
-    resource("/sessions/import", "POST")
-        .app_data(PayloadConfig::new(MAX_FILE_MIB * 1024 * 1024))
-        .route(web::post().to(import))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/sessions/import")
+        .body_limit(MAX_FILE_MIB * 1024 * 1024)
+        .on(Method::POST, Action::Converse, import)
 }
 
 #[utoipa::path(post, path = "/sessions/import", tag = "sessions",

@@ -1,14 +1,17 @@
 //! Runs that were, their model calls, and what the model was sent at each.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::RunId;
 use serde::Deserialize;
 
+use super::App;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
 use super::path::{SessionPath, run_id};
-use super::{App, resource};
 use crate::access::Principal;
 
 /// Where a page of runs starts.
@@ -18,16 +21,16 @@ pub(crate) struct BeforeQuery {
     before: Option<String>,
 }
 
-pub(crate) fn list_routes() -> Resource {
-    resource("/sessions/{session_id}/runs", "GET").route(web::get().to(list))
+pub(crate) fn list_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/runs").on(Method::GET, Action::ReadConversations, list)
 }
 
-pub(crate) fn run_routes() -> Resource {
-    resource("/runs/{run_id}", "GET").route(web::get().to(run))
+pub(crate) fn run_routes() -> Endpoint {
+    endpoint("/runs/{run_id}").on(Method::GET, Action::ReadConversations, run)
 }
 
-pub(crate) fn call_routes() -> Resource {
-    resource("/runs/{run_id}/calls/{n}", "GET").route(web::get().to(call))
+pub(crate) fn call_routes() -> Endpoint {
+    endpoint("/runs/{run_id}/calls/{n}").on(Method::GET, Action::ReadConversations, call)
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/runs", operation_id = "list_runs", tag = "runs",

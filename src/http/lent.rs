@@ -1,9 +1,10 @@
 //! Tools that a program lends to the run that its message begins, where the program follows the run
 //! by its events: what it lends, the calls that wait for it, and what came of them.
 
-use actix_web::web::PayloadConfig;
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
 use navi_actors::domain::input::validate_client_id;
+use navi_actors::domain::permissions::Action;
 use navi_actors::engine::LentByProgram;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::{CallId, RunId};
@@ -11,11 +12,12 @@ use navi_actors::tools::lent::{LentCall, OfferedByProgram};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::App;
 use super::body::JsonBody;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
 use super::path::{SessionPath, run_id};
-use super::{App, resource};
 use crate::access::Principal;
 use crate::doors::asked::checked;
 
@@ -48,17 +50,17 @@ pub(crate) struct ReturnedCall {
     pub(crate) failed: bool,
 }
 
-pub(crate) fn lend_routes() -> Resource {
-    resource("/sessions/{session_id}/lent", "POST")
-        .app_data(PayloadConfig::new(MAX_BODY_BYTES))
-        .route(web::post().to(lend))
+pub(crate) fn lend_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/lent")
+        .body_limit(MAX_BODY_BYTES)
+        .on(Method::POST, Action::Converse, lend)
 }
 
-pub(crate) fn call_routes() -> Resource {
-    resource("/runs/{run_id}/lent", "GET, POST")
-        .app_data(PayloadConfig::new(MAX_BODY_BYTES))
-        .route(web::get().to(waiting))
-        .route(web::post().to(answer))
+pub(crate) fn call_routes() -> Endpoint {
+    endpoint("/runs/{run_id}/lent")
+        .body_limit(MAX_BODY_BYTES)
+        .on(Method::GET, Action::ReadConversations, waiting)
+        .on(Method::POST, Action::Converse, answer)
 }
 
 #[utoipa::path(post, path = "/sessions/{session_id}/lent", operation_id = "lend_tools", tag = "sessions",

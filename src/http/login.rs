@@ -1,25 +1,28 @@
 //! `GET /login/{secret}` and `POST /logout`: a browser comes and goes.
 
+use actix_web::http::Method;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderMap};
-use actix_web::{HttpRequest, HttpResponse, Resource, web};
+use actix_web::{HttpRequest, HttpResponse, web};
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::ErrorCode;
 
+use super::App;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::gate::{login_cookie, new_login_cookie};
 use super::openapi::Failures;
-use super::{App, resource};
 use crate::access::links::Redeemed;
-use crate::access::{Credentials, PageKey, Principal};
+use crate::access::{Credentials, PageKey, Principal, Visitor};
 
-pub(crate) fn link() -> Resource {
-    resource("/login/{secret}", "GET, HEAD")
-        .route(web::get().to(log_in))
-        .route(web::head().to(look))
+pub(crate) fn link() -> Endpoint {
+    endpoint("/login/{secret}")
+        .on(Method::GET, None, log_in)
+        .on(Method::HEAD, None, look)
 }
 
-pub(crate) fn log_out() -> Resource {
-    resource("/logout", "POST").route(web::post().to(leave))
+pub(crate) fn log_out() -> Endpoint {
+    endpoint("/logout").on(Method::POST, Action::SignOut, leave)
 }
 
 /// Looking at a link does not use it up.
@@ -39,13 +42,14 @@ async fn look() -> HttpResponse {
 pub(crate) async fn log_in(
     app: web::Data<App>,
     request: HttpRequest,
+    visitor: Visitor,
     secret: web::Path<String>,
 ) -> HttpResponse {
     if is_prefetch(request.headers()) {
         // A browser that guesses ahead would use the link up before its user opens it.
         return HttpResponse::ServiceUnavailable().finish();
     }
-    match app.access.redeem(&secret).await {
+    match app.access.redeem(&secret, visitor).await {
         // Relative, as behind a proxy the page may have a prefix. What follows the `#` is for the
         // page alone: no browser sends it anywhere.
         Ok(Ok(login)) => HttpResponse::SeeOther()
@@ -62,10 +66,11 @@ pub(crate) async fn log_in(
 pub(crate) async fn leave(
     app: web::Data<App>,
     request: HttpRequest,
-    _: Principal,
+    who: Principal,
+    visitor: Visitor,
 ) -> Result<HttpResponse, ApiError> {
     if let Some(cookie) = login_cookie(&request, &app) {
-        app.access.log_out(&cookie).await?;
+        app.access.log_out(&who, &cookie, visitor).await?;
     }
     let mut gone = new_login_cookie(&app, "");
     gone.make_removal();
@@ -80,7 +85,13 @@ async fn no_way_in(app: &App, request: &HttpRequest, redeemed: Redeemed) -> Http
         cookie: cookie.as_deref(),
         key: PageKey::NotAsked,
     };
-    if cookie.is_some() && app.access.authenticate(credentials).await.is_ok() {
+    if cookie.is_some()
+        && (app
+            .access
+            .authenticate(credentials, &Visitor::default())
+            .await)
+            .is_ok()
+    {
         return HttpResponse::SeeOther()
             .insert_header((header::LOCATION, "../"))
             .finish();

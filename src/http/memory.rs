@@ -1,14 +1,18 @@
 //! `/memory`: what is remembered of the user, to see, correct, take along and forget.
 
+use actix_web::http::Method;
 use actix_web::http::header::{ContentDisposition, DispositionParam, DispositionType};
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::{HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use navi_actors::domain::permissions::Action;
+
+use super::App;
 use super::body::JsonBody;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use super::{App, resource};
 use crate::access::Principal;
 
 /// A fact as the user wants it.
@@ -18,24 +22,24 @@ pub(crate) struct FactChange {
     value: String,
 }
 
-pub(crate) fn routes() -> Resource {
-    resource("/memory", "GET, DELETE")
-        .route(web::get().to(read))
-        .route(web::delete().to(forget_all))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/memory")
+        .on(Method::GET, Action::ReadMemory, read)
+        .on(Method::DELETE, Action::ChangeMemory, forget_all)
 }
 
-pub(crate) fn export_routes() -> Resource {
-    resource("/memory/export", "GET").route(web::get().to(export))
+pub(crate) fn export_routes() -> Endpoint {
+    endpoint("/memory/export").on(Method::GET, Action::ReadMemory, export)
 }
 
-pub(crate) fn fact_routes() -> Resource {
-    resource("/memory/facts/{category}/{key}", "PUT, DELETE")
-        .route(web::put().to(correct))
-        .route(web::delete().to(forget))
+pub(crate) fn fact_routes() -> Endpoint {
+    endpoint("/memory/facts/{category}/{key}")
+        .on(Method::PUT, Action::ChangeMemory, correct)
+        .on(Method::DELETE, Action::ChangeMemory, forget)
 }
 
-pub(crate) fn history_routes() -> Resource {
-    resource("/memory/facts/{category}/{key}/history", "GET").route(web::get().to(history))
+pub(crate) fn history_routes() -> Endpoint {
+    endpoint("/memory/facts/{category}/{key}/history").on(Method::GET, Action::ReadMemory, history)
 }
 
 #[utoipa::path(get, path = "/memory", operation_id = "read_memory", tag = "memory",

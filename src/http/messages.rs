@@ -1,19 +1,21 @@
 //! `/sessions/{session_id}/messages`: a plain run, earlier messages, and their images.
 
-use actix_web::web::PayloadConfig;
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::command::PlainInput;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::MessageId;
 use serde::Deserialize;
 
+use super::App;
 use super::body::JsonBody;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::files::shown;
 use super::openapi::Failures;
 use super::path::{SessionPath, session_id};
-use super::{App, resource};
 use crate::access::Principal;
 
 pub(crate) const IMAGE: &str = "/sessions/{session_id}/messages/{message_id}/images/{n}";
@@ -29,15 +31,15 @@ pub(crate) struct BeforeQuery {
     limit: Option<u32>,
 }
 
-pub(crate) fn routes() -> Resource {
-    resource("/sessions/{session_id}/messages", "GET, POST")
-        .app_data(PayloadConfig::new(MAX_MESSAGE_JSON_BYTES))
-        .route(web::get().to(before))
-        .route(web::post().to(send))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/messages")
+        .body_limit(MAX_MESSAGE_JSON_BYTES)
+        .on(Method::GET, Action::ReadConversations, before)
+        .on(Method::POST, Action::Converse, send)
 }
 
-pub(crate) fn image_routes() -> Resource {
-    resource(IMAGE, "GET").route(web::get().to(image))
+pub(crate) fn image_routes() -> Endpoint {
+    endpoint(IMAGE).on(Method::GET, Action::ReadConversations, image)
 }
 
 /// How many messages a page has.

@@ -1,19 +1,20 @@
 //! `GET /metrics`: what this process counted, for Prometheus. There only where `NAVI_METRICS` is
 //! on.
 
+use actix_web::http::Method;
 use actix_web::{HttpResponse, web};
-use navi_actors::metrics::{self as counted, CONTENT_TYPE};
+use navi_actors::domain::permissions::Action;
+use navi_actors::metrics::CONTENT_TYPE;
 use navi_actors::protocol::error::ErrorCode;
 
+use super::App;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use super::{App, resource};
 use crate::access::Principal;
 
-pub(crate) fn routes(config: &mut web::ServiceConfig) {
-    if counted::on().is_some() {
-        config.service(resource("/metrics", "GET").route(web::get().to(metrics)));
-    }
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/metrics").on(Method::GET, Action::ReadMetrics, metrics)
 }
 
 #[utoipa::path(get, path = "/metrics", tag = "service",

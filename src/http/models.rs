@@ -1,13 +1,17 @@
 //! `/api/models`: the starter's models are fetched, and Ollama's pulled.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use navi_actors::domain::permissions::Action;
+
+use super::App;
 use super::body::JsonBody;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use super::{App, resource};
 use crate::access::Principal;
 
 /// Which model.
@@ -24,16 +28,16 @@ pub(crate) struct PullRequest {
     name: String,
 }
 
-pub(crate) fn fetch_routes() -> Resource {
-    resource("/api/models/fetch", "POST").route(web::post().to(fetch))
+pub(crate) fn fetch_routes() -> Endpoint {
+    endpoint("/api/models/fetch").on(Method::POST, Action::ManageService, fetch)
 }
 
-pub(crate) fn pull_routes() -> Resource {
-    resource("/api/models/pull", "POST").route(web::post().to(pull))
+pub(crate) fn pull_routes() -> Endpoint {
+    endpoint("/api/models/pull").on(Method::POST, Action::ManageService, pull)
 }
 
-pub(crate) fn stop_routes() -> Resource {
-    resource("/api/models/pull/stop", "POST").route(web::post().to(stop))
+pub(crate) fn stop_routes() -> Endpoint {
+    endpoint("/api/models/pull/stop").on(Method::POST, Action::ManageService, stop)
 }
 
 #[utoipa::path(post, path = "/api/models/fetch", tag = "service",

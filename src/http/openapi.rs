@@ -10,8 +10,10 @@ mod stated;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use actix_web::HttpResponse;
+use actix_web::http::Method;
 use actix_web::http::header::{self, ContentType};
-use actix_web::{HttpResponse, Resource, web};
+use navi_actors::domain::permissions::Action;
 use navi_actors::domain::session::transition::{Branched, PlainAnswer};
 use navi_actors::hub::HubFrame;
 use navi_actors::protocol::change::Change;
@@ -43,24 +45,25 @@ use crate::doors::openai::{self, OpenaiError};
 use crate::doors::responses::ResponseRequest;
 use crate::profiles::edit::ProfileText;
 
+use super::endpoint::{Endpoint, endpoint};
 use super::{
-    agents, branches, changes, consent, diagnostics, extensions, files, health, imports, inspect,
-    lent, login, memory, messages, metrics, models, plan, resource, resume, runs, search, session,
-    sessions, settings, status, tokens, workspace,
+    account, agents, branches, changes, consent, diagnostics, extensions, files, health, imports,
+    inspect, lent, login, memory, messages, metrics, models, people, plan, resume, runs, search,
+    session, sessions, settings, sign_in, status, tokens, workspace,
 };
 
-pub(crate) fn document() -> Resource {
-    resource("/api/openapi.json", "GET").route(web::get().to(|| async {
+pub(crate) fn document() -> Endpoint {
+    endpoint("/api/openapi.json").on(Method::GET, None, || async {
         static TEXT: OnceLock<String> = OnceLock::new();
         json_text(TEXT.get_or_init(|| openapi().to_string()))
-    }))
+    })
 }
 
-pub(crate) fn events() -> Resource {
-    resource("/api/events.schema.json", "GET").route(web::get().to(|| async {
+pub(crate) fn events() -> Endpoint {
+    endpoint("/api/events.schema.json").on(Method::GET, None, || async {
         static TEXT: OnceLock<String> = OnceLock::new();
         json_text(TEXT.get_or_init(|| events_schema().to_string()))
-    }))
+    })
 }
 
 fn json_text(text: &'static str) -> HttpResponse {
@@ -164,6 +167,25 @@ fn json_text(text: &'static str) -> HttpResponse {
         models::pull,
         models::stop,
         metrics::metrics,
+        sign_in::ways,
+        sign_in::sign_in,
+        sign_in::look,
+        sign_in::accept,
+        account::read,
+        account::change,
+        account::recover,
+        account::devices,
+        account::sign_out_others,
+        account::sign_out,
+        people::list,
+        people::change,
+        people::remove,
+        people::reset,
+        people::invitations,
+        people::invite,
+        people::remove_invitation,
+        people::record,
+        people::export,
         tokens::list,
         tokens::create,
         tokens::remove,
@@ -291,7 +313,23 @@ fn generated() -> Value {
     });
     document["security"] = json!([{"token": []}, {"cookie": [], "key": []}]);
     document["info"]["version"] = Value::from(env!("CARGO_PKG_VERSION"));
+    state_needs(&mut document["paths"]);
     document
+}
+
+/// What each operation needs of who asks: the least role, and the scope of a token.
+fn state_needs(paths: &mut Value) {
+    for endpoint in super::all_endpoints() {
+        for (method, action) in endpoint.methods() {
+            let method = method.as_str().to_ascii_lowercase();
+            let operation = paths
+                .get_mut(endpoint.path())
+                .and_then(|it| it.get_mut(method));
+            if let (Some(operation), Some(needs)) = (operation, action.map(Action::needs)) {
+                operation["x-navi-needs"] = json!(needs);
+            }
+        }
+    }
 }
 
 /// What requests and their answers are made of.
@@ -350,6 +388,23 @@ fn rest(schemas: &mut Schemas) {
     schemas.told::<Report>("Report");
     schemas.taken::<models::FetchRequest>("FetchRequest");
     schemas.taken::<models::PullRequest>("PullRequest");
+    schemas.told::<sign_in::WaysIn>("WaysIn");
+    schemas.taken::<sign_in::SignInRequest>("SignInRequest");
+    schemas.told::<sign_in::SignedIn>("SignedIn");
+    schemas.taken::<sign_in::InvitationRequest>("InvitationRequest");
+    schemas.told::<sign_in::InvitationOffer>("InvitationOffer");
+    schemas.taken::<sign_in::AcceptRequest>("AcceptRequest");
+    schemas.told::<account::AccountInfo>("AccountInfo");
+    schemas.taken::<account::AccountChangeRequest>("AccountChangeRequest");
+    schemas.told::<account::RecoveryCodes>("RecoveryCodes");
+    schemas.told::<Vec<account::Device>>("DeviceList");
+    schemas.told::<account::SignedOut>("SignedOut");
+    schemas.told::<Vec<people::PersonInfo>>("PersonList");
+    schemas.taken::<people::PersonChange>("PersonChange");
+    schemas.told::<Vec<people::InvitationInfo>>("InvitationList");
+    schemas.taken::<people::NewInvitation>("NewInvitation");
+    schemas.told::<people::MadeInvitation>("MadeInvitation");
+    schemas.told::<Vec<people::RecordLine>>("RecordPage");
     schemas.told::<Vec<tokens::TokenInfo>>("TokenList");
     schemas.taken::<tokens::NewTokenRequest>("NewTokenRequest");
     schemas.told::<tokens::CreatedToken>("CreatedToken");
@@ -373,7 +428,7 @@ fn of_programs(schemas: &mut Schemas) {
 }
 
 /// What the sockets carry: frames of a client, envelopes of a session, and what the list tells.
-fn events_schema() -> Value {
+pub(super) fn events_schema() -> Value {
     let mut schemas = Schemas::under("/$defs");
     sockets(&mut schemas);
     json!({

@@ -7,6 +7,8 @@ use actix_web::http::header::{self, HeaderMap, HeaderName};
 use actix_web::http::uri::Authority;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 
+use crate::settings::PublicUrl;
+
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Refuses a request that came under another name than a loopback one: a web page whose
@@ -14,17 +16,42 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 ///
 /// # Errors
 /// `forbidden_host`.
-pub(crate) fn check_host(headers: &HeaderMap, address: SocketAddr) -> Result<(), NaviError> {
+pub(crate) fn check_host(headers: &HeaderMap, ours: &Places) -> Result<(), NaviError> {
     let mut hosts = headers.get_all(header::HOST);
     match (
         hosts.next().and_then(|host| host.to_str().ok()),
         hosts.next(),
     ) {
-        (Some(host), None) if is_ours(host, address) => Ok(()),
+        (Some(host), None) if ours.have(host) => Ok(()),
         _ => Err(NaviError::new(
             ErrorCode::ForbiddenHost,
-            format!("navi answers only under its own address, http://{address}"),
+            format!("navi answers only under its own address, {}", ours.page()),
         )),
+    }
+}
+
+/// Where Navi is.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// Where the service listens.
+    pub(crate) address: SocketAddr,
+    /// Where it is for those outside.
+    pub(crate) public: Option<PublicUrl>,
+}
+
+impl Places {
+    /// The page's address, as it is told to people.
+    pub(crate) fn page(&self) -> String {
+        match &self.public {
+            Some(public) => public.url.to_string(),
+            None => format!("http://{}", self.address),
+        }
+    }
+
+    /// Whether this `Host` names one of them.
+    fn have(&self, host: &str) -> bool {
+        let is_public = |it: &PublicUrl| it.authority.eq_ignore_ascii_case(host);
+        self.public.as_ref().is_some_and(is_public) || is_ours(host, self.address)
     }
 }
 
@@ -41,13 +68,17 @@ pub(crate) enum Trust {
 ///
 /// # Errors
 /// `forbidden_origin`.
-pub(crate) fn check_origin(headers: &HeaderMap, trust: Trust) -> Result<(), NaviError> {
+pub(crate) fn check_origin(
+    headers: &HeaderMap,
+    ours: &Places,
+    trust: Trust,
+) -> Result<(), NaviError> {
     let host = text(headers, &header::HOST).unwrap_or_default();
     let mut origins = headers.get_all(header::ORIGIN);
     let allowed = match (origins.next(), origins.next()) {
         (Some(origin), None) => origin
             .to_str()
-            .is_ok_and(|origin| is_same_origin(origin, host)),
+            .is_ok_and(|origin| is_public(origin, ours) || is_same_origin(origin, host)),
         (None, _) => trust == Trust::Token || text(headers, &SEC_FETCH_SITE) == Some("same-origin"),
         (Some(_), Some(_)) => false,
     };
@@ -94,9 +125,16 @@ fn is_ours(host: &str, address: SocketAddr) -> bool {
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'))
         .unwrap_or(name);
-    literal
-        .parse::<IpAddr>()
-        .is_ok_and(|ip| ip.is_loopback() || ip == address.ip())
+    literal.parse::<IpAddr>().is_ok_and(|ip| {
+        // No name was made to resolve to what is no name.
+        ip.is_loopback() || ip == address.ip() || address.ip().is_unspecified()
+    })
+}
+
+/// A proxy may ask under a name of its own.
+fn is_public(origin: &str, ours: &Places) -> bool {
+    let public = ours.public.as_ref();
+    public.is_some_and(|public| public.origin().eq_ignore_ascii_case(origin))
 }
 
 fn is_same_origin(origin: &str, host: &str) -> bool {
@@ -136,12 +174,19 @@ mod tests {
         headers
     }
 
+    fn here(public: Option<&str>) -> Places {
+        let public = public.map(|url| PublicUrl {
+            authority: url.parse::<url::Url>().unwrap().authority().to_owned(),
+            url: url.parse().unwrap(),
+        });
+        Places {
+            address: "127.0.0.1:8000".parse().unwrap(),
+            public,
+        }
+    }
+
     fn host_passes(host: &str) -> bool {
-        check_host(
-            &headers(&[("host", host)]),
-            "127.0.0.1:8000".parse().unwrap(),
-        )
-        .is_ok()
+        check_host(&headers(&[("host", host)]), &here(None)).is_ok()
     }
 
     #[test]
@@ -172,10 +217,38 @@ mod tests {
         ] {
             assert!(!host_passes(host), "{host}");
         }
-        let address = "127.0.0.1:8000".parse().unwrap();
-        assert!(check_host(&headers(&[]), address).is_err());
+        let here = here(None);
+        assert!(check_host(&headers(&[]), &here).is_err());
         let two = headers(&[("host", "localhost"), ("host", "evil.example")]);
-        assert!(check_host(&two, address).is_err());
+        assert!(check_host(&two, &here).is_err());
+    }
+
+    #[test]
+    fn the_public_name_is_ours_and_its_page_too() {
+        let here = here(Some("https://home.example/navi"));
+        let host = |host| check_host(&headers(&[("host", host)]), &here).is_ok();
+        assert!(host("home.example") && host("HOME.example") && host("localhost:8000"));
+        assert!(!host("home.example:8000") && !host("home.example.evil.example"));
+        let from = |origin, host| {
+            let all = headers(&[("host", host), ("origin", origin)]);
+            check_origin(&all, &here, Trust::Cookie).is_ok()
+        };
+        assert!(from("https://home.example", "home.example"));
+        // A proxy that asks under a name of its own.
+        assert!(from("https://home.example", "127.0.0.1:8000"));
+        assert!(!from("http://home.example", "127.0.0.1:8000"));
+        assert!(!from("https://evil.example", "127.0.0.1:8000"));
+    }
+
+    #[test]
+    fn who_listens_everywhere_is_asked_by_any_address_and_by_no_name() {
+        let everywhere = Places {
+            address: "0.0.0.0:8000".parse().unwrap(),
+            public: None,
+        };
+        let host = |host| check_host(&headers(&[("host", host)]), &everywhere).is_ok();
+        assert!(host("192.168.1.2:8000") && host("[fe80::1]:8000"));
+        assert!(!host("evil.example:8000"));
     }
 
     #[test]
@@ -183,7 +256,7 @@ mod tests {
         let check = |pairs: &[(&'static str, &str)], trust| {
             let mut all = vec![("host", "localhost:8000")];
             all.extend_from_slice(pairs);
-            check_origin(&headers(&all), trust).is_ok()
+            check_origin(&headers(&all), &here(None), trust).is_ok()
         };
         assert!(check(&[("origin", "http://localhost:8000")], Trust::Cookie));
         assert!(check(&[("sec-fetch-site", "same-origin")], Trust::Cookie));

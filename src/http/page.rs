@@ -3,13 +3,14 @@
 //! They hold no secrets, so they are public: a browser that is not logged in gets the page,
 //! and the page says how to log in.
 
+use actix_web::http::Method;
 use actix_web::http::header::{self, AcceptEncoding, Encoding, Header as _, HeaderMap};
-use actix_web::{HttpRequest, HttpResponse, Resource, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use navi_actors::protocol::error::ErrorCode;
 use rust_embed::{EmbeddedFile, RustEmbed};
 
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
-use super::resource;
 
 /// By their paths; all but `index.html` have a hash of the whole page in it.
 #[derive(RustEmbed)]
@@ -30,29 +31,29 @@ pub(crate) fn content_security_policy() -> &'static str {
      form-action 'self'; frame-ancestors 'none'"
 }
 
-pub(crate) fn index() -> Resource {
-    resource("/", "GET, HEAD")
-        .route(web::get().to(get_index))
-        .route(web::head().to(get_index))
+pub(crate) fn index() -> Endpoint {
+    endpoint("/")
+        .on(Method::GET, None, get_index)
+        .on(Method::HEAD, None, get_index)
 }
 
-pub(crate) fn files() -> Resource {
-    resource("/web/{path:.*}", "GET, HEAD")
-        .route(web::get().to(get_file))
-        .route(web::head().to(get_file))
+pub(crate) fn files() -> Endpoint {
+    endpoint("/web/{path:.*}")
+        .on(Method::GET, None, get_file)
+        .on(Method::HEAD, None, get_file)
 }
 
-pub(crate) fn favicon() -> Resource {
-    resource("/favicon.ico", "GET, HEAD")
-        .route(web::get().to(get_favicon))
-        .route(web::head().to(get_favicon))
+pub(crate) fn favicon() -> Endpoint {
+    endpoint("/favicon.ico")
+        .on(Method::GET, None, get_favicon)
+        .on(Method::HEAD, None, get_favicon)
 }
 
 /// The page's service worker. It may answer for what lies beside it: it stands at the root.
-pub(crate) fn worker() -> Resource {
-    resource("/sw.js", "GET, HEAD")
-        .route(web::get().to(get_worker))
-        .route(web::head().to(get_worker))
+pub(crate) fn worker() -> Endpoint {
+    endpoint("/sw.js")
+        .on(Method::GET, None, get_worker)
+        .on(Method::HEAD, None, get_worker)
 }
 
 async fn get_index(request: HttpRequest) -> HttpResponse {

@@ -1,16 +1,19 @@
 //! `/sessions/{session_id}/plan`: the list of steps, changed by its user.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::command::PlanEdit;
 use navi_actors::protocol::todo::TodoItem;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::App;
 use super::body::JsonBody;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
 use super::path::SessionPath;
-use super::{App, resource};
 use crate::access::Principal;
 
 /// The list of steps.
@@ -19,8 +22,8 @@ pub(crate) struct StepList {
     items: Vec<TodoItem>,
 }
 
-pub(crate) fn routes() -> Resource {
-    resource("/sessions/{session_id}/plan", "PATCH").route(web::patch().to(edit))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/plan").on(Method::PATCH, Action::Converse, edit)
 }
 
 #[utoipa::path(patch, path = "/sessions/{session_id}/plan", tag = "sessions",

@@ -1,17 +1,20 @@
 //! Going on from a run that was cut off: the word on calls whose outcome is unknown, and the
 //! run that goes on.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::command::CallDecision;
 use navi_actors::protocol::ids::{CallId, RunId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::App;
 use super::body::JsonBody;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
 use super::path::{SessionPath, session_id};
-use super::{App, resource};
 use crate::access::Principal;
 
 /// The run that goes on.
@@ -27,12 +30,12 @@ pub(crate) struct Resolution {
     decision: CallDecision,
 }
 
-pub(crate) fn continue_routes() -> Resource {
-    resource("/sessions/{session_id}/continue", "POST").route(web::post().to(go_on))
+pub(crate) fn continue_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/continue").on(Method::POST, Action::Converse, go_on)
 }
 
-pub(crate) fn call_routes() -> Resource {
-    resource("/sessions/{session_id}/calls/{call_id}", "POST").route(web::post().to(resolve))
+pub(crate) fn call_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/calls/{call_id}").on(Method::POST, Action::Converse, resolve)
 }
 
 #[utoipa::path(post, path = "/sessions/{session_id}/continue", tag = "sessions",

@@ -1,17 +1,20 @@
 //! What was told of a run and its subagents, and the stop of one of them.
 
+use actix_web::http::Method;
 use actix_web::http::header::ContentType;
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::{HttpResponse, web};
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::{RunId, SessionId};
 use navi_actors::store::LogCursor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::App;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
 use super::path::{run_id, session_id};
-use super::{App, resource};
 use crate::access::Principal;
 
 /// Where a page of events starts.
@@ -28,12 +31,20 @@ pub(crate) struct SubagentStopped {
     stopped: bool,
 }
 
-pub(crate) fn events_routes() -> Resource {
-    resource("/sessions/{session_id}/runs/{run_id}/events", "GET").route(web::get().to(events))
+pub(crate) fn events_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/runs/{run_id}/events").on(
+        Method::GET,
+        Action::ReadConversations,
+        events,
+    )
 }
 
-pub(crate) fn stop_routes() -> Resource {
-    resource("/sessions/{session_id}/subagents/{run_id}/stop", "POST").route(web::post().to(stop))
+pub(crate) fn stop_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/subagents/{run_id}/stop").on(
+        Method::POST,
+        Action::Converse,
+        stop,
+    )
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/runs/{run_id}/events", operation_id = "run_events", tag = "sessions",

@@ -1,14 +1,17 @@
 //! `GET /search`: full-text search over the user's sessions.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::search::SearchHit;
 use navi_actors::store::MAX_HITS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::App;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use super::{App, resource};
 use crate::access::Principal;
 
 /// How many hits there are at most where no number is asked for.
@@ -28,8 +31,8 @@ pub(crate) struct SearchResult {
     hits: Vec<SearchHit>,
 }
 
-pub(crate) fn routes() -> Resource {
-    resource("/search", "GET").route(web::get().to(search))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/search").on(Method::GET, Action::ReadConversations, search)
 }
 
 #[utoipa::path(get, path = "/search", tag = "sessions",

@@ -1,16 +1,19 @@
 //! `/sessions/{session_id}`: one session.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
+use navi_actors::domain::permissions::Action;
 use navi_actors::engine::SessionWish;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::App;
 use super::body::{JsonBody, OptionalJsonBody};
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::messages::page_size;
 use super::openapi::Failures;
 use super::path::SessionPath;
-use super::{App, resource};
 use crate::access::Principal;
 
 /// What can be changed of a session: at least one of these.
@@ -74,31 +77,35 @@ pub(crate) struct Stopped {
     stopped: bool,
 }
 
-pub(crate) fn routes() -> Resource {
-    resource("/sessions/{session_id}", "GET, PATCH, DELETE")
-        .route(web::get().to(read))
-        .route(web::patch().to(change))
-        .route(web::delete().to(delete))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/sessions/{session_id}")
+        .on(Method::GET, Action::ReadConversations, read)
+        .on(Method::PATCH, Action::Converse, change)
+        .on(Method::DELETE, Action::Converse, delete)
 }
 
-pub(crate) fn context_routes() -> Resource {
-    resource("/sessions/{session_id}/context", "GET").route(web::get().to(context))
+pub(crate) fn context_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/context").on(Method::GET, Action::ReadConversations, context)
 }
 
-pub(crate) fn parts_routes() -> Resource {
-    resource("/sessions/{session_id}/context/parts", "GET").route(web::get().to(parts))
+pub(crate) fn parts_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/context/parts").on(
+        Method::GET,
+        Action::ReadConversations,
+        parts,
+    )
 }
 
-pub(crate) fn pin_routes() -> Resource {
-    resource("/sessions/{session_id}/pin", "PATCH").route(web::patch().to(pin))
+pub(crate) fn pin_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/pin").on(Method::PATCH, Action::Converse, pin)
 }
 
-pub(crate) fn restore_routes() -> Resource {
-    resource("/sessions/{session_id}/restore", "POST").route(web::post().to(restore))
+pub(crate) fn restore_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/restore").on(Method::POST, Action::Converse, restore)
 }
 
-pub(crate) fn stop_routes() -> Resource {
-    resource("/sessions/{session_id}/stop", "POST").route(web::post().to(stop))
+pub(crate) fn stop_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/stop").on(Method::POST, Action::Converse, stop)
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}", operation_id = "read_session", tag = "sessions",

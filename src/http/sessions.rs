@@ -1,7 +1,9 @@
 //! `/sessions`: making one, and the list.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
 use chrono::{DateTime, Utc};
+use navi_actors::domain::permissions::Action;
 use navi_actors::domain::tags;
 use navi_actors::engine::NewSessionWish;
 use navi_actors::protocol::approval::ConsentMode;
@@ -10,10 +12,11 @@ use navi_actors::store::Listed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::App;
 use super::body::OptionalJsonBody;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use super::{App, resource};
 use crate::access::Principal;
 
 /// What a new session may be given.
@@ -57,10 +60,10 @@ pub(crate) struct CreatedSession {
     created_at: DateTime<Utc>,
 }
 
-pub(crate) fn routes() -> Resource {
-    resource("/sessions", "GET, POST")
-        .route(web::get().to(list))
-        .route(web::post().to(create))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/sessions")
+        .on(Method::GET, Action::ReadConversations, list)
+        .on(Method::POST, Action::Converse, create)
 }
 
 #[utoipa::path(post, path = "/sessions", operation_id = "create_session", tag = "sessions",

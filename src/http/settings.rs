@@ -2,12 +2,16 @@
 
 use std::path::Path;
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use navi_actors::domain::permissions::Action;
+
+use super::App;
+use super::endpoint::{Endpoint, endpoint};
 use super::openapi::Failures;
-use super::{App, resource};
 use crate::access::Principal;
 use crate::settings::ShownValue;
 
@@ -19,8 +23,8 @@ pub(crate) struct SettingList<'a> {
     settings: &'a [ShownValue],
 }
 
-pub(crate) fn routes() -> Resource {
-    resource("/api/settings", "GET").route(web::get().to(settings))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/api/settings").on(Method::GET, Action::ManageService, settings)
 }
 
 #[utoipa::path(get, path = "/api/settings", tag = "service",

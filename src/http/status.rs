@@ -1,13 +1,17 @@
 //! `GET /api/status`: how the service is.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
 
+use navi_actors::domain::permissions::Action;
+
+use super::App;
+use super::endpoint::{Endpoint, endpoint};
 use super::openapi::Failures;
-use super::{App, resource};
 use crate::access::Principal;
 
-pub(crate) fn routes() -> Resource {
-    resource("/api/status", "GET").route(web::get().to(status))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/api/status").on(Method::GET, Action::ReadService, status)
 }
 
 #[utoipa::path(get, path = "/api/status", tag = "service",

@@ -1,24 +1,32 @@
 //! `/api/tokens`: tokens for scripts.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
 use chrono::{DateTime, Utc};
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::ErrorCode;
+use navi_actors::protocol::people::{Scope, Scopes};
 use navi_actors::store::ApiToken;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::App;
 use super::body::JsonBody;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use super::{App, resource};
-use crate::access::Principal;
+use crate::access::{Principal, Visitor, WantedToken};
 
 /// What a token is for.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct NewTokenRequest {
     /// 1 to 100 characters.
     name: String,
+    /// What it is good for: all but `consent`, where it is left out.
+    scopes: Option<Vec<Scope>>,
+    /// After how many days it opens nothing any more, 1 to 3650; for ever, where it is left out.
+    days: Option<u32>,
 }
 
 /// A token, without what opens the door.
@@ -28,8 +36,9 @@ pub(crate) struct TokenInfo {
     name: String,
     created_at: DateTime<Utc>,
     last_used_at: Option<DateTime<Utc>>,
-    /// Whether a program that has it may pass on what its person answers to a request for consent.
-    may_consent: bool,
+    scopes: Vec<Scope>,
+    /// It opens nothing any more from then on; null: it lasts.
+    expires_at: Option<DateTime<Utc>>,
 }
 
 /// A token that was just made.
@@ -38,6 +47,8 @@ pub(crate) struct CreatedToken {
     id: Uuid,
     name: String,
     created_at: DateTime<Utc>,
+    scopes: Vec<Scope>,
+    expires_at: Option<DateTime<Utc>>,
     /// Told only now: `Authorization: Bearer <token>`.
     token: String,
 }
@@ -49,19 +60,20 @@ impl From<ApiToken> for TokenInfo {
             name: token.name,
             created_at: token.created_at,
             last_used_at: token.last_used_at,
-            may_consent: token.may_consent,
+            scopes: token.scopes.iter().collect(),
+            expires_at: token.expires_at,
         }
     }
 }
 
-pub(crate) fn routes() -> Resource {
-    resource("/api/tokens", "GET, POST")
-        .route(web::get().to(list))
-        .route(web::post().to(create))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/api/tokens")
+        .on(Method::GET, Action::ReadAccount, list)
+        .on(Method::POST, Action::ManageAccount, create)
 }
 
-pub(crate) fn one_routes() -> Resource {
-    resource("/api/tokens/{token_id}", "DELETE").route(web::delete().to(remove))
+pub(crate) fn one_routes() -> Endpoint {
+    endpoint("/api/tokens/{token_id}").on(Method::DELETE, Action::ManageAccount, remove)
 }
 
 #[utoipa::path(get, path = "/api/tokens", operation_id = "list_tokens", tag = "access",
@@ -78,13 +90,22 @@ pub(crate) async fn list(app: web::Data<App>, who: Principal) -> Result<HttpResp
 pub(crate) async fn create(
     app: web::Data<App>,
     who: Principal,
+    visitor: Visitor,
     JsonBody(request): JsonBody<NewTokenRequest>,
 ) -> Result<HttpResponse, ApiError> {
-    let (row, token) = app.access.add_token(who.user, &request.name).await?;
+    let scopes = request.scopes.map(Scopes::from_iter);
+    let wanted = WantedToken {
+        name: request.name,
+        scopes: scopes.unwrap_or(Scopes::USUAL),
+        days: request.days,
+    };
+    let (row, token) = app.access.add_token(&who, wanted, visitor).await?;
     Ok(HttpResponse::Created().json(CreatedToken {
         id: row.id,
         name: row.name,
         created_at: row.created_at,
+        scopes: row.scopes.iter().collect(),
+        expires_at: row.expires_at,
         token,
     }))
 }
@@ -95,11 +116,12 @@ pub(crate) async fn create(
 pub(crate) async fn remove(
     app: web::Data<App>,
     who: Principal,
+    visitor: Visitor,
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     let id = Uuid::parse_str(&path)
         .map_err(|_| ApiError::new(ErrorCode::InvalidId, "a token's id is a UUID"))?;
-    if app.access.remove_token(who.user, id).await? {
+    if app.access.remove_token(who.user, id, visitor).await? {
         Ok(HttpResponse::NoContent().finish())
     } else {
         Err(ApiError::new(ErrorCode::NotFound, "there is no such token"))

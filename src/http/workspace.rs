@@ -1,14 +1,18 @@
 //! `/sessions/{session_id}/workspace`: what the tools made there, for the session's user to look
 //! at and to keep.
 
-use actix_web::{HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpResponse, web};
 use serde::Deserialize;
 
+use navi_actors::domain::permissions::Action;
+
+use super::App;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::files::{sent, shown};
 use super::openapi::Failures;
 use super::path::SessionPath;
-use super::{App, resource};
 use crate::access::Principal;
 
 /// Which directory.
@@ -24,16 +28,16 @@ pub(crate) struct FileQuery {
     path: String,
 }
 
-pub(crate) fn routes() -> Resource {
-    resource("/sessions/{session_id}/workspace", "GET").route(web::get().to(list))
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/workspace").on(Method::GET, Action::ReadFiles, list)
 }
 
-pub(crate) fn file_routes() -> Resource {
-    resource("/sessions/{session_id}/workspace/file", "GET").route(web::get().to(download))
+pub(crate) fn file_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/workspace/file").on(Method::GET, Action::ReadFiles, download)
 }
 
-pub(crate) fn image_routes() -> Resource {
-    resource("/sessions/{session_id}/workspace/image", "GET").route(web::get().to(image))
+pub(crate) fn image_routes() -> Endpoint {
+    endpoint("/sessions/{session_id}/workspace/image").on(Method::GET, Action::ReadFiles, image)
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/workspace", operation_id = "list_workspace", tag = "files",

@@ -10,11 +10,13 @@ mod watch;
 
 use std::task::Poll;
 
-use actix_web::{HttpRequest, HttpResponse, Resource, web};
+use actix_web::http::Method;
+use actix_web::{HttpRequest, HttpResponse, web};
 use actix_web_actors::ws::{CloseCode, CloseReason, WsResponseBuilder};
 use bytestring::ByteString;
 use futures_util::{Stream, StreamExt as _, stream};
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::domain::permissions::Action;
 use navi_actors::feed::Feed;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::SessionId;
@@ -23,23 +25,24 @@ use serde::Deserialize;
 use self::tab::TabActor;
 use self::tabs::Seat;
 use self::watch::WatchActor;
+use super::App;
+use super::endpoint::{Endpoint, endpoint};
 use super::error::{ApiError, close_reason};
 use super::messages::page_size;
 use super::path::session_id;
-use super::{App, resource};
-use crate::access::{Hold, Key, Principal};
+use crate::access::{Hold, Principal};
 
 /// What a page asks for beside its key, and is given: a browser wants one of those it named.
 const PROTOCOL: &str = "navi";
 /// A page that only watches the list has next to nothing to say.
 const MAX_WATCH_FRAME_BYTES: usize = 4 * 1024;
 
-pub(crate) fn session_routes() -> Resource {
-    resource("/ws/sessions/{session_id}", "GET").route(web::get().to(session))
+pub(crate) fn session_routes() -> Endpoint {
+    endpoint("/ws/sessions/{session_id}").on(Method::GET, Action::ReadConversations, session)
 }
 
-pub(crate) fn list_routes() -> Resource {
-    resource("/ws/sessions", "GET").route(web::get().to(list))
+pub(crate) fn list_routes() -> Endpoint {
+    endpoint("/ws/sessions").on(Method::GET, Action::ReadConversations, list)
 }
 
 /// Where a tab left off. Texts, so that a wrong one can be told on the socket.
@@ -79,10 +82,14 @@ impl Admission {
     ///
     /// # Errors
     /// `rate_limited` where there is none left.
-    pub(crate) fn new(app: &App, session: Option<SessionId>, key: Key) -> Result<Self, NaviError> {
+    pub(crate) fn new(
+        app: &App,
+        session: Option<SessionId>,
+        who: &Principal,
+    ) -> Result<Self, NaviError> {
         Ok(Self {
             _seat: app.tabs.seat(session)?,
-            hold: app.access.hold(key),
+            hold: app.access.hold(who),
         })
     }
 }
@@ -98,8 +105,8 @@ async fn session(
 ) -> Result<HttpResponse, ApiError> {
     let subscription = subscription(&path, request.query_string());
     let session = subscription.as_ref().ok().map(|it| it.session);
-    let admission = Admission::new(&app, session, who.key)?;
-    let tab = TabActor::new(app.as_ref().clone(), who.user, subscription, admission);
+    let admission = Admission::new(&app, session, &who)?;
+    let tab = TabActor::new(app.as_ref().clone(), &who, subscription, admission);
     WsResponseBuilder::new(tab, &request, stream)
         .protocols(&[PROTOCOL])
         .frame_size(MAX_MESSAGE_JSON_BYTES)
@@ -113,7 +120,7 @@ async fn list(
     request: HttpRequest,
     stream: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    let admission = Admission::new(&app, None, who.key)?;
+    let admission = Admission::new(&app, None, &who)?;
     let page = WatchActor::new(app.as_ref().clone(), who.user, admission);
     WsResponseBuilder::new(page, &request, stream)
         .protocols(&[PROTOCOL])

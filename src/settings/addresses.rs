@@ -2,10 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// The address to serve on. Only loopback: there are no accounts yet, and whoever could
-/// reach another address would be the user.
+/// The address to serve on.
 pub(crate) fn bind(text: &str) -> Result<SocketAddr, String> {
-    let expected = "an address and a port, as in 127.0.0.1:8000";
     let address = match text.rsplit_once(':') {
         Some((host, port)) if host.eq_ignore_ascii_case("localhost") => port
             .parse()
@@ -13,17 +11,7 @@ pub(crate) fn bind(text: &str) -> Result<SocketAddr, String> {
             .map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)),
         _ => text.parse().ok(),
     };
-    let address: SocketAddr = address.ok_or_else(|| expected.to_owned())?;
-    if address.ip().is_loopback() {
-        Ok(address)
-    } else {
-        Err(
-            "a loopback address (127.0.0.1, ::1 or localhost); Navi has no accounts yet, so \
-             anyone who could reach another address could use it. To reach it from elsewhere, \
-             forward the port with ssh"
-                .to_owned(),
-        )
-    }
+    address.ok_or_else(|| "an address and a port, as in 127.0.0.1:8000".to_owned())
 }
 
 /// Ollama's address as Ollama's own variable allows it: scheme and port may be left out,

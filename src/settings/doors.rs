@@ -28,6 +28,11 @@ const NAMES: [(&str, Door); 5] = [
 pub(crate) struct OpenDoors(Vec<Door>);
 
 impl OpenDoors {
+    /// Every one.
+    pub(crate) fn all() -> Self {
+        Self(NAMES.iter().map(|(_, door)| *door).collect())
+    }
+
     pub(crate) fn contains(&self, door: Door) -> bool {
         self.0.contains(&door)
     }
@@ -38,12 +43,16 @@ pub(super) fn open(text: &str) -> Result<OpenDoors, String> {
         let mut names = NAMES.iter();
         names.find(|(name, _)| name.eq_ignore_ascii_case(word.trim()))
     };
-    let doors: Option<Vec<Door>> = match text.to_ascii_lowercase().as_str() {
-        "all" => Some(NAMES.iter().map(|(_, door)| *door).collect()),
-        "none" => Some(Vec::new()),
-        words => words.split(',').map(|word| Some(named(word)?.1)).collect(),
+    let doors: Option<OpenDoors> = match text.to_ascii_lowercase().as_str() {
+        "all" => Some(OpenDoors::all()),
+        "none" => Some(OpenDoors(Vec::new())),
+        words => {
+            let doors: Option<Vec<Door>> =
+                words.split(',').map(|word| Some(named(word)?.1)).collect();
+            doors.map(OpenDoors)
+        }
     };
-    doors.map(OpenDoors).ok_or_else(|| {
+    doors.ok_or_else(|| {
         let names = NAMES.map(|(name, _)| name).join(", ");
         format!("all, none, or of {names}, with commas between them")
     })

@@ -27,6 +27,10 @@ const fn secret(path: &'static str, variable: &'static str) -> Key {
 }
 
 pub(crate) const BIND: Key = key("server.bind", "NAVI_BIND");
+pub(crate) const ACCOUNTS: Key = key("server.accounts", "NAVI_ACCOUNTS");
+pub(crate) const PUBLIC_URL: Key = key("server.public_url", "NAVI_PUBLIC_URL");
+pub(crate) const TRUSTED_PROXIES: Key = key("server.trusted_proxies", "NAVI_TRUSTED_PROXIES");
+pub(crate) const RECORD_DAYS: Key = key("server.record_days", "NAVI_RECORD_DAYS");
 pub(crate) const DATA_DIR: Key = key("server.data_dir", "NAVI_DATA_DIR");
 pub(crate) const API_TOKEN: Key = secret("server.api_token", "NAVI_API_TOKEN");
 pub(crate) const SLOW_BODY: Key = key("server.slow_body_seconds", "NAVI_SLOW_BODY_SECONDS");
@@ -139,6 +143,10 @@ pub(crate) const FILES_MAX_TOTAL: Key = key(
 /// All of them, in the order of `default.toml`.
 pub(crate) const ALL: &[&Key] = &[
     &BIND,
+    &ACCOUNTS,
+    &PUBLIC_URL,
+    &TRUSTED_PROXIES,
+    &RECORD_DAYS,
     &DATA_DIR,
     &API_TOKEN,
     &SLOW_BODY,

@@ -108,11 +108,13 @@ pub(super) fn files(r: &mut Reader<'_>) -> Option<FileLimits> {
 pub(super) fn log(r: &mut Reader<'_>) -> Option<LogLimits> {
     let days = r.required(&keys::LOG_DAYS, read::number(0_u32..=36_500));
     let calls = r.required(&keys::LOG_CALLS, log_calls);
+    let record = r.required(&keys::RECORD_DAYS, read::number(1_u32..=3_650));
     Some(LogLimits {
         keep: Some(days?)
             .filter(|days| *days > 0)
             .map(|days| TimeDelta::days(days.into())),
         calls: calls?,
+        record: TimeDelta::days(record?.into()),
     })
 }
 

@@ -94,6 +94,7 @@ fn limits_reach_the_engine_as_they_were_set() {
     let everything = LogLimits {
         keep: None,
         calls: None,
+        record: chrono::TimeDelta::days(365),
     };
     assert_eq!(kept.unwrap().settings.log, everything);
     let settings = load_with(&[

@@ -13,6 +13,7 @@ mod fetch;
 mod limits;
 mod orders;
 mod paths;
+mod people;
 mod privileges;
 mod provenance;
 mod sandbox;

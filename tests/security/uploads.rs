@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use chrono::Utc;
-use navi_actors::store::{Location, NewToken, SecretHash, Store, StoreConfig, UserRole};
+use navi_actors::protocol::people::{Scopes, UserRole};
+use navi_actors::store::{Location, NewToken, SecretHash, Store, StoreConfig};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -366,7 +367,8 @@ async fn another_sessions_and_another_users_files_are_not_found() {
         user_id: user.id,
         name: "test".to_owned(),
         hash,
-        may_consent: false,
+        scopes: Scopes::USUAL,
+        expires_at: None,
     };
     store.add_token(token, Utc::now()).await.unwrap();
     store.close().await.unwrap();

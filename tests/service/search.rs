@@ -1,7 +1,8 @@
 //! `GET /search`, and that a user sees only their own.
 
 use chrono::Utc;
-use navi_actors::store::{Location, NewToken, SecretHash, Store, StoreConfig, UserRole};
+use navi_actors::protocol::people::{Scopes, UserRole};
+use navi_actors::store::{Location, NewToken, SecretHash, Store, StoreConfig};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -133,7 +134,8 @@ async fn second_user(house: &House, token: &str) {
         user_id: user.id,
         name: "test".to_owned(),
         hash,
-        may_consent: false,
+        scopes: Scopes::USUAL,
+        expires_at: None,
     };
     store.add_token(token, Utc::now()).await.unwrap();
     store.close().await.unwrap();

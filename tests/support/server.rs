@@ -43,7 +43,7 @@ pub(crate) const TOKEN: &str = "a-token-of-the-tests";
 pub(crate) struct House {
     dir: Arc<TempDir>,
     /// None on SQLite.
-    _database: Option<Arc<TestDatabase>>,
+    database: Option<Arc<TestDatabase>>,
     variables: Vec<(String, String)>,
     program: PathBuf,
     /// Who starts it, where that is not whoever runs the tests.
@@ -67,12 +67,17 @@ impl House {
         }
         let house = Self {
             dir: Arc::new(tempfile::tempdir().expect("a temporary directory")),
-            _database: database,
+            database,
             variables: all,
             program: program(),
             user: None,
         };
         house.with(variables)
+    }
+
+    /// Where it is, its database may be made of one that has the schema.
+    pub(crate) fn is_on_postgres(&self) -> bool {
+        self.database.is_some()
     }
 
     /// The same directory, with these variables too.

@@ -6,21 +6,22 @@
 
 import { t } from '../i18n/index.js';
 import { api, ApiError } from '../net/api.js';
-import { takeKey } from '../net/key.js';
+import { onOtherKey, takeInvitation, takeKey } from '../net/key.js';
 import { loadPart } from '../net/part.js';
 import { Socket } from '../net/socket.js';
 import { errorGroup } from '../state/errors.js';
 import { defaultProfile, fetching } from '../state/service.js';
 import { sorted } from '../state/sessions.js';
+import { loadAccount } from './account.js';
 import { dropRow, place, readArchived, refreshArchived } from './archive.js';
 import { endFirstSteps, loadFirstSteps } from './first_steps.js';
 import { guardClosing } from './kept.js';
 import { loadNotify, tell } from './notify.js';
 import { loadPrefs } from './prefs.js';
 import { restoreKept } from './restore.js';
-import { begin, onRefused, openSession, post, takeBack } from './session.js';
+import { begin, onRefused, onUnauthorized, openSession, post, takeBack } from './session.js';
 import {
-  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, listConnection, NEW, openId, panel, profileList, profiles, rowOf, sessions, shownFile, shownRun,
+  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, listConnection, NEW, openId, panel, profileList, profiles, rowOf, sessions, shownFile, shownRun,
   signedOut, silentSince, status, target, toasts, wasOpen,
 } from './signals.js';
 import { isKept, keepShell } from './shell.js';
@@ -37,6 +38,8 @@ export function boot() {
   loadFirstSteps();
   loadNotify();
   onRefused((refused) => showError(refused));
+  onUnauthorized(lookAgain);
+  onOtherKey(() => void loadAccount());
   addEventListener('hashchange', followHash);
   followHash();
   void restoreKept();
@@ -68,25 +71,35 @@ function openList() {
     },
     onfatal: () => {
       list_socket = null;
-      signedOut.set(true);
+      lookAgain();
     },
   });
 }
 
+/** Whether a socket was closed because of the login. */
+let refused = false;
+
+/** A login that is over says so to a request, too; one that opens something else now, as after a change of the role, does not. */
+function lookAgain() {
+  refused = true;
+  void lookAround();
+}
+
 /** Fills the list and the status without the socket, and finds out whether we are signed in. */
-async function lookAround() {
+export async function lookAround() {
   try {
-    const [list, system] = await Promise.all([api.sessions(), api.status()]);
-    if (signedOut.get()) signedIn();
+    const [list, system] = await Promise.all([api.sessions(), api.status(), loadAccount()]);
+    if (signedOut.get() || refused) signedIn();
     setList(list);
     setStatus(system);
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'unauthorized') signedOut.set(true);
+    if (refused || (error instanceof ApiError && error.code === 'unauthorized')) signedOut.set(true);
   }
 }
 
 /** Somebody signed in meanwhile, in another tab: what was refused is opened again. */
 function signedIn() {
+  refused = false;
   signedOut.set(false);
   if (list_socket === null) openList();
   followHash();
@@ -106,6 +119,7 @@ function listFrame(frame) {
     setList(frame.sessions);
     setStatus(frame.status);
     void loadProfiles();
+    void loadAccount();
   } else if (frame.type === 'session_changed') {
     tell(rowOf(frame.session.id), frame.session);
     place(frame.session);
@@ -150,6 +164,8 @@ function forget(id) {
 }
 
 function followHash() {
+  const invited = takeInvitation();
+  if (invited !== null) invitation.set(invited);
   const match = /^#\/s\/([\w-]+)(?:\/m\/([\w-]+))?$/.exec(location.hash);
   drawerOpen.set(false);
   if (match?.[2] !== undefined) target.set({ session_id: match[1], message_id: match[2] });

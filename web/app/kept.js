@@ -2,13 +2,15 @@
 // page's memory has it first; IndexedDB keeps a copy for the next page. All that changes at once
 // is written at once: a draft that became a message is never neither.
 
-import { createStore, entries, promisifyRequest } from 'idb-keyval';
+import { clear, createStore, entries, promisifyRequest } from 'idb-keyval';
 import { attachments, drafts, edits, outbox, unkept } from './signals.js';
 
 /** @typedef {'draft' | 'edit' | 'attachment' | 'message'} Kind */
 
 const store = createStore('navi', 'kept');
 
+/** Whether all of it was somebody else's: nothing more of it is kept, and the page is left. */
+let forgotten = false;
 /** What is not written yet. @type {Map<string, { key: [Kind, string], value: unknown }>} */
 let changed = new Map();
 
@@ -19,6 +21,7 @@ let changed = new Map();
  * @param {unknown} value
  */
 export function keep(kind, id, value) {
+  if (forgotten) return;
   if (changed.size === 0) queueMicrotask(() => void write());
   changed.set(`${kind} ${id}`, { key: [kind, id], value });
 }
@@ -26,6 +29,7 @@ export function keep(kind, id, value) {
 async function write() {
   const changes = [...changed.values()];
   changed = new Map();
+  if (forgotten) return;
   try {
     await store('readwrite', (kept) => {
       for (const { key, value } of changes) {
@@ -49,6 +53,16 @@ export async function readKept() {
   }
 }
 
+/** Forgets it all: another person has this browser now, or nobody. */
+export async function forgetKept() {
+  forgotten = true;
+  try {
+    await clear(store);
+  } catch {
+    // What could not be kept is not there.
+  }
+}
+
 /** @param {unknown} error */
 function failed(error) {
   unkept.set(error instanceof Error && error.name === 'QuotaExceededError' ? 'full' : 'forbidden');
@@ -56,7 +70,7 @@ function failed(error) {
 
 /** Whether something would go with this page that no service has and no copy is sure of. */
 export function isAtRisk() {
-  return unkept.get() !== null && drafts.get().size + edits.get().size + attachments.get().size + outbox.get().size > 0;
+  return !forgotten && unkept.get() !== null && drafts.get().size + edits.get().size + attachments.get().size + outbox.get().size > 0;
 }
 
 /** The browser asks before it closes a page that holds the only copy. @param {BeforeUnloadEvent} event */

@@ -16,7 +16,7 @@ import { attachmentsOf, clear, move, onSettled, retry, workOn } from './attachme
 import { changesBy, changesOf, forgetChanges } from './changes.js';
 import { draftOf, putBack, setDraft, setEdit } from './drafts.js';
 import { keep } from './kept.js';
-import { announcement, answering, connection, edits, NEW, openId, outbox, resolving, session, sessionError, showSession, signedOut, silentSince, steered, stopping } from './signals.js';
+import { announcement, answering, connection, edits, NEW, openId, outbox, resolving, session, sessionError, showSession, silentSince, steered, stopping } from './signals.js';
 
 /** @type {SessionLink | null} */
 let link = null;
@@ -103,10 +103,9 @@ function connect(id) {
     onfatal: (error) => {
       linkOf(id)?.close();
       left.delete(id);
-      if (error.code === 'unauthorized') signedOut.set(true);
-      if (!shown()) return;
-      link = null;
-      sessionError.set(error);
+      if (shown()) link = null;
+      if (error.code === 'unauthorized') unauthorizedHandler();
+      else if (shown()) sessionError.set(error);
     },
   });
 }
@@ -316,6 +315,14 @@ export const withdraw = (message_id) => link?.send({ type: 'withdraw', message_i
 
 /** The form closes when the service has it. @param {string} message_id @param {string} content @returns {boolean} whether it is on its way */
 export const editQueued = (message_id, content) => link?.send({ type: 'edit_queued', message_id, content }) === true;
+
+/** What is done where the service knows the login no more. */
+let unauthorizedHandler = () => {};
+
+/** @param {() => void} handler */
+export function onUnauthorized(handler) {
+  unauthorizedHandler = handler;
+}
 
 /**
  * Reads more of what was said before; with a message's id, until that is there. Says why it cannot.

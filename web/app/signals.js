@@ -2,6 +2,7 @@
 // write them; nobody else does.
 
 /** @import { SessionState } from '../state/types.js' */
+/** @import { AccountInfo } from '../state/people.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
 /** @import { CallDecision, Change, ConsentMode, Decision, Profile, SessionSummary, SystemStatus } from '../state/wire.js' */
 /** @import { Attachments } from '../state/attachments.js' */
@@ -13,7 +14,7 @@ import { isAtHand } from '../state/plan.js';
 
 /** @typedef {import('../net/socket.js').Connection} Connection */
 /** @typedef {{ code: string, message: string }} PageError */
-/** @typedef {'context' | 'file' | 'files' | 'image' | 'import' | 'keys' | 'memory' | 'palette' | 'permissions' | 'run' | 'setup' | 'tags'} PanelName */
+/** @typedef {'account' | 'context' | 'file' | 'files' | 'image' | 'import' | 'keys' | 'memory' | 'palette' | 'people' | 'permissions' | 'run' | 'setup' | 'tags'} PanelName */
 /** @typedef {{ id: number, text: string, action: { label: string, run: () => void } | null, error: boolean }} Toast */
 
 export const sessions = signal(/** @type {{ loaded: boolean, list: SessionSummary[] }} */ ({ loaded: false, list: [] }));
@@ -137,6 +138,16 @@ export const steered = signal(/** @type {ReadonlySet<string>} */ (new Set()));
 export const unfolded = signal(/** @type {ReadonlyMap<string, boolean>} */ (new Map()));
 
 export const signedOut = signal(false);
+/** Who signed in; null until the service has told it. */
+export const account = signal(/** @type {AccountInfo | null} */ (null));
+/** Whether people sign in here. */
+export const hasAccounts = computed(() => account.get()?.accounts === true);
+/** Who looks and changes nothing. */
+export const isGuest = computed(() => account.get()?.role === 'guest');
+/** Whether the service is theirs to set up. Where nobody has told, it refuses what is not. */
+export const isAdmin = computed(() => (account.get()?.role ?? 'admin') === 'admin');
+/** The secret of the invitation that was opened. */
+export const invitation = signal(/** @type {string | null} */ (null));
 export const toasts = signal(/** @type {Toast[]} */ ([]));
 export const drawerOpen = signal(false);
 /** What a screen reader is told. */

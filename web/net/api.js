@@ -30,7 +30,7 @@ const OUTLIVES_CHARS = 2_048;
  * @param {unknown} [body]
  * @param {AbortSignal} [signal]
  */
-async function ask(method, path, body, signal) {
+export async function ask(method, path, body, signal) {
   const sent = body === undefined ? undefined : JSON.stringify(body);
   try {
     return await fetch(path, {
@@ -47,7 +47,7 @@ async function ask(method, path, body, signal) {
 }
 
 /** What a response says, where it is no refusal. @param {Response} response @returns {Promise<any>} */
-async function read(response) {
+export async function read(response) {
   const text = await response.text();
   /** @type {any} */
   let json = null;
@@ -70,7 +70,7 @@ async function read(response) {
  * @param {unknown} [body]
  * @param {AbortSignal} [signal]
  */
-const call = async (method, path, body, signal) => read(await ask(method, path, body, signal));
+export const call = async (method, path, body, signal) => read(await ask(method, path, body, signal));
 
 /** A file larger than this is kept, and not looked at. */
 const TEXT_BYTES = 1_048_576;

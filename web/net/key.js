@@ -9,13 +9,34 @@ let kept = '';
 export function takeKey() {
   const found = /^#key=([0-9a-f]{64})$/.exec(location.hash);
   if (found === null) return;
-  kept = found[1];
+  keepKey(found[1]);
+  history.replaceState(null, '', location.pathname);
+}
+
+/** @param {string} key of a login that was just made; '' where it ended */
+export function keepKey(key) {
+  kept = key;
   try {
-    localStorage.setItem(PLACE, kept);
+    if (key === '') localStorage.removeItem(PLACE);
+    else localStorage.setItem(PLACE, key);
   } catch {
     // Full or forbidden.
   }
+}
+
+/** Another tab signed in or out. @param {() => void} handler */
+export function onOtherKey(handler) {
+  addEventListener('storage', ({ key }) => {
+    if (key === PLACE) handler();
+  });
+}
+
+/** Takes the secret of an invitation in, and out of the address at once. @returns {string | null} */
+export function takeInvitation() {
+  const found = /^#invitation=([\w-]+)$/.exec(location.hash);
+  if (found === null) return null;
   history.replaceState(null, '', location.pathname);
+  return found[1];
 }
 
 /** Another tab may have logged in since. */

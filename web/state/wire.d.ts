@@ -58,6 +58,23 @@ export type Wire =
   | Report
   | FetchRequest
   | PullRequest
+  | WaysIn
+  | SignInRequest
+  | SignedIn
+  | InvitationRequest
+  | InvitationOffer
+  | AcceptRequest
+  | AccountInfo
+  | AccountChangeRequest
+  | RecoveryCodes
+  | DeviceList
+  | SignedOut
+  | PersonList
+  | PersonChange
+  | InvitationList
+  | NewInvitation
+  | MadeInvitation
+  | RecordPage
   | TokenList
   | NewTokenRequest
   | CreatedToken
@@ -81,6 +98,8 @@ export type Wire =
   | PlainConsent
   | RestDecision
   | MessageId
+  | UserRole
+  | Scope
   | UserInput
   | ApprovalId
   | Decision
@@ -162,6 +181,11 @@ export type Wire =
   | ShownValue
   | Level
   | Check
+  | Device
+  | PersonInfo
+  | InvitationInfo
+  | RecordLine
+  | Recorded
   | TokenInfo
   | ErrorCode
   | ErrorDetails
@@ -581,6 +605,39 @@ export type BackendStatus1 =
  * How a thing stands.
  */
 export type Level = 'fine' | 'warning' | 'broken';
+/**
+ * What a person is to this installation. The later has all that the earlier has.
+ */
+export type UserRole = 'guest' | 'user' | 'admin';
+/**
+ * What a token is good for. A browser's login is good for all of it.
+ */
+export type Scope = 'read' | 'run' | 'consent' | 'files' | 'memory' | 'admin';
+export type DeviceList = Device[];
+export type PersonList = PersonInfo[];
+export type InvitationList = InvitationInfo[];
+/**
+ * What the record has lines of.
+ */
+export type Recorded =
+  | (
+      | 'signed_in'
+      | 'sign_in_failed'
+      | 'signed_out'
+      | 'password_changed'
+      | 'recovery_codes_made'
+      | 'token_made'
+      | 'token_removed'
+      | 'invited'
+      | 'invitation_removed'
+      | 'role_changed'
+      | 'person_removed'
+      | 'tool_forbidden'
+    )
+  | 'device_signed_out'
+  | 'joined'
+  | 'tool_allowed';
+export type RecordPage = RecordLine[];
 export type TokenList = TokenInfo[];
 /**
  * What went wrong, in a word that stays the same from release to release.
@@ -608,6 +665,7 @@ export type ErrorCode =
   | 'unauthorized'
   | 'forbidden_origin'
   | 'forbidden_host'
+  | 'forbidden'
   | 'not_found'
   | 'method_not_allowed'
   | 'session_not_found'
@@ -617,6 +675,9 @@ export type ErrorCode =
   | 'rule_not_found'
   | 'too_many_rules'
   | 'fact_not_found'
+  | 'person_not_found'
+  | 'name_taken'
+  | 'invitation_not_found'
   | 'change_not_found'
   | 'change_conflict'
   | 'memory_full'
@@ -2669,6 +2730,213 @@ export interface PullRequest {
   name: string;
 }
 /**
+ * Whether people sign in here.
+ */
+export interface WaysIn {
+  /**
+   * Without accounts there is only the link that `navi link` prints.
+   */
+  accounts: boolean;
+}
+/**
+ * By what somebody signs in: one of the two.
+ */
+export interface SignInRequest {
+  name: string;
+  password?: string;
+  /**
+   * One that was written down, in the place of the password. It works once.
+   */
+  recovery_code?: string;
+}
+/**
+ * The other half of the cookie.
+ */
+export interface SignedIn {
+  /**
+   * The page keeps it, and sends it as `X-Navi-Key`.
+   */
+  key: string;
+}
+/**
+ * An invitation, by the secret of its link.
+ */
+export interface InvitationRequest {
+  invitation: string;
+}
+/**
+ * What an invitation is for.
+ */
+export interface InvitationOffer {
+  role: UserRole;
+  expires_at: string;
+  /**
+   * Who is to choose another password; null: somebody new.
+   */
+  name: string | null;
+}
+/**
+ * What makes an account of an invitation.
+ */
+export interface AcceptRequest {
+  invitation: string;
+  /**
+   * 1 to 64 characters; nobody else's, and none that looks like one.
+   */
+  name: string;
+  /**
+   * 10 to 200 characters.
+   */
+  password: string;
+}
+/**
+ * Who somebody is.
+ */
+export interface AccountInfo {
+  id: UserId;
+  name: string;
+  role: UserRole;
+  /**
+   * What they came in with is good for this.
+   */
+  scopes: Scope[];
+  /**
+   * Whether people sign in here. Where they do not, there is one user, and nothing to set up.
+   */
+  accounts: boolean;
+  /**
+   * Where there is none yet, one is to be chosen.
+   */
+  has_password: boolean;
+  recovery_codes: number;
+}
+/**
+ * What is to be changed; what is left out stays.
+ */
+export interface AccountChangeRequest {
+  /**
+   * 1 to 64 characters; nobody else's, and none that looks like one.
+   */
+  name?: string;
+  /**
+   * 10 to 200 characters. All other browsers are signed out.
+   */
+  password?: string;
+  /**
+   * Needed where there is one.
+   */
+  current_password?: string;
+}
+/**
+ * Codes that sign in once each, in the place of the password.
+ */
+export interface RecoveryCodes {
+  /**
+   * Told only now; those from before are void.
+   */
+  codes: string[];
+}
+/**
+ * A browser that is signed in.
+ */
+export interface Device {
+  id: string;
+  /**
+   * What the browser said that it is.
+   */
+  agent: string | null;
+  address: string | null;
+  created_at: string;
+  /**
+   * To ten minutes.
+   */
+  last_used_at: string | null;
+  /**
+   * It is the one that asks.
+   */
+  current: boolean;
+}
+/**
+ * How many browsers were signed out.
+ */
+export interface SignedOut {
+  signed_out: number;
+}
+/**
+ * A person, as an admin sees them. Nothing that they said or keep is here.
+ */
+export interface PersonInfo {
+  id: UserId;
+  name: string;
+  role: UserRole;
+  created_at: string;
+  last_seen_at: string | null;
+  has_password: boolean;
+  /**
+   * It is the one who asks.
+   */
+  you: boolean;
+}
+/**
+ * What a person becomes.
+ */
+export interface PersonChange {
+  role: UserRole;
+}
+/**
+ * An invitation that nobody used yet.
+ */
+export interface InvitationInfo {
+  id: string;
+  role: UserRole;
+  /**
+   * Whose password is to be chosen anew; null: somebody new.
+   */
+  person: UserId | null;
+  created_at: string;
+  expires_at: string;
+}
+/**
+ * Whom to invite.
+ */
+export interface NewInvitation {
+  role: UserRole;
+  /**
+   * How long it is good: 1 to 30, and 7 where it is left out.
+   */
+  days?: number;
+}
+/**
+ * An invitation that was just made.
+ */
+export interface MadeInvitation {
+  id: string;
+  role: UserRole;
+  expires_at: string;
+  /**
+   * What follows the page's address in the link: `#invitation=…`. Told only now.
+   */
+  link: string;
+}
+/**
+ * One line of the record.
+ */
+export interface RecordLine {
+  id: number;
+  at: string;
+  what: Recorded;
+  /**
+   * Who did it, where that is known.
+   */
+  person: UserId | null;
+  name: string | null;
+  /**
+   * Whom or what it concerns.
+   */
+  about: string | null;
+  address: string | null;
+}
+/**
  * A token, without what opens the door.
  */
 export interface TokenInfo {
@@ -2676,10 +2944,11 @@ export interface TokenInfo {
   name: string;
   created_at: string;
   last_used_at: string | null;
+  scopes: Scope[];
   /**
-   * Whether a program that has it may pass on what its person answers to a request for consent.
+   * It opens nothing any more from then on; null: it lasts.
    */
-  may_consent: boolean;
+  expires_at: string | null;
 }
 /**
  * What a token is for.
@@ -2689,6 +2958,14 @@ export interface NewTokenRequest {
    * 1 to 100 characters.
    */
   name: string;
+  /**
+   * What it is good for: all but `consent`, where it is left out.
+   */
+  scopes?: Scope[];
+  /**
+   * After how many days it opens nothing any more, 1 to 3650; for ever, where it is left out.
+   */
+  days?: number;
 }
 /**
  * A token that was just made.
@@ -2697,6 +2974,8 @@ export interface CreatedToken {
   id: string;
   name: string;
   created_at: string;
+  scopes: Scope[];
+  expires_at: string | null;
   /**
    * Told only now: `Authorization: Bearer <token>`.
    */

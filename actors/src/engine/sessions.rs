@@ -371,6 +371,22 @@ impl Engine {
         move_dir(&from, &to).await
     }
 
+    /// Deletes all of a user's sessions, for good after ten minutes.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn delete_all(&self, user: UserId) -> Result<(), NaviError> {
+        for listed in [Listed::Current, Listed::Archived] {
+            for session in self.sessions(user, listed).await? {
+                match self.delete(user, session.id).await {
+                    Err(error) if error.code != ErrorCode::SessionNotFound => return Err(error),
+                    Ok(()) | Err(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Takes a deletion back.
     ///
     /// # Errors

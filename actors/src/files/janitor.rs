@@ -135,6 +135,9 @@ impl Sweeper {
         if let Err(error) = self.delete_ephemeral().await {
             tracing::warn!(%error, "sessions of one answer could not be cleared away");
         }
+        if let Err(error) = self.clear_away_people().await {
+            tracing::warn!(%error, "what people left could not be cleared away");
+        }
         if let Err(error) = self.purge_deleted().await {
             tracing::warn!(%error, "deleted sessions could not be cleared away");
         }
@@ -216,6 +219,15 @@ impl Sweeper {
         let closed = tokio::task::spawn_blocking(closing).await;
         closed.unwrap_or_else(|error| tracing::error!(%error, "a tool went down"));
         Ok(())
+    }
+
+    /// Sessions of people who were removed, and, when the last is gone, those people; invitations
+    /// that expired, and what is too old for the record.
+    async fn clear_away_people(&self) -> Result<(), StoreError> {
+        self.store.delete_sessions_of_removed(now() - UNDO).await?;
+        self.store.purge_removed().await?;
+        self.store.purge_invitations(now()).await?;
+        self.store.purge_record(now() - self.log.record).await
     }
 
     /// Sessions that were deleted and can be had back no longer.

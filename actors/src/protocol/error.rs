@@ -31,6 +31,7 @@ pub enum ErrorCode {
     Unauthorized,
     ForbiddenOrigin,
     ForbiddenHost,
+    Forbidden,
     // What it was asked of.
     NotFound,
     MethodNotAllowed,
@@ -41,6 +42,9 @@ pub enum ErrorCode {
     RuleNotFound,
     TooManyRules,
     FactNotFound,
+    PersonNotFound,
+    NameTaken,
+    InvitationNotFound,
     ChangeNotFound,
     ChangeConflict,
     MemoryFull,

@@ -18,6 +18,7 @@ pub mod inspect;
 pub mod memory;
 pub mod message;
 pub mod offered;
+pub mod people;
 pub mod phrase;
 pub mod plan;
 pub mod profile;

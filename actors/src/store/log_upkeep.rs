@@ -27,6 +27,8 @@ pub struct LogLimits {
     pub keep: Option<TimeDelta>,
     /// How many model calls of a session are kept; none: all.
     pub calls: Option<u64>,
+    /// How long the record of who came in goes back.
+    pub record: TimeDelta,
 }
 
 impl Default for LogLimits {
@@ -34,6 +36,7 @@ impl Default for LogLimits {
         Self {
             keep: Some(TimeDelta::days(30)),
             calls: Some(1_000),
+            record: TimeDelta::days(365),
         }
     }
 }

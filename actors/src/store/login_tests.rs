@@ -4,7 +4,8 @@ use chrono::TimeDelta;
 
 use super::StoreError;
 use super::testing::{TestDb, at, on_both};
-use super::types::{ApiToken, NewToken, SecretHash, UserRole, WebLogin};
+use super::types::{ApiToken, KeyOwner, NewToken, SecretHash, WebLogin};
+use crate::protocol::people::{Scopes, UserRole};
 
 on_both!(tokens_let_their_user_in, logins_expire);
 
@@ -18,7 +19,8 @@ async fn tokens_let_their_user_in(db: TestDb) {
         user_id,
         name: name.to_owned(),
         hash,
-        may_consent: true,
+        scopes: Scopes::ALL,
+        expires_at: None,
     };
     let token = store
         .add_token(new(local.id, "backup script"), at(0))
@@ -28,14 +30,19 @@ async fn tokens_let_their_user_in(db: TestDb) {
     assert!(matches!(twice, Err(StoreError::Corrupt(_))), "{twice:?}");
 
     let used = async |seconds| {
-        let user = store.user_by_token_hash(hash, at(seconds)).await.unwrap();
-        assert_eq!(user.as_ref(), Some(&local));
+        let owner = store.token_owner(hash, at(seconds)).await.unwrap();
+        let of_local = KeyOwner {
+            user: local.id,
+            role: UserRole::Admin,
+            scopes: Scopes::ALL,
+        };
+        assert_eq!(owner, Some(of_local));
         store.list_tokens(local.id).await.unwrap()[0].last_used_at
     };
     assert_eq!(used(10).await, Some(at(10)));
     assert_eq!(used(69).await, Some(at(10)), "a write a minute is enough");
     assert_eq!(used(70).await, Some(at(70)));
-    let nobody = store.user_by_token_hash(unknown, at(80)).await.unwrap();
+    let nobody = store.token_owner(unknown, at(80)).await.unwrap();
     assert_eq!(nobody, None);
 
     let listed = ApiToken {
@@ -43,13 +50,10 @@ async fn tokens_let_their_user_in(db: TestDb) {
         ..token.clone()
     };
     assert_eq!(store.list_tokens(local.id).await.unwrap(), [listed]);
-    assert!(store.token_may_consent(hash).await.unwrap());
-    assert!(!store.token_may_consent(unknown).await.unwrap());
-
     assert_eq!(store.list_tokens(other.id).await.unwrap(), []);
     assert!(!store.delete_token(other.id, token.id).await.unwrap());
     assert!(store.delete_token(local.id, token.id).await.unwrap());
-    let nobody = store.user_by_token_hash(hash, at(80)).await.unwrap();
+    let nobody = store.token_owner(hash, at(80)).await.unwrap();
     assert_eq!(nobody, None);
 }
 
@@ -61,13 +65,16 @@ async fn logins_expire(db: TestDb) {
         user_id: local.id,
         created_at: at(0),
         expires_at: at(expires),
+        agent: None,
+        address: None,
+        last_used_at: None,
     };
     for login in [login(1, 10), login(2, 20), login(3, 30)] {
         store.add_web_login(login).await.unwrap();
     }
     let who = async |byte, now| {
-        let user = store.user_by_web_login(SecretHash([byte; 32]), now).await;
-        user.unwrap().map(|user| user.id)
+        let found = store.web_login(SecretHash([byte; 32]), now).await;
+        found.unwrap().map(|(owner, _)| owner.user)
     };
     let just_before = at(10) - TimeDelta::microseconds(1);
     assert_eq!(who(1, just_before).await, Some(local.id));

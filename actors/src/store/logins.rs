@@ -1,5 +1,7 @@
 //! The keys to the door: API tokens and browsers that are logged in. Only hashes are kept.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use sea_orm::ActiveValue::Set;
 use sea_orm::{
@@ -8,11 +10,12 @@ use sea_orm::{
 use uuid::Uuid;
 
 use super::entities::{api_token, user, web_login};
-use super::rows::user_from_row;
-use super::types::{ApiToken, NewToken, SecretHash, User, WebLogin};
-use super::values::db_time;
+use super::rows::{hash_from, login_from_row, scopes_from, user_from_row};
+use super::types::{ApiToken, KeyOwner, NewToken, SecretHash, User, WebLogin};
+use super::values::{DbText, db_time};
 use super::{Store, StoreError};
 use crate::protocol::ids::UserId;
+use crate::protocol::people::Scopes;
 
 /// How precise `last_used_at` is: a script that asks often costs no write each time.
 const USE_PRECISION: TimeDelta = TimeDelta::minutes(1);
@@ -34,7 +37,8 @@ impl Store {
             name: new.name,
             created_at: db_time(now),
             last_used_at: None,
-            may_consent: new.may_consent,
+            scopes: new.scopes,
+            expires_at: new.expires_at.map(db_time),
         };
         api_token::Entity::insert(api_token::ActiveModel {
             id: Set(token.id),
@@ -43,55 +47,32 @@ impl Store {
             name: Set(token.name.as_str().into()),
             created_at: Set(token.created_at),
             last_used_at: Set(None),
-            may_consent: Set(token.may_consent),
+            scopes: Set(token.scopes.to_string()),
+            expires_at: Set(token.expires_at),
         })
         .exec_without_returning(&self.write)
         .await?;
         Ok(token)
     }
 
-    /// Whose token this is. Notes that it was used.
+    /// What this token opens, and to whom; nothing after it expired. Notes that it was used.
     ///
     /// # Errors
     /// As the store's other reads.
-    pub async fn user_by_token_hash(
+    pub async fn token_owner(
         &self,
         hash: SecretHash,
         now: DateTime<Utc>,
-    ) -> Result<Option<User>, StoreError> {
-        let its_user = user::Entity::belongs_to(api_token::Entity)
-            .from(user::Column::Id)
-            .to(api_token::Column::UserId)
-            .into();
-        let found = user::Entity::find()
-            .join(JoinType::InnerJoin, its_user)
-            .filter(api_token::Column::Hash.eq(hash.0.to_vec()))
-            .one(&self.read)
-            .await?;
-        let Some(row) = found else {
+    ) -> Result<Option<KeyOwner>, StoreError> {
+        let owners = self.token_owners(&[hash], now).await?;
+        let Some(owner) = owners.get(&hash).copied() else {
             return Ok(None);
         };
         // Who may come in does not hang on this note.
         if let Err(error) = self.note_token_use(hash, now).await {
             tracing::warn!(%error, "the use of an API token could not be noted");
         }
-        user_from_row(row).map(Some)
-    }
-
-    /// Whether who holds this token may answer requests for consent; nobody does with one that is
-    /// gone.
-    ///
-    /// # Errors
-    /// As the store's other reads.
-    pub async fn token_may_consent(&self, hash: SecretHash) -> Result<bool, StoreError> {
-        let found = api_token::Entity::find()
-            .select_only()
-            .column(api_token::Column::MayConsent)
-            .filter(api_token::Column::Hash.eq(hash.0.to_vec()))
-            .into_tuple::<bool>()
-            .one(&self.read)
-            .await?;
-        Ok(found.unwrap_or(false))
+        Ok(Some(owner))
     }
 
     async fn note_token_use(&self, hash: SecretHash, now: DateTime<Utc>) -> Result<(), StoreError> {
@@ -130,15 +111,18 @@ impl Store {
             .order_by_asc(api_token::Column::Id)
             .all(&self.read)
             .await?;
-        let tokens = rows.into_iter().map(|row| ApiToken {
-            id: row.id,
-            user_id: UserId(row.user_id),
-            name: row.name.0,
-            created_at: row.created_at,
-            last_used_at: row.last_used_at,
-            may_consent: row.may_consent,
+        let tokens = rows.into_iter().map(|row| {
+            Ok(ApiToken {
+                id: row.id,
+                user_id: UserId(row.user_id),
+                name: row.name.0,
+                created_at: row.created_at,
+                last_used_at: row.last_used_at,
+                scopes: scopes_from(&row.scopes)?,
+                expires_at: row.expires_at,
+            })
         });
-        Ok(tokens.collect())
+        tokens.collect()
     }
 
     /// Deletes a user's token. Tells whether it was there.
@@ -149,6 +133,17 @@ impl Store {
         let deleted = api_token::Entity::delete_many()
             .filter(api_token::Column::Id.eq(id))
             .filter(api_token::Column::UserId.eq(user_id.0))
+            .exec(&self.write)
+            .await?;
+        Ok(deleted.rows_affected > 0)
+    }
+
+    /// Deletes a token, whoever's it is. Tells whether it was there.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn delete_token_of_anybody(&self, id: Uuid) -> Result<bool, StoreError> {
+        let deleted = api_token::Entity::delete_by_id(id)
             .exec(&self.write)
             .await?;
         Ok(deleted.rows_affected > 0)
@@ -165,62 +160,70 @@ impl Store {
             user_id: Set(login.user_id.0),
             created_at: Set(db_time(login.created_at)),
             expires_at: Set(db_time(login.expires_at)),
+            agent: Set(login.agent.map(DbText::from)),
+            address: Set(login.address.map(DbText::from)),
+            last_used_at: Set(login.last_used_at.map(db_time)),
         })
         .exec_without_returning(&self.write)
         .await?;
         Ok(())
     }
 
-    /// Who is logged in with this cookie; nobody after it expired.
+    /// Who is logged in with this cookie, and the login itself; nobody after it expired.
     ///
     /// # Errors
     /// As the store's other reads.
-    pub async fn user_by_web_login(
+    pub async fn web_login(
         &self,
         hash: SecretHash,
         now: DateTime<Utc>,
-    ) -> Result<Option<User>, StoreError> {
-        let its_user = user::Entity::belongs_to(web_login::Entity)
-            .from(user::Column::Id)
-            .to(web_login::Column::UserId)
-            .into();
-        user::Entity::find()
-            .join(JoinType::InnerJoin, its_user)
-            .filter(web_login::Column::Hash.eq(hash.0.to_vec()))
+    ) -> Result<Option<(KeyOwner, WebLogin)>, StoreError> {
+        let found = web_login::Entity::find_by_id(hash.0.to_vec())
             .filter(web_login::Column::ExpiresAt.gt(db_time(now)))
             .one(&self.read)
-            .await?
-            .map(user_from_row)
-            .transpose()
+            .await?;
+        let Some(login) = found.map(login_from_row).transpose()? else {
+            return Ok(None);
+        };
+        let user = self.user(login.user_id).await?;
+        Ok(user.map(|user| (owner_by_login(&user), login)))
     }
 
-    /// Moves the end of a login to `expires_at` where it is due before `stale_before`. Tells
-    /// whether it did; most visits of a browser cost no write.
+    /// A user's browsers, that which was seen last first.
     ///
     /// # Errors
-    /// As the store's other reads; [`StoreError::Unavailable`].
-    pub async fn extend_web_login(
+    /// As the store's other reads.
+    pub async fn web_logins(
         &self,
-        hash: SecretHash,
-        expires_at: DateTime<Utc>,
-        stale_before: DateTime<Utc>,
-    ) -> Result<bool, StoreError> {
-        let is_stale = web_login::Entity::find_by_id(hash.0.to_vec())
-            .filter(web_login::Column::ExpiresAt.lt(db_time(stale_before)))
-            .one(&self.read)
+        user: UserId,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<WebLogin>, StoreError> {
+        let rows = web_login::Entity::find()
+            .filter(web_login::Column::UserId.eq(user.0))
+            .filter(web_login::Column::ExpiresAt.gt(db_time(now)))
+            .order_by_desc(web_login::Column::LastUsedAt)
+            .all(&self.read)
             .await?;
-        if is_stale.is_none() {
-            return Ok(false);
-        }
-        let extended = web_login::Entity::update_many()
+        rows.into_iter().map(login_from_row).collect()
+    }
+
+    /// Notes a visit: until when the browser stays logged in, when it was seen, and from where.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn note_visit(&self, login: &WebLogin) -> Result<(), StoreError> {
+        web_login::Entity::update_many()
             .set(web_login::ActiveModel {
-                expires_at: Set(db_time(expires_at)),
+                expires_at: Set(db_time(login.expires_at)),
+                agent: Set(login.agent.as_deref().map(DbText::from)),
+                address: Set(login.address.as_deref().map(DbText::from)),
+                last_used_at: Set(login.last_used_at.map(db_time)),
                 ..Default::default()
             })
-            .filter(web_login::Column::Hash.eq(hash.0.to_vec()))
+            .filter(web_login::Column::Hash.eq(login.hash.0.to_vec()))
             .exec(&self.write)
             .await?;
-        Ok(extended.rows_affected > 0)
+        Ok(())
     }
 
     /// Logs a browser out.
@@ -234,38 +237,99 @@ impl Store {
         Ok(())
     }
 
-    /// Those of these tokens and logins that let nobody in any more.
+    /// Logs all browsers of a user out, but for one where one is named. Tells how many.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn delete_web_logins(
+        &self,
+        user: UserId,
+        but: Option<SecretHash>,
+    ) -> Result<u64, StoreError> {
+        let mut theirs =
+            web_login::Entity::delete_many().filter(web_login::Column::UserId.eq(user.0));
+        if let Some(SecretHash(hash)) = but {
+            theirs = theirs.filter(web_login::Column::Hash.ne(hash.to_vec()));
+        }
+        Ok(theirs.exec(&self.write).await?.rows_affected)
+    }
+
+    /// What these tokens open, and to whom. Those that open nothing any more are not among them.
     ///
     /// # Errors
     /// As the store's other reads.
-    pub async fn ended_keys(
+    pub async fn token_owners(
         &self,
         tokens: &[SecretHash],
+        now: DateTime<Utc>,
+    ) -> Result<HashMap<SecretHash, KeyOwner>, StoreError> {
+        if tokens.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let unexpired = Condition::any()
+            .add(api_token::Column::ExpiresAt.is_null())
+            .add(api_token::Column::ExpiresAt.gt(db_time(now)));
+        let its_user = api_token::Entity::belongs_to(user::Entity)
+            .from(api_token::Column::UserId)
+            .to(user::Column::Id)
+            .into();
+        let rows = api_token::Entity::find()
+            .join(JoinType::InnerJoin, its_user)
+            .select_also(user::Entity)
+            .filter(api_token::Column::Hash.is_in(bytes(tokens)))
+            .filter(unexpired)
+            .filter(user::Column::RemovedAt.is_null())
+            .all(&self.read)
+            .await?;
+        let owners = rows
+            .into_iter()
+            .filter_map(|(token, user)| Some((token, user?)));
+        let owners = owners.map(|(token, user)| {
+            let user = user_from_row(user)?;
+            let owner = KeyOwner {
+                user: user.id,
+                role: user.role,
+                scopes: scopes_from(&token.scopes)?,
+            };
+            Ok((hash_from(token.hash)?, owner))
+        });
+        owners.collect()
+    }
+
+    /// The same of browsers' logins.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn login_owners(
+        &self,
         logins: &[SecretHash],
         now: DateTime<Utc>,
-    ) -> Result<Vec<SecretHash>, StoreError> {
-        let bytes = |hashes: &[SecretHash]| hashes.iter().map(|hash| hash.0.to_vec()).collect();
-        let (of_tokens, of_logins): (Vec<Vec<u8>>, Vec<Vec<u8>>) = (bytes(tokens), bytes(logins));
-        let mut open: Vec<Vec<u8>> = Vec::new();
-        if !tokens.is_empty() {
-            let found = api_token::Entity::find()
-                .select_only()
-                .column(api_token::Column::Hash)
-                .filter(api_token::Column::Hash.is_in(of_tokens));
-            open.extend(found.into_tuple::<Vec<u8>>().all(&self.read).await?);
+    ) -> Result<HashMap<SecretHash, KeyOwner>, StoreError> {
+        if logins.is_empty() {
+            return Ok(HashMap::new());
         }
-        if !logins.is_empty() {
-            let found = web_login::Entity::find()
-                .select_only()
-                .column(web_login::Column::Hash)
-                .filter(web_login::Column::Hash.is_in(of_logins))
-                .filter(web_login::Column::ExpiresAt.gt(db_time(now)));
-            open.extend(found.into_tuple::<Vec<u8>>().all(&self.read).await?);
-        }
-        let all = tokens.iter().chain(logins).copied();
-        Ok(all
-            .filter(|hash| !open.iter().any(|open| *open == hash.0))
-            .collect())
+        let its_user = web_login::Entity::belongs_to(user::Entity)
+            .from(web_login::Column::UserId)
+            .to(user::Column::Id)
+            .into();
+        let rows = web_login::Entity::find()
+            .join(JoinType::InnerJoin, its_user)
+            .select_also(user::Entity)
+            .filter(web_login::Column::Hash.is_in(bytes(logins)))
+            .filter(web_login::Column::ExpiresAt.gt(db_time(now)))
+            .filter(user::Column::RemovedAt.is_null())
+            .all(&self.read)
+            .await?;
+        let owners = rows
+            .into_iter()
+            .filter_map(|(login, user)| Some((login, user?)));
+        let owners = owners.map(|(login, user)| {
+            Ok((
+                hash_from(login.hash)?,
+                owner_by_login(&user_from_row(user)?),
+            ))
+        });
+        owners.collect()
     }
 
     /// Forgets the logins that expired. Tells how many.
@@ -279,4 +343,17 @@ impl Store {
             .await?;
         Ok(purged.rows_affected)
     }
+}
+
+/// A browser's login is good for all that its person may.
+fn owner_by_login(user: &User) -> KeyOwner {
+    KeyOwner {
+        user: user.id,
+        role: user.role,
+        scopes: Scopes::ALL,
+    }
+}
+
+fn bytes(hashes: &[SecretHash]) -> Vec<Vec<u8>> {
+    hashes.iter().map(|hash| hash.0.to_vec()).collect()
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::memory::SavedFact;
 use super::memory_reading::{Finished, Reading, UnreadSession};
 use super::testing::{TestDb, Writer, at, on_both, user_message};
-use super::types::UserRole;
 use super::{Store, StoreError};
 use crate::domain::memory::extraction::Speaker;
 use crate::domain::memory::{FactName, MAX_HISTORY, NewFact};
@@ -13,6 +12,7 @@ use crate::domain::session::write::Write;
 use crate::protocol::ids::{CallId, MessageId, RunId, SessionId, UserId};
 use crate::protocol::memory::FactSource;
 use crate::protocol::message::{Message, ToolCall, ToolOutcome};
+use crate::protocol::people::UserRole;
 
 on_both!(
     newer_facts_win_and_old_values_are_kept,

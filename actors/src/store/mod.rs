@@ -23,8 +23,10 @@ mod memory_facts;
 mod memory_reading;
 mod model_calls;
 mod open;
+mod people;
 mod prepare;
 mod recent;
+mod record;
 mod rows;
 mod run_log;
 mod search;
@@ -34,7 +36,6 @@ mod tool_pins;
 mod types;
 mod upkeep;
 mod usage;
-mod users;
 mod values;
 
 pub use conversation::{KnownMessage, RunOutcome};
@@ -44,12 +45,14 @@ pub use log_upkeep::LogLimits;
 pub use memory::{Memory, NamedFormerFact, SavedFact, StoredSummary};
 pub use memory_reading::{Finished, Reading, UnreadMessages, UnreadSession};
 pub use open::{Location, StoreConfig};
+pub use people::{Accepted, Changed, Credentials};
 pub use recent::Numbered;
 pub use search::MAX_HITS;
 pub use tool_pins::ToolPin;
 pub use types::{
-    ApiToken, Commit, Listed, LogCursor, LogItem, LogPage, LogRange, NewSession, NewToken,
-    PageLimits, SecretHash, StoredCall, User, UserRole, WebLogin,
+    ApiToken, Commit, Invitation, KeyOwner, Listed, LogCursor, LogItem, LogPage, LogRange,
+    NewSession, NewToken, PageLimits, Person, RecordEntry, RecordRow, SecretHash, StoredCall, User,
+    WebLogin,
 };
 pub use upkeep::AppliedMigration;
 

@@ -6,17 +6,20 @@ use sea_orm::FromQueryResult;
 use uuid::Uuid;
 
 use super::StoreError;
-use super::entities::{branch, chunk, event, message, queued_message, run, user};
-use super::types::User;
+use super::entities::{
+    branch, chunk, event, invitation, message, queued_message, record_line, run, user, web_login,
+};
+use super::types::{Invitation, RecordEntry, RecordRow, SecretHash, User, WebLogin};
 use super::values::{
-    DbText, db_time, from_db, from_json, list_from_json, list_to_json, name_of, named, to_db,
-    to_json,
+    DbText, corrupt, db_time, from_db, from_json, list_from_json, list_to_json, name_of, named,
+    to_db, to_json,
 };
 use crate::domain::history::Branch;
 use crate::domain::session::stored::StoredRun;
 use crate::domain::session::write::{ChunkRow, EventRow, RunRow};
 use crate::protocol::ids::{CallId, MessageId, PartId, RunId, SessionId, UserId};
 use crate::protocol::message::Message;
+use crate::protocol::people::Scopes;
 use crate::protocol::session::{QueuedMessage, RunState, SessionState, SessionSummary};
 
 /// Without its ordinal and, where it is none, its branch: the session's row gives them out.
@@ -300,6 +303,52 @@ fn session_state(last_run: Option<RunState>) -> SessionState {
             SessionState::Idle
         }
     }
+}
+
+pub(super) fn hash_from(bytes: Vec<u8>) -> Result<SecretHash, StoreError> {
+    let hash = bytes.try_into().map(SecretHash);
+    hash.map_err(|bytes: Vec<u8>| corrupt("a hash", format!("{} bytes are none", bytes.len())))
+}
+
+pub(super) fn scopes_from(text: &str) -> Result<Scopes, StoreError> {
+    text.parse()
+        .map_err(|problem: String| corrupt("api_tokens.scopes", problem))
+}
+
+pub(super) fn login_from_row(row: web_login::Model) -> Result<WebLogin, StoreError> {
+    Ok(WebLogin {
+        hash: hash_from(row.hash)?,
+        user_id: UserId(row.user_id),
+        created_at: row.created_at,
+        expires_at: row.expires_at,
+        agent: row.agent.map(|text| text.0),
+        address: row.address.map(|text| text.0),
+        last_used_at: row.last_used_at,
+    })
+}
+
+pub(super) fn invitation_from_row(row: invitation::Model) -> Result<Invitation, StoreError> {
+    Ok(Invitation {
+        id: row.id,
+        role: named("invitations.role", row.role)?,
+        user_id: row.user_id.map(UserId),
+        created_at: row.created_at,
+        expires_at: row.expires_at,
+    })
+}
+
+pub(super) fn record_from_row(row: record_line::Model) -> Result<RecordRow, StoreError> {
+    Ok(RecordRow {
+        id: row.id,
+        at: row.at,
+        entry: RecordEntry {
+            what: named("record.what", row.what)?,
+            user_id: row.user_id.map(UserId),
+            name: row.name.map(|text| text.0),
+            about: row.about.map(|text| text.0),
+            address: row.address.map(|text| text.0),
+        },
+    })
 }
 
 pub(super) fn user_from_row(row: user::Model) -> Result<User, StoreError> {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use sea_orm::{ConnectionTrait, Statement};
 
 use super::testing::{TestDb, Writer, at, on_both, user_message};
-use super::types::{NewSession, UserRole};
+use super::types::NewSession;
 use super::{MAX_HITS, Store};
 use crate::domain::history::{Branch, ContextState};
 use crate::domain::session::write::Write;
 use crate::protocol::ids::{MessageId, OwnerId, RunId, SessionId, UserId};
 use crate::protocol::message::{Message, Role, ToolCall, ToolOutcome};
+use crate::protocol::people::UserRole;
 use crate::protocol::search::{Mark, SearchHit};
 
 on_both!(

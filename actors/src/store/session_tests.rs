@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::StoreError;
 use super::testing::{Part, TestDb, Writer, at, ended, on_both, run, user_message};
-use super::types::{Listed, NewSession, UserRole};
+use super::types::{Listed, NewSession};
 use crate::domain::session::write::{RunRow, Write};
 use crate::protocol::event::PartKind;
 use crate::protocol::ids::{CallId, MessageId, OwnerId, PartId, RunId, SessionId, UserId};
 use crate::protocol::message::{Message, ToolCall, ToolOutcome};
+use crate::protocol::people::UserRole;
 use crate::protocol::session::{RunState, SessionState};
 
 on_both!(

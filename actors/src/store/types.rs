@@ -9,6 +9,7 @@ use crate::domain::session::write::{ChunkRow, EventRow, Write};
 use crate::protocol::approval::ConsentMode;
 use crate::protocol::ids::{OwnerId, SessionId, UserId};
 use crate::protocol::inspect::{CallInfo, CallReply};
+use crate::protocol::people::{Recorded, Scopes, UserRole};
 
 /// One step of a session's history: written whole, or not at all.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,14 +94,6 @@ pub struct PageLimits {
     pub bytes: usize,
 }
 
-/// What a user may do (SPEC section 14).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UserRole {
-    Admin,
-    User,
-}
-
 /// A person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
@@ -110,8 +103,26 @@ pub struct User {
     pub created_at: DateTime<Utc>,
 }
 
+/// A person with what an admin sees of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    pub user: User,
+    /// Whether they can sign in by one.
+    pub has_password: bool,
+    /// When a browser or a token of theirs was last seen.
+    pub last_seen_at: Option<DateTime<Utc>>,
+}
+
+/// What a key opens the door to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeyOwner {
+    pub user: UserId,
+    pub role: UserRole,
+    pub scopes: Scopes,
+}
+
 /// SHA-256 of an API token or of a cookie's secret. The secret itself is never stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SecretHash(pub [u8; 32]);
 
 /// An API token as its owner sees it in a list.
@@ -123,8 +134,9 @@ pub struct ApiToken {
     pub created_at: DateTime<Utc>,
     /// To the minute.
     pub last_used_at: Option<DateTime<Utc>>,
-    /// Whether who holds it may answer requests for consent that a program passes on.
-    pub may_consent: bool,
+    pub scopes: Scopes,
+    /// It opens nothing any more from then on.
+    pub expires_at: Option<DateTime<Utc>>,
 }
 
 /// An API token that is made.
@@ -133,7 +145,8 @@ pub struct NewToken {
     pub user_id: UserId,
     pub name: String,
     pub hash: SecretHash,
-    pub may_consent: bool,
+    pub scopes: Scopes,
+    pub expires_at: Option<DateTime<Utc>>,
 }
 
 /// A browser that may come in without a password until `expires_at`.
@@ -143,4 +156,42 @@ pub struct WebLogin {
     pub user_id: UserId,
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,
+    /// What it says that it is.
+    pub agent: Option<String>,
+    /// From where it came.
+    pub address: Option<String>,
+    /// To the minute.
+    pub last_used_at: Option<DateTime<Utc>>,
+}
+
+/// A link that lets somebody choose a name and a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invitation {
+    pub id: Uuid,
+    pub role: UserRole,
+    /// Whose password is to be chosen anew; none: somebody who is not here yet.
+    pub user_id: Option<UserId>,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+}
+
+/// One line of the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordRow {
+    pub id: i64,
+    pub at: DateTime<Utc>,
+    pub entry: RecordEntry,
+}
+
+/// What the record says: never what was said in a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordEntry {
+    pub what: Recorded,
+    /// Who did it, where that is known.
+    pub user_id: Option<UserId>,
+    /// The name that they had, or gave.
+    pub name: Option<String>,
+    /// Whom or what it concerns.
+    pub about: Option<String>,
+    pub address: Option<String>,
 }

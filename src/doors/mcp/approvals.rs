@@ -246,8 +246,8 @@ fn on_the_page(call: &Call<'_>) -> String {
 
 fn allow_there(call: &Call<'_>) -> String {
     format!(
-        "the user can allow or deny it on Navi's page, http://{}",
-        call.app.address
+        "the user can allow or deny it on Navi's page, {}",
+        call.app.places.page()
     )
 }
 

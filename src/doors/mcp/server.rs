@@ -1,6 +1,7 @@
 //! What a client is told of Navi, and where its calls lead.
 
 use http::request::Parts;
+use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
@@ -64,8 +65,23 @@ impl Call<'_> {
         if says.is_some_and(|says| says == NO_CONSENT) {
             return Ok(false);
         }
-        self.app.access.may_consent(self.who.key).await
+        self.app.access.may_pass_on_consent(&self.who).await
     }
+}
+
+/// What a tool does; none: there is no such tool.
+fn action(tool: &str) -> Option<Action> {
+    Some(match tool {
+        // Whether an answer may be passed on is looked at when there is one.
+        "approval_answer" | "approvals_list" => Action::ReadConsent,
+        "memory_add" => Action::ChangeMemory,
+        "memory_search" => Action::ReadMemory,
+        "message_send" | "run_stop" => Action::Converse,
+        "run_wait" | "session_read" | "sessions_list" | "sessions_search" => {
+            Action::ReadConversations
+        }
+        _ => return None,
+    })
 }
 
 /// An argument that cannot be taken.
@@ -175,6 +191,9 @@ impl ServerHandler for NaviServer {
             answers: request.input_responses,
             arguments: Value::Object(request.arguments.unwrap_or_default()),
         };
+        if let Some(Err(error)) = action(&request.name).map(|action| who.grant.check(action)) {
+            return Ok(failed(&error));
+        }
         let came = match request.name.as_ref() {
             "approval_answer" => approvals::answer(&call).await,
             "approvals_list" => approvals::list(&call).await,

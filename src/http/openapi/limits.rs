@@ -12,13 +12,17 @@ use navi_actors::domain::input::{
     MAX_CLIENT_ID_CHARS, MAX_CONTENT_BYTES, MAX_IMAGES, MAX_MODEL_CHARS,
 };
 use navi_actors::domain::memory::{MAX_KEY_CHARS, MAX_VALUE_CHARS};
+use navi_actors::domain::names;
 use navi_actors::domain::tags::{MAX_TAGS, TAG_CHARS};
 use navi_actors::domain::todo::MAX_TEXT_CHARS;
 use navi_actors::engine::{MAX_LOG_PAGE, TITLE_CHARS};
 use serde_json::{Value, json};
 
 use super::characters::{CONTROL, HIDDEN, MOVING, SPACE, UNSEEN};
-use crate::access::MAX_TOKEN_NAME_CHARS;
+use crate::access::{
+    MAX_INVITATION_DAYS, MAX_PASSWORD_CHARS, MAX_TOKEN_DAYS, MAX_TOKEN_NAME_CHARS,
+    MIN_PASSWORD_CHARS,
+};
 use crate::doors::asked::{MAX_NAME_BYTES, MAX_TOOLS};
 
 /// The longest path in a workspace, in bytes.
@@ -56,6 +60,7 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
     let tools = json!({"maxItems": MAX_TOOLS});
     let client_id = json!({"minLength": 1, "maxLength": MAX_CLIENT_ID_CHARS, "pattern": format!("^[^{CONTROL}]*$")});
     let note = format!("^[{SPACE}]*(?:{}[{SPACE}]*)?$", words(MOVING));
+    let password = json!({"minLength": MIN_PASSWORD_CHARS, "maxLength": MAX_PASSWORD_CHARS});
     vec![
         ("PlainInput/content", said()),
         ("PlainInput/images", images.clone()),
@@ -113,6 +118,19 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
             json!({"pattern": format!("^[{SPACE}]*{PART}(?:/{PART}){{0,2}}[{SPACE}]*$")}),
         ),
         ("NewTokenRequest/name", line(MAX_TOKEN_NAME_CHARS, CONTROL)),
+        ("NewTokenRequest/scopes", json!({"minItems": 1})),
+        (
+            "NewTokenRequest/days",
+            json!({"minimum": 1, "maximum": MAX_TOKEN_DAYS}),
+        ),
+        (
+            "NewInvitation/days",
+            json!({"minimum": 1, "maximum": MAX_INVITATION_DAYS}),
+        ),
+        ("AcceptRequest/name", line(names::MAX_CHARS, UNSEEN)),
+        ("AcceptRequest/password", password.clone()),
+        ("AccountChangeRequest/name", line(names::MAX_CHARS, UNSEEN)),
+        ("AccountChangeRequest/password", password),
         ("ChatCompletionRequest/messages", json!({"minItems": 1})),
         ("ChatCompletionRequest/n", json!({"enum": [1, null]})),
         ("ChatCompletionRequest/tools", tools.clone()),

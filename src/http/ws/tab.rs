@@ -10,6 +10,7 @@ use actix_web::web;
 use actix_web_actors::ws::{self, CloseCode, CloseReason, ProtocolError, WebsocketContext};
 use bytestring::ByteString;
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
+use navi_actors::domain::permissions::{Action, Grant};
 use navi_actors::domain::session::command::ApprovalAnswer;
 use navi_actors::domain::session::transition::Accepted;
 use navi_actors::protocol::command::{ClientFrame, SendMode};
@@ -22,6 +23,7 @@ use super::frame::{self, Parsed, Refusal};
 use super::heartbeat::{CLOSE_GRACE, Heartbeat, PING_INTERVAL};
 use super::rate::{FrameRate, frame_rate};
 use super::{Admission, Subscription, feed_ended, in_portions, logged_out};
+use crate::access::Principal;
 use crate::http::App;
 use crate::http::error::close_reason;
 
@@ -45,6 +47,7 @@ const PARSED_ASIDE_BYTES: usize = 64 * 1024;
 pub(crate) struct TabActor {
     app: App,
     user: UserId,
+    grant: Grant,
     subscription: Result<Subscription, NaviError>,
     heartbeat: Heartbeat,
     rate: FrameRate,
@@ -60,14 +63,15 @@ pub(crate) struct TabActor {
 impl TabActor {
     pub(crate) fn new(
         app: App,
-        user: UserId,
+        who: &Principal,
         subscription: Result<Subscription, NaviError>,
         admission: Admission,
     ) -> Self {
         let now = Instant::now();
         Self {
             app,
-            user,
+            user: who.user,
+            grant: who.grant,
             subscription,
             heartbeat: Heartbeat::new(now),
             rate: frame_rate(),
@@ -199,6 +203,7 @@ impl TabActor {
             frame: ClientFrame::Stop {},
             ..
         })) = parsed
+            && self.grant.check(Action::Converse).is_ok()
         {
             let (engine, user) = (self.app.engine.clone(), self.user);
             let stop = async move { engine.stop(user, session).await };
@@ -234,8 +239,8 @@ impl TabActor {
         };
         self.waiting_bytes -= text.len();
         self.busy = true;
-        let (app, user) = (self.app.clone(), self.user);
-        let handled = async move { handle(&app, user, session, text).await };
+        let (app, user, grant) = (self.app.clone(), self.user, self.grant);
+        let handled = async move { handle(&app, user, grant, session, text).await };
         ctx.spawn(handled.into_actor(self).map(move |handled, tab, ctx| {
             tab.busy = false;
             let answer = handled.unwrap_or_else(|refusal| Some(refusal.to_json()));
@@ -267,6 +272,7 @@ impl TabActor {
 async fn handle(
     app: &App,
     user: UserId,
+    grant: Grant,
     session: SessionId,
     text: ByteString,
 ) -> Result<Option<String>, Refusal> {
@@ -282,6 +288,9 @@ async fn handle(
                 ))
             })
     }?;
+    if let Some(Err(error)) = Action::of_frame(&frame).map(|action| grant.check(action)) {
+        return Err(Refusal { error, client_id });
+    }
     let engine = &app.engine;
     let done = match frame {
         ClientFrame::Message(input) => {

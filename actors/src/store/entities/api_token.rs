@@ -14,7 +14,8 @@ pub struct Model {
     pub name: DbText,
     pub created_at: DateTimeUtc,
     pub last_used_at: Option<DateTimeUtc>,
-    pub may_consent: bool,
+    pub scopes: String,
+    pub expires_at: Option<DateTimeUtc>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -12,6 +12,9 @@ pub struct Model {
     pub name: DbText,
     pub role: String,
     pub created_at: DateTimeUtc,
+    pub name_key: Option<String>,
+    pub password: Option<String>,
+    pub removed_at: Option<DateTimeUtc>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

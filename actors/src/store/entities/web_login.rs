@@ -2,6 +2,8 @@
 
 use sea_orm::entity::prelude::*;
 
+use crate::store::values::DbText;
+
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "web_logins")]
 pub struct Model {
@@ -10,6 +12,9 @@ pub struct Model {
     pub user_id: Uuid,
     pub created_at: DateTimeUtc,
     pub expires_at: DateTimeUtc,
+    pub agent: Option<DbText>,
+    pub address: Option<DbText>,
+    pub last_used_at: Option<DateTimeUtc>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -1,0 +1,568 @@
+//! The people, how they sign in, and who was invited.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sea_orm::sea_query::{Expr, OnConflict};
+use sea_orm::{
+    ActiveValue::Set, ColumnTrait, ConnectionTrait, DbErr, EntityTrait, PaginatorTrait as _,
+    QueryFilter, QueryOrder, QuerySelect,
+};
+use uuid::Uuid;
+
+use super::entities::{
+    api_token, consent_entry, consent_rule, invitation, memory_fact, memory_forgotten,
+    memory_former, memory_summary, recovery_code, session, user, web_login,
+};
+use super::rows::{invitation_from_row, user_from_row};
+use super::types::{Invitation, Person, SecretHash, User};
+use super::values::{db_time, name_of};
+use super::{Store, StoreError};
+use crate::protocol::ids::UserId;
+use crate::protocol::people::UserRole;
+
+/// The id of the one user of one's own machine. Fixed, so that two processes which create
+/// the same database at once create the same user.
+const LOCAL_USER: UserId = UserId(Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0001));
+
+/// What a person signs in by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    pub name: String,
+    /// What no two names may both come to (`domain::names`).
+    pub name_key: String,
+    /// As argon2 writes it.
+    pub password: String,
+}
+
+/// What became of an invitation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    /// Somebody new.
+    Joined(User),
+    /// Somebody who was here has another password.
+    Renewed(User),
+    NameTaken,
+    /// There is none, or it was used, or has expired.
+    Unknown,
+}
+
+/// What became of a change of a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changed {
+    Done(User),
+    Unknown,
+    /// Nobody else could manage people then.
+    LastAdmin,
+}
+
+impl Store {
+    /// The person whose machine this is: there without being set up.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn local_user(&self) -> Result<User, StoreError> {
+        self.user(LOCAL_USER)
+            .await?
+            .ok_or_else(|| StoreError::Corrupt("the local user is gone".to_owned()))
+    }
+
+    /// The user of this id.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn user(&self, id: UserId) -> Result<Option<User>, StoreError> {
+        present()
+            .filter(user::Column::Id.eq(id.0))
+            .one(&self.read)
+            .await?
+            .map(user_from_row)
+            .transpose()
+    }
+
+    /// Adds a user who cannot sign in.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn create_user(&self, name: &str, role: UserRole) -> Result<User, StoreError> {
+        let new = new_user(name, role);
+        user::Entity::insert(user_to_row(new.clone(), None)?)
+            .exec_without_returning(&self.write)
+            .await?;
+        Ok(new)
+    }
+
+    pub(super) async fn ensure_local_user(&self) -> Result<(), DbErr> {
+        let local = User {
+            id: LOCAL_USER,
+            ..new_user("local", UserRole::Admin)
+        };
+        let row = user_to_row(local, None).map_err(|error| DbErr::Custom(error.to_string()))?;
+        user::Entity::insert(row)
+            .on_conflict(OnConflict::column(user::Column::Id).do_nothing().to_owned())
+            .exec_without_returning(&self.write)
+            .await?;
+        Ok(())
+    }
+
+    /// Who signs in by this name, with their password as it is stored.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn user_by_name(
+        &self,
+        name_key: &str,
+    ) -> Result<Option<(User, Option<String>)>, StoreError> {
+        let found = present()
+            .filter(user::Column::NameKey.eq(name_key))
+            .one(&self.read)
+            .await?;
+        let Some(row) = found else {
+            return Ok(None);
+        };
+        let password = row.password.clone();
+        Ok(Some((user_from_row(row)?, password)))
+    }
+
+    /// A person's password as it is stored; none where they have none.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn password(&self, id: UserId) -> Result<Option<String>, StoreError> {
+        let row = present()
+            .filter(user::Column::Id.eq(id.0))
+            .one(&self.read)
+            .await?;
+        Ok(row.and_then(|row| row.password))
+    }
+
+    /// Gives a person a name and a password to sign in by. None where the name is another's.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn set_credentials(
+        &self,
+        id: UserId,
+        new: Credentials,
+    ) -> Result<Option<User>, StoreError> {
+        let transaction = self.begin_write().await?;
+        if name_is_taken(&transaction, &new.name_key, Some(id)).await? {
+            return Ok(None);
+        }
+        let row = user::ActiveModel {
+            id: Set(id.0),
+            name: Set(new.name.into()),
+            name_key: Set(Some(new.name_key)),
+            password: Set(Some(new.password)),
+            ..Default::default()
+        };
+        let row = user::Entity::update(row).exec(&transaction).await?;
+        transaction.commit().await?;
+        user_from_row(row).map(Some)
+    }
+
+    /// Puts another form of the same password, or another password, in the place of one.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn set_password(&self, id: UserId, password: String) -> Result<(), StoreError> {
+        user::Entity::update_many()
+            .col_expr(user::Column::Password, Expr::value(password))
+            .filter(user::Column::Id.eq(id.0))
+            .filter(user::Column::RemovedAt.is_null())
+            .exec(&self.write)
+            .await?;
+        Ok(())
+    }
+
+    /// Everybody, in the order in which they came.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn people(&self) -> Result<Vec<Person>, StoreError> {
+        let rows = present()
+            .order_by_asc(user::Column::CreatedAt)
+            .all(&self.read)
+            .await?;
+        let seen_logins = web_login::Entity::find()
+            .select_only()
+            .column(web_login::Column::UserId)
+            .column_as(web_login::Column::LastUsedAt.max(), "seen")
+            .group_by(web_login::Column::UserId)
+            .into_tuple::<(Uuid, Option<DateTime<Utc>>)>()
+            .all(&self.read)
+            .await?;
+        let seen_tokens = api_token::Entity::find()
+            .select_only()
+            .column(api_token::Column::UserId)
+            .column_as(api_token::Column::LastUsedAt.max(), "seen")
+            .group_by(api_token::Column::UserId)
+            .into_tuple::<(Uuid, Option<DateTime<Utc>>)>()
+            .all(&self.read)
+            .await?;
+        let mut seen: HashMap<Uuid, Option<DateTime<Utc>>> = HashMap::new();
+        for (id, at) in seen_logins.into_iter().chain(seen_tokens) {
+            let last = seen.entry(id).or_default();
+            *last = (*last).max(at);
+        }
+        let people = rows.into_iter().map(|row| {
+            Ok(Person {
+                has_password: row.password.is_some(),
+                last_seen_at: seen.get(&row.id).copied().flatten(),
+                user: user_from_row(row)?,
+            })
+        });
+        people.collect()
+    }
+
+    /// Makes a person something else.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn set_role(&self, id: UserId, role: UserRole) -> Result<Changed, StoreError> {
+        let transaction = self.begin_write().await?;
+        let found = present().filter(user::Column::Id.eq(id.0));
+        let Some(row) = found.one(&transaction).await? else {
+            return Ok(Changed::Unknown);
+        };
+        let user = user_from_row(row)?;
+        if role < UserRole::Admin && is_last_admin(&transaction, &user).await? {
+            return Ok(Changed::LastAdmin);
+        }
+        let row = user::ActiveModel {
+            id: Set(id.0),
+            role: Set(name_of(&role)?),
+            ..Default::default()
+        };
+        user::Entity::update(row).exec(&transaction).await?;
+        transaction.commit().await?;
+        Ok(Changed::Done(User { role, ..user }))
+    }
+
+    /// Takes from a person all that lets them in, and what is remembered of them. Their sessions
+    /// are the engine's to clear away; when the last is gone, the person is
+    /// ([`Store::purge_removed`]).
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn remove_person(
+        &self,
+        id: UserId,
+        at: DateTime<Utc>,
+    ) -> Result<Changed, StoreError> {
+        let transaction = self.begin_write().await?;
+        let found = present().filter(user::Column::Id.eq(id.0));
+        let Some(row) = found.one(&transaction).await? else {
+            return Ok(Changed::Unknown);
+        };
+        let user = user_from_row(row)?;
+        if is_last_admin(&transaction, &user).await? {
+            return Ok(Changed::LastAdmin);
+        }
+        let of = id.0;
+        macro_rules! delete_theirs {
+            ($($table:ident),+ $(,)?) => {$(
+                $table::Entity::delete_many()
+                    .filter($table::Column::UserId.eq(of))
+                    .exec(&transaction)
+                    .await?;
+            )+};
+        }
+        delete_theirs!(
+            web_login,
+            api_token,
+            recovery_code,
+            invitation,
+            consent_rule,
+            consent_entry,
+            memory_fact,
+            memory_forgotten,
+            memory_former,
+            memory_summary,
+        );
+        let row = user::ActiveModel {
+            id: Set(of),
+            name_key: Set(None),
+            password: Set(None),
+            removed_at: Set(Some(db_time(at))),
+            ..Default::default()
+        };
+        user::Entity::update(row).exec(&transaction).await?;
+        transaction.commit().await?;
+        Ok(Changed::Done(user))
+    }
+
+    /// Deletes the sessions of people who were removed, as of `at`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn delete_sessions_of_removed(&self, at: DateTime<Utc>) -> Result<(), StoreError> {
+        let removed: Vec<Uuid> = user::Entity::find()
+            .select_only()
+            .column(user::Column::Id)
+            .filter(user::Column::RemovedAt.is_not_null())
+            .into_tuple()
+            .all(&self.read)
+            .await?;
+        if removed.is_empty() {
+            return Ok(());
+        }
+        session::Entity::update_many()
+            .col_expr(session::Column::DeletedAt, Expr::value(db_time(at)))
+            .filter(session::Column::UserId.is_in(removed))
+            .filter(session::Column::DeletedAt.is_null())
+            .exec(&self.write)
+            .await?;
+        Ok(())
+    }
+
+    /// Forgets the people who were removed and of whom no session is left.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn purge_removed(&self) -> Result<(), StoreError> {
+        let with_sessions = sea_orm::sea_query::Query::select()
+            .column(session::Column::UserId)
+            .from(session::Entity)
+            .to_owned();
+        user::Entity::delete_many()
+            .filter(user::Column::RemovedAt.is_not_null())
+            .filter(user::Column::Id.not_in_subquery(with_sessions))
+            .exec(&self.write)
+            .await?;
+        Ok(())
+    }
+
+    /// Adds an invitation.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn add_invitation(
+        &self,
+        hash: SecretHash,
+        new: Invitation,
+    ) -> Result<(), StoreError> {
+        invitation::Entity::insert(invitation::ActiveModel {
+            hash: Set(hash.0.to_vec()),
+            id: Set(new.id),
+            role: Set(name_of(&new.role)?),
+            user_id: Set(new.user_id.map(|user| user.0)),
+            created_at: Set(db_time(new.created_at)),
+            expires_at: Set(db_time(new.expires_at)),
+        })
+        .exec_without_returning(&self.write)
+        .await?;
+        Ok(())
+    }
+
+    /// Those that can be used yet, the oldest first.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn invitations(&self, now: DateTime<Utc>) -> Result<Vec<Invitation>, StoreError> {
+        let rows = invitation::Entity::find()
+            .filter(invitation::Column::ExpiresAt.gt(db_time(now)))
+            .order_by_asc(invitation::Column::CreatedAt)
+            .all(&self.read)
+            .await?;
+        rows.into_iter().map(invitation_from_row).collect()
+    }
+
+    /// The invitation of this secret, where it can be used.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn invitation(
+        &self,
+        hash: SecretHash,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Invitation>, StoreError> {
+        let row = invitation::Entity::find_by_id(hash.0.to_vec())
+            .filter(invitation::Column::ExpiresAt.gt(db_time(now)))
+            .one(&self.read)
+            .await?;
+        row.map(invitation_from_row).transpose()
+    }
+
+    /// Takes an invitation back. Tells whether it was there.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn delete_invitation(&self, id: Uuid) -> Result<bool, StoreError> {
+        let deleted = invitation::Entity::delete_many()
+            .filter(invitation::Column::Id.eq(id))
+            .exec(&self.write)
+            .await?;
+        Ok(deleted.rows_affected > 0)
+    }
+
+    /// Uses an invitation up: once, whoever is fastest.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn accept_invitation(
+        &self,
+        hash: SecretHash,
+        new: Credentials,
+        now: DateTime<Utc>,
+    ) -> Result<Accepted, StoreError> {
+        let transaction = self.begin_write().await?;
+        let found = invitation::Entity::find_by_id(hash.0.to_vec())
+            .filter(invitation::Column::ExpiresAt.gt(db_time(now)));
+        let Some(row) = found.one(&transaction).await? else {
+            return Ok(Accepted::Unknown);
+        };
+        let invitation = invitation_from_row(row)?;
+        if name_is_taken(&transaction, &new.name_key, invitation.user_id).await? {
+            return Ok(Accepted::NameTaken);
+        }
+        let used = invitation::Entity::delete_by_id(hash.0.to_vec())
+            .exec(&transaction)
+            .await?;
+        if used.rows_affected == 0 {
+            return Ok(Accepted::Unknown);
+        }
+        let accepted = match invitation.user_id {
+            None => {
+                let user = new_user(&new.name, invitation.role);
+                user::Entity::insert(user_to_row(user.clone(), Some(new))?)
+                    .exec_without_returning(&transaction)
+                    .await?;
+                Accepted::Joined(user)
+            }
+            Some(id) => {
+                let row = user::ActiveModel {
+                    id: Set(id.0),
+                    name: Set(new.name.into()),
+                    name_key: Set(Some(new.name_key)),
+                    password: Set(Some(new.password)),
+                    ..Default::default()
+                };
+                let row = user::Entity::update(row).exec(&transaction).await?;
+                // Whoever had the old password has nothing of it.
+                web_login::Entity::delete_many()
+                    .filter(web_login::Column::UserId.eq(id.0))
+                    .exec(&transaction)
+                    .await?;
+                Accepted::Renewed(user_from_row(row)?)
+            }
+        };
+        transaction.commit().await?;
+        Ok(accepted)
+    }
+
+    /// Forgets the invitations that expired.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn purge_invitations(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
+        invitation::Entity::delete_many()
+            .filter(invitation::Column::ExpiresAt.lte(db_time(now)))
+            .exec(&self.write)
+            .await?;
+        Ok(())
+    }
+
+    /// Puts these codes in the place of a person's others.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn set_recovery_codes(
+        &self,
+        id: UserId,
+        codes: &[SecretHash],
+    ) -> Result<(), StoreError> {
+        let transaction = self.begin_write().await?;
+        recovery_code::Entity::delete_many()
+            .filter(recovery_code::Column::UserId.eq(id.0))
+            .exec(&transaction)
+            .await?;
+        let rows = codes.iter().map(|code| recovery_code::ActiveModel {
+            hash: Set(code.0.to_vec()),
+            user_id: Set(id.0),
+        });
+        recovery_code::Entity::insert_many(rows)
+            .exec_without_returning(&transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    /// How many a person has left.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn recovery_codes(&self, id: UserId) -> Result<u64, StoreError> {
+        let codes = recovery_code::Entity::find().filter(recovery_code::Column::UserId.eq(id.0));
+        Ok(codes.count(&self.read).await?)
+    }
+
+    /// Uses a code up. Tells whether it was this person's.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn use_recovery_code(
+        &self,
+        id: UserId,
+        code: SecretHash,
+    ) -> Result<bool, StoreError> {
+        let used = recovery_code::Entity::delete_many()
+            .filter(recovery_code::Column::Hash.eq(code.0.to_vec()))
+            .filter(recovery_code::Column::UserId.eq(id.0))
+            .exec(&self.write)
+            .await?;
+        Ok(used.rows_affected > 0)
+    }
+}
+
+/// Those who were not removed.
+fn present() -> sea_orm::Select<user::Entity> {
+    user::Entity::find().filter(user::Column::RemovedAt.is_null())
+}
+
+async fn name_is_taken(
+    db: &impl ConnectionTrait,
+    name_key: &str,
+    but_by: Option<UserId>,
+) -> Result<bool, DbErr> {
+    let found = user::Entity::find()
+        .filter(user::Column::NameKey.eq(name_key))
+        .one(db)
+        .await?;
+    Ok(found.is_some_and(|row| Some(UserId(row.id)) != but_by))
+}
+
+async fn is_last_admin(db: &impl ConnectionTrait, user: &User) -> Result<bool, StoreError> {
+    if user.role != UserRole::Admin {
+        return Ok(false);
+    }
+    let others = present()
+        .filter(user::Column::Role.eq(name_of(&UserRole::Admin)?))
+        .filter(user::Column::Id.ne(user.id.0));
+    Ok(others.count(db).await? == 0)
+}
+
+fn new_user(name: &str, role: UserRole) -> User {
+    User {
+        id: UserId::new(),
+        name: name.to_owned(),
+        role,
+        created_at: db_time(Utc::now()),
+    }
+}
+
+fn user_to_row(
+    user: User,
+    credentials: Option<Credentials>,
+) -> Result<user::ActiveModel, StoreError> {
+    let (name_key, password) = credentials.map(|new| (new.name_key, new.password)).unzip();
+    Ok(user::ActiveModel {
+        id: Set(user.id.0),
+        name: Set(user.name.into()),
+        role: Set(name_of(&user.role)?),
+        created_at: Set(user.created_at),
+        name_key: Set(name_key),
+        password: Set(password),
+        removed_at: Set(None),
+    })
+}

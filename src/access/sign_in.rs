@@ -1,0 +1,408 @@
+//! How a browser comes in, by a link, a password, a recovery code or an invitation, and how it
+//! leaves.
+
+use std::net::IpAddr;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use navi_actors::domain::names;
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::ids::UserId;
+use navi_actors::protocol::people::{Recorded, UserRole};
+use navi_actors::store::{Accepted, Credentials, Invitation, SecretHash, User, WebLogin};
+use uuid::Uuid;
+
+use super::links::Redeemed;
+use super::passwords::Tried;
+use super::random::digest;
+use super::{Access, Key, LOGIN_LIFETIME, Principal, internal, random, too_many};
+
+/// What is kept of what a browser says that it is.
+const MAX_AGENT_CHARS: usize = 200;
+
+/// A browser's login, in two halves. Browsers send a cookie to every port of a host: the key
+/// stays in the storage of our page, which only its origin reads, and the cookie, which is made
+/// of it, does not tell it.
+#[derive(Debug)]
+pub(crate) struct Login {
+    pub(crate) cookie: String,
+    pub(crate) key: String,
+}
+
+impl Login {
+    fn fresh() -> Self {
+        let key = random::fresh();
+        Self {
+            cookie: cookie_of(&key),
+            key,
+        }
+    }
+}
+
+pub(super) fn cookie_of(key: &str) -> String {
+    hex::encode(digest(key))
+}
+
+/// From where somebody asks, and by what.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Visitor {
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) agent: Option<String>,
+}
+
+impl Visitor {
+    pub(crate) fn new(address: Option<IpAddr>, agent: Option<&str>) -> Self {
+        Self {
+            address,
+            agent: agent.map(|text| text.chars().take(MAX_AGENT_CHARS).collect()),
+        }
+    }
+}
+
+/// By what somebody shows that an account is theirs.
+#[derive(Clone, Debug)]
+pub(crate) enum Proof {
+    Password(String),
+    RecoveryCode(String),
+}
+
+impl Access {
+    /// Uses up a one-time link. A fresh login where it was good.
+    ///
+    /// # Errors
+    /// The store or the data directory cannot be used, or there were too many wrong tries.
+    pub(crate) async fn redeem(
+        &self,
+        secret: &str,
+        visitor: Visitor,
+    ) -> Result<Result<Login, Redeemed>, NaviError> {
+        let links = self.links.clone();
+        let secret = secret.to_owned();
+        let redeemed = self
+            .runtime
+            .spawn_blocking(move || links.redeem(&secret))
+            .await
+            .map_err(|error| internal(&error))?
+            .map_err(|error| internal(&error))?;
+        if redeemed != Redeemed::Accepted {
+            if redeemed == Redeemed::Unknown && self.faults.check().is_err() {
+                return Err(too_many());
+            }
+            return Ok(Err(redeemed));
+        }
+        let (store, user) = (self.store.clone(), self.user);
+        let Some(user) = self
+            .on_runtime(async move { store.user(user).await })
+            .await?
+        else {
+            return Err(NaviError::new(
+                ErrorCode::Unauthorized,
+                "the account of this machine's own user was removed; `navi user list` shows who there is",
+            ));
+        };
+        self.let_in(&user, visitor).await.map(Ok)
+    }
+
+    /// Lets a person in by their name and what only they have.
+    ///
+    /// # Errors
+    /// `unauthorized`, the same whether there is such an account; `rate_limited`.
+    pub(crate) async fn sign_in(
+        &self,
+        name: &str,
+        proof: Proof,
+        visitor: Visitor,
+    ) -> Result<Login, NaviError> {
+        self.need_accounts()?;
+        let key = names::key(name);
+        self.tries.count(&key, visitor.address)?;
+        let store = self.store.clone();
+        let found = self.on_runtime(async move { store.user_by_name(&key).await });
+        let (user, stored) = found.await?.unzip();
+        let is_right = match proof {
+            Proof::Password(password) => {
+                let tried = self.passwords.verify(&password, stored.flatten()).await?;
+                if let (Some(user), Tried::Right { outdated: true }) = (&user, tried) {
+                    self.store_password_anew(user.id, &password).await;
+                }
+                tried != Tried::Wrong
+            }
+            Proof::RecoveryCode(code) => match &user {
+                Some(user) => self.use_recovery_code(user.id, &code).await?,
+                None => false,
+            },
+        };
+        match user {
+            Some(user) if is_right => self.let_in(&user, visitor).await,
+            user => {
+                let shown = name.chars().take(names::MAX_CHARS).collect::<String>();
+                let user = user.map(|user| user.id);
+                self.note_by_name(Recorded::SignInFailed, user, shown, visitor)
+                    .await;
+                Err(NaviError::new(
+                    ErrorCode::Unauthorized,
+                    "name or password are wrong",
+                ))
+            }
+        }
+    }
+
+    /// What an invitation is for, and whose it is.
+    ///
+    /// # Errors
+    /// `invitation_not_found`: it was used, taken back, has expired, or never was.
+    pub(crate) async fn invitation(
+        &self,
+        secret: &str,
+        visitor: &Visitor,
+    ) -> Result<(Invitation, Option<String>), NaviError> {
+        self.need_accounts()?;
+        self.tries.count_address(visitor.address)?;
+        let (store, hash) = (self.store.clone(), SecretHash(digest(secret)));
+        let found = self.on_runtime(async move {
+            let Some(invitation) = store.invitation(hash, Utc::now()).await? else {
+                return Ok(None);
+            };
+            let user = match invitation.user_id {
+                Some(user) => store.user(user).await?,
+                None => None,
+            };
+            Ok(Some((invitation, user.map(|user| user.name))))
+        });
+        found.await?.ok_or_else(no_invitation)
+    }
+
+    /// Uses an invitation up: an account with this name and password, and a login of it.
+    ///
+    /// # Errors
+    /// Name or password are no good, the name is another's, or the invitation is none.
+    pub(crate) async fn accept(
+        &self,
+        secret: &str,
+        name: &str,
+        password: &str,
+        visitor: Visitor,
+    ) -> Result<Login, NaviError> {
+        // What is no invitation costs no password.
+        self.invitation(secret, &visitor).await?;
+        let new = self.credentials(name, password).await?;
+        let (store, hash) = (self.store.clone(), SecretHash(digest(secret)));
+        let accepted = self.on_runtime(async move {
+            let now = Utc::now();
+            store.accept_invitation(hash, new, now).await
+        });
+        let (user, what) = match accepted.await? {
+            Accepted::Joined(user) => (user, Recorded::Joined),
+            Accepted::Renewed(user) => (user, Recorded::PasswordChanged),
+            Accepted::NameTaken => return Err(name_taken()),
+            Accepted::Unknown => return Err(no_invitation()),
+        };
+        self.ended();
+        self.note_by_name(what, Some(user.id), user.name.clone(), visitor.clone())
+            .await;
+        self.let_in(&user, visitor).await
+    }
+
+    /// Forgets a browser's login.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub(crate) async fn log_out(
+        &self,
+        who: &Principal,
+        cookie: &str,
+        visitor: Visitor,
+    ) -> Result<(), NaviError> {
+        let (store, hash) = (self.store.clone(), SecretHash(digest(cookie)));
+        let done = self.on_runtime(async move { store.delete_web_login(hash).await });
+        let done = done.await.map(drop);
+        // It may be done where nobody could say so.
+        self.ended();
+        self.note(Recorded::SignedOut, Some(who.user), None, visitor)
+            .await;
+        done
+    }
+
+    /// A person's browsers.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub(crate) async fn devices(&self, user: UserId) -> Result<Vec<WebLogin>, NaviError> {
+        let store = self.store.clone();
+        self.on_runtime(async move { store.web_logins(user, Utc::now()).await })
+            .await
+    }
+
+    /// Signs one of a person's browsers out. Tells whether there was such a one.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub(crate) async fn sign_out_device(
+        &self,
+        user: UserId,
+        id: Uuid,
+        visitor: Visitor,
+    ) -> Result<bool, NaviError> {
+        let devices = self.devices(user).await?;
+        let Some(device) = devices.into_iter().find(|it| device_id(it.hash) == id) else {
+            return Ok(false);
+        };
+        let store = self.store.clone();
+        self.on_runtime(async move { store.delete_web_login(device.hash).await })
+            .await?;
+        self.ended();
+        self.note(Recorded::DeviceSignedOut, Some(user), device.agent, visitor)
+            .await;
+        Ok(true)
+    }
+
+    /// Signs all of a person's browsers out but the one that asks.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub(crate) async fn sign_out_others(
+        &self,
+        who: &Principal,
+        visitor: Visitor,
+    ) -> Result<u64, NaviError> {
+        let ended = self.end_logins(who.user, Some(who.key)).await?;
+        let about = Some(format!("{ended} others"));
+        self.note(Recorded::DeviceSignedOut, Some(who.user), about, visitor)
+            .await;
+        Ok(ended)
+    }
+
+    pub(super) async fn end_logins(
+        &self,
+        user: UserId,
+        but: Option<Key>,
+    ) -> Result<u64, NaviError> {
+        let but = match but {
+            Some(Key::Login(hash)) => Some(SecretHash(hash)),
+            Some(Key::Token(_) | Key::Setting) | None => None,
+        };
+        let store = self.store.clone();
+        let ended = self.on_runtime(async move { store.delete_web_logins(user, but).await });
+        let ended = ended.await;
+        self.ended();
+        ended
+    }
+
+    /// A name and a password as they are kept.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(super) async fn credentials(
+        &self,
+        name: &str,
+        password: &str,
+    ) -> Result<Credentials, NaviError> {
+        let name = names::checked(name);
+        let name = name.map_err(|problem| NaviError::new(ErrorCode::InvalidField, problem))?;
+        Ok(Credentials {
+            name_key: names::key(&name),
+            password: self.passwords.hash(password).await?,
+            name,
+        })
+    }
+
+    pub(super) fn need_accounts(&self) -> Result<(), NaviError> {
+        if self.accounts {
+            return Ok(());
+        }
+        Err(NaviError::new(
+            ErrorCode::NotFound,
+            "there are no accounts here; NAVI_ACCOUNTS=on makes some",
+        ))
+    }
+
+    async fn let_in(&self, user: &User, visitor: Visitor) -> Result<Login, NaviError> {
+        let login = Login::fresh();
+        let (store, now) = (self.store.clone(), Utc::now());
+        let row = WebLogin {
+            hash: SecretHash(digest(&login.cookie)),
+            user_id: user.id,
+            created_at: now,
+            expires_at: now + LOGIN_LIFETIME,
+            agent: visitor.agent.clone(),
+            address: visitor.address.map(|address| address.to_string()),
+            last_used_at: Some(now),
+        };
+        self.on_runtime(async move { store.add_web_login(row).await })
+            .await?;
+        self.note_by_name(
+            Recorded::SignedIn,
+            Some(user.id),
+            user.name.clone(),
+            visitor,
+        )
+        .await;
+        Ok(login)
+    }
+
+    async fn store_password_anew(&self, user: UserId, password: &str) {
+        let Ok(hash) = self.passwords.hash(password).await else {
+            return;
+        };
+        let store = self.store.clone();
+        let stored = self.on_runtime(async move { store.set_password(user, hash).await });
+        // It is right as it is stored, too.
+        let _ = stored.await;
+    }
+
+    async fn use_recovery_code(&self, user: UserId, code: &str) -> Result<bool, NaviError> {
+        let (store, hash) = (self.store.clone(), recovery_hash(code));
+        self.on_runtime(async move { store.use_recovery_code(user, hash).await })
+            .await
+    }
+}
+
+/// What names a browser to its person: half of the hash of its cookie, which opens nothing.
+pub(crate) fn device_id(SecretHash(hash): SecretHash) -> Uuid {
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash[..16]);
+    Uuid::from_bytes(half)
+}
+
+/// However somebody typed it.
+pub(super) fn recovery_hash(code: &str) -> SecretHash {
+    let letters = code.chars().filter(char::is_ascii_alphanumeric);
+    let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    SecretHash(digest(&letters))
+}
+
+/// An invitation that is to be made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offer {
+    pub(crate) role: UserRole,
+    /// Whose password is to be chosen anew.
+    pub(crate) user: Option<UserId>,
+    pub(crate) days: u32,
+}
+
+impl Offer {
+    /// The invitation, and the secret that stands in its link.
+    pub(crate) fn made(self, now: DateTime<Utc>) -> (Invitation, String) {
+        let invitation = Invitation {
+            id: Uuid::now_v7(),
+            role: self.role,
+            user_id: self.user,
+            created_at: now,
+            expires_at: now + TimeDelta::days(self.days.into()),
+        };
+        (invitation, random::fresh())
+    }
+}
+
+pub(super) fn name_taken() -> NaviError {
+    NaviError::new(
+        ErrorCode::NameTaken,
+        "somebody has this name, or one that looks like it",
+    )
+}
+
+fn no_invitation() -> NaviError {
+    NaviError::new(
+        ErrorCode::InvitationNotFound,
+        "this invitation is not known: each works once, and for a while; ask for another",
+    )
+}

@@ -1,0 +1,119 @@
+//! Wrong tries to come in: they slow down whoever makes them, by the account and by the address.
+
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use governor::clock::{Clock as _, DefaultClock};
+use governor::state::keyed::HashMapStateStore;
+use governor::{Quota, RateLimiter};
+use navi_actors::protocol::error::{ErrorCode, NaviError};
+use nonzero_ext::nonzero;
+
+type Limiter<K> = RateLimiter<K, HashMapStateStore<K>, DefaultClock>;
+
+/// Tries at one account in a row, and then one in six seconds.
+const BY_ACCOUNT: NonZeroU32 = nonzero!(10_u32);
+/// A household may share an address.
+const BY_ADDRESS: NonZeroU32 = nonzero!(30_u32);
+/// With so many accounts or addresses, those are forgotten that made no try for long.
+const MANY: usize = 1_024;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Tries {
+    accounts: Limiter<String>,
+    addresses: Limiter<IpAddr>,
+}
+
+impl Default for Tries {
+    fn default() -> Self {
+        Self {
+            accounts: RateLimiter::hashmap(Quota::per_minute(BY_ACCOUNT)),
+            addresses: RateLimiter::hashmap(Quota::per_minute(BY_ADDRESS)),
+        }
+    }
+}
+
+impl Tries {
+    /// Counts a try at an account.
+    ///
+    /// # Errors
+    /// `rate_limited`: there were too many.
+    pub(super) fn count(&self, account: &str, address: Option<IpAddr>) -> Result<(), NaviError> {
+        self.count_address(address)?;
+        pass(&self.accounts, &account.to_owned())
+    }
+
+    /// Counts a try at what is nobody's yet.
+    ///
+    /// # Errors
+    /// As [`Tries::count`].
+    pub(super) fn count_address(&self, address: Option<IpAddr>) -> Result<(), NaviError> {
+        match address {
+            Some(address) => pass(&self.addresses, &network(address)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn pass<K: Clone + Eq + Hash>(limiter: &Limiter<K>, key: &K) -> Result<(), NaviError> {
+    if limiter.len() >= MANY {
+        limiter.retain_recent();
+    }
+    limiter.check_key(key).map_err(|until| {
+        let wait = until.wait_time_from(DefaultClock::default().now());
+        let wait = (wait + Duration::from_millis(999)).as_secs().max(1);
+        NaviError::new(
+            ErrorCode::RateLimited,
+            format!("too many tries to sign in; try again in {wait} s"),
+        )
+    })
+}
+
+/// Who has one IPv6 address has its whole network.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => {
+            let upper = address.to_bits() & !u128::from(u64::MAX);
+            Ipv6Addr::from_bits(upper).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn address(last: u8) -> Option<IpAddr> {
+        Some(IpAddr::from([192, 0, 2, last]))
+    }
+
+    #[test]
+    fn tries_at_one_account_are_few_from_wherever_they_come() {
+        let tries = Tries::default();
+        for n in 0..10 {
+            tries.count("anna", address(n)).unwrap();
+        }
+        let refused = tries.count("anna", address(99)).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::RateLimited);
+        tries.count("olha", address(99)).unwrap();
+    }
+
+    #[test]
+    fn tries_from_one_network_are_few_at_whatever_account() {
+        let tries = Tries::default();
+        for n in 0..30_u16 {
+            let address = Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, 0, n);
+            tries.count(&format!("a{n}"), Some(address.into())).unwrap();
+        }
+        let same = Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 9, 9, 9, 9);
+        tries.count("b", Some(same.into())).unwrap_err();
+        let other = Ipv6Addr::new(0x2001, 0xdb8, 0, 2, 0, 0, 0, 0);
+        tries.count("b", Some(other.into())).unwrap();
+    }
+}

@@ -1,0 +1,335 @@
+//! `/api/people`, `/api/invitations` and `/api/record`: what an admin does with accounts.
+
+use actix_web::http::{Method, header};
+use actix_web::{HttpResponse, web};
+use chrono::{DateTime, Utc};
+use navi_actors::domain::permissions::Action;
+use navi_actors::protocol::error::ErrorCode;
+use navi_actors::protocol::ids::UserId;
+use navi_actors::protocol::people::{Recorded, UserRole};
+use navi_actors::store::{Invitation, Person, RecordRow};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::App;
+use super::body::JsonBody;
+use super::endpoint::{Endpoint, endpoint};
+use super::error::ApiError;
+use super::messages::page_size;
+use super::openapi::Failures;
+use crate::access::{Offer, Principal, Visitor};
+
+/// How long a link for another password is good.
+const RESET_DAYS: u32 = 1;
+/// How many lines of the record there are in a page, where nothing else is asked for.
+const PAGE: u32 = 100;
+
+/// A person, as an admin sees them. Nothing that they said or keep is here.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PersonInfo {
+    id: UserId,
+    name: String,
+    role: UserRole,
+    created_at: DateTime<Utc>,
+    last_seen_at: Option<DateTime<Utc>>,
+    has_password: bool,
+    /// It is the one who asks.
+    you: bool,
+}
+
+/// What a person becomes.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct PersonChange {
+    role: UserRole,
+}
+
+/// Whom to invite.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct NewInvitation {
+    role: UserRole,
+    /// How long it is good: 1 to 30, and 7 where it is left out.
+    days: Option<u32>,
+}
+
+/// An invitation that nobody used yet.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct InvitationInfo {
+    id: Uuid,
+    role: UserRole,
+    /// Whose password is to be chosen anew; null: somebody new.
+    person: Option<UserId>,
+    created_at: DateTime<Utc>,
+    expires_at: DateTime<Utc>,
+}
+
+/// An invitation that was just made.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MadeInvitation {
+    id: Uuid,
+    role: UserRole,
+    expires_at: DateTime<Utc>,
+    /// What follows the page's address in the link: `#invitation=…`. Told only now.
+    link: String,
+}
+
+/// One line of the record.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RecordLine {
+    id: i64,
+    at: DateTime<Utc>,
+    what: Recorded,
+    /// Who did it, where that is known.
+    person: Option<UserId>,
+    name: Option<String>,
+    /// Whom or what it concerns.
+    about: Option<String>,
+    address: Option<String>,
+}
+
+/// Which lines.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RecordQuery {
+    person: Option<UserId>,
+    before: Option<i64>,
+    limit: Option<u32>,
+}
+
+pub(crate) fn routes() -> Endpoint {
+    endpoint("/api/people").on(Method::GET, Action::ManagePeople, list)
+}
+
+pub(crate) fn one_routes() -> Endpoint {
+    endpoint("/api/people/{person_id}")
+        .on(Method::PATCH, Action::ManagePeople, change)
+        .on(Method::DELETE, Action::ManagePeople, remove)
+}
+
+pub(crate) fn reset_routes() -> Endpoint {
+    endpoint("/api/people/{person_id}/reset").on(Method::POST, Action::ManagePeople, reset)
+}
+
+pub(crate) fn invitations_routes() -> Endpoint {
+    endpoint("/api/invitations")
+        .on(Method::GET, Action::ManagePeople, invitations)
+        .on(Method::POST, Action::ManagePeople, invite)
+}
+
+pub(crate) fn invitation_routes() -> Endpoint {
+    endpoint("/api/invitations/{invitation_id}").on(
+        Method::DELETE,
+        Action::ManagePeople,
+        remove_invitation,
+    )
+}
+
+pub(crate) fn record_routes() -> Endpoint {
+    endpoint("/api/record").on(Method::GET, Action::ReadRecord, record)
+}
+
+pub(crate) fn export_routes() -> Endpoint {
+    endpoint("/api/record/export").on(Method::GET, Action::ReadRecord, export)
+}
+
+#[utoipa::path(get, path = "/api/people", operation_id = "list_people", tag = "people",
+    responses((status = 200, description = "Everybody, in the order in which they came.", body = ref("#/components/schemas/PersonList")), Failures))]
+pub(crate) async fn list(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
+    let people = app.access.people().await?.into_iter();
+    let people: Vec<PersonInfo> = people.map(|person| info(person, &who)).collect();
+    Ok(HttpResponse::Ok().json(people))
+}
+
+#[utoipa::path(patch, path = "/api/people/{person_id}", operation_id = "change_person", tag = "people",
+    params(("person_id" = Uuid, Path,)),
+    request_body = ref("#/components/schemas/PersonChange"),
+    responses((status = 204, description = "They are that from now on; what they have open is opened anew."), Failures))]
+pub(crate) async fn change(
+    app: web::Data<App>,
+    who: Principal,
+    visitor: Visitor,
+    path: web::Path<String>,
+    JsonBody(wanted): JsonBody<PersonChange>,
+) -> Result<HttpResponse, ApiError> {
+    let person = person_id(&path)?;
+    app.access
+        .set_role(&who, person, wanted.role, visitor)
+        .await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+#[utoipa::path(delete, path = "/api/people/{person_id}", operation_id = "remove_person", tag = "people",
+    params(("person_id" = Uuid, Path,)),
+    responses((status = 204, description = "They are signed out and cannot sign in; their conversations, files and memory are deleted."), Failures))]
+pub(crate) async fn remove(
+    app: web::Data<App>,
+    who: Principal,
+    visitor: Visitor,
+    path: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let person = person_id(&path)?;
+    app.access.remove_person(&who, person, visitor).await?;
+    app.engine.delete_all(person).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+#[utoipa::path(post, path = "/api/people/{person_id}/reset", operation_id = "reset_person", tag = "people",
+    params(("person_id" = Uuid, Path,)),
+    responses((status = 201, description = "A link by which they choose another password, good for a day.", body = ref("#/components/schemas/MadeInvitation")), Failures))]
+pub(crate) async fn reset(
+    app: web::Data<App>,
+    who: Principal,
+    visitor: Visitor,
+    path: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let person = person_id(&path)?;
+    let role = app.access.account(person).await?.user.role;
+    let offer = Offer {
+        role,
+        user: Some(person),
+        days: RESET_DAYS,
+    };
+    made(app.access.invite(&who, offer, visitor).await?)
+}
+
+#[utoipa::path(get, path = "/api/invitations", operation_id = "list_invitations", tag = "people",
+    responses((status = 200, description = "Those that nobody used yet.", body = ref("#/components/schemas/InvitationList")), Failures))]
+pub(crate) async fn invitations(
+    app: web::Data<App>,
+    _: Principal,
+) -> Result<HttpResponse, ApiError> {
+    let all = app.access.invitations().await?.into_iter();
+    let all: Vec<InvitationInfo> = all
+        .map(|it| InvitationInfo {
+            id: it.id,
+            role: it.role,
+            person: it.user_id,
+            created_at: it.created_at,
+            expires_at: it.expires_at,
+        })
+        .collect();
+    Ok(HttpResponse::Ok().json(all))
+}
+
+#[utoipa::path(post, path = "/api/invitations", operation_id = "invite", tag = "people",
+    request_body = ref("#/components/schemas/NewInvitation"),
+    responses((status = 201, description = "A link by which somebody chooses a name and a password.", body = ref("#/components/schemas/MadeInvitation")), Failures))]
+pub(crate) async fn invite(
+    app: web::Data<App>,
+    who: Principal,
+    visitor: Visitor,
+    JsonBody(wanted): JsonBody<NewInvitation>,
+) -> Result<HttpResponse, ApiError> {
+    let offer = Offer {
+        role: wanted.role,
+        user: None,
+        days: wanted.days.unwrap_or(7),
+    };
+    made(app.access.invite(&who, offer, visitor).await?)
+}
+
+#[utoipa::path(delete, path = "/api/invitations/{invitation_id}", operation_id = "remove_invitation", tag = "people",
+    params(("invitation_id" = Uuid, Path,)),
+    responses((status = 204, description = "Its link opens nothing any more."), Failures))]
+pub(crate) async fn remove_invitation(
+    app: web::Data<App>,
+    who: Principal,
+    visitor: Visitor,
+    path: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    let id = Uuid::parse_str(&path)
+        .map_err(|_| ApiError::new(ErrorCode::InvalidId, "an invitation's id is a UUID"))?;
+    if app.access.remove_invitation(&who, id, visitor).await? {
+        Ok(HttpResponse::NoContent().finish())
+    } else {
+        Err(ApiError::new(
+            ErrorCode::InvitationNotFound,
+            "there is no such invitation: it was used, taken back, or has expired",
+        ))
+    }
+}
+
+#[utoipa::path(get, path = "/api/record", operation_id = "read_record", tag = "people",
+    params(("person" = Option<Uuid>, Query, description = "Only what this person did."),
+        ("before" = Option<i64>, Query, description = "Only lines from before this one."),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "100 where it is left out.")),
+    responses((status = 200, description = "Who came in and who changed what, the newest first.", body = ref("#/components/schemas/RecordPage")), Failures))]
+pub(crate) async fn record(
+    app: web::Data<App>,
+    _: Principal,
+    query: web::Query<RecordQuery>,
+) -> Result<HttpResponse, ApiError> {
+    let limit = page_size("limit", query.limit.unwrap_or(PAGE))?;
+    let lines = app
+        .access
+        .record(query.person, query.before, limit.into())
+        .await?;
+    let lines: Vec<RecordLine> = lines.into_iter().map(line).collect();
+    Ok(HttpResponse::Ok().json(lines))
+}
+
+#[utoipa::path(get, path = "/api/record/export", operation_id = "export_record", tag = "people",
+    responses((status = 200, description = "All of it, a line of JSON each, the newest first.", body = String, content_type = "application/jsonl"), Failures))]
+pub(crate) async fn export(app: web::Data<App>, _: Principal) -> Result<HttpResponse, ApiError> {
+    // Asked for once before the answer begins, so that what is wrong is told by its status.
+    let first = app.access.record(None, None, PAGE.into()).await?;
+    let pages = futures_util::stream::unfold(Some(first), move |page| {
+        let app = app.clone();
+        async move {
+            let page = page?;
+            let last = page.last()?.id;
+            let mut text = String::new();
+            for row in page {
+                text.push_str(&serde_json::to_string(&line(row)).unwrap_or_default());
+                text.push('\n');
+            }
+            let next = app.access.record(None, Some(last), PAGE.into()).await.ok();
+            Some((Ok::<_, actix_web::Error>(web::Bytes::from(text)), next))
+        }
+    });
+    Ok(HttpResponse::Ok()
+        .content_type("application/jsonl")
+        .insert_header((
+            header::CONTENT_DISPOSITION,
+            "attachment; filename=\"navi-record.jsonl\"",
+        ))
+        .streaming(pages))
+}
+
+fn person_id(text: &str) -> Result<UserId, ApiError> {
+    Uuid::parse_str(text)
+        .map(UserId)
+        .map_err(|_| ApiError::new(ErrorCode::InvalidId, "a person's id is a UUID"))
+}
+
+fn made((invitation, secret): (Invitation, String)) -> Result<HttpResponse, ApiError> {
+    Ok(HttpResponse::Created().json(MadeInvitation {
+        id: invitation.id,
+        role: invitation.role,
+        expires_at: invitation.expires_at,
+        link: format!("#invitation={secret}"),
+    }))
+}
+
+fn info(person: Person, who: &Principal) -> PersonInfo {
+    PersonInfo {
+        you: person.user.id == who.user,
+        id: person.user.id,
+        name: person.user.name,
+        role: person.user.role,
+        created_at: person.user.created_at,
+        last_seen_at: person.last_seen_at,
+        has_password: person.has_password,
+    }
+}
+
+fn line(row: RecordRow) -> RecordLine {
+    RecordLine {
+        id: row.id,
+        at: row.at,
+        what: row.entry.what,
+        person: row.entry.user_id,
+        name: row.entry.name,
+        about: row.entry.about,
+        address: row.entry.address,
+    }
+}

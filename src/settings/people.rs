@@ -1,0 +1,102 @@
+//! Accounts, and from where Navi may be reached.
+
+use std::net::SocketAddr;
+
+use actix_web::http::uri::Authority;
+use ipnet::IpNet;
+use url::Url;
+
+use super::keys;
+use super::read::{self, Reader};
+
+/// Who comes in, and from where.
+#[derive(Clone, Debug)]
+pub(crate) struct PeopleSettings {
+    /// Whether people sign in; otherwise there is one user, whose machine this is.
+    pub(crate) accounts: bool,
+    pub(crate) public: Option<PublicUrl>,
+    /// Whose `X-Forwarded-For` counts.
+    pub(crate) proxies: Vec<IpNet>,
+}
+
+/// Where Navi is for those who come from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PublicUrl {
+    pub(crate) url: Url,
+    /// Host, and port where it is no usual one, as browsers send them.
+    pub(crate) authority: String,
+}
+
+impl PublicUrl {
+    pub(crate) fn is_secure(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+
+    /// As a browser says it.
+    pub(crate) fn origin(&self) -> String {
+        self.url.origin().ascii_serialization()
+    }
+}
+
+/// `None` only together with problems.
+pub(super) fn people(r: &mut Reader<'_>, bind: Option<SocketAddr>) -> Option<PeopleSettings> {
+    let choices = [("local", false), ("off", false), ("on", true)];
+    let accounts = r.required(&keys::ACCOUNTS, read::choice(&choices));
+    let public = r.optional(&keys::PUBLIC_URL, public_url);
+    let proxies = r.optional(&keys::TRUSTED_PROXIES, networks);
+    if accounts == Some(false) {
+        if let Some(address) = bind.filter(|address| !address.ip().is_loopback()) {
+            r.problem(format!(
+                "NAVI_BIND (server.bind) is \"{address}\": expected a loopback address (127.0.0.1, ::1 or localhost), \
+                 as there are no accounts, so that anyone who could reach another address could use Navi. \
+                 Set NAVI_ACCOUNTS=on, so that people sign in, or forward the port with ssh"
+            ));
+        }
+        if public.is_some() {
+            r.problem(
+                "NAVI_PUBLIC_URL (server.public_url) names an address outside, and there are no accounts: \
+                 set NAVI_ACCOUNTS=on, so that people sign in"
+                    .to_owned(),
+            );
+        }
+    }
+    Some(PeopleSettings {
+        accounts: accounts?,
+        public,
+        proxies: proxies.unwrap_or_default(),
+    })
+}
+
+fn public_url(text: &str) -> Result<PublicUrl, String> {
+    let expected =
+        || "a URL, as in https://navi.example.org or https://example.org/navi".to_owned();
+    let url = Url::parse(text).map_err(|_| expected())?;
+    let plain = url.username().is_empty()
+        && url.password().is_none()
+        && url.query().is_none()
+        && url.fragment().is_none();
+    let Some(host) = url.host_str().filter(|_| plain) else {
+        return Err(expected());
+    };
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(expected());
+    }
+    let authority = match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    };
+    if authority.parse::<Authority>().is_err() {
+        return Err(expected());
+    }
+    Ok(PublicUrl { url, authority })
+}
+
+fn networks(text: &str) -> Result<Vec<IpNet>, String> {
+    let words = text.split(',').map(str::trim);
+    let networks = words.map(|word| {
+        word.parse::<IpNet>()
+            .or_else(|_| word.parse::<std::net::IpAddr>().map(IpNet::from))
+    });
+    let networks: Result<Vec<IpNet>, _> = networks.collect();
+    networks.map_err(|_| "addresses or networks, as in 127.0.0.1, 10.0.0.0/8".to_owned())
+}

@@ -1,0 +1,65 @@
+// REST calls about accounts: one's own, those of all people, and the record.
+
+/** @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, MadeInvitation, PersonInfo, RecordLine, Role, Scope, TokenInfo } from '../state/people.js' */
+
+import { ask, call, read } from './api.js';
+
+/** @param {string} folder @param {string} id */
+const one = (folder, id) => `api/${folder}/${encodeURIComponent(id)}`;
+
+/** How many lines of the record are read at a time. */
+export const RECORD_PAGE = 100;
+
+export const people = {
+  /** Whether people sign in here. @returns {Promise<{ accounts: boolean }>} */
+  waysIn: () => call('GET', 'api/sign-in'),
+  /** @param {{ name: string, password: string } | { name: string, recovery_code: string }} proof @returns {Promise<{ key: string }>} */
+  signIn: (proof) => call('POST', 'api/sign-in', proof),
+  signOut: () => call('POST', 'logout'),
+  /** @param {string} invitation the secret of its link @returns {Promise<InvitationOffer>} */
+  offer: (invitation) => call('POST', 'api/invitation', { invitation }),
+  /** @param {string} invitation @param {string} name @param {string} password @returns {Promise<{ key: string }>} */
+  accept: (invitation, name, password) => call('POST', 'api/invitation/accept', { invitation, name, password }),
+
+  /** @returns {Promise<AccountInfo>} */
+  account: () => call('GET', 'api/account'),
+  /** What is left out stays. @param {{ name?: string, password?: string, current_password?: string }} changes @returns {Promise<AccountInfo>} */
+  changeAccount: (changes) => call('PATCH', 'api/account', changes),
+  /** @returns {Promise<{ codes: string[] }>} */
+  makeRecoveryCodes: () => call('POST', 'api/account/recovery-codes'),
+  /** @returns {Promise<Device[]>} */
+  devices: () => call('GET', 'api/account/devices'),
+  /** @param {string} id */
+  signOutDevice: (id) => call('DELETE', one('account/devices', id)),
+  /** @returns {Promise<{ signed_out: number }>} */
+  signOutOthers: () => call('DELETE', 'api/account/devices'),
+  /** @returns {Promise<TokenInfo[]>} */
+  tokens: () => call('GET', 'api/tokens'),
+  /** @param {{ name: string, scopes: Scope[], days?: number }} token @returns {Promise<CreatedToken>} */
+  makeToken: (token) => call('POST', 'api/tokens', token),
+  /** @param {string} id */
+  removeToken: (id) => call('DELETE', one('tokens', id)),
+
+  /** @returns {Promise<PersonInfo[]>} */
+  all: () => call('GET', 'api/people'),
+  /** @param {string} id @param {Role} role */
+  setRole: (id, role) => call('PATCH', one('people', id), { role }),
+  /** @param {string} id */
+  remove: (id) => call('DELETE', one('people', id)),
+  /** @param {string} id @returns {Promise<MadeInvitation>} */
+  reset: (id) => call('POST', `${one('people', id)}/reset`),
+  /** @returns {Promise<InvitationInfo[]>} */
+  invitations: () => call('GET', 'api/invitations'),
+  /** @param {Role} role @param {number} days @returns {Promise<MadeInvitation>} */
+  invite: (role, days) => call('POST', 'api/invitations', { role, days }),
+  /** @param {string} id */
+  removeInvitation: (id) => call('DELETE', one('invitations', id)),
+
+  /** The newest first. @param {number | null} before only lines from before this one @returns {Promise<RecordLine[]>} */
+  record: (before) => call('GET', `api/record?limit=${RECORD_PAGE}${before === null ? '' : `&before=${before}`}`),
+  /** All of it, as a file. @returns {Promise<Blob>} */
+  async exportRecord() {
+    const response = await ask('GET', 'api/record/export');
+    return response.ok ? response.blob() : read(response);
+  },
+};
