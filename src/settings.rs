@@ -309,8 +309,9 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     // The other settings are checked all the same, so that every problem is told at once.
     let base = data_dir.clone().unwrap_or_default();
 
-    let bind = r.required(&keys::BIND, addresses::bind);
-    let people = people::people(r, bind);
+    let people = people::people(r);
+    let accounts = people.as_ref().is_some_and(|people| people.accounts);
+    let bind = r.required(&keys::BIND, people::bind(accounts));
     let api_token = r.optional(&keys::API_TOKEN, api_token);
     let slow_body = r.required(&keys::SLOW_BODY, read::seconds);
     let doors = r.required(&keys::DOORS, doors::open);

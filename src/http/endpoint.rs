@@ -29,10 +29,19 @@ pub(crate) struct Endpoint {
 /// The resource at this path; it takes no method yet.
 pub(crate) fn endpoint(path: &str) -> Endpoint {
     Endpoint {
-        path: path.to_owned(),
+        path: without_patterns(path),
         resource: web::resource(path),
         methods: Vec::new(),
     }
+}
+
+/// A path as the document has it: a name says nothing of what it may match.
+fn without_patterns(path: &str) -> String {
+    let parts = path.split('/').map(|part| match part.split_once(':') {
+        Some((name, _)) if name.starts_with('{') => format!("{name}}}"),
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("/")
 }
 
 impl Endpoint {

@@ -6,8 +6,8 @@ use actix_web::http::uri::Authority;
 use ipnet::IpNet;
 use url::Url;
 
-use super::keys;
 use super::read::{self, Reader};
+use super::{addresses, keys};
 
 /// Who comes in, and from where.
 #[derive(Clone, Debug)]
@@ -39,32 +39,39 @@ impl PublicUrl {
 }
 
 /// `None` only together with problems.
-pub(super) fn people(r: &mut Reader<'_>, bind: Option<SocketAddr>) -> Option<PeopleSettings> {
+pub(super) fn people(r: &mut Reader<'_>) -> Option<PeopleSettings> {
     let choices = [("local", false), ("off", false), ("on", true)];
     let accounts = r.required(&keys::ACCOUNTS, read::choice(&choices));
-    let public = r.optional(&keys::PUBLIC_URL, public_url);
+    let public = r.optional(&keys::PUBLIC_URL, |text| {
+        if accounts == Some(false) {
+            let lacking =
+                "none, as there are no accounts: set NAVI_ACCOUNTS=on, so that people sign in";
+            return Err(lacking.to_owned());
+        }
+        public_url(text)
+    });
     let proxies = r.optional(&keys::TRUSTED_PROXIES, networks);
-    if accounts == Some(false) {
-        if let Some(address) = bind.filter(|address| !address.ip().is_loopback()) {
-            r.problem(format!(
-                "NAVI_BIND (server.bind) is \"{address}\": expected a loopback address (127.0.0.1, ::1 or localhost), \
-                 as there are no accounts, so that anyone who could reach another address could use Navi. \
-                 Set NAVI_ACCOUNTS=on, so that people sign in, or forward the port with ssh"
-            ));
-        }
-        if public.is_some() {
-            r.problem(
-                "NAVI_PUBLIC_URL (server.public_url) names an address outside, and there are no accounts: \
-                 set NAVI_ACCOUNTS=on, so that people sign in"
-                    .to_owned(),
-            );
-        }
-    }
     Some(PeopleSettings {
         accounts: accounts?,
         public,
         proxies: proxies.unwrap_or_default(),
     })
+}
+
+/// Where Navi listens: elsewhere than on loopback only where people sign in.
+pub(super) fn bind(accounts: bool) -> impl FnOnce(&str) -> Result<SocketAddr, String> {
+    move |text| {
+        let address = addresses::bind(text)?;
+        if accounts || address.ip().is_loopback() {
+            return Ok(address);
+        }
+        Err(
+            "a loopback address (127.0.0.1, ::1 or localhost), as there are no accounts, so that \
+             anyone who could reach another address could use Navi. Set NAVI_ACCOUNTS=on, so that \
+             people sign in, or forward the port with ssh"
+                .to_owned(),
+        )
+    }
 }
 
 fn public_url(text: &str) -> Result<PublicUrl, String> {

@@ -55,7 +55,8 @@ describe('the page that a browser kept', () => {
     await tab.ready();
     assert.equal(await tab.page.evaluate(() => navigator.serviceWorker.controller !== null), true);
     const requests = proxy.asked.filter((path) => !path.includes('/ws/'));
-    assert.ok(requests.length < 3, requests.join(', '));
+    // The page itself, the profiles, and who one is.
+    assert.ok(requests.length <= 3, requests.join(', '));
     assert.equal(requests[0], '/a/prefix/');
   });
 

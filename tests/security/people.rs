@@ -25,7 +25,7 @@ const OPEN: [&str; 15] = [
     "GET /health",
     "GET /login/{secret}",
     "GET /sw.js",
-    "GET /web/{path:.*}",
+    "GET /web/{path}",
     "POST /api/invitation",
     "POST /api/invitation/accept",
     "POST /api/sign-in",
@@ -242,7 +242,9 @@ async fn the_matrix_of_who_may_what() {
             let status = response.status();
             let told = || format!("{} by {}: {status}", row.what, asker.who);
             if asker.role == "nobody" {
-                assert_eq!(status, StatusCode::UNAUTHORIZED, "{}", told());
+                // Too many wrong keys are told so.
+                let slowed = asker.token.is_some() && status == StatusCode::TOO_MANY_REQUESTS;
+                assert!(slowed || status == StatusCode::UNAUTHORIZED, "{}", told());
             } else if asker.may(row) {
                 assert!(
                     status != StatusCode::UNAUTHORIZED && status != StatusCode::FORBIDDEN,

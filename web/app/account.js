@@ -1,6 +1,6 @@
 // Who is signed in: what one browser keeps for a person is nobody else's.
 
-/** @import { AccountInfo } from '../state/people.js' */
+/** @import { AccountInfo } from '../state/wire.js' */
 
 import { keepKey } from '../net/key.js';
 import { people } from '../net/people.js';

@@ -77,11 +77,11 @@ function openList() {
 }
 
 /** Whether a socket was closed because of the login. */
-let refused = false;
+let login_refused = false;
 
 /** A login that is over says so to a request, too; one that opens something else now, as after a change of the role, does not. */
 function lookAgain() {
-  refused = true;
+  login_refused = true;
   void lookAround();
 }
 
@@ -89,17 +89,17 @@ function lookAgain() {
 export async function lookAround() {
   try {
     const [list, system] = await Promise.all([api.sessions(), api.status(), loadAccount()]);
-    if (signedOut.get() || refused) signedIn();
+    if (signedOut.get() || login_refused) signedIn();
     setList(list);
     setStatus(system);
   } catch (error) {
-    if (refused || (error instanceof ApiError && error.code === 'unauthorized')) signedOut.set(true);
+    if (login_refused || (error instanceof ApiError && error.code === 'unauthorized')) signedOut.set(true);
   }
 }
 
 /** Somebody signed in meanwhile, in another tab: what was refused is opened again. */
 function signedIn() {
-  refused = false;
+  login_refused = false;
   signedOut.set(false);
   if (list_socket === null) openList();
   followHash();

@@ -7,7 +7,7 @@ import { askForFirstSteps } from './first_steps.js';
 import { canNotify, notifies, toggleNotify } from './notify.js';
 import { folded, setLanguage, setTheme, theme, toggleFolded } from './prefs.js';
 import { continueRun, stop } from './session.js';
-import { isLoaded, isRunning, openId, rowOf, session, sessions } from './signals.js';
+import { hasAccounts, isAdmin, isGuest, isLoaded, isRunning, openId, rowOf, session, sessions } from './signals.js';
 
 /** @typedef {import('../i18n/index.js').Language} Language */
 /** @typedef {{ id: string, name: string, run: () => void }} Command */
@@ -25,7 +25,9 @@ export function commands() {
     { id: 'memory', name: t('memory.open'), run: () => void openPanel('memory') },
     { id: 'permissions', name: t('permissions.open'), run: () => void openPanel('permissions') },
     { id: 'setup', name: t('setup.open'), run: () => void openPanel('setup') },
-    { id: 'first-steps', name: t('first.open'), run: () => { askForFirstSteps(); showNew(); } },
+    hasAccounts.get() && isAdmin.get() && { id: 'people', name: t('people.open'), run: () => void openPanel('people') },
+    hasAccounts.get() && { id: 'account', name: t('account.open'), run: () => void openPanel('account') },
+    !isGuest.get() && { id: 'first-steps', name: t('first.open'), run: () => { askForFirstSteps(); showNew(); } },
     open !== undefined && { id: 'pin', name: t(open.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(open) },
     open !== undefined && { id: 'tags', name: t('tags.open'), run: () => void openPanel('tags') },
     open !== undefined && { id: 'archive', name: t(open.archived ? 'session.unarchive' : 'session.archive'), run: () => (open.archived ? bringBack(open) : void archive(open)) },

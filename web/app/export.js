@@ -35,7 +35,7 @@ export async function exportAll() {
 }
 
 /** Hands a file to the browser. @param {BlobPart[]} parts @param {string} name */
-function save(parts, name) {
+export function save(parts, name) {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob(parts));
   link.download = name;

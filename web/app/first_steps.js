@@ -2,7 +2,7 @@
 
 import { signal } from '../lit.js';
 import { storage } from './prefs.js';
-import { sessions } from './signals.js';
+import { isGuest, sessions } from './signals.js';
 
 const state = signal(/** @type {'new' | 'asked' | 'done'} */ ('new'));
 
@@ -18,5 +18,5 @@ export function endFirstSteps() {
   storage.set('navi.first_steps', 'done');
 }
 
-/** Who has a conversation is not new. */
-export const showsFirstSteps = () => state.get() === 'asked' || (state.get() === 'new' && sessions.get().loaded && sessions.get().list.length === 0);
+/** Who has a conversation is not new, and a guest takes no step. */
+export const showsFirstSteps = () => !isGuest.get() && (state.get() === 'asked' || (state.get() === 'new' && sessions.get().loaded && sessions.get().list.length === 0));

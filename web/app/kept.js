@@ -68,10 +68,11 @@ function failed(error) {
   unkept.set(error instanceof Error && error.name === 'QuotaExceededError' ? 'full' : 'forbidden');
 }
 
+/** Whether something is written that no service has. */
+export const hasUnsent = () => drafts.get().size + edits.get().size + attachments.get().size + outbox.get().size > 0;
+
 /** Whether something would go with this page that no service has and no copy is sure of. */
-export function isAtRisk() {
-  return !forgotten && unkept.get() !== null && drafts.get().size + edits.get().size + attachments.get().size + outbox.get().size > 0;
-}
+export const isAtRisk = () => !forgotten && unkept.get() !== null && hasUnsent();
 
 /** The browser asks before it closes a page that holds the only copy. @param {BeforeUnloadEvent} event */
 export function guardClosing(event) {

@@ -2,9 +2,8 @@
 // write them; nobody else does.
 
 /** @import { SessionState } from '../state/types.js' */
-/** @import { AccountInfo } from '../state/people.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
-/** @import { CallDecision, Change, ConsentMode, Decision, Profile, SessionSummary, SystemStatus } from '../state/wire.js' */
+/** @import { AccountInfo, CallDecision, Change, ConsentMode, Decision, Profile, SessionSummary, SystemStatus } from '../state/wire.js' */
 /** @import { Attachments } from '../state/attachments.js' */
 
 import { hasWords } from '../i18n/index.js';

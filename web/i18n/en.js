@@ -1,6 +1,7 @@
 import { conversation } from './en/conversation.js';
+import { people } from './en/people.js';
 import { places } from './en/places.js';
 import { service } from './en/service.js';
 
 /** @type {import('./index.js').Dictionary} */
-export const en = { ...conversation, ...places, ...service };
+export const en = { ...conversation, ...people, ...places, ...service };

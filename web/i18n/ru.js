@@ -1,6 +1,7 @@
 import { conversation } from './ru/conversation.js';
+import { people } from './ru/people.js';
 import { places } from './ru/places.js';
 import { service } from './ru/service.js';
 
 /** @type {import('./index.js').Dictionary} */
-export const ru = { ...conversation, ...places, ...service };
+export const ru = { ...conversation, ...people, ...places, ...service };

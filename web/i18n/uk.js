@@ -1,6 +1,7 @@
 import { conversation } from './uk/conversation.js';
+import { people } from './uk/people.js';
 import { places } from './uk/places.js';
 import { service } from './uk/service.js';
 
 /** @type {import('./index.js').Dictionary} */
-export const uk = { ...conversation, ...places, ...service };
+export const uk = { ...conversation, ...people, ...places, ...service };

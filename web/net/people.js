@@ -1,6 +1,6 @@
 // REST calls about accounts: one's own, those of all people, and the record.
 
-/** @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, MadeInvitation, PersonInfo, RecordLine, Role, Scope, TokenInfo } from '../state/people.js' */
+/** @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, MadeInvitation, PersonInfo, RecordLine, UserRole, Scope, TokenInfo } from '../state/wire.js' */
 
 import { ask, call, read } from './api.js';
 
@@ -42,7 +42,7 @@ export const people = {
 
   /** @returns {Promise<PersonInfo[]>} */
   all: () => call('GET', 'api/people'),
-  /** @param {string} id @param {Role} role */
+  /** @param {string} id @param {UserRole} role */
   setRole: (id, role) => call('PATCH', one('people', id), { role }),
   /** @param {string} id */
   remove: (id) => call('DELETE', one('people', id)),
@@ -50,7 +50,7 @@ export const people = {
   reset: (id) => call('POST', `${one('people', id)}/reset`),
   /** @returns {Promise<InvitationInfo[]>} */
   invitations: () => call('GET', 'api/invitations'),
-  /** @param {Role} role @param {number} days @returns {Promise<MadeInvitation>} */
+  /** @param {UserRole} role @param {number} days @returns {Promise<MadeInvitation>} */
   invite: (role, days) => call('POST', 'api/invitations', { role, days }),
   /** @param {string} id */
   removeInvitation: (id) => call('DELETE', one('invitations', id)),

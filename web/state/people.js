@@ -1,21 +1,10 @@
 // People and their accounts, as the service tells of them, and what a person may choose.
 
-/** @typedef {'guest' | 'user' | 'admin'} Role */
-/** @typedef {'read' | 'run' | 'consent' | 'files' | 'memory' | 'admin'} Scope */
-/** @typedef {{ id: string, name: string, role: Role, scopes: Scope[], accounts: boolean, has_password: boolean, recovery_codes: number }} AccountInfo */
-/** @typedef {{ id: string, agent: string | null, address: string | null, created_at: string, last_used_at: string | null, current: boolean }} Device */
-/** @typedef {{ id: string, name: string, created_at: string, last_used_at: string | null, scopes: Scope[], expires_at: string | null }} TokenInfo */
-/** @typedef {{ id: string, name: string, created_at: string, scopes: Scope[], expires_at: string | null, token: string }} CreatedToken */
-/** @typedef {{ role: Role, expires_at: string, name: string | null }} InvitationOffer */
-/** @typedef {{ id: string, name: string, role: Role, created_at: string, last_seen_at: string | null, has_password: boolean, you: boolean }} PersonInfo */
-/** @typedef {{ id: string, role: Role, person: string | null, created_at: string, expires_at: string }} InvitationInfo */
-/** @typedef {{ id: string, role: Role, expires_at: string, link: string }} MadeInvitation */
-/** @typedef {'signed_in' | 'sign_in_failed' | 'signed_out' | 'device_signed_out' | 'password_changed' | 'recovery_codes_made' | 'token_made' | 'token_removed' | 'invited' | 'invitation_removed' | 'joined' | 'role_changed' | 'person_removed' | 'tool_allowed' | 'tool_forbidden'} Recorded */
-/** @typedef {{ id: number, at: string, what: Recorded, person: string | null, name: string | null, about: string | null, address: string | null }} RecordLine */
+/** @import { Scope, UserRole } from './wire.js' */
 
 /** The later has all that the earlier has. */
-export const ROLES = /** @type {const} */ (['guest', 'user', 'admin']);
-export const SCOPES = /** @type {const} */ (['read', 'run', 'consent', 'files', 'memory', 'admin']);
+export const ROLES = /** @type {readonly UserRole[]} */ (['guest', 'user', 'admin']);
+export const SCOPES = /** @type {readonly Scope[]} */ (['read', 'run', 'consent', 'files', 'memory', 'admin']);
 
 export const NAME_CHARS = 64;
 export const MIN_PASSWORD_CHARS = 10;

@@ -1,7 +1,7 @@
 import { boot, closeToast, openPanel, showNew } from '../app/actions.js';
 import { folded } from '../app/prefs.js';
 import { openAgain, stop } from '../app/session.js';
-import { announcement, approvals, drawerOpen, openId, openTitle, panel, sessionError, sessions, signedOut, toasts } from '../app/signals.js';
+import { announcement, approvals, drawerOpen, hasAccounts, invitation, isAdmin, openId, openTitle, panel, sessionError, sessions, signedOut, toasts } from '../app/signals.js';
 import { hasWords, t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { asked, isOpen } from '../state/approvals.js';
@@ -16,10 +16,12 @@ import './composer.js';
 import './conversation.js';
 import './header.js';
 import './image.js';
+import './invitation.js';
 import './keys_panel.js';
 import './palette.js';
 import './queue.js';
 import './sidebar.js';
+import './sign_in.js';
 import './todo.js';
 import './welcome.js';
 
@@ -104,7 +106,8 @@ export class NaviApp extends NaviElement {
 
   render() {
     if (!hasWords.get()) return html`<main class="signin starting" aria-busy="true" data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
-    if (signedOut.get()) return signIn();
+    if (invitation.get() !== null) return html`<navi-invitation></navi-invitation>`;
+    if (signedOut.get()) return html`<navi-sign-in></navi-sign-in>`;
     const drawer = drawerOpen.get();
     const id = openId.get();
     const error = sessionError.get();
@@ -147,6 +150,7 @@ export class NaviApp extends NaviElement {
 /** What stands over the page. @param {ReturnType<typeof panel.get>} name */
 function opened(name) {
   switch (name) {
+    case 'account': return hasAccounts.get() ? html`<navi-account></navi-account>` : nothing;
     case 'context': return html`<navi-context></navi-context>`;
     case 'file': return html`<navi-file></navi-file>`;
     case 'files': return html`<navi-files></navi-files>`;
@@ -155,6 +159,7 @@ function opened(name) {
     case 'keys': return html`<navi-keys></navi-keys>`;
     case 'memory': return html`<navi-memory></navi-memory>`;
     case 'palette': return html`<navi-palette></navi-palette>`;
+    case 'people': return hasAccounts.get() && isAdmin.get() ? html`<navi-people></navi-people>` : nothing;
     case 'permissions': return html`<navi-permissions></navi-permissions>`;
     case 'run': return html`<navi-run-panel></navi-run-panel>`;
     case 'setup': return html`<navi-setup></navi-setup>`;
@@ -169,15 +174,6 @@ function badge(asked) {
   const apps = navigator;
   const told = asked > 0 ? apps.setAppBadge?.(asked) : apps.clearAppBadge?.();
   told?.catch(() => {});
-}
-
-function signIn() {
-  return html`<main class="signin" data-testid="sign-in">
-    <span class="welcome-mark">${mark}</span>
-    <h1>${t('signin.title')}</h1>
-    <p>${t('signin.text')}</p>
-    <pre><code>navi link</code></pre>
-  </main>`;
 }
 
 customElements.define('navi-app', NaviApp);

@@ -1,8 +1,8 @@
 /** @import { FetchableModel, SystemStatus } from '../state/wire.js' */
 
-import { fetchModel } from '../app/actions.js';
+import { fetchModel, openPanel } from '../app/actions.js';
 import { isAtRisk } from '../app/kept.js';
-import { fetchAsked, outdated, status, unkept } from '../app/signals.js';
+import { account, fetchAsked, isAdmin, outdated, status, unkept } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { activeBackend, fetching, modelTrouble, worthFetching } from '../state/service.js';
@@ -30,7 +30,7 @@ export class NaviBanner extends NaviElement {
 
   render() {
     const system = status.get();
-    return html`${outdatedNote()}${unkeptNote()}${system === null ? nothing : html`${this.#model(system)}${this.#warnings(system)}`}`;
+    return html`${outdatedNote()}${unkeptNote()}${passwordNote()}${system === null ? nothing : html`${this.#model(system)}${this.#warnings(system)}`}`;
   }
 
   /** @param {SystemStatus} system */
@@ -83,6 +83,15 @@ function unkeptNote() {
     ${icons.warning}<div class="banner-text"><p>${t(`banner.unkept.${unkept.get()}`)}</p></div></section>`;
 }
 
+/** Who came in by the one-time link comes in by nothing else yet. */
+function passwordNote() {
+  const who = account.get();
+  if (who === null || !who.accounts || who.has_password) return nothing;
+  return html`<section class="banner" role="status" data-testid="banner" data-kind="password">
+    ${icons.person}<div class="banner-text"><p>${t('account.notice')}</p>
+      <p class="banner-actions"><button type="button" class="button small" data-testid="choose-password" @click=${() => void openPanel('account')}>${t('account.choose')}</button></p></div></section>`;
+}
+
 /** @param {{ model: string, received: number, total: number }} moving */
 function progress(moving) {
   const params = { model: moving.model, received: formatBytes(moving.received), total: formatBytes(moving.total) };
@@ -92,7 +101,7 @@ function progress(moving) {
 
 /** @param {FetchableModel | null} offer */
 function offerButton(offer) {
-  if (offer === null) return nothing;
+  if (offer === null || !isAdmin.get()) return nothing;
   const asked = fetchAsked.get() === offer.name;
   return html`<p class="banner-actions"><button type="button" class="button small" data-testid="fetch-model" ?disabled=${asked}
       @click=${() => void fetchModel(offer.name)}>${icons.download}${asked ? t('banner.starting') : t('banner.fetch', { title: offer.title, size: formatBytes(offer.size) })}</button>

@@ -4,7 +4,7 @@ import { choice } from '../app/choice.js';
 import { agree, canDictate, dictate, hearsHere, isAgreed, PROBLEMS } from '../app/dictation.js';
 import { beginEdit, draftOf, setDraft } from '../app/drafts.js';
 import { post, stop } from '../app/session.js';
-import { creating, isLoaded, isRunning, NEW, openId, session, sessionError, stopping } from '../app/signals.js';
+import { creating, isGuest, isLoaded, isRunning, NEW, openId, session, sessionError, stopping } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, live, nothing, repeat } from '../lit.js';
 import { NaviElement } from './element.js';
@@ -97,6 +97,7 @@ export class NaviComposer extends NaviElement {
 
   /** @param {string} text */
   setText(text) {
+    if (isGuest.get()) return;
     setDraft(this.#key, text);
     this.focusInput();
   }
@@ -104,6 +105,7 @@ export class NaviComposer extends NaviElement {
   render() {
     // Read here, so that the element is drawn again, and the draft changed, with the session.
     const id = openId.get();
+    if (isGuest.get()) return guestNote();
     const running = isRunning.get();
     const blocked = id !== null && (sessionError.get() !== null || !isLoaded.get());
     const text = draftOf(this.#key);
@@ -243,7 +245,7 @@ export class NaviComposer extends NaviElement {
     this._dragging = false;
     if (files.length === 0) return;
     event.preventDefault();
-    if (this.closest('[inert]') !== null) return;
+    if (this.closest('[inert]') !== null || isGuest.get()) return;
     this.#add(files);
   }
 
@@ -272,6 +274,12 @@ export class NaviComposer extends NaviElement {
 
 /** Where one types on the screen, Enter is a new line: there is no Shift to hold. */
 const isPhone = () => matchMedia('(hover: none) and (pointer: coarse)').matches;
+
+/** A guest looks, and changes nothing. */
+function guestNote() {
+  return html`<div class="composer" data-testid="guest"><textarea id="composer" data-testid="composer" rows="1" disabled aria-label=${t('composer.label')} aria-describedby="composer-hint"></textarea>
+    <div class="composer-row"><span id="composer-hint" class="composer-hint" data-testid="composer-hint" role="status">${t('composer.guest')}</span></div></div>`;
+}
 
 /** Pictures, as soon as they are read. @param {Attachment[]} list */
 function previews(list) {

@@ -4,6 +4,7 @@
 /** @import { ExtensionTool, McpServer, SkillInfo } from '../state/wire.js' */
 
 import { pageError } from '../app/actions.js';
+import { isAdmin } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
@@ -95,6 +96,7 @@ export class NaviExtensions extends NaviElement {
    * @param {() => Promise<unknown>} request
    */
   #button(testid, label, name, classes, request) {
+    if (!isAdmin.get()) return nothing;
     return html`<button type="button" class=${classes} data-testid=${testid} aria-label="${t(label)}: ${name}" ?disabled=${this._busy !== ''} @click=${() => void this.#change(name, request)}>${t(label)}</button>`;
   }
 

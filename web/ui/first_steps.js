@@ -5,7 +5,7 @@ import { fetchModel, openPanel } from '../app/actions.js';
 import { choice } from '../app/choice.js';
 import { endFirstSteps } from '../app/first_steps.js';
 import { setLanguage } from '../app/prefs.js';
-import { chosenModel, fetchAsked, status } from '../app/signals.js';
+import { chosenModel, fetchAsked, isAdmin, status } from '../app/signals.js';
 import { language, languageNames, t } from '../i18n/index.js';
 import { html, live, nothing } from '../lit.js';
 import { api } from '../net/api.js';
@@ -66,9 +66,9 @@ export class NaviFirstSteps extends NaviElement {
     const system = status.get();
     return html`${readyBackends(system).length === 0 ? html`<p data-testid="first-no-model">${withCode(t('first.no_model'))}</p>` : models()}
       ${fetchOffer(system)}
-      <details><summary>${t('first.address')}</summary>
+      ${!isAdmin.get() ? nothing : html`<details><summary>${t('first.address')}</summary>
         <p class="quiet">${withCode(t('first.address_text', { file: this._file }))}
-          <button type="button" class="link-button" data-testid="first-setup" @click=${() => void openPanel('setup')}>${t('setup.open')}</button></p></details>`;
+          <button type="button" class="link-button" data-testid="first-setup" @click=${() => void openPanel('setup')}>${t('setup.open')}</button></p></details>`}`;
   }
 
   #next() {
@@ -91,7 +91,7 @@ export class NaviFirstSteps extends NaviElement {
   /** The keyboard goes along. @param {number} at */
   async #go(at) {
     this._at = at;
-    if (STEPS[at] === 'model') void this.#findSettings();
+    if (STEPS[at] === 'model' && isAdmin.get()) void this.#findSettings();
     await this.updateComplete;
     this.querySelector('h3')?.focus();
   }
@@ -109,7 +109,7 @@ function models() {
 /** A model that Navi fetches herself; how far that is, the banner says. @param {import('../state/wire.js').SystemStatus | null} system */
 function fetchOffer(system) {
   const offer = fetching(system) === null ? worthFetching(system) : null;
-  if (offer === null) return nothing;
+  if (offer === null || !isAdmin.get()) return nothing;
   return html`<p><button type="button" class="button small soft" data-testid="first-fetch" ?disabled=${fetchAsked.get() === offer.name} @click=${() => void fetchModel(offer.name)}>${icons.download}${t('banner.fetch', { title: offer.title, size: formatBytes(offer.size) })}</button>
     <span class="quiet">${t('banner.fetch_hint', { memory: formatBytes(offer.memory) })}</span></p>`;
 }

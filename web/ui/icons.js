@@ -48,6 +48,8 @@ export const icons = {
   clip: icon(svg`<path d="m19 11.5-7.2 7.2a4.3 4.3 0 0 1-6.1-6.1l7.6-7.6a2.9 2.9 0 0 1 4.1 4.1l-7.5 7.5a1.4 1.4 0 0 1-2-2l6.8-6.8"/>`),
   file: icon(svg`<path d="M7 3.5h6.5L18 8v12.5H7ZM13.5 3.5V8H18"/>`),
   undo: icon(svg`<path d="M8.5 5 4.5 9l4 4M4.5 9H14a5 5 0 0 1 0 10H9"/>`),
+  person: icon(svg`<circle cx="12" cy="8" r="3.5"/><path d="M5 19.5c.6-3.6 3.2-5.5 7-5.5s6.4 1.9 7 5.5"/>`),
+  people: icon(svg`<circle cx="9" cy="8.5" r="3"/><path d="M3 19c.4-3.3 2.6-5 6-5s5.6 1.7 6 5M15.5 5.8a3 3 0 0 1 0 5.4M17.5 14.4c2 .7 3.2 2.2 3.5 4.6"/>`),
   key: icon(svg`<circle cx="8" cy="15.5" r="4"/><path d="m11 12.5 8-8M16 7.5l2.5 2.5M13.5 10l2 2"/>`),
   more: icon(svg`<circle cx="5.5" cy="12" r="1.6" class="solid"/><circle cx="12" cy="12" r="1.6" class="solid"/><circle cx="18.5" cy="12" r="1.6" class="solid"/>`),
   pause: icon(svg`<path d="M9 7v10M15 7v10"/>`),

@@ -1,6 +1,7 @@
 /** @import { SessionSummary } from '../state/wire.js' */
 
 import { archive, bringBack, remove, rename, sessionHref, togglePin } from '../app/actions.js';
+import { isGuest } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { NaviElement } from './element.js';
@@ -35,12 +36,12 @@ export class NaviSessionItem extends NaviElement {
         ${(session.tags ?? []).length === 0 ? nothing : html`<span class="session-tags" dir="auto" data-testid="session-tags">${session.tags?.join(', ')}</span>`}
         ${state === '' ? nothing : html`<span class="state-dot ${phase}" role="img" aria-label=${state} title=${state}></span>`}
       </a>
-      <span class="session-actions">
+      ${isGuest.get() ? nothing : html`<span class="session-actions">
         ${session.archived ? nothing : this.#action('pin', session.pinned ? 'session.unpin' : 'session.pin', () => togglePin(session))}
         ${this.#action('pencil', 'session.rename', () => void this.#rename())}
         ${session.archived ? this.#action('unarchive', 'session.unarchive', () => bringBack(session)) : this.#action('archive', 'session.archive', () => void archive(session))}
         ${this.#action('trash', 'session.delete', () => void remove(session))}
-      </span>
+      </span>`}
     </div>`;
   }
 
@@ -68,6 +69,7 @@ export class NaviSessionItem extends NaviElement {
   }
 
   async #rename() {
+    if (isGuest.get()) return;
     this._named = this.session.title || t('sidebar.untitled');
     await this.updateComplete;
     this.querySelector('input')?.select();
@@ -87,7 +89,7 @@ export class NaviSessionItem extends NaviElement {
   /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.key === 'F2') void this.#rename();
-    else if (event.key === 'Delete') void remove(this.session);
+    else if (event.key === 'Delete' && !isGuest.get()) void remove(this.session);
     else return;
     event.preventDefault();
   }

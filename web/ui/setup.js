@@ -1,5 +1,6 @@
 // How Navi is set up: her settings, the models that answer, for whom, and what is wrong.
 
+import { isAdmin } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html } from '../lit.js';
 import { NaviPanel } from './panel.js';
@@ -9,6 +10,8 @@ import './setup_profiles.js';
 import './setup_settings.js';
 
 const TABS = /** @type {const} */ (['settings', 'models', 'profiles', 'diagnostics']);
+/** What who does not set Navi up may see of it. */
+const SEEN = /** @type {const} */ (['models', 'profiles']);
 const CONTENTS = {
   settings: () => html`<navi-setup-settings></navi-setup-settings>`,
   models: () => html`<navi-setup-models></navi-setup-models>`,
@@ -22,14 +25,17 @@ export class NaviSetup extends NaviPanel {
   constructor() {
     super();
     /** @type {typeof TABS[number]} */
-    this._tab = 'settings';
+    this._tab = TABS[0];
   }
 
   render() {
-    return this.frame('setup', t('setup.open'), this.tabs(t('setup.open'), TABS, this._tab, {
+    /** @type {readonly typeof TABS[number][]} */
+    const shown = isAdmin.get() ? TABS : SEEN;
+    const tab = shown.includes(this._tab) ? this._tab : shown[0];
+    return this.frame('setup', t('setup.open'), this.tabs(t('setup.open'), shown, tab, {
       title: (name) => t(`setup.tab.${name}`),
       show: (name) => { this._tab = name; },
-      content: CONTENTS[this._tab](),
+      content: CONTENTS[tab](),
     }));
   }
 }

@@ -1,6 +1,6 @@
 /** @import { BackendStatus, ModelInfo, ModelPull, Profile, SystemStatus } from '../state/wire.js' */
 
-import { profiles, status } from '../app/signals.js';
+import { isAdmin, profiles, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { api } from '../net/api.js';
@@ -45,7 +45,7 @@ export class NaviSetupModels extends NaviElement {
             ${backend.state === 'loading' ? html`<p class="row-note">${sentence(backend.detail)}</p>` : nothing}</div></li>
         ${repeat(models, ({ name }) => name, (model) => modelRow(model, model.name === default_model, answersFor(system, profiles.get(), backend, model)))}
       </ul>
-      ${kind === 'ollama' ? this.#pull(system.pull ?? null, version !== undefined) : nothing}</section>`;
+      ${kind === 'ollama' && isAdmin.get() ? this.#pull(system.pull ?? null, version !== undefined) : nothing}</section>`;
   }
 
   /** @param {ModelPull | null} pull @param {boolean} can whether there is a server to ask */

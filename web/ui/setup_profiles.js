@@ -1,10 +1,10 @@
 /** @import { Profile, ProfileText } from '../state/wire.js' */
 
 import { showToast } from '../app/actions.js';
-import { status } from '../app/signals.js';
+import { isAdmin, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { inWords } from '../i18n/said.js';
-import { html, repeat, signal } from '../lit.js';
+import { html, nothing, repeat, signal } from '../lit.js';
 import { api } from '../net/api.js';
 import { copied, idIn } from '../state/setup.js';
 import { Asking } from './asking.js';
@@ -46,7 +46,7 @@ export class NaviSetupProfiles extends NaviElement {
   render() {
     status.get();
     const written = draft.get();
-    if (written !== null) return this.#editor(written);
+    if (written !== null && isAdmin.get()) return this.#editor(written);
     return html`<p class="quiet">${t('setup.profiles.hint')}</p>${this._asking.card(() => this.#retry())}
       <ul class="rows">${repeat(this._profiles.map(inWords), ({ id }) => id, (profile) => this.#row(profile))}</ul>`;
   }
@@ -64,8 +64,8 @@ export class NaviSetupProfiles extends NaviElement {
             <div class="whole"><dt>${t('setup.profiles.tools')}</dt><dd>${enabled_tools.join(', ') || t('setup.models.can.no_tools')}</dd></div>
           </dl>
           <pre class="profile-prompt" tabindex="0" dir="auto">${system_prompt}</pre></details>
-        <p class="row-actions"><button type="button" class="button small plain" data-testid="profile-edit" aria-label="${t('setup.profiles.edit')}: ${name}" @click=${() => this.#open(id, false)}>${icons.pencil}${t('setup.profiles.edit')}</button>
-          <button type="button" class="button small plain" data-testid="profile-copy" aria-label="${t('setup.profiles.copy')}: ${name}" @click=${() => this.#open(id, true)}>${icons.copy}${t('setup.profiles.copy')}</button></p></div></li>`;
+        ${!isAdmin.get() ? nothing : html`<p class="row-actions"><button type="button" class="button small plain" data-testid="profile-edit" aria-label="${t('setup.profiles.edit')}: ${name}" @click=${() => this.#open(id, false)}>${icons.pencil}${t('setup.profiles.edit')}</button>
+          <button type="button" class="button small plain" data-testid="profile-copy" aria-label="${t('setup.profiles.copy')}: ${name}" @click=${() => this.#open(id, true)}>${icons.copy}${t('setup.profiles.copy')}</button></p>`}</div></li>`;
   }
 
   /** @param {Draft} written */

@@ -1,7 +1,7 @@
 /** @import { SessionSummary } from '../state/wire.js' */
 
 import { openPanel, showNew } from '../app/actions.js';
-import { archived, drawerOpen, openId, sessions, shownTag } from '../app/signals.js';
+import { archived, drawerOpen, hasAccounts, isAdmin, openId, sessions, shownTag } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { groupOf, matching } from '../state/sessions.js';
@@ -60,6 +60,8 @@ export class NaviSidebar extends NaviElement {
       <button type="button" class="open-memory" data-testid="open-memory" aria-haspopup="dialog" @click=${() => void openPanel('memory')}>${icons.memory}<span>${t('memory.open')}</span></button>
       <button type="button" class="open-memory" data-testid="open-permissions" aria-haspopup="dialog" @click=${() => void openPanel('permissions')}>${icons.key}<span>${t('permissions.open')}</span></button>
       <button type="button" class="open-memory" data-testid="open-setup" aria-haspopup="dialog" @click=${() => void openPanel('setup')}>${icons.sliders}<span>${t('setup.open')}</span></button>
+      ${!hasAccounts.get() ? nothing : html`${isAdmin.get() ? html`<button type="button" class="open-memory" data-testid="open-people" aria-haspopup="dialog" @click=${() => void openPanel('people')}>${icons.people}<span>${t('people.open')}</span></button>` : nothing}
+        <button type="button" class="open-memory" data-testid="open-account" aria-haspopup="dialog" @click=${() => void openPanel('account')}>${icons.person}<span>${t('account.open')}</span></button>`}
       <navi-settings></navi-settings>`;
   }
 

@@ -2,7 +2,7 @@ import { loadPanels } from '../app/actions.js';
 import { choice } from '../app/choice.js';
 import { canDictate, isAgreed } from '../app/dictation.js';
 import { showsFirstSteps } from '../app/first_steps.js';
-import { chosenProfile, createError, creating, NEW, profiles, status } from '../app/signals.js';
+import { chosenProfile, createError, creating, isGuest, NEW, profiles, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { hostOf, staysHere } from '../state/service.js';
@@ -42,6 +42,7 @@ export class NaviWelcome extends NaviElement {
   }
 
   #choices() {
+    if (isGuest.get()) return nothing;
     const list = profiles.get();
     const { profile_id: chosen } = choice();
     return html`${list.length < 2 ? nothing : html`<fieldset class="profiles"><legend>${t('welcome.profile')}</legend>

@@ -31,9 +31,9 @@ export async function newContext(browser, options) {
 
 /**
  * A browser that has logged in by the link; each tab that is opened in it shares its cookie. Its user knows Navi
- * already, but for a `newcomer`.
+ * already, but for a `newcomer`; what it complains of and fits `expected` is the test's doing.
  */
-export async function logIn(browser, navi, { newcomer = false, ...options } = {}) {
+export async function logIn(browser, navi, { newcomer = false, expected = null, ...options } = {}) {
   // What a test says of the page's requests would not hold for those of its worker. What moves costs a
   // browser without a graphics card an eighth of its time, and shows a test nothing.
   const context = await newContext(browser, { viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', serviceWorkers: 'block', ...options });
@@ -47,7 +47,7 @@ export async function logIn(browser, navi, { newcomer = false, ...options } = {}
   if (!newcomer) await context.addInitScript(() => { if (location.protocol === 'http:') localStorage.setItem('navi.first_steps', 'done'); });
   context.on('weberror', (error) => faults.push(`uncaught: ${error.error().stack ?? error.error()}`));
   context.on('console', (message) => {
-    if (message.type() === 'error' && !isTheTestsDoing(message.text())) faults.push(message.text());
+    if (message.type() === 'error' && !isTheTestsDoing(message.text()) && !expected?.test(message.text())) faults.push(message.text());
   });
 
   const first = new Tab(await context.newPage());

@@ -1,0 +1,67 @@
+/** @import { RecordLine, Recorded } from '../state/wire.js' */
+
+import { save } from '../app/export.js';
+import { t } from '../i18n/index.js';
+import { html, nothing, repeat } from '../lit.js';
+import { people, RECORD_PAGE } from '../net/people.js';
+import { Asking } from './asking.js';
+import { NaviElement } from './element.js';
+import { fault, faultText } from './fields.js';
+import { formatTime } from './format.js';
+import { icons } from './icons.js';
+import { visible } from './visible.js';
+
+const FILE = 'navi-record.jsonl';
+/** What takes something away, or was refused. @type {ReadonlySet<Recorded>} */
+const GRAVE = new Set(/** @type {const} */ (['sign_in_failed', 'person_removed', 'tool_forbidden', 'token_removed', 'invitation_removed']));
+
+/** Who came in and who changed what, the newest first. */
+export class NaviPeopleRecord extends NaviElement {
+  static properties = { _lines: { state: true }, _more: { state: true } };
+
+  constructor() {
+    super();
+    /** @type {RecordLine[] | null} */
+    this._lines = null;
+    /** Whether there may be older ones. */
+    this._more = false;
+    this._asking = new Asking(this);
+  }
+
+  firstUpdated() {
+    this.#read();
+  }
+
+  render() {
+    const lines = this._lines;
+    const { busy, problem } = this._asking;
+    return html`<p class="quiet">${t('record.hint')}</p>
+      <div class="panel-tools"><button type="button" class="button small plain" data-testid="record-export" ?disabled=${busy} @click=${() => this.#export()}>${icons.download}<span>${t('record.export')}</span></button></div>
+      ${fault(faultText(problem))}
+      ${lines === null ? nothing : lines.length === 0 ? html`<p class="quiet panel-empty">${t('record.empty')}</p>` : html`<ul class="rows">${repeat(lines, ({ id }) => id, row)}</ul>`}
+      ${this._more ? html`<button type="button" class="link-button" data-testid="record-older" ?disabled=${busy} @click=${() => this.#read()}>${t('permissions.more')}</button>` : nothing}`;
+  }
+
+  #read() {
+    void this._asking.ask(async () => {
+      const before = this._lines ?? [];
+      const lines = await people.record(before.at(-1)?.id ?? null);
+      this._lines = [...before, ...lines];
+      this._more = lines.length === RECORD_PAGE;
+    });
+  }
+
+  /** A link would carry the cookie alone. */
+  #export() {
+    void this._asking.ask(async () => save([await people.exportRecord()], FILE));
+  }
+}
+
+/** @param {RecordLine} line */
+function row({ at, what, name, about, address }) {
+  return html`<li class="row" data-testid="record-line" data-what=${what}><span class="row-icon ${GRAVE.has(what) ? 'warn' : ''}">${GRAVE.has(what) ? icons.warning : icons.check}</span>
+    <div class="row-text"><p class="row-title">${t(`record.what.${what}`)}${about === null ? nothing : html`: <span dir="auto">${visible(about)}</span>`}</p>
+      <p class="row-note">${name === null ? nothing : html`<b dir="auto">${visible(name)}</b> · `}<time datetime=${at}>${formatTime(at)}</time>${address === null ? nothing : html` · ${address}`}</p></div></li>`;
+}
+
+customElements.define('navi-people-record', NaviPeopleRecord);
