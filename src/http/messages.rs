@@ -4,7 +4,7 @@ use actix_web::http::Method;
 use actix_web::{HttpResponse, web};
 use navi_actors::domain::input::MAX_MESSAGE_JSON_BYTES;
 use navi_actors::domain::permissions::Action;
-use navi_actors::protocol::command::PlainInput;
+use navi_actors::protocol::command::{PlainConsent, PlainInput};
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::MessageId;
 use serde::Deserialize;
@@ -105,5 +105,8 @@ pub(crate) async fn send(
     SessionPath(session): SessionPath,
     JsonBody(input): JsonBody<PlainInput>,
 ) -> Result<HttpResponse, ApiError> {
+    if input.consent == PlainConsent::Allow {
+        who.grant.check(Action::GiveConsent)?;
+    }
     Ok(HttpResponse::Ok().json(app.engine.run_plain(who.user, session, input).await?))
 }

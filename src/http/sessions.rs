@@ -74,7 +74,10 @@ pub(crate) async fn create(
     who: Principal,
     OptionalJsonBody(body): OptionalJsonBody<NewSessionRequest>,
 ) -> Result<HttpResponse, ApiError> {
-    let wish = body.unwrap_or_default().into();
+    let wish: NewSessionWish = body.unwrap_or_default().into();
+    if wish.mode.is_some() {
+        who.grant.check(Action::GiveConsent)?;
+    }
     let session = app.engine.create_session(who.user, wish).await?;
     Ok(HttpResponse::Created().json(CreatedSession {
         session_id: session.id,

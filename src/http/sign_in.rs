@@ -29,7 +29,8 @@ pub(crate) struct WaysIn {
 pub(crate) struct SignInRequest {
     name: String,
     password: Option<String>,
-    /// One that was written down, in the place of the password. It works once.
+    /// One that was written down, in the place of the password, which was lost: it works once, and
+    /// another password is to be chosen.
     recovery_code: Option<String>,
 }
 

@@ -193,7 +193,7 @@ describe('people who sign in', () => {
     assert.equal(await his.composer.inputValue(), '');
   });
 
-  it('a recovery code signs in, once', async () => {
+  it('a recovery code signs in, once, and another password is chosen', async () => {
     const { tab } = it_has;
     await signOut(tab);
     for (const [name, works] of [['first', true], ['again', false]]) {
@@ -206,6 +206,13 @@ describe('people who sign in', () => {
       if (works) {
         await tab.ready();
         await tab.sessions.first().waitFor();
+        const notice = tab.page.locator('[data-testid="banner"][data-kind="password"]');
+        await notice.waitFor();
+        await part(tab, 'choose-password').click();
+        await part(tab, 'account-new-name').fill(OLENA.name);
+        await part(tab, 'account-password').fill(OLENA.password);
+        await tab.page.keyboard.press('Enter');
+        await notice.waitFor({ state: 'detached' });
         await signOut(tab);
       } else await told(tab, 'recovery code are wrong');
     }

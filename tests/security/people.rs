@@ -607,6 +607,36 @@ async fn a_password_that_is_changed_and_codes_that_recover() {
     assert!(came_in(&server, "/api/sign-in", body.clone()).await.is_ok());
     let again = came_in(&server, "/api/sign-in", body).await;
     refused(again, StatusCode::UNAUTHORIZED, "unauthorized").await;
+    // The password was lost: nobody who found it comes in, and she chooses another.
+    let found = sign_in(&server, "Anna", "another password").await;
+    refused(found, StatusCode::UNAUTHORIZED, "unauthorized").await;
+    let request = with(&server, Method::PATCH, path, &anna.login);
+    let chosen = json!({"password": "a third password"});
+    assert_eq!(answered(request, Some(chosen)).await.0, StatusCode::OK);
+    assert!(sign_in(&server, "Anna", "a third password").await.is_ok());
+}
+
+#[tokio::test]
+async fn a_token_that_begins_what_it_may_not_answer() {
+    let (_model, server) = with_accounts(&[]);
+    let anna = Person::join(&server, "Anna", "user").await;
+    let run = anna.token_for(&server, &["read", "run"]).await;
+    let ask = |path: &str, body: Value| {
+        let request = client().post(format!("{}{path}", server.url));
+        answered(request.bearer_auth(&run), Some(body))
+    };
+    let (status, made) = ask("/sessions", json!({})).await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+    let messages = format!("/sessions/{}/messages", made["session_id"].as_str().unwrap());
+    for (path, body) in [
+        ("/sessions", json!({"mode": "auto"})),
+        (messages.as_str(), json!({"content": "x", "consent": "allow"})),
+    ] {
+        let (status, said) = ask(path, body).await;
+        assert_eq!((status, &said["code"]), (StatusCode::FORBIDDEN, &json!("forbidden")));
+    }
+    let (status, _) = ask(&messages, json!({"content": "x"})).await;
+    assert_eq!(status, StatusCode::OK);
 }
 
 /// What opens less makes nothing that opens more.

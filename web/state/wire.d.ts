@@ -2745,7 +2745,8 @@ export interface SignInRequest {
   name: string;
   password?: string;
   /**
-   * One that was written down, in the place of the password. It works once.
+   * One that was written down, in the place of the password, which was lost: it works once, and
+   * another password is to be chosen.
    */
   recovery_code?: string;
 }

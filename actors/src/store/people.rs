@@ -497,7 +497,7 @@ impl Store {
         Ok(codes.count(&self.read).await?)
     }
 
-    /// Uses a code up. Tells whether it was this person's.
+    /// Uses a code up, and with it the password that was lost. Tells whether it was this person's.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -506,12 +506,23 @@ impl Store {
         id: UserId,
         code: SecretHash,
     ) -> Result<bool, StoreError> {
+        let transaction = self.begin_write().await?;
         let used = recovery_code::Entity::delete_many()
             .filter(recovery_code::Column::Hash.eq(code.0.to_vec()))
             .filter(recovery_code::Column::UserId.eq(id.0))
-            .exec(&self.write)
+            .exec(&transaction)
             .await?;
-        Ok(used.rows_affected > 0)
+        if used.rows_affected == 0 {
+            return Ok(false);
+        }
+        let row = user::ActiveModel {
+            id: Set(id.0),
+            password: Set(None),
+            ..Default::default()
+        };
+        user::Entity::update(row).exec(&transaction).await?;
+        transaction.commit().await?;
+        Ok(true)
     }
 }
 
