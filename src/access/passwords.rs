@@ -1,5 +1,7 @@
 //! Passwords: made into what may be stored, and looked at.
 
+use std::time::Duration;
+
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use argon2::{Argon2, Params};
@@ -13,6 +15,8 @@ pub(crate) const MIN_CHARS: usize = 10;
 pub(crate) const MAX_CHARS: usize = 200;
 /// Each takes 19 MB and a core for as long as it takes.
 const AT_ONCE: usize = 2;
+/// How long one waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What became of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +91,12 @@ impl Passwords {
                 "something failed here; the log says what",
             )
         };
-        let _slot = self.slots.acquire().await.map_err(|error| failed(&error))?;
+        let turn = tokio::time::timeout(PATIENCE, self.slots.acquire()).await;
+        let turn = turn.map_err(|_| {
+            let busy = "too many people sign in at once; try again in a minute";
+            NaviError::new(ErrorCode::RateLimited, busy)
+        })?;
+        let _turn = turn.map_err(|error| failed(&error))?;
         let done = self.runtime.spawn_blocking(work).await;
         done.map_err(|error| failed(&error))?
             .map_err(|error| failed(&error))

@@ -113,7 +113,9 @@ impl Access {
         visitor: Visitor,
     ) -> Result<Login, NaviError> {
         self.need_accounts()?;
-        let key = names::key(name);
+        // Nobody's is longer than the longest.
+        let name: String = name.chars().take(names::MAX_CHARS + 1).collect();
+        let key = names::key(&name);
         self.tries.count(&key, visitor.address)?;
         let store = self.store.clone();
         let found = self.on_runtime(async move { store.user_by_name(&key).await });
@@ -134,9 +136,8 @@ impl Access {
         match user {
             Some(user) if is_right => self.let_in(&user, visitor).await,
             user => {
-                let shown = name.chars().take(names::MAX_CHARS).collect::<String>();
                 let user = user.map(|user| user.id);
-                self.note_by_name(Recorded::SignInFailed, user, shown, visitor)
+                self.note_by_name(Recorded::SignInFailed, user, name, visitor)
                     .await;
                 Err(NaviError::new(
                     ErrorCode::Unauthorized,

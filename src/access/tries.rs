@@ -19,6 +19,8 @@ const BY_ACCOUNT: NonZeroU32 = nonzero!(10_u32);
 const BY_ADDRESS: NonZeroU32 = nonzero!(30_u32);
 /// With so many accounts or addresses, those are forgotten that made no try for long.
 const MANY: usize = 1_024;
+/// With so many that did, nobody else has a try.
+const MOST: usize = 16_384;
 
 /// See the module.
 #[derive(Debug)]
@@ -62,14 +64,20 @@ fn pass<K: Clone + Eq + Hash>(limiter: &Limiter<K>, key: &K) -> Result<(), NaviE
     if limiter.len() >= MANY {
         limiter.retain_recent();
     }
-    limiter.check_key(key).map_err(|until| {
-        let wait = until.wait_time_from(DefaultClock::default().now());
-        let wait = (wait + Duration::from_millis(999)).as_secs().max(1);
-        NaviError::new(
-            ErrorCode::RateLimited,
-            format!("too many tries to sign in; try again in {wait} s"),
-        )
-    })
+    if limiter.len() >= MOST {
+        return Err(too_many(Duration::from_secs(60)));
+    }
+    limiter
+        .check_key(key)
+        .map_err(|until| too_many(until.wait_time_from(DefaultClock::default().now())))
+}
+
+fn too_many(wait: Duration) -> NaviError {
+    let wait = (wait + Duration::from_millis(999)).as_secs().max(1);
+    NaviError::new(
+        ErrorCode::RateLimited,
+        format!("too many tries to sign in; try again in {wait} s"),
+    )
 }
 
 /// Who has one IPv6 address has its whole network.

@@ -627,13 +627,22 @@ async fn a_token_that_begins_what_it_may_not_answer() {
     };
     let (status, made) = ask("/sessions", json!({})).await;
     assert_eq!(status, StatusCode::CREATED, "{made}");
-    let messages = format!("/sessions/{}/messages", made["session_id"].as_str().unwrap());
+    let messages = format!(
+        "/sessions/{}/messages",
+        made["session_id"].as_str().unwrap()
+    );
     for (path, body) in [
         ("/sessions", json!({"mode": "auto"})),
-        (messages.as_str(), json!({"content": "x", "consent": "allow"})),
+        (
+            messages.as_str(),
+            json!({"content": "x", "consent": "allow"}),
+        ),
     ] {
         let (status, said) = ask(path, body).await;
-        assert_eq!((status, &said["code"]), (StatusCode::FORBIDDEN, &json!("forbidden")));
+        assert_eq!(
+            (status, &said["code"]),
+            (StatusCode::FORBIDDEN, &json!("forbidden"))
+        );
     }
     let (status, _) = ask(&messages, json!({"content": "x"})).await;
     assert_eq!(status, StatusCode::OK);
