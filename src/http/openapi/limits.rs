@@ -127,6 +127,7 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
             "NewInvitation/days",
             json!({"minimum": 1, "maximum": MAX_INVITATION_DAYS}),
         ),
+        ("SignInRequest", one_of_two("password", "recovery_code")),
         ("AcceptRequest/name", line(names::MAX_CHARS, UNSEEN)),
         ("AcceptRequest/password", password.clone()),
         ("AccountChangeRequest/name", line(names::MAX_CHARS, UNSEEN)),
@@ -178,6 +179,17 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
         ),
         ("OllamaCalled/name", call_name),
     ]
+}
+
+/// A text in one of two fields, and nothing in the other.
+fn one_of_two(one: &str, other: &str) -> Value {
+    let with = |there: &str, lacking: &str| {
+        json!({
+            "required": [there],
+            "properties": {there: {"type": "string"}, lacking: {"type": "null"}},
+        })
+    };
+    json!({"oneOf": [with(one, other), with(other, one)]})
 }
 
 /// The same of a parameter, by what stands in front of its paths.
