@@ -2,17 +2,17 @@
 
 use actix_web::http::Method;
 use actix_web::{HttpResponse, web};
+use navi_actors::domain::permissions::Action;
+use navi_actors::protocol::people::Recorded;
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-use navi_actors::domain::permissions::Action;
 
 use super::App;
 use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
-use crate::access::Principal;
+use crate::access::{Principal, Visitor};
 
 /// What a person saw and allows.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -56,12 +56,17 @@ pub(crate) async fn tools(app: web::Data<App>, _: Principal) -> HttpResponse {
 pub(crate) async fn allow(
     app: web::Data<App>,
     who: Principal,
+    visitor: Visitor,
     path: web::Path<String>,
     JsonBody(request): JsonBody<AllowRequest>,
 ) -> Result<HttpResponse, ApiError> {
     let extensions = app.engine.extensions();
     let name = path.into_inner();
+    let about = Some(name.clone());
     extensions.allow(name, request.sha256, who.user).await?;
+    app.access
+        .note(Recorded::ToolAllowed, Some(who.user), about, visitor)
+        .await;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -70,10 +75,15 @@ pub(crate) async fn allow(
     responses((status = 204, description = "It may not be called any more, at once."), Failures))]
 pub(crate) async fn forbid(
     app: web::Data<App>,
-    _: Principal,
+    who: Principal,
+    visitor: Visitor,
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    app.engine.extensions().forbid(path.into_inner()).await?;
+    let name = path.into_inner();
+    app.engine.extensions().forbid(name.clone()).await?;
+    app.access
+        .note(Recorded::ToolForbidden, Some(who.user), Some(name), visitor)
+        .await;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -1,4 +1,4 @@
-//! The people, how they sign in, and who was invited.
+//! The people, and how they sign in.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ use super::entities::{
     api_token, consent_entry, consent_rule, invitation, memory_fact, memory_forgotten,
     memory_former, memory_summary, recovery_code, session, user, web_login,
 };
-use super::rows::{invitation_from_row, user_from_row};
-use super::types::{Invitation, Person, SecretHash, User};
+use super::rows::user_from_row;
+use super::types::{Person, SecretHash, User};
 use super::values::{db_time, name_of};
 use super::{Store, StoreError};
 use crate::protocol::ids::UserId;
@@ -33,18 +33,6 @@ pub struct Credentials {
     pub name_key: String,
     /// As argon2 writes it.
     pub password: String,
-}
-
-/// What became of an invitation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Accepted {
-    /// Somebody new.
-    Joined(User),
-    /// Somebody who was here has another password.
-    Renewed(User),
-    NameTaken,
-    /// There is none, or it was used, or has expired.
-    Unknown,
 }
 
 /// What became of a change of a person.
@@ -333,136 +321,6 @@ impl Store {
         Ok(())
     }
 
-    /// Adds an invitation.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`].
-    pub async fn add_invitation(
-        &self,
-        hash: SecretHash,
-        new: Invitation,
-    ) -> Result<(), StoreError> {
-        invitation::Entity::insert(invitation::ActiveModel {
-            hash: Set(hash.0.to_vec()),
-            id: Set(new.id),
-            role: Set(name_of(&new.role)?),
-            user_id: Set(new.user_id.map(|user| user.0)),
-            created_at: Set(db_time(new.created_at)),
-            expires_at: Set(db_time(new.expires_at)),
-        })
-        .exec_without_returning(&self.write)
-        .await?;
-        Ok(())
-    }
-
-    /// Those that can be used yet, the oldest first.
-    ///
-    /// # Errors
-    /// As the store's other reads.
-    pub async fn invitations(&self, now: DateTime<Utc>) -> Result<Vec<Invitation>, StoreError> {
-        let rows = invitation::Entity::find()
-            .filter(invitation::Column::ExpiresAt.gt(db_time(now)))
-            .order_by_asc(invitation::Column::CreatedAt)
-            .all(&self.read)
-            .await?;
-        rows.into_iter().map(invitation_from_row).collect()
-    }
-
-    /// The invitation of this secret, where it can be used.
-    ///
-    /// # Errors
-    /// As the store's other reads.
-    pub async fn invitation(
-        &self,
-        hash: SecretHash,
-        now: DateTime<Utc>,
-    ) -> Result<Option<Invitation>, StoreError> {
-        let row = invitation::Entity::find_by_id(hash.0.to_vec())
-            .filter(invitation::Column::ExpiresAt.gt(db_time(now)))
-            .one(&self.read)
-            .await?;
-        row.map(invitation_from_row).transpose()
-    }
-
-    /// Takes an invitation back. Tells whether it was there.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`].
-    pub async fn delete_invitation(&self, id: Uuid) -> Result<bool, StoreError> {
-        let deleted = invitation::Entity::delete_many()
-            .filter(invitation::Column::Id.eq(id))
-            .exec(&self.write)
-            .await?;
-        Ok(deleted.rows_affected > 0)
-    }
-
-    /// Uses an invitation up: once, whoever is fastest.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`].
-    pub async fn accept_invitation(
-        &self,
-        hash: SecretHash,
-        new: Credentials,
-        now: DateTime<Utc>,
-    ) -> Result<Accepted, StoreError> {
-        let transaction = self.begin_write().await?;
-        let found = invitation::Entity::find_by_id(hash.0.to_vec())
-            .filter(invitation::Column::ExpiresAt.gt(db_time(now)));
-        let Some(row) = found.one(&transaction).await? else {
-            return Ok(Accepted::Unknown);
-        };
-        let invitation = invitation_from_row(row)?;
-        if name_is_taken(&transaction, &new.name_key, invitation.user_id).await? {
-            return Ok(Accepted::NameTaken);
-        }
-        let used = invitation::Entity::delete_by_id(hash.0.to_vec())
-            .exec(&transaction)
-            .await?;
-        if used.rows_affected == 0 {
-            return Ok(Accepted::Unknown);
-        }
-        let accepted = match invitation.user_id {
-            None => {
-                let user = new_user(&new.name, invitation.role);
-                user::Entity::insert(user_to_row(user.clone(), Some(new))?)
-                    .exec_without_returning(&transaction)
-                    .await?;
-                Accepted::Joined(user)
-            }
-            Some(id) => {
-                let row = user::ActiveModel {
-                    id: Set(id.0),
-                    name: Set(new.name.into()),
-                    name_key: Set(Some(new.name_key)),
-                    password: Set(Some(new.password)),
-                    ..Default::default()
-                };
-                let row = user::Entity::update(row).exec(&transaction).await?;
-                // Whoever had the old password has nothing of it.
-                web_login::Entity::delete_many()
-                    .filter(web_login::Column::UserId.eq(id.0))
-                    .exec(&transaction)
-                    .await?;
-                Accepted::Renewed(user_from_row(row)?)
-            }
-        };
-        transaction.commit().await?;
-        Ok(accepted)
-    }
-
-    /// Forgets the invitations that expired.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`].
-    pub async fn purge_invitations(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
-        invitation::Entity::delete_many()
-            .filter(invitation::Column::ExpiresAt.lte(db_time(now)))
-            .exec(&self.write)
-            .await?;
-        Ok(())
-    }
-
     /// Puts these codes in the place of a person's others.
     ///
     /// # Errors
@@ -531,7 +389,7 @@ fn present() -> sea_orm::Select<user::Entity> {
     user::Entity::find().filter(user::Column::RemovedAt.is_null())
 }
 
-async fn name_is_taken(
+pub(super) async fn name_is_taken(
     db: &impl ConnectionTrait,
     name_key: &str,
     but_by: Option<UserId>,
@@ -553,7 +411,7 @@ async fn is_last_admin(db: &impl ConnectionTrait, user: &User) -> Result<bool, S
     Ok(others.count(db).await? == 0)
 }
 
-fn new_user(name: &str, role: UserRole) -> User {
+pub(super) fn new_user(name: &str, role: UserRole) -> User {
     User {
         id: UserId::new(),
         name: name.to_owned(),
@@ -562,7 +420,7 @@ fn new_user(name: &str, role: UserRole) -> User {
     }
 }
 
-fn user_to_row(
+pub(super) fn user_to_row(
     user: User,
     credentials: Option<Credentials>,
 ) -> Result<user::ActiveModel, StoreError> {
