@@ -10,6 +10,7 @@ mod known;
 pub(crate) mod links;
 mod passwords;
 mod people;
+mod powers;
 pub(crate) mod random;
 mod sign_in;
 mod tokens;

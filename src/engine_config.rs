@@ -84,6 +84,7 @@ pub fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
         ollama: parts.ollama,
         profiles: parts.profiles,
         default_profile: settings.default_profile.clone(),
+        people: settings.people.accounts.then_some(settings.people.limits),
         registry: Arc::new(parts.registry),
         extensions: parts.extensions,
         sessions_dir: parts.sessions_dir,

@@ -4,6 +4,7 @@
 
 mod account;
 mod agents;
+mod archive;
 pub(crate) mod body;
 mod branches;
 mod changes;
@@ -198,12 +199,14 @@ fn endpoints(doors: &OpenDoors) -> Vec<Endpoint> {
         tokens::routes(),
         tokens::one_routes(),
         account::routes(),
+        archive::routes(),
         account::recovery_routes(),
         account::devices_routes(),
         account::device_routes(),
         people::routes(),
         people::one_routes(),
         people::reset_routes(),
+        people::powers_routes(),
         people::invitations_routes(),
         people::invitation_routes(),
         people::record_routes(),

@@ -217,7 +217,7 @@ impl Service {
                 public: settings.people.public.clone(),
             }),
             closing: closing.clone(),
-            tabs: http::Tabs::default(),
+            tabs: http::Tabs::new(settings.people.accounts.then_some(settings.people.tabs)),
             requests: Requests::default(),
         };
         let door = http::open(app, listener)?;

@@ -16,6 +16,7 @@ use crate::llm_actor::{Priority, Ticket};
 use crate::models::Models;
 use crate::protocol::chat::{ChatDelta, ChatMessage, ChatRequest, FinishReason, Usage};
 use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::ids::UserId;
 use crate::protocol::inspect::{CallKind, CallOutcome, CallReply};
 use crate::protocol::offered::OfferedTools;
 use crate::protocol::status::BackendKind;
@@ -36,6 +37,8 @@ pub struct Question {
     pub context_window: u32,
     pub max_output_tokens: u32,
     pub priority: Priority,
+    /// Whose work it is; none where it is nobody's.
+    pub person: Option<UserId>,
     /// The run that it is for; none where it is for none.
     pub run: Option<InRun>,
 }
@@ -92,7 +95,12 @@ pub async fn ask_as(
     question: Question,
     stop: CancellationToken,
 ) -> Result<Completion, NaviError> {
-    let acquire = models.acquire_as(ticket, question.choice.kind, question.priority);
+    let acquire = models.acquire_as(
+        ticket,
+        question.choice.kind,
+        question.priority,
+        question.person,
+    );
     let lease = tokio::select! {
         biased;
         () = stop.cancelled() => return Err(stopped()),

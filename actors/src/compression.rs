@@ -174,6 +174,7 @@ async fn compress(
         choice: job.choice,
         max_output_tokens: compression::answer_tokens(window),
         priority: job.priority,
+        person: Some(job.user_id),
         run: Some(InRun {
             session_id: job.session_id,
             run_id: job.run_id,

@@ -7,6 +7,7 @@ mod conversation;
 mod files;
 mod imports;
 mod measuring;
+mod powers;
 mod programs;
 mod pulls;
 mod runs;

@@ -27,12 +27,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::breaker::{Admission, Breaker, Health};
 use crate::domain::first_chunk::ModelPace;
-use crate::domain::lanes::{self, QueueView, Waiting};
+use crate::domain::lanes::{self, QueueView, Share, Waiting};
 use crate::domain::slots::{Parallel, SIDE_BY_SIDE, Slots};
 use crate::llm::Backend;
 use crate::llm::guard::Pulse;
 use crate::metrics;
 use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::ids::UserId;
 use crate::protocol::status::{BackendState, BackendStatus};
 use crate::supervision::Guard;
 
@@ -59,8 +60,15 @@ const PROBE_LIMIT: Duration = Duration::from_secs(10);
 /// and others need the slot.
 const RECLAIM: Duration = Duration::from_secs(5);
 
-/// The most runs that may wait for one backend.
-const WAITING: usize = 256;
+/// The most calls that may wait for one backend, and of one person.
+const WAITING: usize = 1_024;
+const WAITING_OF_ONE: usize = 256;
+
+/// How long somebody counts as one who asks beside others.
+const ASKS: Duration = Duration::from_secs(60 * 60);
+
+/// The most people who are remembered.
+const PEOPLE: usize = 1_024;
 
 /// The most models whose pace is kept.
 const PACES: usize = 64;
@@ -69,6 +77,7 @@ const PACES: usize = 64;
 struct Waiter {
     ticket: Ticket,
     priority: Priority,
+    person: Option<UserId>,
     since: Instant,
     /// It sees how the backend is after it failed in a row.
     trial: bool,
@@ -80,12 +89,21 @@ struct Waiter {
 struct Holder {
     ticket: Ticket,
     priority: Priority,
+    person: Option<UserId>,
     /// The lane from which it was let in.
     lane: Priority,
     /// Cancelled to ask for the slot back.
     asked_back: CancellationToken,
     /// Takes the slot from one that was stopped and does not give it back.
     reclaim: Option<SpawnHandle>,
+}
+
+/// What is remembered of somebody who asks.
+#[derive(Debug)]
+struct Known {
+    asked: Instant,
+    /// See [`Share::served`].
+    served: u64,
 }
 
 /// See the module.
@@ -96,6 +114,9 @@ pub struct LlmActor {
     running: Vec<Holder>,
     /// In the order of arrival.
     waiting: VecDeque<Waiter>,
+    people: HashMap<Option<UserId>, Known>,
+    /// How many were let in.
+    served: u64,
     started: Instant,
     breaker: Breaker,
     last_problem: String,
@@ -125,6 +146,8 @@ impl LlmActor {
             backend,
             running: Vec::new(),
             waiting: VecDeque::new(),
+            people: HashMap::new(),
+            served: 0,
             started: Instant::now(),
             breaker: Breaker::default(),
             last_problem: String::new(),
@@ -237,9 +260,14 @@ impl LlmActor {
                 return;
             };
             let tried = self.slots.granted(next.ticket.0);
+            self.served += 1;
+            if let Some(person) = self.people.get_mut(&next.person) {
+                person.served = self.served;
+            }
             let holder = Holder {
                 ticket: next.ticket,
                 priority: next.priority,
+                person: next.person,
                 lane: next.priority.after(next.since.elapsed()),
                 asked_back: CancellationToken::new(),
                 reclaim: None,
@@ -284,11 +312,38 @@ impl LlmActor {
     }
 
     fn queue(&self) -> Vec<Waiting> {
-        let waiting = self.waiting.iter().map(|waiter| Waiting {
-            priority: waiter.priority,
-            waited: waiter.since.elapsed(),
+        let most = self.slots.most();
+        let asking = self.people.values().filter(|it| it.asked.elapsed() < ASKS);
+        let others_ask = asking.count() > 1;
+        let mut held: HashMap<Option<UserId>, usize> = HashMap::new();
+        for holder in &self.running {
+            *held.entry(holder.person).or_default() += 1;
+        }
+        let waiting = self.waiting.iter().map(|waiter| {
+            let share = Share {
+                held: held.get(&waiter.person).copied().unwrap_or_default(),
+                served: self.people.get(&waiter.person).map_or(0, |it| it.served),
+            };
+            Waiting {
+                priority: waiter.priority,
+                waited: waiter.since.elapsed(),
+                share,
+                held_back: others_ask && share.is_used_up(most),
+            }
         });
         waiting.collect()
+    }
+
+    /// Remembers that somebody asks.
+    fn asks(&mut self, person: Option<UserId>) {
+        if self.people.len() >= PEOPLE {
+            self.people.retain(|_, known| known.asked.elapsed() < ASKS);
+        }
+        if self.people.len() < PEOPLE || self.people.contains_key(&person) {
+            let asked = Instant::now();
+            let known = self.people.entry(person);
+            known.or_insert(Known { asked, served: 0 }).asked = asked;
+        }
     }
 
     fn forget_those_who_left(&mut self) {
@@ -358,7 +413,9 @@ impl Handler<Acquire> for LlmActor {
     fn handle(&mut self, asked: Acquire, ctx: &mut Self::Context) -> Self::Result {
         fail::fail_point!("llm::acquire");
         self.forget_those_who_left();
-        if self.waiting.len() >= WAITING {
+        let waiting = self.waiting.iter();
+        let theirs = waiting.filter(|waiter| waiter.person == asked.person);
+        if self.waiting.len() >= WAITING || theirs.count() >= WAITING_OF_ONE {
             return Box::pin(async {
                 Err(NaviError::new(
                     ErrorCode::BackendBusy,
@@ -374,10 +431,12 @@ impl Handler<Acquire> for LlmActor {
                 return Box::pin(async { Err(refusal) });
             }
         };
+        self.asks(asked.person);
         let (tx, rx) = oneshot::channel();
         self.waiting.push_back(Waiter {
             ticket: asked.ticket,
             priority: asked.priority,
+            person: asked.person,
             since: Instant::now(),
             trial,
             granted: tx,

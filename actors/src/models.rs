@@ -14,6 +14,7 @@ use crate::domain::slots::Parallel;
 use crate::llm::Backend;
 use crate::llm_actor::{Acquire, GetQueue, Lease, LlmActor, Priority, ProbeNow, Ticket};
 use crate::protocol::error::{ErrorCode, NaviError};
+use crate::protocol::ids::UserId;
 use crate::protocol::status::{BackendKind, BackendState, BackendStatus, ModelInfo};
 use crate::supervision::{RestartPolicy, Slot, keep_alive};
 
@@ -135,16 +136,17 @@ impl Models {
         Ok(choice)
     }
 
-    /// Waits for a slot of a backend.
+    /// Waits for a slot of a backend, for work that is nobody's.
     ///
     /// # Errors
     /// `backend_busy` where too many wait, `backend_unavailable` where its guard went down, or
     /// the backend failed too often in a row to be asked now.
     pub async fn acquire(&self, kind: BackendKind, priority: Priority) -> Result<Lease, NaviError> {
-        self.acquire_as(Ticket::new(), kind, priority).await
+        self.acquire_as(Ticket::new(), kind, priority, None).await
     }
 
-    /// [`Models::acquire`] with a ticket by which [`Models::queue`] finds it while it waits.
+    /// [`Models::acquire`] for somebody, with a ticket by which [`Models::queue`] finds it while it
+    /// waits.
     ///
     /// # Errors
     /// As [`Models::acquire`].
@@ -153,6 +155,7 @@ impl Models {
         ticket: Ticket,
         kind: BackendKind,
         priority: Priority,
+        person: Option<UserId>,
     ) -> Result<Lease, NaviError> {
         let unavailable = || {
             NaviError::new(
@@ -162,7 +165,11 @@ impl Models {
         };
         let guard = self.guard(kind).ok_or_else(unavailable)?;
         guard
-            .send(Acquire { priority, ticket })
+            .send(Acquire {
+                priority,
+                person,
+                ticket,
+            })
             .await
             .map_err(|_| unavailable())?
     }

@@ -14,15 +14,18 @@ use crate::journal::JournalActor;
 use crate::llm::guard::StreamLimits;
 use crate::memory::MemoryHandle;
 use crate::models::Models;
+use crate::people::People;
 use crate::prices::Prices;
 use crate::profiles::Profiles;
 use crate::protocol::approval::ConsentMode;
-use crate::protocol::ids::OwnerId;
+use crate::protocol::error::NaviError;
+use crate::protocol::ids::{OwnerId, UserId};
+use crate::root::store_error;
 use crate::run::Offers;
 use crate::store::Store;
 use crate::supervision::Slot;
 use crate::tools::lent::Lending;
-use crate::tools::registry::Toolbox;
+use crate::tools::registry::{Registry, Toolbox};
 
 /// How far the wall clock may be set back without what comes later being told as earlier.
 /// Beyond that the clock was wrong before, and is believed now.
@@ -139,6 +142,7 @@ pub struct Services {
     pub models: Models,
     pub memory: MemoryHandle,
     pub toolbox: Toolbox,
+    pub people: People,
     pub lending: Lending,
     pub offers: Arc<Offers>,
     pub profiles: Arc<Profiles>,
@@ -163,6 +167,17 @@ pub struct Services {
 }
 
 impl Services {
+    /// The tools that this person's runs begin with now.
+    ///
+    /// # Errors
+    /// `store_unavailable`.
+    pub async fn tools_of(&self, user: UserId) -> Result<Registry, NaviError> {
+        let powers = self.people.powers(user).await;
+        Ok(self
+            .toolbox
+            .of(&powers.map_err(|error| store_error(&error))?))
+    }
+
     /// The text before every profile's prompt, as it is now.
     #[must_use]
     pub fn persona(&self) -> Arc<str> {

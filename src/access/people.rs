@@ -360,6 +360,6 @@ pub(crate) fn role_name(role: UserRole) -> &'static str {
     }
 }
 
-fn no_person() -> NaviError {
+pub(super) fn no_person() -> NaviError {
     NaviError::new(ErrorCode::PersonNotFound, "there is no such person")
 }

@@ -231,7 +231,7 @@ async fn answer(
         Wanted::Answer(asked) => asked,
     };
     if asked.is_task_by(headers)? {
-        return task(app, asked, lines).await;
+        return task(app, who, asked, lines).await;
     }
     let streamed = asked.streamed;
     let answer = asked.answer(app, who, headers, hash).await?;
@@ -249,10 +249,18 @@ async fn answer(
 }
 
 /// A title, tags and their like: asked of the model alone, without tools and without a session.
-async fn task(app: &App, asked: Asked, lines: Lines) -> Result<HttpResponse, NaviError> {
+async fn task(
+    app: &App,
+    who: Principal,
+    asked: Asked,
+    lines: Lines,
+) -> Result<HttpResponse, NaviError> {
     let (streamed, profile_id) = (asked.streamed, asked.profile_id.clone());
     let asked = asked.into_chat();
-    let text = app.engine.complete(profile_id.as_deref(), asked).await?;
+    let text = app
+        .engine
+        .complete(who.user, profile_id.as_deref(), asked)
+        .await?;
     if !streamed {
         return Ok(HttpResponse::Ok().json(lines.whole(&text, "", &[], "stop", (0, 0))));
     }

@@ -179,7 +179,7 @@ async fn answer(
         hash,
     } = Request::read(app, body).await?;
     if asked.is_task_by(headers)? {
-        return task(app, asked).await;
+        return task(app, who, asked).await;
     }
     let (model, streamed) = (asked.model.clone(), asked.streamed);
     let answer = asked.answer(app, who, headers, hash).await?;
@@ -192,7 +192,7 @@ async fn answer(
 }
 
 /// A title, tags and their like: asked of the model alone, without tools and without a session.
-async fn task(app: &App, asked: Asked) -> Result<HttpResponse, NaviError> {
+async fn task(app: &App, who: Principal, asked: Asked) -> Result<HttpResponse, NaviError> {
     let chunks = Chunks::new(
         navi_actors::protocol::ids::RunId::new(),
         asked.model.clone(),
@@ -200,7 +200,7 @@ async fn task(app: &App, asked: Asked) -> Result<HttpResponse, NaviError> {
     let (streamed, profile_id) = (asked.streamed, asked.profile_id.clone());
     let text = app
         .engine
-        .complete(profile_id.as_deref(), asked.into_chat());
+        .complete(who.user, profile_id.as_deref(), asked.into_chat());
     let text = text.await?;
     if !streamed {
         return Ok(HttpResponse::Ok().json(chunks.whole(&text, "", Vec::new(), "stop", (0, 0))));

@@ -85,7 +85,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 #[utoipa::path(get, path = "/agents/tools", operation_id = "list_tools", tag = "agents",
-    responses((status = 200, description = "All tools.", body = ref("#/components/schemas/ToolList")), Failures))]
-pub(crate) async fn tools(app: web::Data<App>, _: Principal) -> HttpResponse {
-    HttpResponse::Ok().json(app.engine.tools())
+    responses((status = 200, description = "The tools that whoever asks may use.", body = ref("#/components/schemas/ToolList")), Failures))]
+pub(crate) async fn tools(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
+    Ok(HttpResponse::Ok().json(app.engine.tools_of(who.user).await?))
 }

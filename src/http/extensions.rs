@@ -45,8 +45,9 @@ pub(crate) fn skills_routes() -> Endpoint {
 
 #[utoipa::path(get, path = "/tools", operation_id = "list_extension_tools", tag = "extensions",
     responses((status = 200, description = "The user's own tools and those of MCP servers, and whether each may be called.", body = ref("#/components/schemas/ExtensionToolList")), Failures))]
-pub(crate) async fn tools(app: web::Data<App>, _: Principal) -> HttpResponse {
-    HttpResponse::Ok().json(&app.engine.extensions().view().tools)
+pub(crate) async fn tools(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
+    let view = app.engine.extensions_of(who.user).await?;
+    Ok(HttpResponse::Ok().json(view.tools))
 }
 
 #[utoipa::path(post, path = "/tools/{name}/allow", tag = "extensions",
@@ -89,8 +90,9 @@ pub(crate) async fn forbid(
 
 #[utoipa::path(get, path = "/mcp", tag = "extensions",
     responses((status = 200, description = "The configured MCP servers, and how each is.", body = ref("#/components/schemas/McpServerList")), Failures))]
-pub(crate) async fn servers(app: web::Data<App>, _: Principal) -> HttpResponse {
-    HttpResponse::Ok().json(&app.engine.extensions().view().servers)
+pub(crate) async fn servers(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
+    let view = app.engine.extensions_of(who.user).await?;
+    Ok(HttpResponse::Ok().json(view.servers))
 }
 
 #[utoipa::path(post, path = "/mcp/{name}/restart", tag = "extensions",
@@ -108,6 +110,7 @@ pub(crate) async fn restart(
 
 #[utoipa::path(get, path = "/skills", tag = "extensions",
     responses((status = 200, description = "The skills that there are.", body = ref("#/components/schemas/SkillList")), Failures))]
-pub(crate) async fn skills(app: web::Data<App>, _: Principal) -> HttpResponse {
-    HttpResponse::Ok().json(&app.engine.extensions().view().skills)
+pub(crate) async fn skills(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
+    let view = app.engine.extensions_of(who.user).await?;
+    Ok(HttpResponse::Ok().json(view.skills))
 }

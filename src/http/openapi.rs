@@ -47,9 +47,9 @@ use crate::profiles::edit::ProfileText;
 
 use super::endpoint::{Endpoint, endpoint};
 use super::{
-    account, agents, branches, changes, consent, diagnostics, extensions, files, health, imports,
-    inspect, lent, login, memory, messages, metrics, models, people, plan, resume, runs, search,
-    session, sessions, settings, sign_in, status, tokens, workspace,
+    account, agents, archive, branches, changes, consent, diagnostics, extensions, files, health,
+    imports, inspect, lent, login, memory, messages, metrics, models, people, plan, resume, runs,
+    search, session, sessions, settings, sign_in, status, tokens, workspace,
 };
 
 pub(crate) fn document() -> Endpoint {
@@ -171,6 +171,7 @@ fn json_text(text: &'static str) -> HttpResponse {
         sign_in::sign_in,
         sign_in::look,
         sign_in::accept,
+        archive::archive,
         account::read,
         account::change,
         account::recover,
@@ -181,6 +182,8 @@ fn json_text(text: &'static str) -> HttpResponse {
         people::change,
         people::remove,
         people::reset,
+        people::powers,
+        people::grant,
         people::invitations,
         people::invite,
         people::remove_invitation,
@@ -401,6 +404,8 @@ fn rest(schemas: &mut Schemas) {
     schemas.told::<account::SignedOut>("SignedOut");
     schemas.told::<Vec<people::PersonInfo>>("PersonList");
     schemas.taken::<people::PersonChange>("PersonChange");
+    schemas.told::<people::PowersInfo>("PowersInfo");
+    schemas.taken::<people::UsersPowers>("UsersPowers");
     schemas.told::<Vec<people::InvitationInfo>>("InvitationList");
     schemas.taken::<people::NewInvitation>("NewInvitation");
     schemas.told::<people::MadeInvitation>("MadeInvitation");

@@ -1,5 +1,7 @@
 //! `/api/people`, `/api/invitations` and `/api/record`: what an admin does with accounts.
 
+use std::collections::BTreeSet;
+
 use actix_web::http::{Method, header};
 use actix_web::{HttpResponse, web};
 use chrono::{DateTime, Utc};
@@ -7,7 +9,8 @@ use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::ErrorCode;
 use navi_actors::protocol::ids::UserId;
 use navi_actors::protocol::people::{Recorded, UserRole};
-use navi_actors::store::{Invitation, Person, RecordRow};
+use navi_actors::protocol::powers::Power;
+use navi_actors::store::{Holder, Invitation, Person, RecordRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -34,14 +37,38 @@ pub(crate) struct PersonInfo {
     created_at: DateTime<Utc>,
     last_seen_at: Option<DateTime<Utc>>,
     has_password: bool,
+    /// What they were granted beside what all users were. An admin may all.
+    powers: BTreeSet<Power>,
     /// It is the one who asks.
     you: bool,
 }
 
-/// What a person becomes.
+/// What a person becomes. What is left out stays.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct PersonChange {
-    role: UserRole,
+    role: Option<UserRole>,
+    /// In the place of what they were granted before.
+    #[schemars(length(max = 200))]
+    powers: Option<BTreeSet<Power>>,
+}
+
+/// What all users may use.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UsersPowers {
+    /// In the place of what they were granted before.
+    #[schemars(length(max = 200))]
+    users: BTreeSet<Power>,
+}
+
+/// What is granted, and what could be.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PowersInfo {
+    /// What all users may use.
+    users: BTreeSet<Power>,
+    /// What there is to grant: each kind, and the names that there are now.
+    grantable: Vec<Power>,
 }
 
 /// Whom to invite.
@@ -109,6 +136,12 @@ pub(crate) fn reset_routes() -> Endpoint {
     endpoint("/api/people/{person_id}/reset").on(Method::POST, Action::ManagePeople, reset)
 }
 
+pub(crate) fn powers_routes() -> Endpoint {
+    endpoint("/api/powers")
+        .on(Method::GET, Action::ManagePeople, powers)
+        .on(Method::PUT, Action::ManagePeople, grant)
+}
+
 pub(crate) fn invitations_routes() -> Endpoint {
     endpoint("/api/invitations")
         .on(Method::GET, Action::ManagePeople, invitations)
@@ -135,7 +168,13 @@ pub(crate) fn export_routes() -> Endpoint {
     responses((status = 200, description = "Everybody, in the order in which they came.", body = ref("#/components/schemas/PersonList")), Failures))]
 pub(crate) async fn list(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
     let people = app.access.people().await?.into_iter();
-    let people: Vec<PersonInfo> = people.map(|person| info(person, &who)).collect();
+    let mut granted = app.access.granted().await?;
+    let people: Vec<PersonInfo> = people
+        .map(|person| {
+            let powers = granted.remove(&Holder::Person(person.user.id));
+            info(person, powers.unwrap_or_default(), &who)
+        })
+        .collect();
     Ok(HttpResponse::Ok().json(people))
 }
 
@@ -151,8 +190,39 @@ pub(crate) async fn change(
     JsonBody(wanted): JsonBody<PersonChange>,
 ) -> Result<HttpResponse, ApiError> {
     let person = person_id(&path)?;
+    if let Some(powers) = wanted.powers {
+        let holder = Holder::Person(person);
+        app.access
+            .grant(&who, holder, powers, visitor.clone())
+            .await?;
+    }
+    if let Some(role) = wanted.role {
+        app.access.set_role(&who, person, role, visitor).await?;
+    }
+    Ok(HttpResponse::NoContent().finish())
+}
+
+#[utoipa::path(get, path = "/api/powers", operation_id = "read_powers", tag = "people",
+    responses((status = 200, description = "What all users may use of what is powerful, and what there is to grant.", body = ref("#/components/schemas/PowersInfo")), Failures))]
+pub(crate) async fn powers(app: web::Data<App>, _: Principal) -> Result<HttpResponse, ApiError> {
+    let mut granted = app.access.granted().await?;
+    Ok(HttpResponse::Ok().json(PowersInfo {
+        users: granted.remove(&Holder::Users).unwrap_or_default(),
+        grantable: app.engine.grantable(),
+    }))
+}
+
+#[utoipa::path(put, path = "/api/powers", operation_id = "grant_to_users", tag = "people",
+    request_body = ref("#/components/schemas/UsersPowers"),
+    responses((status = 204, description = "All users may use that from their next run on; what was taken back, nobody may from now on."), Failures))]
+pub(crate) async fn grant(
+    app: web::Data<App>,
+    who: Principal,
+    visitor: Visitor,
+    JsonBody(wanted): JsonBody<UsersPowers>,
+) -> Result<HttpResponse, ApiError> {
     app.access
-        .set_role(&who, person, wanted.role, visitor)
+        .grant(&who, Holder::Users, wanted.users, visitor)
         .await?;
     Ok(HttpResponse::NoContent().finish())
 }
@@ -310,8 +380,9 @@ fn made((invitation, secret): (Invitation, String)) -> Result<HttpResponse, ApiE
     }))
 }
 
-fn info(person: Person, who: &Principal) -> PersonInfo {
+fn info(person: Person, powers: BTreeSet<Power>, who: &Principal) -> PersonInfo {
     PersonInfo {
+        powers,
         you: person.user.id == who.user,
         id: person.user.id,
         name: person.user.name,

@@ -31,6 +31,12 @@ pub(crate) const ACCOUNTS: Key = key("server.accounts", "NAVI_ACCOUNTS");
 pub(crate) const PUBLIC_URL: Key = key("server.public_url", "NAVI_PUBLIC_URL");
 pub(crate) const TRUSTED_PROXIES: Key = key("server.trusted_proxies", "NAVI_TRUSTED_PROXIES");
 pub(crate) const RECORD_DAYS: Key = key("server.record_days", "NAVI_RECORD_DAYS");
+pub(crate) const PERSON_RUNS: Key = key("people.runs", "NAVI_PERSON_RUNS");
+pub(crate) const PERSON_UPLOADS: Key = key("people.uploads", "NAVI_PERSON_UPLOADS");
+pub(crate) const PERSON_SESSIONS: Key = key("people.sessions", "NAVI_PERSON_SESSIONS");
+pub(crate) const PERSON_FILES: Key = key("people.files_mb", "NAVI_PERSON_FILES_MB");
+pub(crate) const PERSON_TOKENS: Key = key("people.tokens_a_day", "NAVI_PERSON_TOKENS_A_DAY");
+pub(crate) const PERSON_TABS: Key = key("people.tabs", "NAVI_PERSON_TABS");
 pub(crate) const DATA_DIR: Key = key("server.data_dir", "NAVI_DATA_DIR");
 pub(crate) const API_TOKEN: Key = secret("server.api_token", "NAVI_API_TOKEN");
 pub(crate) const SLOW_BODY: Key = key("server.slow_body_seconds", "NAVI_SLOW_BODY_SECONDS");
@@ -147,6 +153,12 @@ pub(crate) const ALL: &[&Key] = &[
     &PUBLIC_URL,
     &TRUSTED_PROXIES,
     &RECORD_DAYS,
+    &PERSON_RUNS,
+    &PERSON_UPLOADS,
+    &PERSON_SESSIONS,
+    &PERSON_FILES,
+    &PERSON_TOKENS,
+    &PERSON_TABS,
     &DATA_DIR,
     &API_TOKEN,
     &SLOW_BODY,

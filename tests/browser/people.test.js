@@ -245,6 +245,27 @@ describe('people who sign in', () => {
     await assertLooks(tab, (name) => tab.screenshot(`${name}-people-refused`));
   });
 
+  it('an admin says who may use what is powerful', async () => {
+    const { tab } = it_has;
+    await part(tab, 'tab-powers').click();
+    const holder = (name) => tab.page.locator(`[data-testid="powers"][data-name="${name}"]`);
+    const power = (name, value) => holder(name).locator(`[data-testid="power"][value="${value}"]`);
+    const told = (name, text) => holder(name).getByTestId('powers-told').filter({ hasText: text }).waitFor();
+    await tab.page.locator(`[data-testid="powers-fixed"][data-name="${OLENA.name}"]`).waitFor();
+    await told(BOHDAN.name, 'nothing of it');
+    await holder(BOHDAN.name).locator('summary').click();
+    await power(BOHDAN.name, 'terminal').check();
+    await told(BOHDAN.name, 'Commands');
+    await assertLooks(tab, (name) => tab.screenshot(`${name}-people-powers`));
+    // What all have, he has too, and it is not taken from him alone.
+    await holder('All users').locator('summary').click();
+    await power('All users', 'web_search').check();
+    await power(BOHDAN.name, 'web_search').and(tab.page.locator(':checked:disabled')).waitFor();
+    await power(BOHDAN.name, 'terminal').uncheck();
+    await told(BOHDAN.name, 'nothing of it');
+    await part(tab, 'tab-people').click();
+  });
+
   it('an admin gives a link for another password', async () => {
     const { tab } = it_has;
     await person(BOHDAN.name).getByTestId('person-reset').click();
@@ -276,7 +297,7 @@ describe('people who sign in', () => {
     const lines = part(tab, 'record-line');
     await lines.first().waitFor();
     const found = await lines.evaluateAll((all) => all.map(({ dataset }) => dataset.what));
-    for (const what of ['signed_in', 'sign_in_failed', 'signed_out', 'password_changed', 'recovery_codes_made', 'token_made', 'token_removed', 'invited', 'joined', 'role_changed']) {
+    for (const what of ['signed_in', 'sign_in_failed', 'signed_out', 'password_changed', 'recovery_codes_made', 'token_made', 'token_removed', 'invited', 'joined', 'role_changed', 'powers_granted']) {
       assert.ok(found.includes(what), `${what} is not among ${found}`);
     }
     await assertLooks(tab, (name) => tab.screenshot(`${name}-people-record`));
@@ -286,13 +307,25 @@ describe('people who sign in', () => {
     assert.equal(JSON.parse(text.split('\n')[0]).what, found[0]);
   });
 
+  it('everything of one’s own comes in one archive', async () => {
+    const { tab } = it_has;
+    await close(tab, 'people');
+    await open(tab, 'account', 'profile');
+    const [download] = await Promise.all([tab.page.waitForEvent('download'), part(tab, 'archive-all').click()]);
+    const bytes = await readFile(await download.path());
+    assert.equal(bytes.subarray(0, 2).toString(), 'PK');
+    for (const name of ['account.json', 'memory.json', '/conversation.json']) assert.ok(bytes.includes(name), name);
+    await close(tab, 'account');
+    await open(tab, 'people', 'record');
+  });
+
   it('each view has its words in every other language', async () => {
     const { tab } = it_has;
     await close(tab, 'people');
     for (const language of ['uk', 'ru']) {
       await part(tab, 'language').selectOption(language);
       await tab.page.locator(`html[lang="${language}"]`).waitFor();
-      for (const [panel, names] of [['account', ['profile', 'devices', 'tokens']], ['people', ['people', 'invitations', 'record']]]) {
+      for (const [panel, names] of [['account', ['profile', 'devices', 'tokens']], ['people', ['people', 'powers', 'invitations', 'record']]]) {
         for (const name of names) {
           await open(tab, panel, name);
           assert.doesNotMatch(await tab.page.locator('body').innerText(), /\b[a-z_]+\.[a-z_]+\.[a-z_]+\b/, 'a key in place of its words');

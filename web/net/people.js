@@ -1,11 +1,17 @@
 // REST calls about accounts: one's own, those of all people, and the record.
 
-/** @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, MadeInvitation, PersonInfo, RecordLine, UserRole, Scope, TokenInfo } from '../state/wire.js' */
+/** @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, MadeInvitation, PersonInfo, PowersInfo, RecordLine, UserRole, Scope, TokenInfo } from '../state/wire.js' */
 
 import { ask, call, read } from './api.js';
 
 /** @param {string} folder @param {string} id */
 const one = (folder, id) => `api/${folder}/${encodeURIComponent(id)}`;
+
+/** @param {string} path @returns {Promise<Blob>} */
+async function file(path) {
+  const response = await ask('GET', path);
+  return response.ok ? response.blob() : read(response);
+}
 
 /** How many lines of the record are read at a time. */
 export const RECORD_PAGE = 100;
@@ -44,6 +50,12 @@ export const people = {
   all: () => call('GET', 'api/people'),
   /** @param {string} id @param {UserRole} role */
   setRole: (id, role) => call('PATCH', one('people', id), { role }),
+  /** What all users may use, and what there is to grant. @returns {Promise<PowersInfo>} */
+  powers: () => call('GET', 'api/powers'),
+  /** In the place of what they had. @param {string} id @param {string[]} powers */
+  grant: (id, powers) => call('PATCH', one('people', id), { powers }),
+  /** In the place of what they had. @param {string[]} users */
+  grantToUsers: (users) => call('PUT', 'api/powers', { users }),
   /** @param {string} id */
   remove: (id) => call('DELETE', one('people', id)),
   /** @param {string} id @returns {Promise<MadeInvitation>} */
@@ -57,9 +69,8 @@ export const people = {
 
   /** The newest first. @param {number | null} before only lines from before this one @returns {Promise<RecordLine[]>} */
   record: (before) => call('GET', `api/record?limit=${RECORD_PAGE}${before === null ? '' : `&before=${before}`}`),
-  /** All of it, as a file. @returns {Promise<Blob>} */
-  async exportRecord() {
-    const response = await ask('GET', 'api/record/export');
-    return response.ok ? response.blob() : read(response);
-  },
+  /** All of it, as a file. */
+  exportRecord: () => file('api/record/export'),
+  /** Everything of one's own, as a file. */
+  archive: () => file('api/account/archive'),
 };

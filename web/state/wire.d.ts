@@ -71,6 +71,8 @@ export type Wire =
   | SignedOut
   | PersonList
   | PersonChange
+  | PowersInfo
+  | UsersPowers
   | InvitationList
   | NewInvitation
   | MadeInvitation
@@ -99,6 +101,7 @@ export type Wire =
   | RestDecision
   | MessageId
   | UserRole
+  | Power
   | Scope
   | UserInput
   | ApprovalId
@@ -614,6 +617,10 @@ export type UserRole = 'guest' | 'user' | 'admin';
  */
 export type Scope = 'read' | 'run' | 'consent' | 'files' | 'memory' | 'admin';
 export type DeviceList = Device[];
+/**
+ * One thing that is granted: a kind, or one of its names: `terminal`, `ssh`, `mcp:notes`.
+ */
+export type Power = string;
 export type PersonList = PersonInfo[];
 export type InvitationList = InvitationInfo[];
 /**
@@ -636,6 +643,7 @@ export type Recorded =
     )
   | 'device_signed_out'
   | 'joined'
+  | 'powers_granted'
   | 'tool_allowed';
 export type RecordPage = RecordLine[];
 export type TokenList = TokenInfo[];
@@ -2874,15 +2882,49 @@ export interface PersonInfo {
   last_seen_at: string | null;
   has_password: boolean;
   /**
+   * What they were granted beside what all users were. An admin may all.
+   */
+  powers: Power[];
+  /**
    * It is the one who asks.
    */
   you: boolean;
 }
 /**
- * What a person becomes.
+ * What a person becomes. What is left out stays.
  */
 export interface PersonChange {
-  role: UserRole;
+  role?: UserRole;
+  /**
+   * In the place of what they were granted before.
+   *
+   * @maxItems 200
+   */
+  powers?: Power[];
+}
+/**
+ * What is granted, and what could be.
+ */
+export interface PowersInfo {
+  /**
+   * What all users may use.
+   */
+  users: Power[];
+  /**
+   * What there is to grant: each kind, and the names that there are now.
+   */
+  grantable: Power[];
+}
+/**
+ * What all users may use.
+ */
+export interface UsersPowers {
+  /**
+   * In the place of what they were granted before.
+   *
+   * @maxItems 200
+   */
+  users: Power[];
 }
 /**
  * An invitation that nobody used yet.

@@ -8,13 +8,14 @@ import { html, nothing } from '../lit.js';
 import { Asking } from './asking.js';
 import { fault, faultText } from './fields.js';
 import { NaviPanel } from './panel.js';
+import './account_archive.js';
 import './account_devices.js';
 import './account_profile.js';
 import './account_tokens.js';
 
 const TABS = /** @type {const} */ (['profile', 'devices', 'tokens']);
 const CONTENTS = {
-  profile: () => html`<navi-account-profile></navi-account-profile>`,
+  profile: () => html`<navi-account-profile></navi-account-profile><navi-account-archive></navi-account-archive>`,
   devices: () => html`<navi-account-devices></navi-account-devices>`,
   tokens: () => html`<navi-account-tokens></navi-account-tokens>`,
 };

@@ -1,15 +1,17 @@
-// People, as an admin manages them: accounts, invitations, the record.
+// People, as an admin manages them: accounts, what they may use, invitations, the record.
 
 import { t } from '../i18n/index.js';
 import { html } from '../lit.js';
 import { NaviPanel } from './panel.js';
 import './people_accounts.js';
 import './people_invitations.js';
+import './people_powers.js';
 import './people_record.js';
 
-const TABS = /** @type {const} */ (['people', 'invitations', 'record']);
+const TABS = /** @type {const} */ (['people', 'powers', 'invitations', 'record']);
 const CONTENTS = {
   people: () => html`<navi-people-accounts></navi-people-accounts>`,
+  powers: () => html`<navi-people-powers></navi-people-powers>`,
   invitations: () => html`<navi-people-invitations></navi-people-invitations>`,
   record: () => html`<navi-people-record></navi-people-record>`,
 };

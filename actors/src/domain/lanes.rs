@@ -53,11 +53,33 @@ impl Priority {
     }
 }
 
-/// One that waits: what it came with, and for how long it waits.
+/// How a person fares beside others. Who holds less goes first, and of equals who was let in longer
+/// ago: the slots are shared between people before they are between one's runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Share {
+    /// How many slots are theirs now.
+    pub held: usize,
+    /// When they were let in last, as a count of all who were; 0: nobody remembers.
+    pub served: u64,
+}
+
+impl Share {
+    /// Whether they leave the rest to others: where others ask, the last of several slots is kept
+    /// for whoever has none, since what holds the others may take long.
+    #[must_use]
+    pub fn is_used_up(self, most: usize) -> bool {
+        most > 1 && self.held + 1 >= most
+    }
+}
+
+/// One that waits: what it came with, for how long it waits, and how its person fares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     pub priority: Priority,
     pub waited: Duration,
+    pub share: Share,
+    /// It waits for another of its person's to end.
+    pub held_back: bool,
 }
 
 impl Waiting {
@@ -66,25 +88,34 @@ impl Waiting {
     pub fn lane(self) -> Priority {
         self.priority.after(self.waited)
     }
+
+    /// What decides its turn, the least first. Work that nobody waits for stands behind
+    /// everybody's that somebody does.
+    fn turn(self) -> (bool, bool, Share, Priority) {
+        let lane = self.lane();
+        let unwatched = lane == Priority::Background;
+        (self.held_back, unwatched, self.share, lane)
+    }
 }
 
 /// The place of the next to be let in. `waiting` is in the order of arrival.
 #[must_use]
 pub fn next(waiting: &[Waiting]) -> Option<usize> {
     // Of equals this is the first.
-    (0..waiting.len()).min_by_key(|at| waiting[*at].lane())
+    let next = (0..waiting.len()).min_by_key(|at| waiting[*at].turn());
+    next.filter(|at| !waiting[*at].held_back)
 }
 
 /// How many are let in before the one at this place.
 #[must_use]
 pub fn ahead(waiting: &[Waiting], at: usize) -> usize {
-    let Some(lane) = waiting.get(at).map(|it| it.lane()) else {
+    let Some(turn) = waiting.get(at).map(|it| it.turn()) else {
         return 0;
     };
     waiting
         .iter()
         .enumerate()
-        .filter(|(other, it)| (it.lane(), *other) < (lane, at))
+        .filter(|(other, it)| (it.turn(), *other) < (turn, at))
         .count()
 }
 
@@ -163,7 +194,43 @@ mod tests {
         Waiting {
             priority,
             waited: Duration::from_secs(seconds),
+            share: Share::default(),
+            held_back: false,
         }
+    }
+
+    fn of(priority: Priority, held: usize, served: u64) -> Waiting {
+        Waiting {
+            share: Share { held, served },
+            ..waiting(priority, 0)
+        }
+    }
+
+    #[test]
+    fn who_holds_less_goes_first_and_of_equals_who_was_let_in_longer_ago() {
+        let queue = [
+            of(Interactive, 3, 1),
+            of(Subagent, 2, 7),
+            of(Planning, 2, 4),
+        ];
+        assert_eq!(next(&queue), Some(2));
+        assert_eq!(ahead(&queue, 0), 2);
+        // Work that nobody waits for stands behind everybody's.
+        let queue = [of(Background, 0, 0), of(Interactive, 5, 9)];
+        assert_eq!(next(&queue), Some(1));
+    }
+
+    #[test]
+    fn the_last_of_several_slots_is_kept_for_who_has_none() {
+        let used_up = |held, most| Share { held, served: 0 }.is_used_up(most);
+        assert!(!used_up(0, 1) && !used_up(0, 2) && used_up(1, 2));
+        assert!(!used_up(2, 4) && used_up(3, 4));
+        let held_back = Waiting {
+            held_back: true,
+            ..of(Interactive, 3, 0)
+        };
+        assert_eq!(next(&[held_back]), None);
+        assert_eq!(next(&[held_back, of(Background, 4, 0)]), Some(1));
     }
 
     #[test]

@@ -71,7 +71,8 @@ impl Engine {
     ) -> Result<T, NaviError> {
         self.stored(async move |store| store.find_session(user, session).await)
             .await?;
-        let access = Arc::clone(&self.file_access);
+        let powers = self.powers_of(user).await?;
+        let access = self.file_access.for_powers(&powers);
         let (workspace, _) = self.workspace_and_trash(session);
         let work = self.runtime.spawn_blocking(move || work(access, workspace));
         match work.await {

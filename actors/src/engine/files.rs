@@ -5,7 +5,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::Engine;
 use crate::domain::input;
-use crate::files::{Download, InlineImage, Upload};
+use crate::files::{Download, InlineImage, Upload, Whose};
 use crate::protocol::command::UserInput;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::file::FileList;
@@ -25,7 +25,14 @@ impl Engine {
         self.refuse_when_closed()?;
         self.find(user, session).await?;
         let files = self.services.files.clone();
-        self.here(async move { files.begin(session, announced).await })
+        let people = self.services.people.clone();
+        let turn = people.upload(user)?;
+        let room = self.stored(async move |_| people.file_room(user).await);
+        let whose = Whose {
+            turn,
+            room: room.await?,
+        };
+        self.here(async move { files.begin(session, announced, whose).await })
             .await
     }
 
@@ -135,7 +142,7 @@ impl Engine {
     }
 
     /// Does it on the service's own runtime, as [`Engine::stored`].
-    async fn here<T: Send + 'static>(
+    pub(super) async fn here<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, NaviError>> + Send + 'static,
     ) -> Result<T, NaviError> {

@@ -21,6 +21,7 @@ impl Engine {
         file: ImportedSession,
     ) -> Result<Imported, NaviError> {
         self.refuse_when_closed()?;
+        self.check_sessions(user).await?;
         let profiles = &self.services.profiles;
         let named = file.profile_id.as_deref();
         let profile = match named.and_then(|id| profiles.find(id).ok()) {

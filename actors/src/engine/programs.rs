@@ -154,6 +154,7 @@ impl Engine {
     /// `unknown_profile`; what the backend says.
     pub async fn complete(
         &self,
+        user: UserId,
         profile_id: Option<&str>,
         messages: Vec<ChatMessage>,
     ) -> Result<String, NaviError> {
@@ -169,6 +170,7 @@ impl Engine {
             context_window: services.context_window,
             max_output_tokens: TASK_TOKENS,
             priority: Priority::Compression,
+            person: Some(user),
             run: None,
         };
         let stop = CancellationToken::new();

@@ -57,6 +57,7 @@ impl Engine {
         wish: NewSessionWish,
     ) -> Result<SessionSummary, NaviError> {
         let session = self.new_session(user, wish)?;
+        self.check_sessions(user).await?;
         let owner = self.services.owner.clone();
         let loaded = self
             .stored(async move |store| store.create_session(session, &owner).await)
@@ -64,6 +65,13 @@ impl Engine {
         self.services.hub.session_changed(loaded.summary.clone());
         self.services.memory.read_idle(user);
         Ok(loaded.summary)
+    }
+
+    /// Whether this person may have one more.
+    pub(super) async fn check_sessions(&self, user: UserId) -> Result<(), NaviError> {
+        let people = self.services.people.clone();
+        self.here(async move { people.check_sessions(user).await })
+            .await
     }
 
     /// The row of a new session.

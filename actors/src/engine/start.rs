@@ -25,6 +25,7 @@ use crate::llm::ollama::OllamaBackend;
 use crate::memory::{MemoryHandle, MemoryTimes, Reader};
 use crate::metrics;
 use crate::models::Models;
+use crate::people::{People, PersonLimits};
 use crate::prices::Prices;
 use crate::profiles::{ProfileSet, Profiles};
 use crate::protocol::error::NaviError;
@@ -53,6 +54,8 @@ pub struct EngineConfig {
     pub ollama: Option<Arc<OllamaBackend>>,
     pub profiles: ProfileSet,
     pub default_profile: String,
+    /// What each of several people may have; none: there is one user, who may use all.
+    pub people: Option<PersonLimits>,
     /// The tools that come with Navi.
     pub registry: Arc<Registry>,
     /// Where tools from outside are; none where there are to be none.
@@ -179,6 +182,9 @@ impl Engine {
         );
         // The first run shall have the tools that are there.
         extensions.rescan().await;
+        let people = config.people.map_or_else(People::one, |limits| {
+            People::several(config.store.clone(), limits)
+        });
         let services = Arc::new(Services {
             files,
             compressor,
@@ -191,6 +197,7 @@ impl Engine {
             models,
             memory,
             toolbox,
+            people,
             lending: Lending::default(),
             offers: Arc::default(),
             profiles: Arc::new(profiles),

@@ -6,6 +6,7 @@ use super::{ExtensionsActor, FORBIDDEN, Server};
 use crate::protocol::extension::{
     ExtensionKind, ExtensionState, ExtensionTool, McpServer, McpServerState, SkillInfo,
 };
+use crate::protocol::powers::{PowerKind, Powers};
 use crate::services::now;
 use crate::tools::Tool;
 use crate::tools::mcp::McpTool;
@@ -24,6 +25,32 @@ pub struct ExtensionsView {
     pub skills: Vec<SkillInfo>,
     /// What is wrong, one sentence each, for the page.
     pub problems: Vec<String>,
+}
+
+impl ExtensionsView {
+    /// As much of it as somebody with these powers may use.
+    #[must_use]
+    pub fn of(&self, powers: &Powers) -> Self {
+        if *powers == Powers::All {
+            return self.clone();
+        }
+        let mut theirs = self.clone();
+        theirs.tools.retain(|tool| match (tool.kind, &tool.server) {
+            (ExtensionKind::User, _) => powers.has_named(PowerKind::UserTools, &tool.name),
+            (ExtensionKind::Mcp, server) => server
+                .as_ref()
+                .is_some_and(|server| powers.has_named(PowerKind::Mcp, server)),
+        });
+        theirs
+            .servers
+            .retain(|server| powers.has_named(PowerKind::Mcp, &server.name));
+        theirs
+            .skills
+            .retain(|skill| powers.has_named(PowerKind::Skills, &skill.name));
+        // What is wrong is an admin's to mend.
+        theirs.problems.clear();
+        theirs
+    }
 }
 
 impl ExtensionsActor {

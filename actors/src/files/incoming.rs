@@ -10,6 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::{SessionFiles, not_stored};
 use crate::documents::{self, Examined};
 use crate::domain::files::{MAX_INLINE_BYTES, label, path_of};
+use crate::people::Turn;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::file::{AttachedFile, FileSource, SessionFile};
 use crate::protocol::ids::{FileId, SessionId};
@@ -52,7 +53,27 @@ pub struct Upload {
     /// What the session has room for.
     room: FileQuota,
     parts: Vec<Part>,
+    _turn: Turn,
     _permit: OwnedSemaphorePermit,
+}
+
+/// What the person has who uploads.
+#[derive(Debug)]
+pub struct Whose {
+    pub turn: Turn,
+    /// How many bytes of files they have room for, in all their sessions.
+    pub room: u64,
+}
+
+impl Whose {
+    /// Of one who shares with nobody.
+    #[cfg(test)]
+    pub(super) fn alone() -> Self {
+        Self {
+            turn: Turn::free(),
+            room: u64::MAX,
+        }
+    }
 }
 
 impl SessionFiles {
@@ -65,6 +86,7 @@ impl SessionFiles {
         &self,
         session: SessionId,
         announced: Option<u64>,
+        whose: Whose,
     ) -> Result<Upload, NaviError> {
         let permit = self.uploads.clone().try_acquire_owned().map_err(|_| {
             NaviError::new(
@@ -73,11 +95,16 @@ impl SessionFiles {
             )
         })?;
         let room = self.room(session).await?;
+        let room = FileQuota {
+            bytes: room.bytes.min(whose.room),
+            ..room
+        };
         let upload = Upload {
             files: self.clone(),
             session,
             room,
             parts: Vec::new(),
+            _turn: whose.turn,
             _permit: permit,
         };
         // What stands around the files is small; without room for the rest there is no use.

@@ -20,7 +20,7 @@ use crate::services::now;
 use crate::store::{LogLimits, Store, StoreError};
 use crate::supervision::Guard;
 use crate::tools::filesystem::changes_dir;
-use crate::tools::registry::Toolbox;
+use crate::tools::registry::{Registry, Toolbox};
 
 /// How long after a sweep the next one begins.
 const EVERY: Duration = Duration::from_secs(60);
@@ -213,19 +213,26 @@ impl Sweeper {
         let gone = self
             .store
             .delete_ephemeral(now - EPHEMERAL_KEPT, now - UNDO);
-        let (gone, tools) = (gone.await?, self.toolbox.now());
-        // It may wait for the disk.
-        let closing = move || gone.into_iter().for_each(|id| tools.session_closed(id));
-        let closed = tokio::task::spawn_blocking(closing).await;
-        closed.unwrap_or_else(|error| tracing::error!(%error, "a tool went down"));
+        let gone = gone.await?;
+        self.tell_tools(move |tools| gone.into_iter().for_each(|id| tools.session_closed(id)))
+            .await;
         Ok(())
+    }
+
+    async fn tell_tools(&self, tell: impl FnOnce(&Registry) + Send + 'static) {
+        let tools = self.toolbox.now();
+        // It may wait for the disk.
+        let told = tokio::task::spawn_blocking(move || tell(&tools)).await;
+        told.unwrap_or_else(|error| tracing::error!(%error, "a tool went down"));
     }
 
     /// Sessions of people who were removed, and, when the last is gone, those people; invitations
     /// that expired, and what is too old for the record.
     async fn clear_away_people(&self) -> Result<(), StoreError> {
         self.store.delete_sessions_of_removed(now() - UNDO).await?;
-        self.store.purge_removed().await?;
+        let gone = self.store.purge_removed().await?;
+        self.tell_tools(move |tools| gone.into_iter().for_each(|id| tools.person_removed(id)))
+            .await;
         self.store.purge_invitations(now()).await?;
         self.store.purge_record(now() - self.log.record).await
     }

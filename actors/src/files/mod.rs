@@ -26,7 +26,7 @@ use infer::MatcherType;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::Semaphore;
 
-pub use self::incoming::Upload;
+pub use self::incoming::{Upload, Whose};
 use self::shelf::Shelf;
 pub use self::tool_images::KeptImages;
 use crate::domain::files::MAX_FILES;

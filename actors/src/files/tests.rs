@@ -61,7 +61,7 @@ impl Fixture {
     }
 
     async fn upload(&self, files: &[(&str, &[u8])]) -> Result<Vec<SessionFile>, NaviError> {
-        let mut upload = self.files.begin(self.session, None).await?;
+        let mut upload = self.files.begin(self.session, None, Whose::alone()).await?;
         for (name, bytes) in files {
             upload.file(name).await?;
             for piece in bytes.chunks(1000) {
@@ -218,18 +218,29 @@ async fn an_upload_that_is_refused_or_cut_off_leaves_nothing() {
     let three = [("a", whole.as_slice()), ("b", &whole), ("c", &whole)];
     assert_eq!(code(&three).await, ErrorCode::FileTooLarge);
 
-    let mut cut = place.files.begin(place.session, None).await.unwrap();
+    let mut cut = place
+        .files
+        .begin(place.session, None, Whose::alone())
+        .await
+        .unwrap();
     cut.file("a").await.unwrap();
     cut.write(&Bytes::from_static(b"the first three quarters"))
         .await
         .unwrap();
     drop(cut);
     assert_eq!(place.shelved(), Vec::<String>::new());
-    let announced = place.files.begin(place.session, Some(100 << 20)).await;
+    let announced = place
+        .files
+        .begin(place.session, Some(100 << 20), Whose::alone())
+        .await;
     assert_eq!(announced.unwrap_err().code, ErrorCode::FileTooLarge);
 
     // Two that each fit alone: the second is refused whole.
-    let mut second = place.files.begin(place.session, None).await.unwrap();
+    let mut second = place
+        .files
+        .begin(place.session, None, Whose::alone())
+        .await
+        .unwrap();
     for name in ["d", "e"] {
         second.file(name).await.unwrap();
         second.write(&Bytes::from_static(b"x")).await.unwrap();

@@ -10,6 +10,7 @@ use crate::domain::breaker::Health;
 use crate::domain::first_chunk::{Prompt, Timing};
 use crate::domain::lanes::QueueView;
 use crate::protocol::error::NaviError;
+use crate::protocol::ids::UserId;
 
 /// One request for a slot, for as long as it waits and holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ impl Default for Ticket {
 #[rtype(result = "Result<Lease, NaviError>")]
 pub struct Acquire {
     pub priority: Priority,
+    /// Whose work it is; none where it is nobody's.
+    pub person: Option<UserId>,
     pub ticket: Ticket,
 }
 

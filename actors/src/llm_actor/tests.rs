@@ -98,6 +98,9 @@ impl Backend for Scripted {
     }
 }
 
+#[path = "share_tests.rs"]
+mod shares;
+
 /// The guard of a scripted backend.
 struct House {
     models: Models,
@@ -151,7 +154,7 @@ impl House {
         let ticket = Ticket::new();
         let (models, told) = (self.models.clone(), Arc::clone(order));
         actix::spawn(async move {
-            let lease = models.acquire_as(ticket, KIND, priority).await;
+            let lease = models.acquire_as(ticket, KIND, priority, None).await;
             told.lock().unwrap().push(name);
             drop(lease);
         });
@@ -200,6 +203,7 @@ fn question(priority: Priority, text: &str) -> Question {
         context_window: 8192,
         max_output_tokens: 100,
         priority,
+        person: None,
         run: None,
     }
 }

@@ -160,7 +160,9 @@ impl Reader {
         let facts = if extraction::is_worth_reading(&unread.said) {
             let known = self.store.memory(user).await?.facts;
             let messages = extraction::prompt(&unread.said, &known, most_bytes);
-            let answer = self.ask(choice, messages, 0.0, FACTS_TOKENS).await?;
+            let answer = self
+                .ask(user, choice, messages, (0.0, FACTS_TOKENS))
+                .await?;
             let found = extraction::parse(&answer).ok_or_else(|| {
                 NaviError::new(
                     ErrorCode::EmptyReply,
@@ -205,7 +207,9 @@ impl Reader {
             let Some(choice) = self.model().await? else {
                 return Ok(());
             };
-            let answer = self.ask(&choice, messages, 0.3, SUMMARY_TOKENS).await?;
+            let answer = self
+                .ask(user, &choice, messages, (0.3, SUMMARY_TOKENS))
+                .await?;
             let Some(text) = summary::from_answer(&answer) else {
                 return Ok(());
             };
@@ -228,10 +232,10 @@ impl Reader {
 
     async fn ask(
         &self,
+        user: UserId,
         choice: &Choice,
         messages: Vec<ChatMessage>,
-        temperature: f32,
-        max_output_tokens: u32,
+        (temperature, max_output_tokens): (f32, u32),
     ) -> Result<String, NaviError> {
         let question = Question {
             choice: choice.clone(),
@@ -240,6 +244,7 @@ impl Reader {
             context_window: self.context_window,
             max_output_tokens,
             priority: Priority::Background,
+            person: Some(user),
             run: None,
         };
         let asked = ask(&self.models, self.limits, question, self.stop.child_token());

@@ -21,6 +21,7 @@ pub mod offered;
 pub mod people;
 pub mod phrase;
 pub mod plan;
+pub mod powers;
 pub mod profile;
 pub mod search;
 pub mod session;

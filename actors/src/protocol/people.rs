@@ -159,6 +159,8 @@ pub enum Recorded {
     /// Somebody has an account now.
     Joined,
     RoleChanged,
+    /// What is powerful, to a person or to all users.
+    PowersGranted,
     PersonRemoved,
     /// Allowed or forbidden for all.
     ToolAllowed,

@@ -11,12 +11,15 @@ use crate::domain::run_loop::{Cut, Record, RunLoop, RunStart, ended_unbegun};
 use crate::domain::session::command::Command;
 use crate::domain::session::transition::StartPoint;
 use crate::metrics;
+use crate::people::Turn;
 use crate::profiles::SessionProfile;
 use crate::protocol::error::NaviError;
-use crate::protocol::event::Event;
+use crate::protocol::event::{Event, WaitReason};
 use crate::protocol::message::Role;
 use crate::protocol::phrase::{Phrase, PhraseCode};
+use crate::protocol::powers::Powers;
 use crate::protocol::session::SessionSummary;
+use crate::root::store_error;
 use crate::services::{Services, now};
 use crate::session::messages::Ask;
 
@@ -29,14 +32,19 @@ pub(super) async fn drive(mut setup: RunSetup, own: Addr<RunActor>) {
         Work::Turn(turn) => turn.config.take(),
         Work::Child(_) => None,
     };
+    // A child's time is its parent's.
+    let _turn = match &setup.work {
+        Work::Turn(_) => turn(&setup).await,
+        Work::Child(_) => None,
+    };
     let begun = tokio::select! {
         biased;
         () = setup.ends.stop.cancelled() => None,
         begun = begin(&setup, known) => Some(begun),
     };
     let error = match begun {
-        Some(Ok((config, told, context))) => {
-            let (driver, records) = driver(setup, own, &config, told, context);
+        Some(Ok(begun)) => {
+            let (driver, config, records) = driver(setup, own, begun);
             return driver.drive(config, records).await;
         }
         Some(Err(error)) => {
@@ -71,6 +79,35 @@ pub(super) async fn drive(mut setup: RunSetup, own: Addr<RunActor>) {
     }
 }
 
+/// Waits until this is one of as many runs as go of one person's at once. None where it is not to
+/// wait any longer: what it does then it does not for long.
+async fn turn(setup: &RunSetup) -> Option<Turn> {
+    let people = &setup.services.people;
+    if let Some(turn) = people.try_run(setup.user_id) {
+        return Some(turn);
+    }
+    let waits = Event::RunWaiting {
+        reason: WaitReason::Lane,
+        detail: format!(
+            "{} of your runs go already; this one begins when one of them ends",
+            people.runs_at_once()
+        ),
+        is_subagent: false,
+    };
+    let told = Command::Record {
+        run_id: setup.origin.run_id,
+        records: vec![Record::Event(waits)],
+    };
+    // A session that is gone ends this run.
+    let _ = setup.session.send(Ask::<u64>::new(told)).await;
+    tokio::select! {
+        biased;
+        () = setup.ends.stop.cancelled() => None,
+        () = setup.ends.interrupt.cancelled() => None,
+        turn = people.run(setup.user_id) => Some(turn),
+    }
+}
+
 /// Whether it was told which model answers.
 #[derive(Clone, Copy)]
 enum ModelTold {
@@ -78,11 +115,20 @@ enum ModelTold {
     NotYet,
 }
 
-/// Reads the conversation and finds the run's profile and model.
-async fn begin(
-    setup: &RunSetup,
-    known: Option<Box<RunConfig>>,
-) -> Result<(RunConfig, ModelTold, RunContext), NaviError> {
+/// What a run begins with.
+struct Begun {
+    config: RunConfig,
+    told: ModelTold,
+    context: RunContext,
+    /// Its user's.
+    powers: Powers,
+}
+
+/// Reads the conversation and finds the run's profile, its model, and what its user may use.
+async fn begin(setup: &RunSetup, known: Option<Box<RunConfig>>) -> Result<Begun, NaviError> {
+    if let Work::Turn(_) = setup.work {
+        setup.services.people.check_tokens(setup.user_id).await?;
+    }
     let (config, told) = match known {
         Some(config) => (*config, ModelTold::Before),
         None => {
@@ -92,7 +138,13 @@ async fn begin(
         }
     };
     let context = RunContext::read(setup).await?;
-    Ok((config, told, context))
+    let powers = setup.services.people.powers(setup.user_id).await;
+    Ok(Begun {
+        config,
+        told,
+        context,
+        powers: powers.map_err(|error| store_error(&error))?,
+    })
 }
 
 /// The profile and the model that a run goes on with; `model` is the one that was chosen for it.
@@ -127,10 +179,14 @@ fn config_of(services: &Services, found: SessionProfile, choice: Choice) -> RunC
 fn driver(
     mut setup: RunSetup,
     own: Addr<RunActor>,
-    config: &RunConfig,
-    told: ModelTold,
-    context: RunContext,
-) -> (Driver, Vec<Record>) {
+    begun: Begun,
+) -> (Driver, RunConfig, Vec<Record>) {
+    let Begun {
+        config,
+        told,
+        context,
+        powers,
+    } = begun;
     let from = match &mut setup.work {
         Work::Turn(turn) => std::mem::take(&mut turn.from),
         Work::Child(_) => StartPoint::default(),
@@ -138,10 +194,11 @@ fn driver(
     let (again, steps) = match from {
         StartPoint::Stored(run_loop) => {
             tracing::info!(profile = config.profile.id, "run goes on after a restart");
-            let mut driver = Driver::new(setup, own, *run_loop, context);
-            driver.prepare_again(config);
+            let mut driver = Driver::new(setup, own, *run_loop, context, powers);
+            driver.prepare_again(&config);
             driver.run_loop.on_window(config.window);
-            return (driver, vec![Record::Window(config.window)]);
+            let window = Record::Window(config.window);
+            return (driver, config, vec![window]);
         }
         StartPoint::Start { again, steps } => (again, steps),
     };
@@ -177,16 +234,16 @@ fn driver(
             window: config.window,
         }],
     };
-    records.extend(notices(&setup.services, config));
+    records.extend(notices(&setup.services, &config));
     tracing::info!(
         backend = config.choice.kind.as_str(),
         model = config.choice.model.name,
         profile = config.profile.id,
         "run begins"
     );
-    let mut driver = Driver::new(setup, own, run_loop, context);
-    records.extend(driver.repeat(config, &again));
-    (driver, records)
+    let mut driver = Driver::new(setup, own, run_loop, context, powers);
+    records.extend(driver.repeat(&config, &again));
+    (driver, config, records)
 }
 
 /// What is told of the config: that the session's profile is gone, and, once, which models and

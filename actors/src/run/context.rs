@@ -27,6 +27,7 @@ use crate::protocol::session::SessionSummary;
 use crate::root::store_error;
 use crate::services::{Services, now};
 use crate::session::messages::{GetNotes, NextCall, RunGone};
+use crate::tools::registry::Registry;
 
 /// How many of the last messages planning is shown, and how much of each.
 const RECENT: usize = 6;
@@ -304,17 +305,17 @@ pub(crate) fn would_send(
     services: &Services,
     session: &SessionSummary,
     conversation: &Conversation<'_>,
+    registry: &Registry,
 ) -> Result<NextCall, NaviError> {
     let profile = services.profiles.of_session(&session.profile_id).profile;
     let wanted = model_choice::wanted(&profile, session.model.as_deref());
     let choice = model_choice::choose(&services.models.statuses(), wanted);
     let model = choice.map(|choice| choice.model).unwrap_or_default();
-    let registry = services.toolbox.now();
     let allowed = registry.names(&profile.enabled_tools);
     let offer = context::Offer {
         tools: services
             .offers
-            .of(&registry, &profile, services.profiles.all(), &allowed),
+            .of(registry, &profile, services.profiles.all(), &allowed),
         tool_use: ToolUse::Offered,
         prompts: registry.prompts(&allowed),
         notes: context::notes(conversation.messages),

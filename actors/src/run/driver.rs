@@ -23,6 +23,7 @@ use crate::domain::session::transition::{CheckpointState, Refused, Reply};
 use crate::protocol::command::PlainConsent;
 use crate::protocol::ids::{CallId, MessageId, Origin, SessionId, UserId};
 use crate::protocol::message::ToolCall;
+use crate::protocol::powers::Powers;
 use crate::protocol::profile::Profile;
 use crate::protocol::tool::Effect;
 use crate::services::{Services, now};
@@ -42,6 +43,8 @@ pub(super) struct Driver {
     pub(super) services: Arc<Services>,
     /// The tools as they were when this run began.
     pub(super) registry: Registry,
+    /// What its user may use, as far as this run knows.
+    powers: Powers,
     pub(super) session: Addr<SessionActor>,
     pub(super) session_id: SessionId,
     pub(super) user_id: UserId,
@@ -112,6 +115,7 @@ impl Driver {
         own: Addr<RunActor>,
         run_loop: RunLoop,
         context: RunContext,
+        powers: Powers,
     ) -> Self {
         let limits = setup.services.runs;
         let last_seq = match &setup.work {
@@ -122,10 +126,11 @@ impl Driver {
             setup.session_id,
             setup.origin.run_id,
             client_id(&setup.work, &context),
-            setup.services.toolbox.now(),
+            setup.services.toolbox.of(&powers),
         );
         Self {
             registry,
+            powers,
             services: setup.services,
             session: setup.session,
             session_id: setup.session_id,
@@ -226,6 +231,7 @@ impl Driver {
                 .await;
         }
         self.run_loop.on_todo(&around.todo);
+        self.heed_powers().await;
         if self.origin.is_subagent() || around.profile_id == self.profile_id {
             // The same profile may have been edited: that holds at once too.
             let profile = self.services.profiles.find(&config.profile.id);
@@ -249,6 +255,19 @@ impl Driver {
                 tracing::warn!(%error, "the profile that was switched to cannot be used");
                 Ok(config)
             }
+        }
+    }
+
+    /// What its user was granted since, the next run has; what was taken back, nobody offers again.
+    async fn heed_powers(&mut self) {
+        match self.services.people.powers(self.user_id).await {
+            Ok(powers) if powers != self.powers => {
+                self.registry = self.registry.for_powers(&powers);
+                self.powers = powers;
+            }
+            Ok(_) => {}
+            // Each call asks again.
+            Err(error) => tracing::error!(%error, "what a user may use is not known"),
         }
     }
 

@@ -261,7 +261,7 @@ impl Driver {
             Priority::Interactive
         };
         let ticket = Ticket::new();
-        let acquire = models.acquire_as(ticket, config.choice.kind, priority);
+        let acquire = models.acquire_as(ticket, config.choice.kind, priority, Some(self.user_id));
         tokio::pin!(acquire);
         let mut quiet = Some(Box::pin(tokio::time::sleep(QUIET)));
         loop {

@@ -44,6 +44,7 @@ impl Driver {
             context_window: config.window,
             max_output_tokens: planner.max_output_tokens(services.runs.plan_tokens),
             priority: Priority::Planning,
+            person: Some(self.user_id),
             run: Some(self.in_run()),
         };
         let call = AskedCall::new(CallKind::Plan, Some(self.last_seq), &question);

@@ -23,8 +23,9 @@ use crate::domain::session::transition::Reply;
 use crate::domain::todo::TodoCommand;
 use crate::files::KeptImages;
 use crate::memory::MemoryOf;
+use crate::people::People;
 use crate::profiles::Profiles;
-use crate::protocol::ids::{CallId, RunId};
+use crate::protocol::ids::{CallId, RunId, UserId};
 use crate::protocol::memory::FactSource;
 use crate::protocol::message::ToolOutcome;
 use crate::protocol::profile::Profile;
@@ -32,7 +33,7 @@ use crate::protocol::todo::{Scratchpad, TodoItem};
 use crate::services::now;
 use crate::session::SessionActor;
 use crate::session::messages::{Ask, RunGone};
-use crate::tools::registry::PreparedCall;
+use crate::tools::registry::{PreparedCall, withheld};
 use crate::tools::{
     Agents, LiveOutput, SessionState, ToolContext, ToolError, ToolResult, spawn_agent,
 };
@@ -203,12 +204,18 @@ impl Driver {
         context.approved = matches!(approval, Some(Approval::Answer { .. }));
         let changes = self.changes.clone();
         let mut origins = self.origins(&context);
+        let people = self.services.people.clone();
         async move {
             let began = Instant::now();
             let span = ToolSpan::begin(run, &call_id, &tool);
-            let (answer, outside) = match (refusal, prepared) {
+            let granted = match prepared {
+                Some(prepared) => Some(still_granted(&people, prepared, context.user_id).await),
+                None => None,
+            };
+            let (answer, outside) = match (refusal, granted) {
                 (Some(refusal), _) => (Err(ToolError(refusal)), false),
-                (None, Some(prepared)) => {
+                (None, Some(Err(refusal))) => (Err(refusal), false),
+                (None, Some(Ok(prepared))) => {
                     files.used_by_call(session_id, &prepared.args).await;
                     origins.look(&prepared).await;
                     let answer =
@@ -247,6 +254,22 @@ impl Driver {
             (call_id, result, kept.views)
         }
     }
+}
+
+/// The call as its user may still make it: what was taken back since the run began is not done.
+async fn still_granted(
+    people: &People,
+    prepared: PreparedCall,
+    user: UserId,
+) -> Result<PreparedCall, ToolError> {
+    let powers = people.powers(user).await.map_err(|error| {
+        tracing::error!(%error, "what a user may use is not known");
+        ToolError("the database does not say whether the user may use this; try again".to_owned())
+    })?;
+    let name = prepared.tool.spec().name.clone();
+    let tool = prepared.tool.for_powers(&powers);
+    let tool = tool.ok_or_else(|| ToolError(withheld(&name)))?;
+    Ok(PreparedCall { tool, ..prepared })
 }
 
 /// Runs a call, where a person allowed it only if it is still one that they allowed.

@@ -113,6 +113,7 @@ async fn ask_title(
         context_window: services.context_window,
         max_output_tokens: title::MAX_TOKENS,
         priority: Priority::Background,
+        person: Some(session.user_id),
         run: None,
     };
     let stop = CancellationToken::new();

@@ -133,7 +133,8 @@ impl Handler<GetContext> for SessionActor {
                 .views_again(id, messages.iter().map(AsRef::as_ref))
                 .await;
             let conversation = Conversation::of(&context, &messages).with_files(&views);
-            let mut next = run::would_send(&services, &session, &conversation)?;
+            let tools = services.tools_of(session.user_id).await?;
+            let mut next = run::would_send(&services, &session, &conversation, &tools)?;
             next.parts.counted = counted;
             Ok(next)
         })

@@ -6,7 +6,7 @@
 
 use chrono::{DateTime, Utc};
 use sea_orm::ActiveValue::Set;
-use sea_orm::sea_query::{Expr, ExprTrait};
+use sea_orm::sea_query::{Expr, ExprTrait, Query, SimpleExpr};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder,
     QuerySelect, Select,
@@ -18,7 +18,7 @@ use super::sessions::require_session;
 use super::values::{DbText, db_time, from_db, name_of, named, to_db};
 use super::{Store, StoreError};
 use crate::protocol::file::{AttachedFile, FileSource};
-use crate::protocol::ids::{FileId, SessionId};
+use crate::protocol::ids::{FileId, SessionId, UserId};
 
 /// A file as it comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl Store {
             .one(&transaction)
             .await?;
         require_session(&transaction, session_id).await?;
-        let held = held(&transaction, session_id).await?;
+        let held = held(&transaction, of_session(session_id)).await?;
         let bytes: u64 = files.iter().map(|new| new.file.bytes).sum();
         if held.files.saturating_add(files.len() as u64) > quota.files
             || held.bytes.saturating_add(bytes) > quota.bytes
@@ -135,7 +135,21 @@ impl Store {
     /// # Errors
     /// As the store's other reads.
     pub async fn files_held(&self, session_id: SessionId) -> Result<FileQuota, StoreError> {
-        held(&self.read, session_id).await
+        held(&self.read, of_session(session_id)).await
+    }
+
+    /// How many bytes the files of all of a person's sessions have that are there.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn file_bytes_of(&self, user: UserId) -> Result<u64, StoreError> {
+        let own = Query::select()
+            .column(session::Column::Id)
+            .from(session::Entity)
+            .and_where(session::Column::UserId.eq(user.0))
+            .take();
+        let theirs = session_file::Column::SessionId.in_subquery(own);
+        Ok(held(&self.read, theirs).await?.bytes)
     }
 
     /// A session's files that are there, oldest first.
@@ -362,7 +376,7 @@ impl Store {
     }
 }
 
-async fn held(db: &impl ConnectionTrait, session_id: SessionId) -> Result<FileQuota, StoreError> {
+async fn held(db: &impl ConnectionTrait, whose: SimpleExpr) -> Result<FileQuota, StoreError> {
     // SUM of integers is a NUMERIC on PostgreSQL.
     let sum = Expr::col(session_file::Column::Bytes)
         .sum()
@@ -371,7 +385,8 @@ async fn held(db: &impl ConnectionTrait, session_id: SessionId) -> Result<FileQu
         .select_only()
         .column_as(session_file::Column::Id.count(), "files")
         .column_as(sum, "bytes")
-        .filter(there(session_id))
+        .filter(whose)
+        .filter(session_file::Column::GoneAt.is_null())
         .into_model::<Held>()
         .one(db)
         .await?
@@ -385,9 +400,13 @@ async fn held(db: &impl ConnectionTrait, session_id: SessionId) -> Result<FileQu
     })
 }
 
+fn of_session(session_id: SessionId) -> SimpleExpr {
+    session_file::Column::SessionId.eq(session_id.0)
+}
+
 fn there(session_id: SessionId) -> sea_orm::Condition {
     sea_orm::Condition::all()
-        .add(session_file::Column::SessionId.eq(session_id.0))
+        .add(of_session(session_id))
         .add(session_file::Column::GoneAt.is_null())
 }
 

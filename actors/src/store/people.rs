@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::entities::{
     api_token, consent_entry, consent_rule, invitation, memory_fact, memory_forgotten,
-    memory_former, memory_summary, recovery_code, session, user, web_login,
+    memory_former, memory_summary, power, recovery_code, session, user, web_login,
 };
 use super::rows::user_from_row;
 use super::types::{Person, SecretHash, User};
@@ -260,6 +260,7 @@ impl Store {
             web_login,
             api_token,
             recovery_code,
+            power,
             invitation,
             consent_rule,
             consent_entry,
@@ -304,21 +305,31 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets the people who were removed and of whom no session is left.
+    /// Forgets the people who were removed and of whom no session is left, and tells who.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
-    pub async fn purge_removed(&self) -> Result<(), StoreError> {
+    pub async fn purge_removed(&self) -> Result<Vec<UserId>, StoreError> {
         let with_sessions = sea_orm::sea_query::Query::select()
             .column(session::Column::UserId)
             .from(session::Entity)
             .to_owned();
-        user::Entity::delete_many()
+        let gone: Vec<Uuid> = user::Entity::find()
+            .select_only()
+            .column(user::Column::Id)
             .filter(user::Column::RemovedAt.is_not_null())
             .filter(user::Column::Id.not_in_subquery(with_sessions))
-            .exec(&self.write)
+            .into_tuple()
+            .all(&self.read)
             .await?;
-        Ok(())
+        // They begin no session any more.
+        if !gone.is_empty() {
+            user::Entity::delete_many()
+                .filter(user::Column::Id.is_in(gone.iter().copied()))
+                .exec(&self.write)
+                .await?;
+        }
+        Ok(gone.into_iter().map(UserId).collect())
     }
 
     /// Puts these codes in the place of a person's others.
@@ -385,7 +396,7 @@ impl Store {
 }
 
 /// Those who were not removed.
-fn present() -> sea_orm::Select<user::Entity> {
+pub(super) fn present() -> sea_orm::Select<user::Entity> {
     user::Entity::find().filter(user::Column::RemovedAt.is_null())
 }
 

@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, JoinType, QueryFilter,
-    QueryOrder, QuerySelect, RelationDef, Select,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, JoinType, PaginatorTrait as _,
+    QueryFilter, QueryOrder, QuerySelect, RelationDef, Select,
 };
 use uuid::Uuid;
 
@@ -26,6 +26,18 @@ const AT_ONCE: u64 = 2_000;
 const FIRST_EPOCH: i64 = 1;
 
 impl Store {
+    /// How many sessions a person has, those that are put away with them.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn sessions_held(&self, user: UserId) -> Result<u64, StoreError> {
+        let theirs = session::Entity::find()
+            .filter(session::Column::UserId.eq(user.0))
+            .filter(session::Column::Ephemeral.eq(false))
+            .filter(session::Column::DeletedAt.is_null());
+        Ok(theirs.count(&self.read).await?)
+    }
+
     /// Creates a session that `owner` has already taken.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use super::registry::Registry;
 use super::{Proposal, Provenance, Tool, ToolContext, ToolError, ToolResult};
 use crate::protocol::ids::{CallId, RunId, SessionId};
+use crate::protocol::powers::Powers;
 use crate::protocol::tool::{Effect, ToolSource, ToolSpec};
 
 /// How long a program may take to say what came of a call.
@@ -253,6 +254,10 @@ struct LentTool {
 impl Tool for LentTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
+        Some(self)
     }
 
     fn source(&self) -> ToolSource {

@@ -1,6 +1,8 @@
 //! `memory_search`, `memory_save`, `memory_forget`: what Navi remembers of its user across
 //! conversations.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use itertools::Itertools as _;
 use schemars::JsonSchema;
@@ -15,6 +17,7 @@ use crate::domain::memory::{CATEGORIES, FactName, UNCONFIRMED, is_confirmed, sea
 use crate::protocol::approval::Detail;
 use crate::protocol::memory::Fact;
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};
+use crate::protocol::powers::Powers;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const SEARCH: &str = "Finds facts that were remembered about the user in earlier conversations, by \
@@ -107,6 +110,10 @@ impl Tool for MemorySearch {
         &SEARCH_SPEC
     }
 
+    fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
+        Some(self)
+    }
+
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         let SearchArgs { query } = read(args)?;
         let facts = context.memory.facts().await?;
@@ -118,6 +125,10 @@ impl Tool for MemorySearch {
 impl Tool for MemorySave {
     fn spec(&self) -> &ToolSpec {
         &SAVE_SPEC
+    }
+
+    fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
+        Some(self)
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
@@ -158,6 +169,10 @@ impl Tool for MemorySave {
 impl Tool for MemoryForget {
     fn spec(&self) -> &ToolSpec {
         &FORGET_SPEC
+    }
+
+    fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
+        Some(self)
     }
 
     // SPEC section 9.

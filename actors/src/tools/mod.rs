@@ -81,6 +81,7 @@ use crate::protocol::approval::Detail;
 use crate::protocol::ids::{CallId, RunId, SessionId, UserId};
 use crate::protocol::memory::Fact;
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};
+use crate::protocol::powers::Powers;
 use crate::protocol::profile::Profile;
 use crate::protocol::todo::{Scratchpad, TodoItem};
 use crate::protocol::tool::{Effect, ToolSource, ToolSpec};
@@ -113,6 +114,10 @@ pub trait Tool: Send + Sync + Debug + 'static {
     fn spec_for(&self, _audience: &Audience<'_>) -> ToolSpec {
         self.spec().clone()
     }
+
+    /// The tool as it is for somebody with these powers: itself, one that does less, or none. Each
+    /// tool has to say: there is no other way to keep somebody from one.
+    fn for_powers(self: Arc<Self>, powers: &Powers) -> Option<Arc<dyn Tool>>;
 
     /// Why this tool cannot be called as things are set up; it is offered to no model then.
     fn unavailable(&self) -> Option<&str> {
@@ -177,8 +182,16 @@ pub trait Tool: Send + Sync + Debug + 'static {
     /// stop token and the time limit and drops it when either comes first.
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult;
 
+    /// The names of what it reaches that can be granted one by one, where it has such.
+    fn reaches(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The session is deleted: whatever is kept for it beyond a call ends now.
     fn session_closed(&self, _session: SessionId) {}
+
+    /// A person is removed: whatever is kept for them ends now. Blocks.
+    fn person_removed(&self, _user: UserId) {}
 }
 
 /// What a call gives back to the model: its output, or text that says what was wrong and what

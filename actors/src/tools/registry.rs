@@ -1,6 +1,6 @@
 //! Which tools there are and which are in force, and a model's call on its way to one of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 
 use itertools::Itertools as _;
@@ -27,7 +27,8 @@ use super::web_fetch::WebFetch;
 use super::web_search::{SearchEngine, WebSearch};
 use super::workspace::FileAccess;
 use super::{Audience, Provenance, Tool, ToolError, ToolResult};
-use crate::protocol::ids::SessionId;
+use crate::protocol::ids::{SessionId, UserId};
+use crate::protocol::powers::Powers;
 use crate::protocol::tool::{Effect, ListedTool, ToolSource, ToolSpec};
 
 /// In a profile's list: every user tool that its owner allowed.
@@ -64,6 +65,8 @@ pub struct Registry {
     tools: Arc<BTreeMap<String, Known>>,
     /// Tools that are there and that their owner has not allowed.
     unallowed: Arc<BTreeSet<String>>,
+    /// Tools that are there, and not for who asks.
+    withheld: Arc<BTreeSet<String>>,
     /// Of those that the program that asks has lent, which every profile has.
     lent: Arc<[String]>,
     /// What that program wants heeded.
@@ -132,6 +135,7 @@ impl Registry {
         Self {
             tools: Arc::new(tools.into_iter().map(named).collect()),
             unallowed: Arc::default(),
+            withheld: Arc::default(),
             lent: Arc::default(),
             instructions: Arc::default(),
         }
@@ -203,6 +207,32 @@ impl Registry {
         }
     }
 
+    /// The tools of somebody with these powers.
+    pub fn for_powers(&self, powers: &Powers) -> Self {
+        if *powers == Powers::All {
+            return self.clone();
+        }
+        let (mut tools, mut withheld) = (BTreeMap::new(), BTreeSet::new());
+        for (name, known) in self.tools.iter() {
+            match Arc::clone(&known.tool).for_powers(powers) {
+                Some(tool) if Arc::ptr_eq(&tool, &known.tool) => {
+                    tools.insert(name.clone(), known.clone());
+                }
+                Some(tool) => {
+                    tools.insert(name.clone(), tool.into());
+                }
+                None => {
+                    withheld.insert(name.clone());
+                }
+            }
+        }
+        Self {
+            tools: Arc::new(tools),
+            withheld: Arc::new(withheld),
+            ..self.clone()
+        }
+    }
+
     /// Whether there is a tool of this name.
     pub fn has(&self, name: &str) -> bool {
         self.tools.contains_key(name)
@@ -263,6 +293,19 @@ impl Registry {
     pub fn session_closed(&self, session: SessionId) {
         for known in self.tools.values() {
             known.tool.session_closed(session);
+        }
+    }
+
+    /// The hosts that can be reached by `ssh`.
+    pub fn hosts(&self) -> Vec<String> {
+        let ssh = self.tools.get(super::ssh::NAME);
+        ssh.map_or_else(Vec::new, |known| known.tool.reaches())
+    }
+
+    /// Has every tool end what it keeps for a person who is removed. Blocks.
+    pub fn person_removed(&self, user: UserId) {
+        for known in self.tools.values() {
+            known.tool.person_removed(user);
         }
     }
 
@@ -336,6 +379,7 @@ impl Registry {
             known.is_none() && self.unallowed.contains(name),
             "the tool `{name}` has to be allowed before it can be called: the user looks at it and allows it on Navi's page under tools, or by POST /tools/{name}/allow; say so to the user, and go on without it"
         );
+        refuse_if!(self.withheld.contains(name), "{}", withheld(name));
         let shown = shown(name);
         let callable = self.available(allowed);
         let mut problem = match known {
@@ -361,23 +405,65 @@ impl Registry {
 /// by one list of tools from its beginning to its end, so that the prefix of its prompts stays.
 #[derive(Clone, Debug)]
 // Held for a moment at a time, never across an await.
-pub struct Toolbox(Arc<RwLock<Registry>>);
+pub struct Toolbox(Arc<RwLock<Shelf>>);
+
+/// So many sets of powers are made tools of once: people who may the same have the same.
+const KEPT_SETS: usize = 32;
+
+#[derive(Debug)]
+struct Shelf {
+    all: Registry,
+    /// The newest last.
+    narrowed: VecDeque<(Powers, Registry)>,
+}
 
 impl Toolbox {
     /// A shelf with these tools.
     pub fn new(registry: Registry) -> Self {
-        Self(Arc::new(RwLock::new(registry)))
+        Self(Arc::new(RwLock::new(Shelf {
+            all: registry,
+            narrowed: VecDeque::new(),
+        })))
     }
 
-    /// The tools as they are now.
+    /// All tools as they are now.
     pub fn now(&self) -> Registry {
-        self.0.read().clone()
+        self.0.read().all.clone()
+    }
+
+    /// Those of somebody with these powers. The very same for the same powers, so that what is made
+    /// of them is made once.
+    pub fn of(&self, powers: &Powers) -> Registry {
+        if *powers == Powers::All {
+            return self.now();
+        }
+        let mut shelf = self.0.write();
+        if let Some((_, known)) = shelf.narrowed.iter().find(|(of, _)| of == powers) {
+            return known.clone();
+        }
+        let narrowed = shelf.all.for_powers(powers);
+        if shelf.narrowed.len() == KEPT_SETS {
+            shelf.narrowed.pop_front();
+        }
+        let kept = (powers.clone(), narrowed.clone());
+        shelf.narrowed.push_back(kept);
+        narrowed
     }
 
     /// Puts other tools in force, for runs that begin from now on.
     pub fn replace(&self, registry: Registry) {
-        *self.0.write() = registry;
+        *self.0.write() = Shelf {
+            all: registry,
+            narrowed: VecDeque::new(),
+        };
     }
+}
+
+/// What a model is told of a tool that its user may not use.
+pub(crate) fn withheld(name: &str) -> String {
+    format!(
+        "the tool `{name}` is not the user's to use: an admin of this Navi grants it (the page's People); say so to the user, and go on without it"
+    )
 }
 
 /// The schema's example, unless the call is for another action: then it would mislead.

@@ -1,5 +1,7 @@
 //! `scratchpad`: the session's notes, under the profile's sections.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use itertools::Itertools as _;
 use schemars::JsonSchema;
@@ -11,6 +13,7 @@ use super::output::{bounded_for, human_size};
 use super::schema::spec_of;
 use super::{Audience, Tool, ToolContext, ToolResult};
 use crate::domain::scratchpad::{ScratchpadCommand, allowed_sections};
+use crate::protocol::powers::Powers;
 use crate::protocol::todo::Scratchpad;
 use crate::protocol::tool::{Effect, ToolSpec};
 
@@ -49,6 +52,10 @@ tool!(
 impl Tool for ScratchpadTool {
     fn spec(&self) -> &ToolSpec {
         &SPEC
+    }
+
+    fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
+        Some(self)
     }
 
     /// Names the profile's sections. The session has the last word on them, since it also knows

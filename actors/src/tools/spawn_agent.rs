@@ -1,5 +1,7 @@
 //! `spawn_agent`: a bounded task for a child run (SPEC section 6).
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,6 +11,7 @@ use super::arguments::read;
 use super::output::bounded_for;
 use super::schema::spec_of;
 use super::{Audience, SpawnOrder, Tool, ToolContext, ToolOutput, ToolResult};
+use crate::protocol::powers::Powers;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// The tool's name on the wire.
@@ -49,6 +52,10 @@ tool!(
 impl Tool for SpawnAgent {
     fn spec(&self) -> &ToolSpec {
         &SPEC
+    }
+
+    fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
+        Some(self)
     }
 
     fn spec_for(&self, audience: &Audience<'_>) -> ToolSpec {

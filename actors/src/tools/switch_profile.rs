@@ -1,5 +1,7 @@
 //! `switch_profile`: another profile for the session, from the next iteration on (SPEC section 5.8).
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use itertools::Itertools as _;
 use schemars::JsonSchema;
@@ -10,6 +12,7 @@ use super::arguments::read;
 use super::schema::spec_of;
 use super::{Audience, Tool, ToolContext, ToolResult};
 use crate::domain::planning::AgentInfo;
+use crate::protocol::powers::Powers;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// The tool's name on the wire.
@@ -37,6 +40,10 @@ tool!(
 impl Tool for SwitchProfile {
     fn spec(&self) -> &ToolSpec {
         &SPEC
+    }
+
+    fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
+        Some(self)
     }
 
     fn spec_for(&self, audience: &Audience<'_>) -> ToolSpec {

@@ -1,11 +1,14 @@
 //! `todo`: the steps of the work, as the model keeps them and the user watches them.
 
+use std::sync::Arc;
+
 use super::actions::{ActionFields, actions, read_action};
 use super::output::counted;
 use super::schema::spec_of;
 use super::{Tool, ToolContext, ToolResult};
 use crate::domain::todo::{MAX_NOTE_CHARS, TodoCommand};
 use crate::domain::{plan_edit, shorten};
+use crate::protocol::powers::Powers;
 use crate::protocol::todo::{TodoItem, TodoStatus};
 use crate::protocol::tool::{Effect, ToolSpec};
 use async_trait::async_trait;
@@ -55,6 +58,10 @@ tool!(
 impl Tool for TodoTool {
     fn spec(&self) -> &ToolSpec {
         &SPEC
+    }
+
+    fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
+        Some(self)
     }
 
     fn actions(&self) -> &[ActionFields] {

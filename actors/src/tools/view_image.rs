@@ -1,5 +1,7 @@
 //! `view_image`: an image of the workspace before the model's eyes (SPEC section 11).
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,6 +13,7 @@ use super::schema::spec_of;
 use super::workspace::{Reach, Spot, read_whole};
 use super::{Provenance, Tool, ToolContext, ToolImage, ToolOutput, ToolResult, blocking};
 use crate::documents;
+use crate::protocol::powers::Powers;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// The tool's name on the wire.
@@ -41,6 +44,10 @@ tool!(
 impl Tool for ViewImage {
     fn spec(&self) -> &ToolSpec {
         &SPEC
+    }
+
+    fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
+        Some(self)
     }
 
     // What is written in a picture is as little an order as what is written in a file.

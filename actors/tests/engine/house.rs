@@ -23,6 +23,7 @@ use navi_actors::protocol::chat::{
 use navi_actors::protocol::command::{PlainInput, UserInput};
 use navi_actors::protocol::ids::{SessionId, UserId};
 use navi_actors::protocol::phrase::{Phrase, PhraseCode};
+use navi_actors::protocol::powers::Powers;
 use navi_actors::protocol::profile::{Profile, ProfileFlags};
 use navi_actors::protocol::status::{BackendKind, BackendState, Fence, ModelInfo};
 use navi_actors::protocol::tool::{Effect, ToolSpec};
@@ -246,6 +247,10 @@ impl Tool for Sleeper {
         &self.0
     }
 
+    fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
+        Some(self)
+    }
+
     fn effect(&self, _: &Value) -> Effect {
         Effect::Write
     }
@@ -297,6 +302,10 @@ impl Sender {
 impl Tool for Sender {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
+        Some(self)
     }
 
     fn provenance(&self, _: &Value) -> Provenance {
@@ -366,6 +375,10 @@ impl Page {
 impl Tool for Page {
     fn spec(&self) -> &ToolSpec {
         &self.0
+    }
+
+    fn for_powers(self: Arc<Self>, _: &Powers) -> Option<Arc<dyn Tool>> {
+        Some(self)
     }
 
     fn effect(&self, _: &Value) -> Effect {
@@ -464,6 +477,7 @@ impl House {
                 ..ProfileSet::default()
             },
             default_profile: "plain".into(),
+            people: None,
             registry: Arc::new(Registry::new([
                 Arc::new(Filesystem::new(Arc::default())) as Arc<dyn Tool>,
                 Arc::new(TodoTool),

@@ -69,7 +69,7 @@ pub(super) async fn begin(
     let asked = Asked::of(app, request.model, said, request.tools, request.streamed)?;
     if asked.is_task_by(headers)? {
         let profile_id = asked.profile_id.clone();
-        let text = (app.engine).complete(profile_id.as_deref(), asked.into_chat());
+        let text = (app.engine).complete(who.user, profile_id.as_deref(), asked.into_chat());
         return Ok(Begun::Text(text.await?));
     }
     let way = Way {

@@ -1,24 +1,28 @@
 //! How many sockets there are: a limit on each session's and on all.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use navi_actors::protocol::error::{ErrorCode, NaviError};
-use navi_actors::protocol::ids::SessionId;
+use navi_actors::protocol::ids::{SessionId, UserId};
 
 const MAX_TABS: usize = 4000;
 const MAX_TABS_OF_A_SESSION: usize = 1000;
 
 /// The sockets of this process.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tabs {
     counts: Arc<Mutex<Counts>>,
+    /// How many each person has at the most.
+    of_one: usize,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
     all: usize,
     sessions: HashMap<SessionId, usize>,
+    people: HashMap<UserId, usize>,
 }
 
 /// A socket's place in the count, until it is dropped.
@@ -26,6 +30,7 @@ struct Counts {
 pub(crate) struct Seat {
     tabs: Tabs,
     session: Option<SessionId>,
+    user: UserId,
 }
 
 impl Tabs {
@@ -35,26 +40,37 @@ impl Tabs {
         counts.unwrap_or_else(PoisonError::into_inner).all
     }
 
+    /// None yet. `of_one`: what each of several people has at the most; none where there is one.
+    pub(crate) fn new(of_one: Option<usize>) -> Self {
+        Self {
+            counts: Arc::default(),
+            of_one: of_one.unwrap_or(MAX_TABS),
+        }
+    }
+
     /// Takes a seat, of a session or of the list.
     ///
     /// # Errors
     /// `rate_limited` where there is none left.
-    pub(crate) fn seat(&self, session: Option<SessionId>) -> Result<Seat, NaviError> {
+    pub(crate) fn seat(&self, session: Option<SessionId>, user: UserId) -> Result<Seat, NaviError> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let of_session = session.map_or(0, |id| counts.sessions.get(&id).copied().unwrap_or(0));
-        if counts.all >= MAX_TABS || of_session >= MAX_TABS_OF_A_SESSION {
+        let of_user = counts.people.get(&user).copied().unwrap_or(0);
+        if counts.all >= MAX_TABS || of_session >= MAX_TABS_OF_A_SESSION || of_user >= self.of_one {
             return Err(NaviError::new(
                 ErrorCode::RateLimited,
                 "too many tabs are open; close some",
             ));
         }
         counts.all += 1;
+        counts.people.insert(user, of_user + 1);
         if let Some(id) = session {
             counts.sessions.insert(id, of_session + 1);
         }
         Ok(Seat {
             tabs: self.clone(),
             session,
+            user,
         })
     }
 }
@@ -67,13 +83,19 @@ impl Drop for Seat {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         counts.all = counts.all.saturating_sub(1);
-        if let Some(id) = self.session
-            && let Some(count) = counts.sessions.get_mut(&id)
-        {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                counts.sessions.remove(&id);
-            }
+        leave(&mut counts.people, self.user);
+        if let Some(id) = self.session {
+            leave(&mut counts.sessions, id);
+        }
+    }
+}
+
+/// One less; who has none left is not kept in mind.
+fn leave<K: Copy + Eq + Hash>(counts: &mut HashMap<K, usize>, key: K) {
+    if let Some(count) = counts.get_mut(&key) {
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            counts.remove(&key);
         }
     }
 }
@@ -86,16 +108,29 @@ mod tests {
 
     #[test]
     fn seats_are_bounded_and_come_back() {
-        let tabs = Tabs::default();
-        let session = Some(SessionId::new());
+        let tabs = Tabs::new(None);
+        let (session, user) = (Some(SessionId::new()), UserId::new());
         let seats: Vec<Seat> = (0..MAX_TABS_OF_A_SESSION)
-            .map(|_| tabs.seat(session).unwrap())
+            .map(|_| tabs.seat(session, user).unwrap())
             .collect();
-        assert_eq!(tabs.seat(session).unwrap_err().code, ErrorCode::RateLimited);
-        tabs.seat(Some(SessionId::new())).unwrap();
+        let refused = tabs.seat(session, user).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::RateLimited);
+        tabs.seat(Some(SessionId::new()), user).unwrap();
         assert_eq!(tabs.open(), MAX_TABS_OF_A_SESSION);
         drop(seats);
-        tabs.seat(session).unwrap();
+        tabs.seat(session, user).unwrap();
         assert!(tabs.counts.lock().unwrap().sessions.is_empty());
+    }
+
+    #[test]
+    fn one_persons_tabs_leave_room_for_anothers() {
+        let tabs = Tabs::new(Some(2));
+        let (anna, borys) = (UserId::new(), UserId::new());
+        let seats = [anna, anna].map(|user| tabs.seat(None, user).unwrap());
+        assert!(tabs.seat(Some(SessionId::new()), anna).is_err());
+        tabs.seat(None, borys).unwrap();
+        drop(seats);
+        tabs.seat(None, anna).unwrap();
+        assert!(tabs.counts.lock().unwrap().people.is_empty());
     }
 }

@@ -27,6 +27,7 @@ use super::schema::spec_of;
 use super::workspace::{FileAccess, Reach};
 use super::{Proposal, Provenance, Tool, ToolContext, ToolOutput, ToolResult, blocking};
 use crate::protocol::change::ChangeAction;
+use crate::protocol::powers::Powers;
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// The tool's name.
@@ -150,6 +151,14 @@ impl Filesystem {
 impl Tool for Filesystem {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn for_powers(self: Arc<Self>, powers: &Powers) -> Option<Arc<dyn Tool>> {
+        let access = self.access.for_powers(powers);
+        if Arc::ptr_eq(&access, &self.access) {
+            return Some(self);
+        }
+        Some(Arc::new(Self::new(access)))
     }
 
     fn actions(&self) -> &[ActionFields] {

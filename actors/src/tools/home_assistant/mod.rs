@@ -10,6 +10,7 @@ mod services;
 mod states;
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use itertools::Itertools as _;
@@ -26,6 +27,7 @@ use super::schema::spec_of;
 use super::{Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolResult};
 use crate::protocol::approval::Detail;
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};
+use crate::protocol::powers::{PowerKind, Powers};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const DESCRIPTION: &str = "Looks at and controls the smart home. First find the exact entity_id \
@@ -114,6 +116,10 @@ impl HomeAssistant {
 impl Tool for HomeAssistant {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn for_powers(self: Arc<Self>, powers: &Powers) -> Option<Arc<dyn Tool>> {
+        powers.has(PowerKind::HomeAssistant).then_some(self)
     }
 
     fn unavailable(&self) -> Option<&str> {

@@ -27,6 +27,7 @@ pub use self::config::{McpConfig, ServerConfig, Transport, parse, read};
 pub use self::listing::{Listed, Listing};
 use crate::protocol::approval::Detail;
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};
+use crate::protocol::powers::{PowerKind, Powers};
 use crate::protocol::tool::ToolSpec;
 use crate::tools::output::{bounded, human_size, shortened, visible};
 use crate::tools::trust::Trust;
@@ -120,6 +121,11 @@ impl McpTool {
 impl Tool for McpTool {
     fn spec(&self) -> &ToolSpec {
         &self.listed.spec
+    }
+
+    fn for_powers(self: Arc<Self>, powers: &Powers) -> Option<Arc<dyn Tool>> {
+        let is_granted = powers.has_named(PowerKind::Mcp, &self.server);
+        is_granted.then_some(self)
     }
 
     fn source(&self) -> ToolSource {

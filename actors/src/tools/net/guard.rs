@@ -74,6 +74,14 @@ pub struct Guard {
 }
 
 impl Guard {
+    /// The same, for who may reach what everybody may, and nothing of the owner's network.
+    pub fn public(&self) -> Self {
+        Self {
+            grants: Arc::default(),
+            resolver: Arc::clone(&self.resolver),
+        }
+    }
+
     /// A guard that asks the machine's own resolver.
     pub fn new(grants: Grants) -> Self {
         Self::with_resolver(grants, Arc::new(SystemResolver))

@@ -5,6 +5,7 @@
 use std::fs::DirEntry;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use cap_std::ambient_authority;
@@ -15,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::protocol::powers::{PowerKind, Powers};
 use crate::protocol::tool::{Effect, ToolSpec};
 use crate::tools::arguments::{nearest, read};
 use crate::tools::output::{bounded_for, shortened, shown, visible};
@@ -100,6 +102,16 @@ fn prompt(skills: &[Skill]) -> String {
 impl Tool for SkillTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn for_powers(self: Arc<Self>, powers: &Powers) -> Option<Arc<dyn Tool>> {
+        if powers.has(PowerKind::Skills) {
+            return Some(self);
+        }
+        let skills = self.skills.iter();
+        let granted = skills.filter(|skill| powers.has_named(PowerKind::Skills, &skill.name));
+        let granted: Vec<Skill> = granted.cloned().collect();
+        (!granted.is_empty()).then(|| Arc::new(Self::new(&granted)) as Arc<dyn Tool>)
     }
 
     fn prompt(&self) -> Option<&str> {

@@ -23,7 +23,7 @@ use wildmatch::WildMatch;
 use super::NAME;
 use super::connection::{self, Times};
 use super::hosts::Host;
-use crate::protocol::ids::{CallId, SessionId};
+use crate::protocol::ids::{CallId, SessionId, UserId};
 use crate::tools::trust::{make_dir, read_all};
 use crate::tools::workspace::if_there;
 use crate::tools::{ToolContext, ToolError, ToolResult, blocking};
@@ -74,7 +74,9 @@ impl KeyStatus {
 #[derive(Debug)]
 pub(super) struct Trust {
     known: Arc<KnownHosts>,
-    offers: Mutex<Offers>,
+    offers: Arc<Mutex<Offers>>,
+    /// What a person approves counts for them alone.
+    is_personal: bool,
 }
 
 /// The key that was shown last for each call, and the host: an approval is bound to it.
@@ -88,8 +90,29 @@ impl Trust {
                 more,
                 adding: Mutex::default(),
             }),
-            offers: Mutex::new(LruCache::new(MAX_OFFERS)),
+            offers: Arc::new(Mutex::new(LruCache::new(MAX_OFFERS))),
+            is_personal: false,
         }
+    }
+
+    /// The same, for those whose approval counts for nobody else.
+    pub(super) fn personal(&self) -> Self {
+        Self {
+            known: Arc::clone(&self.known),
+            offers: Arc::clone(&self.offers),
+            is_personal: true,
+        }
+    }
+
+    /// Forgets what a person approved for themselves. Blocks.
+    pub(super) fn forget(&self, user: UserId) {
+        if let Err(error) = if_there(fs::remove_file(self.known.of_person(user))) {
+            tracing::warn!(%error, "the hosts' keys that a person approved cannot be deleted");
+        }
+    }
+
+    fn person(&self, context: &ToolContext) -> Option<UserId> {
+        self.is_personal.then_some(context.user_id)
     }
 
     /// The host's key where a person has to be asked about it, learnt from the host where none is
@@ -100,7 +123,7 @@ impl Trust {
         context: &ToolContext,
         times: Times,
     ) -> ToolResult<(Option<KeyData>, String)> {
-        let known = self.known(host).await?;
+        let known = self.known(host, context).await?;
         if !known.is_empty() {
             // Where this very call was asked about it, its approval still holds: another call
             // may have been approved in between.
@@ -122,7 +145,7 @@ impl Trust {
     /// What the host's key is held against when the call runs. A call that nobody was asked
     /// about trusts no new key.
     pub(super) async fn check(&self, host: &Host, context: &ToolContext) -> ToolResult<Known> {
-        let mut known = self.known(host).await?;
+        let mut known = self.known(host, context).await?;
         if context.approved {
             known.approved = self.offered(host, context);
         }
@@ -143,12 +166,14 @@ impl Trust {
             "a new host's key was approved"
         );
         let (known, host) = (Arc::clone(&self.known), host.clone());
-        blocking(NAME, move || known.add(&host, &key)).await
+        let person = self.person(context);
+        blocking(NAME, move || known.add(&host, &key, person)).await
     }
 
-    async fn known(&self, host: &Host) -> ToolResult<Known> {
+    async fn known(&self, host: &Host, context: &ToolContext) -> ToolResult<Known> {
         let (known, host) = (Arc::clone(&self.known), host.clone());
-        blocking(NAME, move || known.of(&host)).await
+        let person = self.person(context);
+        blocking(NAME, move || known.of(&host, person)).await
     }
 
     fn offered(&self, host: &Host, context: &ToolContext) -> Option<KeyData> {
@@ -171,10 +196,20 @@ struct KnownHosts {
 }
 
 impl KnownHosts {
-    /// What is known of this host. Blocks for as long as reading two small files takes.
-    fn of(&self, host: &Host) -> ToolResult<Known> {
+    /// Where stands what one person approved for themselves: beside what holds for all.
+    fn of_person(&self, user: UserId) -> PathBuf {
+        let mut directory = self.own.clone().into_os_string();
+        directory.push(".d");
+        PathBuf::from(directory).join(user.to_string())
+    }
+
+    /// What is known of this host, and to this person beside all. Blocks for as long as reading
+    /// three small files takes.
+    fn of(&self, host: &Host, person: Option<UserId>) -> ToolResult<Known> {
         let mut entries = Vec::new();
-        for file in [Some(&self.own), self.more.as_ref()].into_iter().flatten() {
+        let personal = person.map(|user| self.of_person(user));
+        let files = [Some(&self.own), self.more.as_ref(), personal.as_ref()];
+        for file in files.into_iter().flatten() {
             let text = read(file).map_err(|error| {
                 refusal!(
                     "the known hosts file {} cannot be read: {error}; the user has to correct it",
@@ -190,20 +225,21 @@ impl KnownHosts {
     }
 
     /// Adds a key that a person has approved. Blocks.
-    fn add(&self, host: &Host, key: &KeyData) -> ToolResult<()> {
+    fn add(&self, host: &Host, key: &KeyData, person: Option<UserId>) -> ToolResult<()> {
         let _adding = self.adding.lock();
-        if self.of(host)?.status(key) == KeyStatus::Known {
+        if self.of(host, person)?.status(key) == KeyStatus::Known {
             return Ok(());
         }
+        let file = person.map_or_else(|| self.own.clone(), |user| self.of_person(user));
         let added = PublicKey::from(key.clone())
             .to_openssh()
             .map_err(io::Error::other)
-            .and_then(|key| append(&self.own, &format!("{} {key}\n", host.known_as())));
+            .and_then(|key| append(&file, &format!("{} {key}\n", host.known_as())));
         added.map_err(|error| {
             refusal!(
                 "the key of `{}` cannot be stored in {}: {error}; the user has to correct it",
                 host.name,
-                self.own.display()
+                file.display()
             )
         })
     }

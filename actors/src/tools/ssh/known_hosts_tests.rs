@@ -42,7 +42,7 @@ fn status(text: &str, host: &Host, key: &KeyData) -> KeyStatus {
     fs::write(&path, text).unwrap();
     let known = known_hosts_in(path, None);
     let here = format!("{}/", dir.path().display());
-    match known.of(host).unwrap().status(key) {
+    match known.of(host, None).unwrap().status(key) {
         KeyStatus::Changed(place) => KeyStatus::Changed(place.replace(&here, "")),
         KeyStatus::Revoked(place) => KeyStatus::Revoked(place.replace(&here, "")),
         other => other,
@@ -135,13 +135,13 @@ fn a_new_key_is_added_once_on_a_line_of_its_own() {
     let known = known_hosts_in(own.clone(), None);
     let web = host("web.example", 2222);
     let ed = key(A);
-    known.add(&web, &ed).unwrap();
-    known.add(&web, &ed).unwrap();
+    known.add(&web, &ed, None).unwrap();
+    known.add(&web, &ed, None).unwrap();
     assert_eq!(
         fs::read_to_string(&own).unwrap(),
         format!("no end of line\n[web.example]:2222 ssh-ed25519 {A}\n")
     );
-    assert_eq!(known.of(&web).unwrap().status(&ed), KeyStatus::Known);
+    assert_eq!(known.of(&web, None).unwrap().status(&ed), KeyStatus::Known);
 }
 
 #[test]
@@ -152,7 +152,27 @@ fn another_file_is_read_and_not_written() {
     let known = known_hosts_in(own.clone(), Some(more));
     let web = host("web.example", 22);
     let ed = key(A);
-    assert_eq!(known.of(&web).unwrap().status(&ed), KeyStatus::Known);
-    known.add(&web, &ed).unwrap();
+    assert_eq!(known.of(&web, None).unwrap().status(&ed), KeyStatus::Known);
+    known.add(&web, &ed, None).unwrap();
     assert!(!own.exists());
+}
+
+#[test]
+fn what_one_person_approves_counts_for_them_alone_until_they_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let trust = Trust::new(dir.path().join("known_hosts"), None);
+    let known = Arc::clone(&trust.known);
+    let (web, ed) = (host("web.example", 22), key(A));
+    let (anna, borys) = (UserId::new(), UserId::new());
+    known.add(&web, &ed, Some(anna)).unwrap();
+    let status = |person| known.of(&web, person).unwrap().status(&ed);
+    assert_eq!(status(Some(anna)), KeyStatus::Known);
+    assert_eq!(status(Some(borys)), KeyStatus::Unknown);
+    assert_eq!(status(None), KeyStatus::Unknown);
+    trust.forget(anna);
+    trust.forget(anna);
+    assert_eq!(status(Some(anna)), KeyStatus::Unknown);
+    // What holds for all holds for each.
+    known.add(&web, &ed, None).unwrap();
+    assert_eq!(status(Some(borys)), KeyStatus::Known);
 }

@@ -12,6 +12,7 @@ mod pool;
 mod transfer;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -34,12 +35,13 @@ use super::schema::spec_of;
 use super::workspace::InnerPath;
 use super::{Proposal, Provenance, RuleSubject, Tool, ToolContext, ToolResult, blocking};
 use crate::protocol::approval::Detail;
-use crate::protocol::ids::SessionId;
+use crate::protocol::ids::{SessionId, UserId};
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};
+use crate::protocol::powers::{PowerKind, Powers};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// The tool's name.
-const NAME: &str = "ssh";
+pub(super) const NAME: &str = "ssh";
 
 const NOT_SET_UP: &str = "no host is set up: the user has to name hosts in ssh_hosts.json in the \
     data directory, or set SSH_HOSTS_FILE to such a file, and start Navi anew; say so to the user";
@@ -74,7 +76,7 @@ pub struct Ssh {
     hosts: Vec<Host>,
     agent_socket: Option<PathBuf>,
     trust: Trust,
-    pool: Pool,
+    pool: Arc<Pool>,
     times: Times,
     transfer_bytes: u64,
 }
@@ -83,20 +85,12 @@ impl Ssh {
     /// The tool for these hosts; without any it is not offered to any model. Nothing is connected
     /// to before a call.
     pub fn new(config: SshConfig) -> Self {
-        let time_limit_ms = (MAX_SECONDS + MARGIN_SECONDS) * 1_000;
-        let description = description(&config.hosts);
-        let mut spec = spec_of::<SshArgs>(NAME, &description, Effect::Host, time_limit_ms);
-        let names: Vec<&str> = config.hosts.iter().map(|host| host.name.as_str()).collect();
-        if let Some(first) = names.first() {
-            spec.parameters["examples"][0]["host"] = json!(first);
-            spec.parameters["properties"]["host"]["enum"] = json!(names);
-        }
         Self {
-            spec,
+            spec: spec(&config.hosts),
             hosts: config.hosts,
             agent_socket: config.agent_socket,
             trust: Trust::new(config.known_hosts, config.more_known_hosts),
-            pool: Pool::new(IDLE),
+            pool: Arc::new(Pool::new(IDLE)),
             times: Times::default(),
             transfer_bytes: TRANSFER_BYTES,
         }
@@ -223,6 +217,34 @@ impl Tool for Ssh {
         &self.spec
     }
 
+    fn for_powers(self: Arc<Self>, powers: &Powers) -> Option<Arc<dyn Tool>> {
+        if *powers == Powers::All {
+            return Some(self);
+        }
+        let hosts = self.hosts.iter();
+        let granted = hosts.filter(|host| powers.has_named(PowerKind::Ssh, &host.name));
+        let hosts: Vec<Host> = granted.cloned().collect();
+        (!hosts.is_empty()).then(|| {
+            Arc::new(Self {
+                spec: spec(&hosts),
+                hosts,
+                agent_socket: self.agent_socket.clone(),
+                trust: self.trust.personal(),
+                pool: Arc::clone(&self.pool),
+                times: self.times,
+                transfer_bytes: self.transfer_bytes,
+            }) as Arc<dyn Tool>
+        })
+    }
+
+    fn reaches(&self) -> Vec<String> {
+        self.hosts.iter().map(|host| host.name.clone()).collect()
+    }
+
+    fn person_removed(&self, user: UserId) {
+        self.trust.forget(user);
+    }
+
     fn unavailable(&self) -> Option<&str> {
         self.hosts.is_empty().then_some(NOT_SET_UP)
     }
@@ -339,6 +361,18 @@ impl Tool for Ssh {
     fn session_closed(&self, session: SessionId) {
         self.pool.end_session(session);
     }
+}
+
+/// What the model is told, with these hosts.
+fn spec(hosts: &[Host]) -> ToolSpec {
+    let time_limit_ms = (MAX_SECONDS + MARGIN_SECONDS) * 1_000;
+    let mut spec = spec_of::<SshArgs>(NAME, &description(hosts), Effect::Host, time_limit_ms);
+    let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+    if let Some(first) = names.first() {
+        spec.parameters["examples"][0]["host"] = json!(first);
+        spec.parameters["properties"]["host"]["enum"] = json!(names);
+    }
+    spec
 }
 
 fn description(hosts: &[Host]) -> String {

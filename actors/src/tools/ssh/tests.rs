@@ -228,7 +228,7 @@ async fn a_dead_connection_is_made_anew() {
 async fn an_idle_connection_is_closed() {
     let world = World::known();
     let mut tool = Ssh::new(world.config.clone());
-    tool.pool = Pool::new(Duration::from_millis(400));
+    tool.pool = Pool::new(Duration::from_millis(400)).into();
     world.run(&tool, "echo a").await.unwrap();
     // One that is in use is not idle, however long it takes.
     world.run(&tool, "sleep 1; echo b").await.unwrap();

@@ -9,6 +9,7 @@ mod shell;
 #[cfg(test)]
 mod terminal_tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -26,6 +27,7 @@ use super::workspace::if_there;
 use super::{Proposal, Provenance, Tool, ToolContext, ToolResult};
 use crate::protocol::ids::SessionId;
 use crate::protocol::phrase::{Phrase, PhraseCode};
+use crate::protocol::powers::{PowerKind, Powers};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 /// The tool's name on the wire.
@@ -127,6 +129,10 @@ impl Terminal {
 impl Tool for Terminal {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn for_powers(self: Arc<Self>, powers: &Powers) -> Option<Arc<dyn Tool>> {
+        powers.has(PowerKind::Terminal).then_some(self)
     }
 
     fn actions(&self) -> &[ActionFields] {

@@ -23,6 +23,7 @@ pub use self::scan::{Manifest, Scan, ScannedTool, Scanner};
 use crate::programs::{self, Bounds, Cut, Ended};
 use crate::protocol::approval::Detail;
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};
+use crate::protocol::powers::{PowerKind, Powers};
 use crate::protocol::tool::{Effect, ToolSpec};
 use crate::tools::output::{bounded_for, human_size, visible};
 use crate::tools::sandbox::{FAILED, FAILED_WORDS, Fence, Limits, Order, Sandbox, Streams};
@@ -135,6 +136,11 @@ impl UserTool {
 impl Tool for UserTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn for_powers(self: Arc<Self>, powers: &Powers) -> Option<Arc<dyn Tool>> {
+        let is_granted = powers.has_named(PowerKind::UserTools, &self.spec.name);
+        is_granted.then_some(self)
     }
 
     fn source(&self) -> ToolSource {

@@ -27,6 +27,7 @@ use super::{Proposal, RuleSubject, Tool, ToolContext, ToolResult, arguments};
 use crate::protocol::approval::Detail;
 use crate::protocol::ids::SessionId;
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};
+use crate::protocol::powers::{PowerKind, Powers};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const DESCRIPTION: &str = "Reads a web page as Markdown, a PDF as text, or an API's JSON answer. \
@@ -122,6 +123,19 @@ impl WebFetch {
 impl Tool for WebFetch {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn for_powers(self: Arc<Self>, powers: &Powers) -> Option<Arc<dyn Tool>> {
+        if powers.has(PowerKind::LocalNetwork) {
+            return Some(self);
+        }
+        Some(Arc::new(Self {
+            time: self.time,
+            max_bytes: self.max_bytes,
+            places: Arc::clone(&self.places),
+            // What was read with more is not read on.
+            ..Self::new(self.guard.public())
+        }))
     }
 
     // It changes nothing here: several pages may come at once.

@@ -5,6 +5,7 @@ mod apis;
 mod duckduckgo;
 mod engine;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,6 +21,7 @@ use super::schema::spec_of;
 use super::{Proposal, RuleSubject, Tool, ToolContext, ToolError, ToolResult, arguments};
 use crate::protocol::approval::Detail;
 use crate::protocol::phrase::{Label, Phrase, PhraseCode};
+use crate::protocol::powers::{PowerKind, Powers};
 use crate::protocol::tool::{Effect, ToolSpec};
 
 const DESCRIPTION: &str = "Searches the web. Gives titles, addresses and short excerpts; read the \
@@ -73,6 +75,10 @@ impl WebSearch {
 impl Tool for WebSearch {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn for_powers(self: Arc<Self>, powers: &Powers) -> Option<Arc<dyn Tool>> {
+        powers.has(PowerKind::WebSearch).then_some(self)
     }
 
     fn unavailable(&self) -> Option<&str> {

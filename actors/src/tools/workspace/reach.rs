@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::WorkspaceLimits;
 use super::path::{InnerPath, RootId, check_text};
 use super::root::Root;
+use crate::protocol::powers::{PowerKind, Powers};
 use crate::tools::ToolResult;
 use crate::tools::output::shown;
 
@@ -30,6 +31,17 @@ pub struct FileAccess {
 }
 
 impl FileAccess {
+    /// As much of it as somebody with these powers has.
+    pub(crate) fn for_powers(self: &Arc<Self>, powers: &Powers) -> Arc<Self> {
+        if self.allowed.is_empty() || powers.has(PowerKind::OutsideFiles) {
+            return Arc::clone(self);
+        }
+        Arc::new(Self {
+            allowed: Vec::new(),
+            ..Self::clone(self)
+        })
+    }
+
     /// Whether every file of the machine is allowed.
     pub fn is_everything(&self) -> bool {
         self.allowed.iter().any(|it| it == Path::new("/"))
