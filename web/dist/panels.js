@@ -197,7 +197,7 @@ import{$b as dt,$c as $t,B as $s,Ba as ks,Ca as wt,Cb as ct,Db as X,Ea as xs,Fc 
       ${t===null?l:o`<ul class="rows">
         ${this.#s(Ht,e("powers.users"),t.users,[])}
         ${f(this._people,({id:s})=>s,({id:s,name:n,role:a,powers:r})=>a==="user"?this.#s(s,n,r,t.users):this.#t(n,a))}</ul>`}`}#t(t,s){return o`<li class="row" data-testid="powers-fixed" data-name=${t}><span class="row-icon">${p.person}</span>
-      <div class="row-text"><p class="row-title" dir="auto">${h(t)}</p><p class="row-note">${e(`powers.of_${s}`)}</p></div></li>`}#s(t,s,n,a){let r=re(this._powers?.grantable??[],n),d=r.filter(({kind:u,names:$})=>[u,...$.map(g=>`${u}:${g}`)].some(g=>bt(n,g))).map(({kind:u})=>e(`power.${u}`)).join(", ");return o`<li class="row" data-testid="powers" data-name=${s}><span class="row-icon">${t===Ht?p.people:p.person}</span>
+      <div class="row-text"><p class="row-title" dir="auto">${h(t)}</p><p class="row-note">${e(`powers.role.${s}`)}</p></div></li>`}#s(t,s,n,a){let r=re(this._powers?.grantable??[],n),d=r.filter(({kind:u,names:$})=>[u,...$.map(g=>`${u}:${g}`)].some(g=>bt(n,g))).map(({kind:u})=>e(`power.${u}`)).join(", ");return o`<li class="row" data-testid="powers" data-name=${s}><span class="row-icon">${t===Ht?p.people:p.person}</span>
       <details class="row-text"><summary><span class="row-title" dir="auto">${h(s)}</span> <span class="row-note" data-testid="powers-told">${d===""?e("powers.none"):d}</span></summary>
         <fieldset class="choices"><legend class="off-screen">${e("powers.legend",{name:s})}</legend>
           ${r.map(({kind:u,names:$})=>o`${this.#e(t,n,a,u,e(`power.${u}`),e(`power.${u}.text`))}

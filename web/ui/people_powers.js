@@ -42,7 +42,7 @@ export class NaviPeoplePowers extends NaviElement {
   /** An admin may all, a guest nothing. @param {string} name @param {'admin' | 'guest'} role */
   #fixed(name, role) {
     return html`<li class="row" data-testid="powers-fixed" data-name=${name}><span class="row-icon">${icons.person}</span>
-      <div class="row-text"><p class="row-title" dir="auto">${visible(name)}</p><p class="row-note">${t(`powers.of_${role}`)}</p></div></li>`;
+      <div class="row-text"><p class="row-title" dir="auto">${visible(name)}</p><p class="row-note">${t(`powers.role.${role}`)}</p></div></li>`;
   }
 
   /** @param {string} id @param {string} name @param {string[]} own what they were granted @param {string[]} shared what all were */
