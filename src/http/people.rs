@@ -34,6 +34,7 @@ pub(crate) struct PersonInfo {
     created_at: DateTime<Utc>,
     last_seen_at: Option<DateTime<Utc>>,
     has_password: bool,
+    passkeys: u64,
     /// It is the one who asks.
     you: bool,
 }
@@ -319,6 +320,7 @@ fn info(person: Person, who: &Principal) -> PersonInfo {
         created_at: person.user.created_at,
         last_seen_at: person.last_seen_at,
         has_password: person.has_password,
+        passkeys: person.passkeys,
     }
 }
 

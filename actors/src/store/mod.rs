@@ -24,6 +24,7 @@ mod memory_facts;
 mod memory_reading;
 mod model_calls;
 mod open;
+mod passkeys;
 mod people;
 mod prepare;
 mod recent;
@@ -47,6 +48,7 @@ pub use log_upkeep::LogLimits;
 pub use memory::{Memory, NamedFormerFact, SavedFact, StoredSummary};
 pub use memory_reading::{Finished, Reading, UnreadMessages, UnreadSession};
 pub use open::{Location, StoreConfig};
+pub use passkeys::{AddedPasskey, Passkey, RemovedPasskey};
 pub use people::{Changed, Credentials};
 pub use recent::Numbered;
 pub use search::MAX_HITS;
@@ -217,6 +219,9 @@ mod model_call_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod open_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod passkey_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod search_tests;
