@@ -105,7 +105,7 @@ describe('passkeys', () => {
     await hers.verifies(true);
     await tab.page.keyboard.press('Enter');
     await row('Laptop').waitFor();
-    assert.match(await row('Laptop').innerText(), /since [^]*not used yet/);
+    assert.match(await row('Laptop').innerText(), /since [^]*never used/);
     const [credential] = await hers.credentials();
     assert.equal(credential.isResidentCredential, true);
     assert.equal(credential.rpId, 'localhost');
