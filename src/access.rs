@@ -8,6 +8,7 @@
 mod holds;
 mod known;
 pub(crate) mod links;
+pub(crate) mod passkeys;
 mod passwords;
 mod people;
 mod powers;
@@ -31,12 +32,14 @@ use subtle::ConstantTimeEq as _;
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
+use url::Url;
 
 use self::holds::Holds;
 pub(crate) use self::holds::{Hold, Key};
 use self::known::Known;
 pub(crate) use self::known::tell_ended;
 use self::links::Links;
+use self::passkeys::Passkeys;
 use self::passwords::Passwords;
 pub(crate) use self::passwords::{
     MAX_CHARS as MAX_PASSWORD_CHARS, MIN_CHARS as MIN_PASSWORD_CHARS,
@@ -130,6 +133,7 @@ pub(crate) struct Access {
     /// To sign in by what a person knows.
     tries: Tries,
     passwords: Passwords,
+    passkeys: Passkeys,
     holds: Holds,
     known: Known,
     _tending: AbortOnDropHandle<()>,
@@ -150,6 +154,7 @@ impl Access {
         let tending = runtime.spawn(tending);
         Self {
             passwords: Passwords::new(runtime.clone()),
+            passkeys: Passkeys::default(),
             store,
             runtime,
             links,
@@ -161,6 +166,15 @@ impl Access {
             holds,
             known,
             _tending: AbortOnDropHandle::new(tending),
+        }
+    }
+
+    /// The same, with passkeys for the page at this address; with none, where browsers offer none.
+    #[must_use]
+    pub(crate) fn with_passkeys_at(self, page: Option<Url>) -> Self {
+        Self {
+            passkeys: Passkeys::at(page),
+            ..self
         }
     }
 

@@ -29,6 +29,7 @@ pub(crate) mod openapi;
 pub(crate) mod origin;
 mod pace;
 mod page;
+mod passkeys;
 mod path;
 mod people;
 mod plan;
@@ -117,6 +118,8 @@ fn public() -> Vec<Endpoint> {
         sign_in::routes(),
         sign_in::invitation_routes(),
         sign_in::accept_routes(),
+        passkeys::begin_sign_in_routes(),
+        passkeys::finish_sign_in_routes(),
         docs::page(),
         docs::script(),
         docs::style(),
@@ -203,6 +206,10 @@ fn endpoints(doors: &OpenDoors) -> Vec<Endpoint> {
         account::recovery_routes(),
         account::devices_routes(),
         account::device_routes(),
+        passkeys::routes(),
+        passkeys::begin_routes(),
+        passkeys::finish_routes(),
+        passkeys::one_routes(),
         people::routes(),
         people::one_routes(),
         people::reset_routes(),

@@ -29,6 +29,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::access::Access;
 use crate::access::links::{Links, make_private_dir};
+use crate::access::passkeys::site;
 use crate::command::store_config;
 use crate::diagnostics::Diagnostics;
 use crate::doors::Requests;
@@ -179,6 +180,8 @@ impl Service {
             user,
             &settings.data_dir,
         );
+        let public = settings.people.public.as_ref().map(|public| &public.url);
+        let access = access.with_passkeys_at(site::page(public, address));
         if let Some(settings) = &settings.collector {
             collector::turn_on(settings, runtime.handle().clone())?;
         }

@@ -12,6 +12,8 @@
     reason = "tests; what they share with those of faults is used in part"
 )]
 
+#[path = "support/authenticator.rs"]
+mod authenticator;
 #[path = "support/collector.rs"]
 mod collector;
 #[path = "support/fake_model/mod.rs"]

@@ -21,6 +21,7 @@ mod m0015_ephemeral;
 mod m0016_token_consent;
 mod m0017_people;
 mod m0020_powers;
+mod m0021_passkeys;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -55,6 +56,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0016_token_consent::TokenConsent),
             Box::new(m0017_people::People),
             Box::new(m0020_powers::Powers),
+            Box::new(m0021_passkeys::Passkeys),
         ]
     }
 }

@@ -27,6 +27,7 @@ pub(crate) struct Account {
     pub(crate) user: User,
     pub(crate) has_password: bool,
     pub(crate) recovery_codes: u64,
+    pub(crate) passkeys: u64,
 }
 
 /// What a person changes of their account.
@@ -51,10 +52,12 @@ impl Access {
             };
             let has_password = store.password(user).await?.is_some();
             let recovery_codes = store.recovery_codes(user).await?;
+            let passkeys = store.count_passkeys(user).await?;
             Ok(Some(Account {
                 user: found,
                 has_password,
                 recovery_codes,
+                passkeys,
             }))
         });
         found.await?.ok_or_else(no_person)

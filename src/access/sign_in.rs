@@ -317,6 +317,16 @@ impl Access {
     }
 
     async fn let_in(&self, user: &User, visitor: Visitor) -> Result<Login, NaviError> {
+        self.let_in_by(user, None, visitor).await
+    }
+
+    /// A login that nobody had before; the record says by what it came, where that is worth a word.
+    pub(super) async fn let_in_by(
+        &self,
+        user: &User,
+        by: Option<String>,
+        visitor: Visitor,
+    ) -> Result<Login, NaviError> {
         let login = Login::fresh();
         let (store, now) = (self.store.clone(), Utc::now());
         let row = WebLogin {
@@ -330,13 +340,8 @@ impl Access {
         };
         self.on_runtime(async move { store.add_web_login(row).await })
             .await?;
-        self.note_by_name(
-            Recorded::SignedIn,
-            Some(user.id),
-            user.name.clone(),
-            visitor,
-        )
-        .await;
+        self.note(Recorded::SignedIn, Some(user.id), by, visitor)
+            .await;
         Ok(login)
     }
 

@@ -51,7 +51,7 @@ async fn carry_out(
         }
         UserCommand::List => {
             let people = store.people().await?.into_iter();
-            let rows: Vec<[String; 4]> = people
+            let rows: Vec<[String; 5]> = people
                 .map(|person| {
                     let seen = person.last_seen_at.map_or_else(
                         || "never seen".to_owned(),
@@ -62,11 +62,17 @@ async fn carry_out(
                     } else {
                         "no password"
                     };
+                    let passkeys = match person.passkeys {
+                        0 => String::new(),
+                        1 => "1 passkey".to_owned(),
+                        many => format!("{many} passkeys"),
+                    };
                     [
                         person.user.name,
                         role_name(person.user.role).to_owned(),
                         seen,
                         password.to_owned(),
+                        passkeys,
                     ]
                 })
                 .collect();

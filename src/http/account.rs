@@ -32,6 +32,7 @@ pub(crate) struct AccountInfo {
     /// Where there is none yet, one is to be chosen.
     has_password: bool,
     recovery_codes: u64,
+    passkeys: u64,
 }
 
 /// What is to be changed; what is left out stays.
@@ -186,5 +187,6 @@ fn info(app: &App, who: &Principal, account: Account) -> AccountInfo {
         accounts: app.access.has_accounts(),
         has_password: account.has_password,
         recovery_codes: account.recovery_codes,
+        passkeys: account.passkeys,
     }
 }

@@ -169,7 +169,7 @@ pub(crate) fn new_login_cookie(app: &App, secret: &str) -> Cookie<'static> {
 
 /// Browsers share cookies between the ports of a host: the port in the name keeps two
 /// services on one machine apart. Where there is TLS, no other host of the same domain can set it.
-fn cookie_name(app: &App) -> String {
+pub(crate) fn cookie_name(app: &App) -> String {
     let port = app.places.address.port();
     if is_secure(app) {
         format!("__Host-navi_{port}")
@@ -178,7 +178,7 @@ fn cookie_name(app: &App) -> String {
     }
 }
 
-fn is_secure(app: &App) -> bool {
+pub(crate) fn is_secure(app: &App) -> bool {
     let public = app.places.public.as_ref();
     public.is_some_and(PublicUrl::is_secure)
 }

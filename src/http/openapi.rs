@@ -48,7 +48,7 @@ use crate::profiles::edit::ProfileText;
 use super::endpoint::{Endpoint, endpoint};
 use super::{
     account, agents, archive, branches, changes, consent, diagnostics, extensions, files, health,
-    imports, inspect, lent, login, memory, messages, metrics, models, people, plan, resume, runs,
+    imports, inspect, lent, login, memory, messages, metrics, models, passkeys, people, plan, resume, runs,
     search, session, sessions, settings, sign_in, status, tokens, workspace,
 };
 
@@ -172,6 +172,13 @@ fn json_text(text: &'static str) -> HttpResponse {
         sign_in::look,
         sign_in::accept,
         archive::archive,
+        passkeys::list,
+        passkeys::begin,
+        passkeys::finish,
+        passkeys::rename,
+        passkeys::remove,
+        passkeys::begin_sign_in,
+        passkeys::finish_sign_in,
         account::read,
         account::change,
         account::recover,
@@ -397,6 +404,14 @@ fn rest(schemas: &mut Schemas) {
     schemas.taken::<sign_in::InvitationRequest>("InvitationRequest");
     schemas.told::<sign_in::InvitationOffer>("InvitationOffer");
     schemas.taken::<sign_in::AcceptRequest>("AcceptRequest");
+    schemas.told::<Vec<passkeys::PasskeyInfo>>("PasskeyList");
+    schemas.told::<passkeys::PasskeyInfo>("PasskeyInfo");
+    schemas.taken::<passkeys::NewPasskeyRequest>("NewPasskeyRequest");
+    schemas.told::<passkeys::PasskeyOptions>("PasskeyOptions");
+    schemas.taken::<passkeys::MadePasskeyRequest>("MadePasskeyRequest");
+    schemas.taken::<passkeys::PasskeyChange>("PasskeyChange");
+    schemas.told::<passkeys::PasskeySignInOptions>("PasskeySignInOptions");
+    schemas.taken::<passkeys::PasskeySignInRequest>("PasskeySignInRequest");
     schemas.told::<account::AccountInfo>("AccountInfo");
     schemas.taken::<account::AccountChangeRequest>("AccountChangeRequest");
     schemas.told::<account::RecoveryCodes>("RecoveryCodes");

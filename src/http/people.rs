@@ -37,6 +37,7 @@ pub(crate) struct PersonInfo {
     created_at: DateTime<Utc>,
     last_seen_at: Option<DateTime<Utc>>,
     has_password: bool,
+    passkeys: u64,
     /// What they were granted beside what all users were. An admin may all.
     powers: BTreeSet<Power>,
     /// It is the one who asks.
@@ -390,6 +391,7 @@ fn info(person: Person, powers: BTreeSet<Power>, who: &Principal) -> PersonInfo 
         created_at: person.user.created_at,
         last_seen_at: person.last_seen_at,
         has_password: person.has_password,
+        passkeys: person.passkeys,
     }
 }
 

@@ -22,6 +22,9 @@ use crate::access::{Login, Proof, Visitor};
 pub(crate) struct WaysIn {
     /// Without accounts there is only the link that `navi link` prints.
     accounts: bool,
+    /// The page's address at which passkeys work; left out where no browser offers any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passkeys_at: Option<String>,
 }
 
 /// By what somebody signs in: one of the two.
@@ -84,7 +87,11 @@ pub(crate) fn accept_routes() -> Endpoint {
     responses((status = 200, description = "How one comes in.", body = ref("#/components/schemas/WaysIn")), Failures))]
 pub(crate) async fn ways(app: web::Data<App>) -> HttpResponse {
     let accounts = app.access.has_accounts();
-    HttpResponse::Ok().json(WaysIn { accounts })
+    let passkeys_at = app.access.passkeys_at().map(ToString::to_string);
+    HttpResponse::Ok().json(WaysIn {
+        accounts,
+        passkeys_at,
+    })
 }
 
 #[utoipa::path(post, path = "/api/sign-in", tag = "access", security(()),
@@ -147,11 +154,11 @@ pub(crate) async fn accept(
 }
 
 /// No other page signs a browser in, as whoever it likes.
-fn from_our_page(app: &App, request: &HttpRequest) -> Result<(), ApiError> {
+pub(crate) fn from_our_page(app: &App, request: &HttpRequest) -> Result<(), ApiError> {
     Ok(check_origin(request.headers(), &app.places, Trust::Token)?)
 }
 
-fn come_in(app: &App, login: &Login) -> HttpResponse {
+pub(crate) fn come_in(app: &App, login: &Login) -> HttpResponse {
     HttpResponse::Ok()
         .cookie(new_login_cookie(app, &login.cookie))
         .json(SignedIn {

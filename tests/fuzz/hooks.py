@@ -18,6 +18,7 @@ RIGHTLY_REFUSED = [
     ("POST /sessions/import", "a result must name a call", "no schema compares two messages"),
     ("POST /sessions/import", "have the same id", "nor two calls by a part of them"),
     ("/messages", "is attached twice", "nor two files"),
+    ("/api/account/passkeys", "by no token", "no schema says that a program asks"),
     ("/workspace", " bytes, and ", "lengths count characters, and paths are limited in bytes"),
     ("/files", "Error during field parsing", "the name of a part is sent in bytes that no header has"),
     ("/v1/chat/completions", "messages must end with", "no schema says what the last of a list is"),

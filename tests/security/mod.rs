@@ -12,6 +12,7 @@ mod extensions;
 mod fetch;
 mod limits;
 mod orders;
+mod passkeys;
 mod paths;
 mod people;
 mod powers;

@@ -1,7 +1,8 @@
 import { conversation } from './en/conversation.js';
+import { passkeys } from './en/passkeys.js';
 import { people } from './en/people.js';
 import { places } from './en/places.js';
 import { service } from './en/service.js';
 
 /** @type {import('./index.js').Dictionary} */
-export const en = { ...conversation, ...people, ...places, ...service };
+export const en = { ...conversation, ...passkeys, ...people, ...places, ...service };

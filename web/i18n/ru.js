@@ -1,7 +1,8 @@
 import { conversation } from './ru/conversation.js';
+import { passkeys } from './ru/passkeys.js';
 import { people } from './ru/people.js';
 import { places } from './ru/places.js';
 import { service } from './ru/service.js';
 
 /** @type {import('./index.js').Dictionary} */
-export const ru = { ...conversation, ...people, ...places, ...service };
+export const ru = { ...conversation, ...passkeys, ...people, ...places, ...service };

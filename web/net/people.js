@@ -1,6 +1,6 @@
 // REST calls about accounts: one's own, those of all people, and the record.
 
-/** @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, MadeInvitation, PersonInfo, PowersInfo, RecordLine, UserRole, Scope, TokenInfo } from '../state/wire.js' */
+/** @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, MadeInvitation, PersonInfo, PowersInfo, RecordLine, UserRole, Scope, TokenInfo, WaysIn } from '../state/wire.js' */
 
 import { ask, call, read } from './api.js';
 
@@ -17,7 +17,7 @@ async function file(path) {
 export const RECORD_PAGE = 100;
 
 export const people = {
-  /** Whether people sign in here. @returns {Promise<{ accounts: boolean }>} */
+  /** Whether people sign in here, and by what. @returns {Promise<WaysIn>} */
   waysIn: () => call('GET', 'api/sign-in'),
   /** @param {{ name: string, password: string } | { name: string, recovery_code: string }} proof @returns {Promise<{ key: string }>} */
   signIn: (proof) => call('POST', 'api/sign-in', proof),

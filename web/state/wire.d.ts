@@ -64,6 +64,14 @@ export type Wire =
   | InvitationRequest
   | InvitationOffer
   | AcceptRequest
+  | PasskeyList
+  | PasskeyInfo
+  | NewPasskeyRequest
+  | PasskeyOptions
+  | MadePasskeyRequest
+  | PasskeyChange
+  | PasskeySignInOptions
+  | PasskeySignInRequest
   | AccountInfo
   | AccountChangeRequest
   | RecoveryCodes
@@ -612,6 +620,7 @@ export type Level = 'fine' | 'warning' | 'broken';
  * What a person is to this installation. The later has all that the earlier has.
  */
 export type UserRole = 'guest' | 'user' | 'admin';
+export type PasskeyList = PasskeyInfo[];
 /**
  * What a token is good for. A browser's login is good for all of it.
  */
@@ -633,6 +642,8 @@ export type Recorded =
       | 'signed_out'
       | 'password_changed'
       | 'recovery_codes_made'
+      | 'passkey_made'
+      | 'passkey_removed'
       | 'token_made'
       | 'token_removed'
       | 'invited'
@@ -2745,6 +2756,10 @@ export interface WaysIn {
    * Without accounts there is only the link that `navi link` prints.
    */
   accounts: boolean;
+  /**
+   * The page's address at which passkeys work; left out where no browser offers any.
+   */
+  passkeys_at?: string;
 }
 /**
  * By what somebody signs in: one of the two.
@@ -2799,6 +2814,90 @@ export interface AcceptRequest {
   password: string;
 }
 /**
+ * A passkey of one's own.
+ */
+export interface PasskeyInfo {
+  id: string;
+  name: string;
+  /**
+   * The host that it is bound to: it works nowhere else.
+   */
+  host: string;
+  created_at: string;
+  /**
+   * When somebody signed in by it last.
+   */
+  last_used_at: string | null;
+}
+/**
+ * A passkey that is to be made.
+ */
+export interface NewPasskeyRequest {
+  /**
+   * 1 to 64 characters.
+   */
+  name: string;
+  /**
+   * Needed where there is one. Who has none signed in a moment ago.
+   */
+  current_password?: string;
+}
+/**
+ * What the browser is to ask its authenticator.
+ */
+export interface PasskeyOptions {
+  /**
+   * For `PublicKeyCredential.parseCreationOptionsFromJSON`.
+   */
+  options: {
+    [k: string]: unknown;
+  };
+}
+/**
+ * What the authenticator answered.
+ */
+export interface MadePasskeyRequest {
+  /**
+   * As the credential's `toJSON` writes it.
+   */
+  credential: {
+    [k: string]: unknown;
+  };
+}
+/**
+ * What it is called from now on.
+ */
+export interface PasskeyChange {
+  /**
+   * 1 to 64 characters.
+   */
+  name: string;
+}
+/**
+ * What the browser is to ask, and by what it brings the answer.
+ */
+export interface PasskeySignInOptions {
+  ceremony: string;
+  /**
+   * For `PublicKeyCredential.parseRequestOptionsFromJSON`.
+   */
+  options: {
+    [k: string]: unknown;
+  };
+}
+/**
+ * The answer, within five minutes, in the browser that asked.
+ */
+export interface PasskeySignInRequest {
+  ceremony: string;
+  /**
+   * As the credential's `toJSON` writes it.
+   */
+  credential: {
+    [k: string]: unknown;
+  };
+}
+/**
  * Who somebody is.
  */
 export interface AccountInfo {
@@ -2818,6 +2917,7 @@ export interface AccountInfo {
    */
   has_password: boolean;
   recovery_codes: number;
+  passkeys: number;
 }
 /**
  * What is to be changed; what is left out stays.
@@ -2881,6 +2981,7 @@ export interface PersonInfo {
   created_at: string;
   last_seen_at: string | null;
   has_password: boolean;
+  passkeys: number;
   /**
    * What they were granted beside what all users were. An admin may all.
    */

@@ -10,12 +10,14 @@ import { fault, faultText } from './fields.js';
 import { NaviPanel } from './panel.js';
 import './account_archive.js';
 import './account_devices.js';
+import './account_passkeys.js';
 import './account_profile.js';
 import './account_tokens.js';
 
-const TABS = /** @type {const} */ (['profile', 'devices', 'tokens']);
+const TABS = /** @type {const} */ (['profile', 'passkeys', 'devices', 'tokens']);
 const CONTENTS = {
   profile: () => html`<navi-account-profile></navi-account-profile><navi-account-archive></navi-account-archive>`,
+  passkeys: () => html`<navi-account-passkeys></navi-account-passkeys>`,
   devices: () => html`<navi-account-devices></navi-account-devices>`,
   tokens: () => html`<navi-account-tokens></navi-account-tokens>`,
 };

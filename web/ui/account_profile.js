@@ -32,8 +32,9 @@ export class NaviAccountProfile extends NaviElement {
     const who = account.get();
     if (who === null) return nothing;
     const { has_password } = who;
+    const has_way = has_password || who.passkeys > 0;
     const type = this._shown ? 'text' : 'password';
-    return html`<p class="quiet">${has_password ? t('account.role', { role: t(`role.${who.role}`) }) : t('account.notice')} ${has_password ? t(`role.${who.role}.text`) : nothing}</p>
+    return html`<p class="quiet">${has_way ? t('account.role', { role: t(`role.${who.role}`) }) : t('account.notice')} ${has_way ? t(`role.${who.role}.text`) : nothing}</p>
       <form class="person-form" data-testid="account-form" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this.#save(); }}>
         ${field({ id: 'account-new-name', label: t('signin.name'), value: this._name ?? who.name, autocomplete: 'username', max: NAME_CHARS, hint: t('account.name_hint'), oninput: (value) => { this._name = value; } })}
         ${field({ id: 'account-password', label: t(has_password ? 'account.password_new' : 'signin.password'), type, value: this._password, autocomplete: 'new-password', hint: t(has_password ? 'account.password_new_hint' : 'account.password_hint'), oninput: (value) => { this._password = value; } })}
@@ -42,7 +43,7 @@ export class NaviAccountProfile extends NaviElement {
         ${fault(this._fault === null ? this.#refusal() : t(`account.fault.${this._fault}`))}
         <button class="button small" data-testid="account-save" ?disabled=${this._asking.busy || (has_password && this._current === '')}>${t('queue.save')}</button>
       </form>
-      ${has_password ? this.#recovery(who.recovery_codes) : nothing}`;
+      ${has_way ? this.#recovery(who.recovery_codes) : nothing}`;
   }
 
   /** @param {number} left */

@@ -40,12 +40,12 @@ export class NaviPeopleAccounts extends NaviElement {
   }
 
   /** @param {PersonInfo} person */
-  #row({ id, name, role, created_at, last_seen_at, has_password, you }) {
+  #row({ id, name, role, created_at, last_seen_at, has_password, passkeys, you }) {
     const { busy, problem } = this._asking;
     const link = this._link?.person === id ? this._link.made : null;
     return html`<li class="row" data-testid="person" data-name=${name} data-role=${role}><span class="row-icon">${icons.person}</span>
       <div class="row-text"><p class="row-title"><span dir="auto">${visible(name)}</span> ${you ? html`<span class="tag">${t('people.you')}</span>` : nothing}</p>
-        <p class="row-note">${t('people.joined', { at: formatTime(created_at) })} · ${last_seen_at === null ? t('people.unseen') : t('people.seen', { at: formatTime(last_seen_at) })}${has_password ? nothing : html` · ${t('people.no_password')}`}</p>
+        <p class="row-note">${t('people.joined', { at: formatTime(created_at) })} · ${last_seen_at === null ? t('people.unseen') : t('people.seen', { at: formatTime(last_seen_at) })}${has_password ? nothing : html` · ${t('people.no_password')}`}${passkeys === 0 ? nothing : html` · ${t('people.passkeys', { n: passkeys })}`}</p>
         ${this._refused === id ? fault(faultText(problem, { forbidden: t('people.last_admin') })) : nothing}
         ${link === null ? nothing : shownOnce(t('people.link_reset', { name, at: formatTime(link.expires_at) }), t('people.link'), wholeLink(location.href, link.link), 'person-link')}
         ${this._removing === id ? this.#question(id, name) : html`<p class="row-actions">

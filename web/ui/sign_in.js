@@ -10,14 +10,17 @@ import { Asking } from './asking.js';
 import { NaviElement } from './element.js';
 import { fault, faultText, field, showSwitch } from './fields.js';
 import { mark } from './icons.js';
+import './passkey_sign_in.js';
 
 export class NaviSignIn extends NaviElement {
-  static properties = { _accounts: { state: true }, _name: { state: true }, _secret: { state: true }, _by_code: { state: true }, _shown: { state: true } };
+  static properties = { _accounts: { state: true }, _passkeys_at: { state: true }, _name: { state: true }, _secret: { state: true }, _by_code: { state: true }, _shown: { state: true } };
 
   constructor() {
     super();
     /** Whether people sign in here; null until that is known. @type {boolean | null} */
     this._accounts = null;
+    /** The page's address at which passkeys work. @type {string | undefined} */
+    this._passkeys_at = undefined;
     this._name = '';
     /** The password, or a recovery code. */
     this._secret = '';
@@ -50,13 +53,14 @@ export class NaviSignIn extends NaviElement {
         <button class="button" data-testid="signin-submit" ?disabled=${this._asking.busy || this._name.trim() === '' || this._secret === ''}>${t('signin.open')}</button>
         <button type="button" class="link-button" data-testid="signin-other" @click=${() => void this.#change()}>${t(this._by_code ? 'signin.use_password' : 'signin.use_code')}</button>
       </form>
+      <navi-passkey-sign-in .at=${this._passkeys_at}></navi-passkey-sign-in>
       <p class="quiet">${t('signin.forgotten')}</p>
     </main>`;
   }
 
   async #look() {
     try {
-      this._accounts = (await people.waysIn()).accounts;
+      ({ accounts: this._accounts, passkeys_at: this._passkeys_at } = await people.waysIn());
     } catch (error) {
       // Nobody said that people sign in: the link always does.
       if (pageError(error).code !== 'unauthorized') this._accounts = false;

@@ -152,6 +152,8 @@ pub enum Recorded {
     DeviceSignedOut,
     PasswordChanged,
     RecoveryCodesMade,
+    PasskeyMade,
+    PasskeyRemoved,
     TokenMade,
     TokenRemoved,
     Invited,

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 use uuid::Uuid;
 
-use super::entities::{invitation, user, web_login};
+use super::entities::{invitation, passkey, user, web_login};
 use super::people::{Credentials, name_is_taken, new_user, user_to_row};
 use super::rows::{invitation_from_row, user_from_row};
 use super::types::{Invitation, SecretHash, User};
@@ -130,9 +130,13 @@ impl Store {
                     ..Default::default()
                 };
                 let row = user::Entity::update(row).exec(&transaction).await?;
-                // Whoever had the old password has nothing of it.
+                // Whoever had the old password, or a passkey that was lost, has nothing of it.
                 web_login::Entity::delete_many()
                     .filter(web_login::Column::UserId.eq(id.0))
+                    .exec(&transaction)
+                    .await?;
+                passkey::Entity::delete_many()
+                    .filter(passkey::Column::UserId.eq(id.0))
                     .exec(&transaction)
                     .await?;
                 Accepted::Renewed(user_from_row(row)?)

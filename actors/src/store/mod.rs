@@ -24,6 +24,7 @@ mod memory_facts;
 mod memory_reading;
 mod model_calls;
 mod open;
+mod passkeys;
 mod people;
 mod powers;
 mod prepare;
@@ -48,6 +49,7 @@ pub use log_upkeep::LogLimits;
 pub use memory::{Memory, NamedFormerFact, SavedFact, StoredSummary};
 pub use memory_reading::{Finished, Reading, UnreadMessages, UnreadSession};
 pub use open::{Location, StoreConfig};
+pub use passkeys::{AddedPasskey, Passkey, RemovedPasskey};
 pub use people::{Changed, Credentials};
 pub use powers::{Holder, MAX_POWERS};
 pub use recent::Numbered;
@@ -219,6 +221,9 @@ mod model_call_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod open_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod passkey_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod search_tests;

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::entities::{
     api_token, consent_entry, consent_rule, invitation, memory_fact, memory_forgotten,
-    memory_former, memory_summary, power, recovery_code, session, user, web_login,
+    memory_former, memory_summary, passkey, power, recovery_code, session, user, web_login,
 };
 use super::rows::user_from_row;
 use super::types::{Person, SecretHash, User};
@@ -193,9 +193,11 @@ impl Store {
             let last = seen.entry(id).or_default();
             *last = (*last).max(at);
         }
+        let passkeys = self.passkey_counts().await?;
         let people = rows.into_iter().map(|row| {
             Ok(Person {
                 has_password: row.password.is_some(),
+                passkeys: passkeys.get(&row.id).copied().unwrap_or_default(),
                 last_seen_at: seen.get(&row.id).copied().flatten(),
                 user: user_from_row(row)?,
             })
@@ -260,6 +262,7 @@ impl Store {
             web_login,
             api_token,
             recovery_code,
+            passkey,
             power,
             invitation,
             consent_rule,

@@ -109,6 +109,8 @@ pub struct Person {
     pub user: User,
     /// Whether they can sign in by one.
     pub has_password: bool,
+    /// How many they have.
+    pub passkeys: u64,
     /// When a browser or a token of theirs was last seen.
     pub last_seen_at: Option<DateTime<Utc>>,
 }

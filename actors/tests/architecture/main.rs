@@ -191,6 +191,10 @@ fn the_checker_refuses_a_library_outside_its_room() {
         ("actors/src/session/mod.rs", "use actix_web::HttpResponse;"),
         ("eval/src/drive.rs", "use actix_web::HttpResponse;"),
         (
+            "actors/src/store/passkeys.rs",
+            "use webauthn_rs::prelude::Passkey;",
+        ),
+        (
             "src/http/metrics.rs",
             "use prometheus_client::registry::Registry;",
         ),

@@ -100,6 +100,7 @@ fn rooms_of(library: &str) -> Option<&'static [Layer]> {
         "opentelemetry_http" | "opentelemetry_otlp" => Some(&[Service]),
         "reqwest" => Some(&[Https, Llm, Tools, Service]),
         "rustls_platform_verifier" => Some(&[Https]),
+        "webauthn_rs" => Some(&[Service]),
         "tokio" => Some(&[
             Store, Llm, Programs, Documents, Tools, Actors, Service, Eval,
         ]),

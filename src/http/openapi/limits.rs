@@ -19,6 +19,7 @@ use navi_actors::engine::{MAX_LOG_PAGE, TITLE_CHARS};
 use serde_json::{Value, json};
 
 use super::characters::{CONTROL, HIDDEN, MOVING, SPACE, UNSEEN};
+use crate::access::passkeys::MAX_NAME_CHARS as MAX_PASSKEY_NAME_CHARS;
 use crate::access::{
     MAX_INVITATION_DAYS, MAX_PASSWORD_CHARS, MAX_TOKEN_DAYS, MAX_TOKEN_NAME_CHARS,
     MIN_PASSWORD_CHARS,
@@ -128,6 +129,11 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
             json!({"minimum": 1, "maximum": MAX_INVITATION_DAYS}),
         ),
         ("SignInRequest", one_of_two("password", "recovery_code")),
+        (
+            "NewPasskeyRequest/name",
+            line(MAX_PASSKEY_NAME_CHARS, CONTROL),
+        ),
+        ("PasskeyChange/name", line(MAX_PASSKEY_NAME_CHARS, CONTROL)),
         ("AcceptRequest/name", line(names::MAX_CHARS, UNSEEN)),
         ("AcceptRequest/password", password.clone()),
         ("AccountChangeRequest/name", line(names::MAX_CHARS, UNSEEN)),

@@ -9,7 +9,7 @@ export const people = {
   'signin.code': 'Recovery code',
   'signin.use_code': 'Use a recovery code instead',
   'signin.use_password': 'Use the password instead',
-  'signin.forgotten': 'If you have neither, an admin can send you a link to choose another password.',
+  'signin.forgotten': 'If you have none of these, an admin can send you a link to choose another password.',
   'signin.wrong': 'Name or password are wrong.',
   'signin.wrong_code': 'Name or recovery code are wrong. Each code works once.',
   'signin.too_many': 'Too many tries. Wait a minute before the next.',

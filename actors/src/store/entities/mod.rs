@@ -18,6 +18,7 @@ pub(super) mod memory_former;
 pub(super) mod memory_summary;
 pub(super) mod message;
 pub(super) mod model_call;
+pub(super) mod passkey;
 pub(super) mod power;
 pub(super) mod prompt_part;
 pub(super) mod queued_message;

@@ -1,0 +1,33 @@
+// Passkeys: how one makes them, and signs in by them.
+
+/** @type {import('../index.js').Dictionary} */
+export const passkeys = {
+  'passkeys.sign_in': 'Sign in with a passkey',
+  'passkeys.waiting': 'Your browser asks you now.',
+  'passkeys.hint': 'A passkey signs you in without a password: by the lock of your screen, a phone or a security key.',
+  'passkeys.empty': 'No passkeys yet.',
+  'passkeys.new': 'New passkey',
+  'passkeys.name': 'What it is called',
+  'passkeys.name_hint': 'So that you know it again: the device, or the program that keeps it.',
+  'passkeys.make': 'Make a passkey',
+  'passkeys.most': 'You have {n} passkeys, which is all that one may have.',
+  'passkeys.rename': 'Rename',
+  'passkeys.since': 'since {at}',
+  'passkeys.other_host': 'It works only there.',
+  'passkeys.remove_question': 'Nobody signs in by it any more. Remove it from your device, too.',
+  'passkeys.place.elsewhere': 'Browsers offer no passkeys at this address. They work at',
+  'passkeys.place.nowhere': 'Browsers offer passkeys only at a name with https, or at localhost. An admin can set one: NAVI_PUBLIC_URL.',
+  'passkeys.place.unsupported': 'This browser does not know passkeys; a newer one does.',
+  'passkeys.fault.cancelled': 'That was cancelled, or took too long. Try again.',
+  'passkeys.fault.known': 'There is a passkey of yours on this device already.',
+  'passkeys.fault.unsupported': 'This device cannot do that. It takes one that makes sure of you, by a PIN, a finger or a face.',
+  'passkeys.fault.elsewhere': 'Browsers offer no passkeys at this address.',
+  'passkeys.fault.failed': 'The device did not answer as it should. Try again, or with another one.',
+  'passkeys.fault.refused': 'This passkey opens nothing here. It may have been removed. Sign in by something else.',
+  'passkeys.fault.stale': 'You signed in too long ago. Sign out and in again, and then make the passkey.',
+  'passkeys.fault.last': 'You sign in by nothing else. Choose a password or make another passkey first.',
+  'account.tab.passkeys': 'Passkeys',
+  'people.passkeys': { one: '{n} passkey', other: '{n} passkeys' },
+  'record.what.passkey_made': 'Made a passkey',
+  'record.what.passkey_removed': 'Removed a passkey',
+};

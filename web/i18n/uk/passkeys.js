@@ -1,0 +1,33 @@
+// Passkeys: how one makes them, and signs in by them.
+
+/** @type {import('../index.js').Dictionary} */
+export const passkeys = {
+  'passkeys.sign_in': 'Увійти за ключем доступу',
+  'passkeys.waiting': 'Тепер вас запитує браузер.',
+  'passkeys.hint': 'Ключ доступу впускає вас без пароля: за блокуванням екрана, телефоном чи апаратним ключем.',
+  'passkeys.empty': 'Ключів доступу ще немає.',
+  'passkeys.new': 'Новий ключ доступу',
+  'passkeys.name': 'Як він зветься',
+  'passkeys.name_hint': 'Щоб ви його впізнали: пристрій або програма, що його зберігає.',
+  'passkeys.make': 'Створити ключ доступу',
+  'passkeys.most': 'У вас уже {n} ключів доступу, більше не можна.',
+  'passkeys.rename': 'Перейменувати',
+  'passkeys.since': 'з {at}',
+  'passkeys.other_host': 'Він діє лише там.',
+  'passkeys.remove_question': 'За ним більше ніхто не ввійде. Видаліть його й зі свого пристрою.',
+  'passkeys.place.elsewhere': 'За цією адресою браузери не пропонують ключів доступу. Вони діють за адресою',
+  'passkeys.place.nowhere': 'Браузери пропонують ключі доступу лише за іменем з https або на localhost. Адміністратор може його задати: NAVI_PUBLIC_URL.',
+  'passkeys.place.unsupported': 'Цей браузер не знає ключів доступу; новіший знає.',
+  'passkeys.fault.cancelled': 'Це скасовано, або минуло забагато часу. Спробуйте ще раз.',
+  'passkeys.fault.known': 'На цьому пристрої вже є ваш ключ доступу.',
+  'passkeys.fault.unsupported': 'Цей пристрій так не вміє. Потрібен такий, що впізнає вас за PIN-кодом, пальцем чи обличчям.',
+  'passkeys.fault.elsewhere': 'За цією адресою браузери не пропонують ключів доступу.',
+  'passkeys.fault.failed': 'Пристрій відповів не так, як слід. Спробуйте ще раз або з іншим.',
+  'passkeys.fault.refused': 'Цей ключ доступу тут нічого не відчиняє. Можливо, його видалено. Увійдіть інакше.',
+  'passkeys.fault.stale': 'Ви ввійшли надто давно. Вийдіть, увійдіть знову й тоді створіть ключ доступу.',
+  'passkeys.fault.last': 'Інакше ви не входите. Спершу виберіть пароль або створіть ще один ключ доступу.',
+  'account.tab.passkeys': 'Ключі доступу',
+  'people.passkeys': { one: '{n} ключ доступу', few: '{n} ключі доступу', many: '{n} ключів доступу', other: '{n} ключа доступу' },
+  'record.what.passkey_made': 'Створено ключ доступу',
+  'record.what.passkey_removed': 'Видалено ключ доступу',
+};
