@@ -31,6 +31,7 @@ mod page;
 mod path;
 mod people;
 mod plan;
+mod prefix;
 mod resume;
 mod runs;
 mod search;
