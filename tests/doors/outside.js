@@ -23,13 +23,15 @@ export function certificate(folder) {
     key,
     file,
     pem,
-    /** What tells Chromium of the name and the certificate. */
-    switches: [
-      `--host-resolver-rules=MAP ${NAME} 127.0.0.1`,
-      `--ignore-certificate-errors-spki-list=${createHash('sha256').update(spki).digest('base64')}`,
-    ],
+    hash: createHash('sha256').update(spki).digest('base64'),
   };
 }
+
+/** What tells Chromium of the name and of these certificates. */
+export const switches = (...certificates) => [
+  `--host-resolver-rules=MAP ${NAME} 127.0.0.1`,
+  `--ignore-certificate-errors-spki-list=${certificates.map(({ hash }) => hash).join()}`,
+];
 
 /**
  * A `fetch` that finds the name and trusts the certificate; from another address of this machine where `from` is one.

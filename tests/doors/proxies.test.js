@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
-import { open, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -15,8 +15,8 @@ import OpenAI from 'openai';
 import { logIn, newContext, startBrowser, Tab } from '../browser/harness/browser.js';
 import { startModel } from '../browser/harness/model.js';
 import { backendSettings, freePort, startNavi } from '../browser/harness/navi.js';
-import { required, startProgram } from '../browser/harness/program.js';
-import { certificate, NAME, outsider } from './outside.js';
+import { LIMIT_MS, required, startProgram } from '../browser/harness/program.js';
+import { certificate, NAME, outsider, switches } from './outside.js';
 import { isThere, PROXIES, startProxy } from './proxy_servers.js';
 
 const KEY = 'a-token-of-the-tests';
@@ -84,7 +84,7 @@ for (const [kind, proxy] of Object.entries(PROXIES)) {
       prefixed = { port, upstream, cert, folder: join(folder, 'proxy') };
       running = await startProxy(proxy, prefixed);
       ask = outsider(cert.pem);
-      browser = await startBrowser(cert.switches);
+      browser = await startBrowser(switches(cert));
       window = await logIn(browser, navi, { expected: /status of (40[139]|502)/ });
       tab = window.first;
     });
@@ -327,3 +327,70 @@ for (const [kind, proxy] of Object.entries(PROXIES)) {
     });
   });
 }
+
+describe('by TLS of its own', () => {
+  let folder, cert, renewed, model, navi, browser, window, tab, address;
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'navi-tls-'));
+    cert = certificate(folder);
+    const port = await freePort();
+    address = `https://${NAME}:${port}/`;
+    model = await startModel();
+    navi = await startNavi({
+      ...backendSettings('ollama', model.address), NAVI_ACCOUNTS: 'on', NAVI_PUBLIC_URL: address,
+      NAVI_TLS_CERTIFICATE: cert.file, NAVI_TLS_KEY: cert.key,
+    }, { port });
+    renewed = certificate(await mkdtemp(join(folder, 'renewed-')));
+    browser = await startBrowser(switches(cert, renewed));
+    window = await logIn(browser, navi);
+    tab = window.first;
+  });
+  after(async () => {
+    try {
+      await window?.close();
+    } finally {
+      await browser?.close();
+      await navi?.remove();
+      await model?.stop();
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  it('the page opens by its link, and an answer is shown as it comes', async () => {
+    assert.ok(tab.page.url().startsWith(address), tab.page.url());
+    const [cookie] = await window.context.cookies();
+    assert.ok(cookie.secure && cookie.name.startsWith('__Host-navi_'), JSON.stringify(cookie));
+    await model.script([{ text: 'The first half, ' }, { hold: 'half' }, { text: 'and the second.' }]);
+    await tab.send('Tell me in two halves.');
+    await tab.sees('The first half,');
+    await model.release('half');
+    await tab.sees('and the second.');
+    await tab.idle();
+  });
+
+  it('a certificate is renewed under an open page, which does not notice', async () => {
+    let connections = 0;
+    tab.page.on('websocket', () => { connections += 1; });
+    await copyFile(renewed.key, cert.key);
+    await copyFile(renewed.file, cert.file);
+    const shown = (pem) => outsider(pem)(`${address}health`).then(() => true, () => false);
+    for (const end = Date.now() + LIMIT_MS; !await shown(renewed.pem);) assert.ok(Date.now() < end, 'it is not shown');
+    assert.equal(await shown(cert.pem), false);
+    await model.script([{ text: 'Of course.' }]);
+    await tab.send('Are you still there?');
+    await tab.sees('Of course.');
+    await tab.idle();
+    assert.equal(connections, 0, 'the sockets are those of before');
+  });
+
+  it('and finds back after Navi was killed', async () => {
+    await navi.kill();
+    await tab.page.getByText(/reconnecting/i).first().waitFor();
+    await navi.start();
+    await model.script([{ text: 'Back again.' }]);
+    await tab.send('Are you back?');
+    await tab.sees('Back again.');
+    await tab.idle();
+  });
+});
