@@ -21,6 +21,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
+use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use navi_actors::domain::permissions::Grant;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
@@ -52,7 +53,7 @@ pub(crate) use self::tokens::{
     MAX_DAYS as MAX_TOKEN_DAYS, MAX_NAME_CHARS as MAX_TOKEN_NAME_CHARS, Wanted as WantedToken,
     add_token,
 };
-use self::tries::Tries;
+use self::tries::{Tries, too_many};
 use crate::settings::Secret;
 
 /// How long a browser stays logged in after its last visit.
@@ -304,11 +305,18 @@ impl Access {
     }
 
     fn denied(&self, message: &str) -> NaviError {
-        if self.faults.check().is_ok() {
-            NaviError::new(ErrorCode::Unauthorized, message)
-        } else {
-            too_many()
+        match self.count_fault() {
+            Ok(()) => NaviError::new(ErrorCode::Unauthorized, message),
+            Err(too_many) => too_many,
         }
+    }
+
+    /// Counts a wrong login, token or link.
+    fn count_fault(&self) -> Result<(), NaviError> {
+        self.faults.check().map_err(|until| {
+            let wait = until.wait_time_from(DefaultClock::default().now());
+            too_many("wrong logins or tokens", wait)
+        })
     }
 
     /// Begins at once, so that who waits for it holds none of it.
@@ -346,13 +354,6 @@ fn principal(owner: KeyOwner, method: AuthMethod, key: Key) -> Principal {
         method,
         key,
     }
-}
-
-fn too_many() -> NaviError {
-    NaviError::new(
-        ErrorCode::RateLimited,
-        "too many wrong logins or tokens; wait a minute",
-    )
 }
 
 fn store_error(error: &StoreError) -> NaviError {

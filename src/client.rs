@@ -7,14 +7,15 @@
 
 mod events;
 mod line;
+mod trust;
 mod watch;
 
 pub(crate) use self::events::Events;
 pub(crate) use self::watch::Watch;
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use navi_actors::https;
@@ -22,12 +23,13 @@ use navi_actors::protocol::error::NaviError;
 use navi_actors::protocol::ids::SessionId;
 use reqwest::header::{COOKIE, LOCATION, ORIGIN};
 use reqwest::{Method, RequestBuilder, Response, redirect};
+use rustls::ClientConfig;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::access::links::Links;
-use crate::instance;
+use crate::instance::{self, Running};
 use crate::settings::{Secret, Settings};
 
 /// How long one answer may take; a body that an answer streams is not held to it.
@@ -40,8 +42,8 @@ const KEY: &str = "x-navi-key";
 pub(crate) enum ClientError {
     #[error("navi does not run on {dir}; start it with `navi`")]
     NotRunning { dir: String },
-    #[error("navi does not answer at http://{address}: {reason}")]
-    Unreachable { address: SocketAddr, reason: String },
+    #[error("navi does not answer at {address}: {reason}")]
+    Unreachable { address: String, reason: String },
     #[error("a one-time link could not be written to {dir}: {error}")]
     NoLink { dir: String, error: io::Error },
     /// What the service answered.
@@ -63,6 +65,8 @@ enum WayIn {
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     http: reqwest::Client,
+    /// For the sockets.
+    tls: Arc<ClientConfig>,
     data_dir: PathBuf,
     way_in: WayIn,
 }
@@ -71,16 +75,20 @@ impl Client {
     /// # Errors
     /// No service runs, or it does not let this program in.
     pub(crate) async fn log_in(settings: &Settings) -> Result<Self, ClientError> {
+        let data_dir = settings.data_dir.clone();
+        let unusable = |error: rustls::Error| ClientError::Unreadable(error.to_string());
+        let tls = trust::config(data_dir.clone()).map_err(unusable)?;
         let http = https::client()
             // `navi/` is what the service's own calls of models say.
             .user_agent(concat!("navi-client/", env!("CARGO_PKG_VERSION")))
             .redirect(redirect::Policy::none())
             .no_proxy()
+            .tls_backend_preconfigured(tls.clone())
             .build()
             .map_err(|error| ClientError::Unreadable(error.to_string()))?;
-        let data_dir = settings.data_dir.clone();
         let mut client = Self {
             http,
+            tls: Arc::new(tls),
             data_dir,
             way_in: WayIn::Login {
                 cookie: String::new(),
@@ -137,14 +145,15 @@ impl Client {
         method: Method,
         path: &str,
     ) -> Result<RequestBuilder, ClientError> {
-        let address = self.address()?;
-        let request = self.http.request(method, format!("http://{address}{path}"));
+        let running = self.running()?;
+        let address = running.url();
+        let request = self.http.request(method, format!("{address}{path}"));
         Ok(match &self.way_in {
             WayIn::Token(token) => request.bearer_auth(token.reveal()),
             WayIn::Login { cookie, key } => request
-                .header(COOKIE, format!("{}={cookie}", cookie_name(address)))
+                .header(COOKIE, cookies(&running, cookie))
                 .header(KEY, key)
-                .header(ORIGIN, format!("http://{address}")),
+                .header(ORIGIN, address),
         })
     }
 
@@ -187,20 +196,18 @@ impl Client {
         serde_json::from_slice(json).map_err(|error| ClientError::Unreadable(error.to_string()))
     }
 
-    fn address(&self) -> Result<SocketAddr, ClientError> {
+    fn running(&self) -> Result<Running, ClientError> {
         let running = instance::running(&self.data_dir);
-        running
-            .map(|it| it.address)
-            .ok_or_else(|| ClientError::NotRunning {
-                dir: self.data_dir.display().to_string(),
-            })
+        running.ok_or_else(|| ClientError::NotRunning {
+            dir: self.data_dir.display().to_string(),
+        })
     }
 
     /// It may have gone in between.
     pub(crate) fn unreachable(&self, error: &reqwest::Error) -> ClientError {
-        match self.address() {
-            Ok(address) => ClientError::Unreachable {
-                address,
+        match self.running() {
+            Ok(running) => ClientError::Unreachable {
+                address: running.url(),
                 reason: error.to_string(),
             },
             Err(gone) => gone,
@@ -208,24 +215,24 @@ impl Client {
     }
 
     async fn redeem(&self) -> Result<WayIn, ClientError> {
-        let address = self.address()?;
+        let running = self.running()?;
         let secret = Links::new(&self.data_dir).issue();
         let secret = secret.map_err(|error| ClientError::NoLink {
             dir: self.data_dir.display().to_string(),
             error,
         })?;
-        let link = format!("http://{address}/login/{secret}");
+        let link = format!("{}/login/{secret}", running.url());
         let response = self.http.get(link).timeout(TIME_LIMIT).send().await;
         let response = response.map_err(|error| self.unreachable(&error))?;
         let headers = response.headers();
         let location = headers.get(LOCATION).and_then(|it| it.to_str().ok());
         let key = location.and_then(|it| it.split_once("#key="));
-        let named = format!("{}=", cookie_name(address));
-        let cookies = headers.get_all(reqwest::header::SET_COOKIE).iter();
-        let mut cookies = cookies.filter_map(|it| it.to_str().ok()?.strip_prefix(named.as_str()));
-        let cookie = cookies.next().and_then(|it| it.split(';').next());
+        let sent = headers.get_all(reqwest::header::SET_COOKIE).iter();
+        let mut sent = sent.filter_map(|it| it.to_str().ok()?.split(';').next()?.split_once('='));
+        let names = cookie_names(&running);
+        let cookie = sent.find(|(name, _)| names.iter().any(|known| known == name));
         match (cookie, key) {
-            (Some(cookie), Some((_, key))) => Ok(WayIn::Login {
+            (Some((_, cookie)), Some((_, key))) => Ok(WayIn::Login {
                 cookie: cookie.to_owned(),
                 key: key.to_owned(),
             }),
@@ -237,7 +244,15 @@ impl Client {
     }
 }
 
-/// As `http::gate` names it.
-fn cookie_name(address: SocketAddr) -> String {
-    format!("navi_{}", address.port())
+/// As `http::gate` names it: the second, where Navi is reached by TLS.
+fn cookie_names(running: &Running) -> [String; 2] {
+    let name = format!("navi_{}", running.address.port());
+    [name.clone(), format!("__Host-{name}")]
+}
+
+/// Under both names, as a service that was started again may have the other one.
+fn cookies(running: &Running, cookie: &str) -> String {
+    cookie_names(running)
+        .map(|name| format!("{name}={cookie}"))
+        .join("; ")
 }

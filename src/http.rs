@@ -33,6 +33,7 @@ mod passkeys;
 mod path;
 mod people;
 mod plan;
+mod prefix;
 mod resume;
 mod runs;
 mod search;

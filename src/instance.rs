@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::tls::Wire;
+
 /// A service that runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Running {
@@ -22,6 +24,24 @@ pub(crate) struct Running {
     /// When it began to listen, in milliseconds since 1970: another one after an upgrade.
     #[serde(default)]
     pub(crate) since_ms: i64,
+    /// The certificates that may be met there, by their fingerprints. None: it speaks plain HTTP.
+    #[serde(default)]
+    pub(crate) certificates: Vec<String>,
+}
+
+impl Running {
+    /// Where it is on this machine, without a slash at the end.
+    pub(crate) fn url(&self) -> String {
+        self.wire().url(self.address)
+    }
+
+    pub(crate) fn wire(&self) -> Wire {
+        if self.certificates.is_empty() {
+            Wire::Plain
+        } else {
+            Wire::Tls
+        }
+    }
 }
 
 /// This process's claim on a data directory, until it is dropped.
@@ -34,7 +54,7 @@ pub(crate) struct Instance {
 /// Why a data directory could not be claimed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClaimError {
-    #[error("navi already runs on {dir}{}; stop it, or set NAVI_DATA_DIR to another directory", .running.as_ref().map_or_else(String::new, |running| format!(" (process {}, http://{})", running.pid, running.address)))]
+    #[error("navi already runs on {dir}{}; stop it, or set NAVI_DATA_DIR to another directory", .running.as_ref().map_or_else(String::new, |running| format!(" (process {}, {})", running.pid, running.url())))]
     Taken {
         dir: String,
         running: Option<Running>,
@@ -82,16 +102,45 @@ impl Instance {
     ///
     /// # Errors
     /// Those of the file system.
-    pub(crate) fn announce(&self, address: SocketAddr) -> io::Result<()> {
+    pub(crate) fn announce(
+        &self,
+        address: SocketAddr,
+        certificates: Vec<String>,
+    ) -> io::Result<()> {
         let running = Running {
             pid: std::process::id(),
             address,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             since_ms: chrono::Utc::now().timestamp_millis(),
+            certificates,
         };
-        let draft = self.note.with_extension("new");
-        fs::write(&draft, serde_json::to_vec(&running)?)?;
-        fs::rename(draft, &self.note)
+        write_note(&self.note, &running)
+    }
+
+    /// What tells other commands of other certificates, from then on.
+    pub(crate) fn note(&self) -> Note {
+        Note(self.note.clone())
+    }
+}
+
+/// Where the service's note is.
+#[derive(Clone, Debug)]
+pub(crate) struct Note(PathBuf);
+
+impl Note {
+    /// Tells which certificates may be met.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn tell(&self, certificates: Vec<String>) -> io::Result<()> {
+        let running: Running = serde_json::from_slice(&fs::read(&self.0)?)?;
+        write_note(
+            &self.0,
+            &Running {
+                certificates,
+                ..running
+            },
+        )
     }
 }
 
@@ -126,6 +175,12 @@ fn note_path(data_dir: &Path) -> PathBuf {
     data_dir.join("server.json")
 }
 
+fn write_note(path: &Path, running: &Running) -> io::Result<()> {
+    let draft = path.with_extension("new");
+    fs::write(&draft, serde_json::to_vec(running)?)?;
+    fs::rename(draft, path)
+}
+
 fn read_note(data_dir: &Path) -> Option<Running> {
     let text = fs::read(note_path(data_dir)).ok()?;
     serde_json::from_slice(&text).ok()
@@ -148,7 +203,7 @@ mod tests {
             "it has not said where it listens"
         );
         let address: SocketAddr = "127.0.0.1:8123".parse().unwrap();
-        instance.announce(address).unwrap();
+        instance.announce(address, Vec::new()).unwrap();
         assert_eq!(running(dir.path()).unwrap().address, address);
         let error = Instance::claim(dir.path()).unwrap_err().to_string();
         assert!(error.contains("http://127.0.0.1:8123"), "{error}");

@@ -25,6 +25,7 @@ mod serve;
 pub mod settings;
 mod starter;
 mod telemetry;
+mod tls;
 mod watches;
 
 use std::process::ExitCode;

@@ -38,6 +38,7 @@ use crate::http::{self, App, HttpDoor};
 use crate::instance::Instance;
 use crate::profiles::ProfileFiles;
 use crate::settings::{Loaded, Settings};
+use crate::tls::Tls;
 use crate::{backends, collector, extensions, profiles};
 
 /// How long all of a shutdown may take, whatever hangs: many supervisors kill after ten seconds.
@@ -73,15 +74,28 @@ pub(crate) fn run(loaded: &Loaded, runtime: &Arc<Runtime>) -> anyhow::Result<Exi
         None => listen(settings.bind)?,
     };
     let heirloom = upgrade::Heirloom::of(&listener)?;
+    let tls = settings.tls.as_ref().map(Tls::read).transpose();
+    let tls = tls.map_err(|why| {
+        anyhow!("{why}; set NAVI_TLS_CERTIFICATE and NAVI_TLS_KEY to files in PEM that belong together, or neither")
+    })?;
     let for_system = Arc::clone(runtime);
     let system = System::with_tokio_rt(move || for_system);
     let end = system.block_on(async {
-        let service = Service::start(loaded, Arc::clone(runtime), listener).await?;
+        let service = Service::start(loaded, Arc::clone(runtime), listener, tls.as_ref()).await?;
         // Whoever reads the announcement may send one.
         let (signals, requests) = (Signals::new(), upgrade::Requests::new());
         instance
-            .announce(service.address)
+            .announce(service.address, tls.iter().map(Tls::fingerprint).collect())
             .context("the data directory cannot be written to")?;
+        let _renewals = tls.map(|tls| {
+            let note = instance.note();
+            let tell = move |certificates| {
+                if let Err(error) = note.tell(certificates) {
+                    warn!(%error, "programs of this user cannot be told of the new certificate");
+                }
+            };
+            tls.watch(tell, service.closing.clone())
+        });
         service.greet(settings).await?;
         anyhow::Ok(service.wait(signals, requests).await)
     })?;
@@ -133,6 +147,7 @@ impl Service {
         loaded: &Loaded,
         runtime: Arc<Runtime>,
         listener: TcpListener,
+        tls: Option<&Tls>,
     ) -> anyhow::Result<Self> {
         let settings = &loaded.settings;
         let address = listener.local_addr()?;
@@ -215,15 +230,17 @@ impl Service {
             access: Arc::new(access),
             diagnostics: Diagnostics::new(Arc::clone(&shared), for_diagnostics),
             loaded: shared,
-            places: Arc::new(http::Places {
+            places: Arc::new(http::Places::new(
                 address,
-                public: settings.people.public.clone(),
-            }),
+                settings.wire(),
+                settings.people.public.clone(),
+            )),
             closing: closing.clone(),
             tabs: http::Tabs::new(settings.people.accounts.then_some(settings.people.tabs)),
             requests: Requests::default(),
         };
-        let door = http::open(app, listener)?;
+        let tls = tls.map(Tls::config).transpose()?;
+        let door = http::open(app, listener, tls)?;
         Ok(Self {
             engine,
             store,

@@ -17,6 +17,7 @@ mod secret;
 mod settings_tests;
 mod shown;
 mod ssh;
+mod tls;
 mod web;
 #[cfg(test)]
 mod web_tests;
@@ -45,7 +46,9 @@ use self::read::Reader;
 pub(crate) use self::secret::Secret;
 pub(crate) use self::shown::ShownValue;
 use self::shown::{secrets, shown};
+pub(crate) use self::tls::TlsFiles;
 use self::web::WebSettings;
+use crate::tls::Wire;
 
 /// A person's own settings, in the data directory or that of the configuration.
 const FILE_NAME: &str = "navi.toml";
@@ -55,6 +58,8 @@ const FILE_NAME: &str = "navi.toml";
 pub struct Settings {
     pub(crate) bind: SocketAddr,
     pub(crate) people: PeopleSettings,
+    /// Of Navi's own.
+    pub(crate) tls: Option<TlsFiles>,
     pub(crate) data_dir: PathBuf,
     pub(crate) api_token: Option<Secret>,
     /// How long a request's body may be too slow.
@@ -176,6 +181,16 @@ pub struct Loaded {
 #[error("{}", self.text())]
 pub struct SettingsError {
     pub(crate) problems: Vec<String>,
+}
+
+impl Settings {
+    /// How this service is spoken with.
+    pub(crate) fn wire(&self) -> Wire {
+        match self.tls {
+            None => Wire::Plain,
+            Some(_) => Wire::Tls,
+        }
+    }
 }
 
 impl SettingsError {
@@ -312,6 +327,8 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     let people = people::people(r);
     let accounts = people.as_ref().is_some_and(|people| people.accounts);
     let bind = r.required(&keys::BIND, people::bind(accounts));
+    let public = people.as_ref().and_then(|people| people.public.as_ref());
+    let tls = tls::files(r, &base, public);
     let api_token = r.optional(&keys::API_TOKEN, api_token);
     let slow_body = r.required(&keys::SLOW_BODY, read::seconds);
     let doors = r.required(&keys::DOORS, doors::open);
@@ -359,6 +376,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     Some(Settings {
         bind: bind?,
         people: people?,
+        tls,
         data_dir: data_dir?,
         api_token,
         slow_body: slow_body?,

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::links::Redeemed;
 use super::passwords::Tried;
 use super::random::digest;
-use super::{Access, Key, LOGIN_LIFETIME, Principal, internal, random, too_many};
+use super::{Access, Key, LOGIN_LIFETIME, Principal, internal, random};
 
 /// What is kept of what a browser says that it is.
 const MAX_AGENT_CHARS: usize = 200;
@@ -84,8 +84,8 @@ impl Access {
             .map_err(|error| internal(&error))?
             .map_err(|error| internal(&error))?;
         if redeemed != Redeemed::Accepted {
-            if redeemed == Redeemed::Unknown && self.faults.check().is_err() {
-                return Err(too_many());
+            if redeemed == Redeemed::Unknown {
+                self.count_fault()?;
             }
             return Ok(Err(redeemed));
         }

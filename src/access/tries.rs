@@ -22,6 +22,8 @@ const MANY: usize = 1_024;
 /// With so many that did, nobody else has a try.
 const MOST: usize = 16_384;
 
+const WHAT: &str = "tries to sign in";
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Tries {
@@ -65,19 +67,21 @@ fn pass<K: Clone + Eq + Hash>(limiter: &Limiter<K>, key: &K) -> Result<(), NaviE
         limiter.retain_recent();
     }
     if limiter.len() >= MOST {
-        return Err(too_many(Duration::from_secs(60)));
+        return Err(too_many(WHAT, Duration::from_secs(60)));
     }
     limiter
         .check_key(key)
-        .map_err(|until| too_many(until.wait_time_from(DefaultClock::default().now())))
+        .map_err(|until| too_many(WHAT, until.wait_time_from(DefaultClock::default().now())))
 }
 
-fn too_many(wait: Duration) -> NaviError {
-    let wait = (wait + Duration::from_millis(999)).as_secs().max(1);
+/// The answer to whoever made so many, with how long until the next is heard.
+pub(super) fn too_many(what: &str, wait: Duration) -> NaviError {
+    let seconds = (wait + Duration::from_millis(999)).as_secs().max(1);
     NaviError::new(
         ErrorCode::RateLimited,
-        format!("too many tries to sign in; try again in {wait} s"),
+        format!("too many {what}; try again in {seconds} s"),
     )
+    .after(wait)
 }
 
 /// Who has one IPv6 address has its whole network.
@@ -109,6 +113,8 @@ mod tests {
         }
         let refused = tries.count("anna", address(99)).unwrap_err();
         assert_eq!(refused.code, ErrorCode::RateLimited);
+        let wait = refused.wait.unwrap();
+        assert!(wait > Duration::from_secs(5) && wait <= Duration::from_secs(6));
         tries.count("olha", address(99)).unwrap();
     }
 

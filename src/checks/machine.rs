@@ -74,10 +74,7 @@ pub(crate) fn port(address: SocketAddr, data_dir: &Path) -> Check {
     if let Some(running) = instance::running(data_dir) {
         return Check::fine(
             NAME,
-            format!(
-                "navi runs at http://{} (process {})",
-                running.address, running.pid
-            ),
+            format!("navi runs at {} (process {})", running.url(), running.pid),
         );
     }
     match TcpListener::bind(address) {

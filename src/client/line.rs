@@ -1,5 +1,7 @@
 //! A socket of the service, opened again where it is lost.
 
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -8,11 +10,16 @@ use reqwest::Method;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::{self, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+use tokio_util::either::Either;
 
 use super::{Client, ClientError};
+use crate::instance::Running;
+use crate::tls::Wire;
 
 /// The service asks after 15 s of silence whether anybody is there.
 const SILENCE_LIMIT: Duration = Duration::from_secs(60);
@@ -20,7 +27,8 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 const AWAY_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(300);
 
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+type Stream = Either<TcpStream, TlsStream<TcpStream>>;
+type Socket = WebSocketStream<Stream>;
 
 /// See the module. All that waits may be dropped at any time, and asked again.
 pub(super) struct Line {
@@ -126,14 +134,21 @@ impl Line {
     async fn connect(&self, path: &str) -> Result<Socket, ClientError> {
         let like = self.client.request(Method::GET, path)?.build();
         let like = like.map_err(|error| ClientError::Unreadable(error.to_string()))?;
-        let address = self.client.address()?;
-        let unreachable = |reason: String| ClientError::Unreachable { address, reason };
-        let url = format!("ws://{address}{path}");
+        let running = self.client.running()?;
+        let address = running.url();
+        let url = format!("{}{path}", address.replacen("http", "ws", 1));
+        let unreachable = |reason: String| ClientError::Unreachable {
+            address: address.clone(),
+            reason,
+        };
         let request = url.into_client_request();
         let mut request = request.map_err(|error| unreachable(error.to_string()))?;
         request.headers_mut().extend(like.headers().clone());
-        let opened = timeout(SILENCE_LIMIT, tokio_tungstenite::connect_async(request)).await;
-        match opened {
+        let opening = async {
+            let stream = self.stream(&running).await?;
+            tokio_tungstenite::client_async(request, stream).await
+        };
+        match timeout(SILENCE_LIMIT, opening).await {
             Ok(Ok((socket, _))) => Ok(socket),
             Ok(Err(tungstenite::Error::Http(response))) => {
                 let body = response.body().as_deref().unwrap_or_default();
@@ -142,6 +157,19 @@ impl Line {
             }
             Ok(Err(error)) => Err(unreachable(error.to_string())),
             Err(_) => Err(unreachable("no answer".to_owned())),
+        }
+    }
+
+    async fn stream(&self, running: &Running) -> io::Result<Stream> {
+        let stream = TcpStream::connect(running.address).await?;
+        stream.set_nodelay(true)?;
+        match running.wire() {
+            Wire::Plain => Ok(Either::Left(stream)),
+            Wire::Tls => {
+                let connector = TlsConnector::from(Arc::clone(&self.client.tls));
+                let name = running.address.ip().into();
+                Ok(Either::Right(connector.connect(name, stream).await?))
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 
 use crate::access::links::Links;
-use crate::console::say;
+use crate::console::{complain, say};
 use crate::instance;
 use crate::settings::Settings;
 
@@ -21,6 +21,13 @@ pub(crate) fn run(settings: &Settings) -> anyhow::Result<ExitCode> {
     let secret = Links::new(&settings.data_dir)
         .issue()
         .with_context(|| format!("the link could not be written to {dir}"))?;
-    say(&format!("http://{}/login/{secret}", running.address));
+    let here = format!("{}/login/{secret}", running.url());
+    match &settings.people.public {
+        Some(public) => {
+            say(&public.link(&secret));
+            complain(&format!("On this machine also: {here}"));
+        }
+        None => say(&here),
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -35,8 +35,11 @@ pub(crate) fn run(settings: &Settings) -> anyhow::Result<ExitCode> {
             && now.since_ms != before.since_ms
         {
             say(&format!(
-                "navi {} runs in place of {} (process {}, http://{})",
-                now.version, before.version, now.pid, now.address
+                "navi {} runs in place of {} (process {}, {})",
+                now.version,
+                before.version,
+                now.pid,
+                now.url()
             ));
             return Ok(ExitCode::SUCCESS);
         }

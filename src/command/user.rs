@@ -128,13 +128,10 @@ async fn invite(
         instance::running(&settings.data_dir),
     ) {
         (Some(public), _) => public.url.to_string(),
-        (None, Some(running)) => format!("http://{}/", running.address),
-        (None, None) => format!("http://{}/", settings.bind),
+        (None, Some(running)) => format!("{}/", running.url()),
+        (None, None) => format!("{}/", settings.wire().url(settings.bind)),
     };
-    say(&format!(
-        "{}/#invitation={secret}",
-        page.trim_end_matches('/')
-    ));
+    say(&format!("{page}#invitation={secret}"));
     complain(&format!(
         "It works once, until {}.",
         until.format("%Y-%m-%d %H:%M UTC")

@@ -86,7 +86,7 @@ struct ErrorDetails {
 }
 
 impl From<&NaviError> for OpenaiError {
-    fn from(NaviError { code, message }: &NaviError) -> Self {
+    fn from(NaviError { code, message, .. }: &NaviError) -> Self {
         let kind = match status(*code).as_u16() {
             401 => "authentication_error",
             403 => "permission_error",

@@ -1,6 +1,7 @@
 //! The one place where an error code becomes an HTTP status or a WebSocket close code.
 
 use std::fmt;
+use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header;
@@ -32,17 +33,11 @@ impl ApiError {
     /// The same, told in the form of another door.
     pub(crate) fn response_of(&self, body: &impl Serialize) -> HttpResponse {
         let mut response = HttpResponse::build(status(self.0.code));
-        match self.0.code {
-            ErrorCode::Unauthorized => {
-                response.insert_header((header::WWW_AUTHENTICATE, "Bearer realm=\"navi\""));
-            }
-            ErrorCode::RateLimited => {
-                response.insert_header((header::RETRY_AFTER, "60"));
-            }
-            ErrorCode::BackendBusy | ErrorCode::ShuttingDown | ErrorCode::StoreUnavailable => {
-                response.insert_header((header::RETRY_AFTER, "5"));
-            }
-            _ => {}
+        if self.0.code == ErrorCode::Unauthorized {
+            response.insert_header((header::WWW_AUTHENTICATE, "Bearer realm=\"navi\""));
+        }
+        if let Some(seconds) = retry_after(&self.0) {
+            response.insert_header((header::RETRY_AFTER, seconds));
         }
         response
             .insert_header((header::CACHE_CONTROL, "no-store"))
@@ -77,6 +72,18 @@ impl actix_web::Responder for ApiError {
 
     fn respond_to(self, _: &actix_web::HttpRequest) -> HttpResponse {
         self.response()
+    }
+}
+
+/// After how many seconds the same may be asked for again: what is known, and a guess where nothing is.
+fn retry_after(error: &NaviError) -> Option<u64> {
+    if let Some(wait) = error.wait {
+        return Some((wait + Duration::from_millis(999)).as_secs().max(1));
+    }
+    match error.code {
+        ErrorCode::RateLimited => Some(60),
+        ErrorCode::BackendBusy | ErrorCode::ShuttingDown | ErrorCode::StoreUnavailable => Some(5),
+        _ => None,
     }
 }
 

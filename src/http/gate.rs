@@ -21,9 +21,9 @@ use super::messages;
 use super::origin::{Trust, check_fetch_site, check_host, check_origin};
 use super::pace;
 use super::page::content_security_policy;
+use super::prefix::{self, Outside};
 use crate::access::{AuthMethod, Credentials, LOGIN_LIFETIME, PageKey, Principal, Visitor};
 use crate::doors;
-use crate::settings::PublicUrl;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const PAGE_KEY: &str = "x-navi-key";
@@ -47,12 +47,16 @@ pub(crate) async fn front(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     pace::keep(&mut request, app.loaded.settings.slow_body);
+    let outside = prefix::take_off(&mut request, &app.places);
     let started = Instant::now();
     let method = request.method().clone();
     // The pattern and not the path: a path can be a one-time link.
     let pattern = enabled!(Level::DEBUG).then(|| request.match_pattern());
     let mut response = match check_host(request.headers(), &app.places) {
-        Ok(()) => next.call(request).await?.map_into_boxed_body(),
+        Ok(()) => match outside {
+            Outside::Path => next.call(request).await?.map_into_boxed_body(),
+            Outside::Page(page) => request.into_response(prefix::on_to(&page)),
+        },
         Err(error) => refuse(request, &ApiError(error)),
     };
     secure(&mut response);
@@ -161,7 +165,7 @@ pub(crate) fn new_login_cookie(app: &App, secret: &str) -> Cookie<'static> {
     Cookie::build(cookie_name(app), secret.to_owned())
         .path("/")
         .http_only(true)
-        .secure(is_secure(app))
+        .secure(app.places.is_secure())
         .same_site(SameSite::Strict)
         .max_age(CookieDuration::seconds(lifetime))
         .finish()
@@ -171,16 +175,11 @@ pub(crate) fn new_login_cookie(app: &App, secret: &str) -> Cookie<'static> {
 /// services on one machine apart. Where there is TLS, no other host of the same domain can set it.
 pub(crate) fn cookie_name(app: &App) -> String {
     let port = app.places.address.port();
-    if is_secure(app) {
+    if app.places.is_secure() {
         format!("__Host-navi_{port}")
     } else {
         format!("navi_{port}")
     }
-}
-
-pub(crate) fn is_secure(app: &App) -> bool {
-    let public = app.places.public.as_ref();
-    public.is_some_and(PublicUrl::is_secure)
 }
 
 fn set_login_cookie(response: &mut ServiceResponse<BoxBody>, app: &App, secret: &str) {

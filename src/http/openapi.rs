@@ -10,9 +10,9 @@ mod stated;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use actix_web::HttpResponse;
 use actix_web::http::Method;
 use actix_web::http::header::{self, ContentType};
+use actix_web::{HttpResponse, web};
 use navi_actors::domain::permissions::Action;
 use navi_actors::domain::session::transition::{Branched, PlainAnswer};
 use navi_actors::hub::HubFrame;
@@ -44,7 +44,9 @@ use crate::doors::ollama::{self, OllamaError};
 use crate::doors::openai::{self, OpenaiError};
 use crate::doors::responses::ResponseRequest;
 use crate::profiles::edit::ProfileText;
+use crate::settings::PublicUrl;
 
+use super::App;
 use super::endpoint::{Endpoint, endpoint};
 use super::{
     account, agents, archive, branches, changes, consent, diagnostics, extensions, files, health,
@@ -53,9 +55,9 @@ use super::{
 };
 
 pub(crate) fn document() -> Endpoint {
-    endpoint("/api/openapi.json").on(Method::GET, None, || async {
+    endpoint("/api/openapi.json").on(Method::GET, None, |app: web::Data<App>| async move {
         static TEXT: OnceLock<String> = OnceLock::new();
-        json_text(TEXT.get_or_init(|| openapi().to_string()))
+        json_text(TEXT.get_or_init(|| served(app.places.public.as_ref())))
     })
 }
 
@@ -301,6 +303,16 @@ fn failure(schema: &str, description: &str) -> Response {
             ContentBuilder::new().schema(Some(schema)).build(),
         )
         .build()
+}
+
+/// The document, with where all of it is for those outside: a prefix stands in no path.
+fn served(public: Option<&PublicUrl>) -> String {
+    let mut document = openapi();
+    if let Some(public) = public {
+        let url = public.url.as_str().trim_end_matches('/');
+        document["servers"] = json!([{"url": url}]);
+    }
+    document.to_string()
 }
 
 fn openapi() -> Value {

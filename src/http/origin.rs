@@ -7,7 +7,9 @@ use actix_web::http::header::{self, HeaderMap, HeaderName};
 use actix_web::http::uri::Authority;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 
+use super::prefix;
 use crate::settings::PublicUrl;
+use crate::tls::Wire;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -35,23 +37,45 @@ pub(crate) fn check_host(headers: &HeaderMap, ours: &Places) -> Result<(), NaviE
 pub(crate) struct Places {
     /// Where the service listens.
     pub(crate) address: SocketAddr,
+    wire: Wire,
     /// Where it is for those outside.
     pub(crate) public: Option<PublicUrl>,
+    /// What a proxy may leave before each path.
+    pub(super) prefix: Option<String>,
 }
 
 impl Places {
+    pub(crate) fn new(address: SocketAddr, wire: Wire, public: Option<PublicUrl>) -> Self {
+        Self {
+            address,
+            wire,
+            prefix: public.as_ref().and_then(prefix::left_on),
+            public,
+        }
+    }
+
     /// The page's address, as it is told to people.
     pub(crate) fn page(&self) -> String {
         match &self.public {
             Some(public) => public.url.to_string(),
-            None => format!("http://{}", self.address),
+            None => self.wire.url(self.address),
         }
+    }
+
+    /// Whether browsers come by TLS: Navi's own, or that of the proxy outside.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.wire == Wire::Tls || self.public.as_ref().is_some_and(PublicUrl::is_secure)
     }
 
     /// Whether this `Host` names one of them.
     fn have(&self, host: &str) -> bool {
-        let is_public = |it: &PublicUrl| it.authority.eq_ignore_ascii_case(host);
-        self.public.as_ref().is_some_and(is_public) || is_ours(host, self.address)
+        self.is_public(host) || is_ours(host, self.address)
+    }
+
+    /// Whether this `Host` is the name for those outside.
+    fn is_public(&self, host: &str) -> bool {
+        let public = self.public.as_ref();
+        public.is_some_and(|it| it.authority.eq_ignore_ascii_case(host))
     }
 }
 
@@ -76,9 +100,10 @@ pub(crate) fn check_origin(
     let host = text(headers, &header::HOST).unwrap_or_default();
     let mut origins = headers.get_all(header::ORIGIN);
     let allowed = match (origins.next(), origins.next()) {
-        (Some(origin), None) => origin
-            .to_str()
-            .is_ok_and(|origin| is_public(origin, ours) || is_same_origin(origin, host)),
+        (Some(origin), None) => origin.to_str().is_ok_and(|origin| {
+            // Outside, another scheme is another page: who is on the way can make one of it.
+            is_public(origin, ours) || !ours.is_public(host) && is_same_origin(origin, host)
+        }),
         (None, _) => trust == Trust::Token || text(headers, &SEC_FETCH_SITE) == Some("same-origin"),
         (Some(_), Some(_)) => false,
     };
@@ -179,10 +204,7 @@ mod tests {
             authority: url.parse::<url::Url>().unwrap().authority().to_owned(),
             url: url.parse().unwrap(),
         });
-        Places {
-            address: "127.0.0.1:8000".parse().unwrap(),
-            public,
-        }
+        Places::new("127.0.0.1:8000".parse().unwrap(), Wire::Plain, public)
     }
 
     fn host_passes(host: &str) -> bool {
@@ -234,6 +256,7 @@ mod tests {
             check_origin(&all, &here, Trust::Cookie).is_ok()
         };
         assert!(from("https://home.example", "home.example"));
+        assert!(!from("http://home.example", "home.example"));
         // A proxy that asks under a name of its own.
         assert!(from("https://home.example", "127.0.0.1:8000"));
         assert!(!from("http://home.example", "127.0.0.1:8000"));
@@ -242,10 +265,7 @@ mod tests {
 
     #[test]
     fn who_listens_everywhere_is_asked_by_any_address_and_by_no_name() {
-        let everywhere = Places {
-            address: "0.0.0.0:8000".parse().unwrap(),
-            public: None,
-        };
+        let everywhere = Places::new("0.0.0.0:8000".parse().unwrap(), Wire::Plain, None);
         let host = |host| check_host(&headers(&[("host", host)]), &everywhere).is_ok();
         assert!(host("192.168.1.2:8000") && host("[fe80::1]:8000"));
         assert!(!host("evil.example:8000"));

@@ -21,7 +21,7 @@ use super::App;
 use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
-use super::gate::{cookie_name, is_secure};
+use super::gate::cookie_name;
 use super::openapi::Failures;
 use super::sign_in::{come_in, from_our_page};
 use crate::access::passkeys::{Answer, by_browser_alone};
@@ -259,7 +259,7 @@ fn browser_cookie(app: &App, secret: String) -> Cookie<'static> {
     Cookie::build(browser_cookie_name(app), secret)
         .path("/")
         .http_only(true)
-        .secure(is_secure(app))
+        .secure(app.places.is_secure())
         .same_site(SameSite::Strict)
         .max_age(CookieDuration::seconds(BROWSER_SECONDS))
         .finish()

@@ -97,7 +97,8 @@ pub(crate) struct MadeInvitation {
     id: Uuid,
     role: UserRole,
     expires_at: DateTime<Utc>,
-    /// What follows the page's address in the link: `#invitation=…`. Told only now.
+    /// The whole link where Navi has a public address, else what follows the page's address in it:
+    /// `#invitation=…`. Told only now.
     link: String,
 }
 
@@ -259,7 +260,7 @@ pub(crate) async fn reset(
         user: Some(person),
         days: RESET_DAYS,
     };
-    made(app.access.invite(&who, offer, visitor).await?)
+    made(&app, app.access.invite(&who, offer, visitor).await?)
 }
 
 #[utoipa::path(get, path = "/api/invitations", operation_id = "list_invitations", tag = "people",
@@ -295,7 +296,7 @@ pub(crate) async fn invite(
         user: None,
         days: wanted.days.unwrap_or(7),
     };
-    made(app.access.invite(&who, offer, visitor).await?)
+    made(&app, app.access.invite(&who, offer, visitor).await?)
 }
 
 #[utoipa::path(delete, path = "/api/invitations/{invitation_id}", operation_id = "remove_invitation", tag = "people",
@@ -372,12 +373,14 @@ fn person_id(text: &str) -> Result<UserId, ApiError> {
         .map_err(|_| ApiError::new(ErrorCode::InvalidId, "a person's id is a UUID"))
 }
 
-fn made((invitation, secret): (Invitation, String)) -> Result<HttpResponse, ApiError> {
+fn made(app: &App, (invitation, secret): (Invitation, String)) -> Result<HttpResponse, ApiError> {
+    let public = app.places.public.as_ref();
+    let page = public.map_or("", |public| public.url.as_str());
     Ok(HttpResponse::Created().json(MadeInvitation {
         id: invitation.id,
         role: invitation.role,
         expires_at: invitation.expires_at,
-        link: format!("#invitation={secret}"),
+        link: format!("{page}#invitation={secret}"),
     }))
 }
 

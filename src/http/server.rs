@@ -5,6 +5,7 @@ use std::io;
 use std::net::TcpListener;
 use std::time::Duration;
 
+use actix_tls::accept::rustls_0_23::TlsStream;
 use actix_web::dev::{Extensions, ServerHandle};
 use actix_web::error::{InternalError, QueryPayloadError};
 use actix_web::middleware::from_fn;
@@ -12,6 +13,7 @@ use actix_web::rt::net::TcpStream;
 use actix_web::web::{PayloadConfig, QueryConfig};
 use actix_web::{App as WebApp, HttpServer, web};
 use navi_actors::protocol::error::ErrorCode;
+use rustls::ServerConfig;
 use socket2::SockRef;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -27,6 +29,8 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 /// How long open requests have at the end.
 const SHUTDOWN_SECONDS: u64 = 5;
 const MAX_WORKERS: usize = 4;
+/// How long a client may take to agree on TLS.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// What a tab that does not read may leave in the kernel, and for how long: its actor is
 /// not polled meanwhile and cannot end itself.
 const SEND_BUFFER_BYTES: usize = 128 * 1024;
@@ -43,7 +47,11 @@ pub(crate) struct HttpDoor {
 ///
 /// # Errors
 /// Those of the socket.
-pub(crate) fn open(app: App, listener: TcpListener) -> io::Result<HttpDoor> {
+pub(crate) fn open(
+    app: App,
+    listener: TcpListener,
+    tls: Option<ServerConfig>,
+) -> io::Result<HttpDoor> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     // One for all workers: the sessions of older clients live in it.
     let mcp = web::Data::new(McpDoor::new(&app, Handle::current()));
@@ -61,9 +69,14 @@ pub(crate) fn open(app: App, listener: TcpListener) -> io::Result<HttpDoor> {
     .workers(cores.min(MAX_WORKERS))
     .shutdown_timeout(SHUTDOWN_SECONDS)
     .disable_signals()
-    .on_connect(tune)
-    .listen(listener)?
-    .run();
+    .on_connect(tune);
+    let server = match tls {
+        None => server.listen(listener)?,
+        Some(tls) => server
+            .tls_handshake_timeout(HANDSHAKE_LIMIT)
+            .listen_rustls_0_23(listener, tls)?,
+    };
+    let server = server.run();
     Ok(HttpDoor {
         handle: server.handle(),
         running: actix::spawn(server),
@@ -96,7 +109,15 @@ fn queries() -> QueryConfig {
 }
 
 fn tune(connection: &dyn Any, _: &mut Extensions) {
-    let Some(stream) = connection.downcast_ref::<TcpStream>() else {
+    let of_tls = || {
+        Some(
+            connection
+                .downcast_ref::<TlsStream<TcpStream>>()?
+                .get_ref()
+                .0,
+        )
+    };
+    let Some(stream) = connection.downcast_ref::<TcpStream>().or_else(of_tls) else {
         return;
     };
     let socket = SockRef::from(stream);

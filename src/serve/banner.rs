@@ -19,9 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub(super) async fn print(service: &Service, settings: &Settings) {
     let backends = first_statuses(service).await;
     say(&format!(
-        "Navi {} on http://{}",
+        "Navi {} on {}",
         env!("CARGO_PKG_VERSION"),
-        service.address
+        settings.wire().url(service.address)
     ));
     let names = ids(&service.engine.profiles());
     let database = match &settings.database {
@@ -49,9 +49,12 @@ pub(super) fn print_way_in(service: &Service, settings: &Settings) -> io::Result
         return Ok(());
     }
     let secret = Links::new(&settings.data_dir).issue()?;
+    let link = match &settings.people.public {
+        Some(public) => public.link(&secret),
+        None => format!("{}/login/{secret}", settings.wire().url(service.address)),
+    };
     say(&format!(
-        "\nOpen this link. It works once; `navi link` prints another.\n\nhttp://{}/login/{secret}\n",
-        service.address
+        "\nOpen this link. It works once; `navi link` prints another.\n\n{link}\n"
     ));
     Ok(())
 }

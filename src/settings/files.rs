@@ -63,6 +63,7 @@ pub(super) fn closed(r: &mut Reader<'_>, base: &Path) -> Vec<PathBuf> {
         &keys::SSH_HOSTS,
         &keys::SSH_KNOWN_HOSTS,
         &keys::SSH_MORE_KNOWN_HOSTS,
+        &keys::TLS_KEY,
     ];
     let mut closed = vec![base.to_owned()];
     closed.extend(KEPT.map(|name| base.join(name)));

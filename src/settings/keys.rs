@@ -30,6 +30,8 @@ pub(crate) const BIND: Key = key("server.bind", "NAVI_BIND");
 pub(crate) const ACCOUNTS: Key = key("server.accounts", "NAVI_ACCOUNTS");
 pub(crate) const PUBLIC_URL: Key = key("server.public_url", "NAVI_PUBLIC_URL");
 pub(crate) const TRUSTED_PROXIES: Key = key("server.trusted_proxies", "NAVI_TRUSTED_PROXIES");
+pub(crate) const TLS_CERTIFICATE: Key = key("server.tls_certificate", "NAVI_TLS_CERTIFICATE");
+pub(crate) const TLS_KEY: Key = key("server.tls_key", "NAVI_TLS_KEY");
 pub(crate) const RECORD_DAYS: Key = key("server.record_days", "NAVI_RECORD_DAYS");
 pub(crate) const PERSON_RUNS: Key = key("people.runs", "NAVI_PERSON_RUNS");
 pub(crate) const PERSON_UPLOADS: Key = key("people.uploads", "NAVI_PERSON_UPLOADS");
@@ -152,6 +154,8 @@ pub(crate) const ALL: &[&Key] = &[
     &ACCOUNTS,
     &PUBLIC_URL,
     &TRUSTED_PROXIES,
+    &TLS_CERTIFICATE,
+    &TLS_KEY,
     &RECORD_DAYS,
     &PERSON_RUNS,
     &PERSON_UPLOADS,

@@ -27,6 +27,7 @@ pub(crate) struct PeopleSettings {
 /// Where Navi is for those who come from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PublicUrl {
+    /// With a slash at its end.
     pub(crate) url: Url,
     /// Host, and port where it is no usual one, as browsers send them.
     pub(crate) authority: String,
@@ -40,6 +41,16 @@ impl PublicUrl {
     /// As a browser says it.
     pub(crate) fn origin(&self) -> String {
         self.url.origin().ascii_serialization()
+    }
+
+    /// What stands before each path outside; empty where nothing does.
+    pub(crate) fn prefix(&self) -> &str {
+        self.url.path().trim_end_matches('/')
+    }
+
+    /// What opens the page and signs in.
+    pub(crate) fn link(&self, secret: &str) -> String {
+        format!("{}login/{secret}", self.url)
     }
 }
 
@@ -105,7 +116,7 @@ pub(super) fn bind(accounts: bool) -> impl FnOnce(&str) -> Result<SocketAddr, St
 fn public_url(text: &str) -> Result<PublicUrl, String> {
     let expected =
         || "a URL, as in https://navi.example.org or https://example.org/navi".to_owned();
-    let url = Url::parse(text).map_err(|_| expected())?;
+    let mut url = Url::parse(text).map_err(|_| expected())?;
     let plain = url.username().is_empty()
         && url.password().is_none()
         && url.query().is_none()
@@ -122,6 +133,9 @@ fn public_url(text: &str) -> Result<PublicUrl, String> {
     };
     if authority.parse::<Authority>().is_err() {
         return Err(expected());
+    }
+    if !url.path().ends_with('/') {
+        url.set_path(&format!("{}/", url.path()));
     }
     Ok(PublicUrl { url, authority })
 }

@@ -406,6 +406,25 @@ async fn guessing_a_password_and_an_account() {
         }
     }
     refused(last, StatusCode::TOO_MANY_REQUESTS, "rate_limited").await;
+    // When the next is heard, and no guess.
+    let body = json!({"name": "Anna", "password": "another password"});
+    let again = client().post(format!("{}/api/sign-in", server.url));
+    let again = again.json(&body).send().await.unwrap();
+    assert_eq!(again.status(), StatusCode::TOO_MANY_REQUESTS);
+    let after: u64 = again.headers()["retry-after"]
+        .to_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!((1..=6).contains(&after), "{after}");
+    let told: Value = again.json().await.unwrap();
+    assert!(
+        told["message"]
+            .as_str()
+            .unwrap()
+            .contains(&format!("in {after} s")),
+        "{told}"
+    );
     let record = server.get("/api/record").await;
     let failed = record.as_array().unwrap().iter();
     let failed = failed.filter(|line| line["what"] == "sign_in_failed");

@@ -4,6 +4,7 @@ use reqwest::header::{COOKIE, HOST, ORIGIN, SET_COOKIE};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::fake_model::{FakeModel, Reply, Step};
 use crate::server::{House, Login, Server, TOKEN, client};
 
 async fn get_with(server: &Server, path: &str, login: &Login) -> StatusCode {
@@ -78,6 +79,35 @@ async fn navi_link_prints_another_and_a_login_outlives_a_crash() {
         get_with(&server, "/sessions", &login).await,
         StatusCode::UNAUTHORIZED
     );
+}
+
+#[test]
+fn a_link_names_the_public_address_and_programs_here_come_in_all_the_same() {
+    let model = FakeModel::start();
+    let house = House::new(&[
+        ("OLLAMA_HOST", &model.url()),
+        ("NAVI_API_TOKEN", ""),
+        ("NAVI_ACCOUNTS", "on"),
+        ("NAVI_PUBLIC_URL", "https://home.example/navi"),
+    ]);
+    let server = house.start();
+    let printed = house.run(&["link"]);
+    let outside = String::from_utf8(printed.stdout).unwrap();
+    let secret = outside
+        .trim()
+        .strip_prefix("https://home.example/navi/login/");
+    let secret = secret.expect("the public address");
+    let here = format!("{}/login/{secret}", server.url);
+    let told = String::from_utf8(printed.stderr).unwrap();
+    assert!(told.contains(&here), "{told}");
+
+    // By a cookie that is for TLS alone.
+    model.script(Reply::new([Step::text("Here I am.")]));
+    let answered = house.run(&["chat", "-p", "Are you there?"]);
+    let said = String::from_utf8_lossy(&answered.stderr).into_owned();
+    assert!(answered.status.success(), "{said}");
+    let answer = String::from_utf8(answered.stdout).unwrap();
+    assert_eq!(answer.trim(), "Here I am.");
 }
 
 #[tokio::test]

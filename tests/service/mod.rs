@@ -29,6 +29,7 @@ mod slots;
 mod small_models;
 mod sockets;
 mod spending;
+mod tls;
 mod traces;
 mod windows;
 mod workspace;

@@ -209,7 +209,7 @@ pub(crate) struct Server {
 impl Server {
     fn read(&mut self, line: String) {
         if line.starts_with("Navi ")
-            && let Some(at) = line.find("http://")
+            && let Some(at) = line.find("http")
         {
             self.url = line[at..].trim().to_owned();
         }
@@ -241,7 +241,9 @@ impl Server {
 
     /// `host:port`.
     pub(crate) fn authority(&self) -> &str {
-        self.url.trim_start_matches("http://")
+        self.url
+            .split_once("://")
+            .map_or("", |(_, authority)| authority)
     }
 
     pub(crate) fn house(&self) -> &House {

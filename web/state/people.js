@@ -41,4 +41,4 @@ export function browserName(agent) {
 }
 
 /** The whole address of what was made for somebody. @param {string} page the address of this page @param {string} link what follows it */
-export const wholeLink = (page, link) => `${page.split('#')[0]}${link}`;
+export const wholeLink = (page, link) => (link.startsWith('#') ? `${page.split('#')[0]}${link}` : link);

@@ -3058,7 +3058,8 @@ export interface MadeInvitation {
   role: UserRole;
   expires_at: string;
   /**
-   * What follows the page's address in the link: `#invitation=…`. Told only now.
+   * The whole link where Navi has a public address, else what follows the page's address in it:
+   * `#invitation=…`. Told only now.
    */
   link: string;
 }

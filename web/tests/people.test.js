@@ -27,6 +27,7 @@ test('a browser is told by its name, and by its own words where it has none', ()
 test('a link is the page and what follows it', () => {
   assert.equal(wholeLink('https://example.org/navi/#/s/1', '#invitation=ab'), 'https://example.org/navi/#invitation=ab');
   assert.equal(wholeLink('http://127.0.0.1:8000/', '#invitation=ab'), 'http://127.0.0.1:8000/#invitation=ab');
+  assert.equal(wholeLink('http://127.0.0.1:8000/', 'https://example.org/navi/#invitation=ab'), 'https://example.org/navi/#invitation=ab');
 });
 
 test('the page knows every role and scope, and has words for them and for all that is recorded', async () => {

@@ -1,5 +1,7 @@
 //! One closed list of error codes, and the error that a person or a script gets.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +82,10 @@ pub enum ErrorCode {
 pub struct NaviError {
     pub code: ErrorCode,
     pub message: String,
+    /// After how long it may be otherwise, where that is known. A door says it in its own way.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub wait: Option<Duration>,
 }
 
 impl NaviError {
@@ -88,6 +94,16 @@ impl NaviError {
         Self {
             code,
             message: message.into(),
+            wait: None,
+        }
+    }
+
+    /// The same, which may be otherwise after this long.
+    #[must_use]
+    pub fn after(self, wait: Duration) -> Self {
+        Self {
+            wait: Some(wait),
+            ..self
         }
     }
 }

@@ -383,7 +383,7 @@ impl View {
                 client_id,
                 ..
             } if seq.is_none() => {
-                told.push(Told::Refused(client_id, NaviError { code, message }));
+                told.push(Told::Refused(client_id, NaviError::new(code, message)));
             }
             Event::Error {
                 message,
@@ -394,7 +394,7 @@ impl View {
                 self.may_continue(true).into_iter().for_each(update);
                 let ending = match code {
                     ErrorCode::ReplyTooLong => Ending::TooLong,
-                    code => Ending::Failed(NaviError { code, message }),
+                    code => Ending::Failed(NaviError::new(code, message)),
                 };
                 self.end_run(run_id, ending, told);
             }

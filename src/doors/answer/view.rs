@@ -259,7 +259,7 @@ impl View {
                 code,
                 ..
             } => {
-                let error = NaviError { code, message };
+                let error = NaviError::new(code, message);
                 told.push_back(Told::Over(Ending::Failed(error)));
             }
             // What stands in the answer already, what is the page's alone, and what a person does

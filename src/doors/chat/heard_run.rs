@@ -202,7 +202,7 @@ impl HeardRun {
                 recoverable: false,
                 code,
                 ..
-            } => Came::End(End::Failed(NaviError { code, message })),
+            } => Came::End(End::Failed(NaviError::new(code, message))),
             Event::Notice { message, .. }
             | Event::Error {
                 message,

@@ -13,10 +13,11 @@ import { LIMIT_MS } from './program.js';
 
 const ARTIFACTS = process.env.NAVI_ARTIFACTS ?? join(tmpdir(), 'navi-artifacts');
 
-export async function startBrowser() {
+/** Chromium. `more` are switches of its command line. */
+export async function startBrowser(more = []) {
   const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell';
   if (!existsSync(executablePath)) throw new Error(`no Chromium at ${executablePath}: install it, or name it in CHROMIUM`);
-  const args = ['--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+  const args = ['--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync', ...more];
   // Chromium's own sandbox refuses root.
   if (process.getuid?.() === 0) args.push('--no-sandbox');
   return chromium.launch({ executablePath, args });
@@ -44,7 +45,7 @@ export async function logIn(browser, navi, { newcomer = false, expected = null, 
       console.error(`content security policy: ${event.violatedDirective} blocked ${event.blockedURI}`);
     });
   });
-  if (!newcomer) await context.addInitScript(() => { if (location.protocol === 'http:') localStorage.setItem('navi.first_steps', 'done'); });
+  if (!newcomer) await context.addInitScript(() => { if (location.protocol.startsWith('http')) localStorage.setItem('navi.first_steps', 'done'); });
   context.on('weberror', (error) => faults.push(`uncaught: ${error.error().stack ?? error.error()}`));
   context.on('console', (message) => {
     if (message.type() === 'error' && !isTheTestsDoing(message.text()) && !expected?.test(message.text())) faults.push(message.text());

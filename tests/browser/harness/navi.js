@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { required, startProgram } from './program.js';
 
 /** The banner's first line. */
-const LISTENS = /^Navi \S+ on http:\/\/127\.0\.0\.1:(\d+)$/;
+const LISTENS = /^Navi \S+ on https?:\/\/127\.0\.0\.1:(\d+)$/;
 
 /** Settings that make a backend the one to use. */
 export function backendSettings(backend, address) {
@@ -33,11 +33,13 @@ export async function freePort() {
   return port;
 }
 
-/** Starts Navi on a free port. `settings` are environment variables, `models` a directory of weights that were fetched before. */
-export async function startNavi(settings, { models } = {}) {
+/**
+ * Starts Navi on a free port, or on the given one. `settings` are environment variables, `models` a directory of weights
+ * that were fetched before.
+ */
+export async function startNavi(settings, { models, port = 0 } = {}) {
   const dataDir = await mkdtemp(join(tmpdir(), 'navi-browser-'));
   if (models !== undefined) await cp(models, join(dataDir, 'models'), { recursive: true });
-  let port = 0;
   let program;
   let link;
 
@@ -45,7 +47,7 @@ export async function startNavi(settings, { models } = {}) {
     const env = { STARTER_MODEL: 'off', LLM_PARALLEL: '1', ...settings, NAVI_BIND: `127.0.0.1:${port}`, NAVI_DATA_DIR: dataDir };
     program = startProgram(required('NAVI_BIN'), { cwd: dataDir, env });
     port = Number((await program.line(LISTENS))[1]);
-    link = (await startProgram(required('NAVI_BIN'), { args: ['link'], cwd: dataDir, env }).line(/^http:\S+$/))[0];
+    link = (await startProgram(required('NAVI_BIN'), { args: ['link'], cwd: dataDir, env }).line(/^https?:\S+$/))[0];
   }
 
   await start();

@@ -1,0 +1,86 @@
+// The proxies that people put before Navi, as `docs/people.md` sets them up.
+
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+
+import { LIMIT_MS, startProgram } from '../browser/harness/program.js';
+import { NAME } from './outside.js';
+
+const DOCUMENT = new URL('../../docs/people.md', import.meta.url);
+
+/** The document's configuration in this language, with places of the test's for those that it has. */
+function configured(language, places) {
+  const [, found] = new RegExp(`\`\`\`${language}\\n([^]*?)\n\`\`\``).exec(readFileSync(DOCUMENT, 'utf8'));
+  return Object.entries(places).reduce((text, [from, to]) => {
+    if (!text.includes(from)) throw new Error(`${language}: the document has no ${from}`);
+    return text.replaceAll(from, to);
+  }, found);
+}
+
+/** Waits until something listens there. */
+async function listening(port, program) {
+  const ended = program.exited.then(() => { throw new Error(`it ended:\n${program.output.join('\n')}`); });
+  ended.catch(() => {});
+  for (const end = Date.now() + LIMIT_MS; ;) {
+    const socket = connect(port, '127.0.0.1');
+    const opened = await Promise.race([once(socket, 'connect').then(() => true, () => false), ended]);
+    socket.destroy();
+    if (opened) return;
+    if (Date.now() > end) throw new Error('nothing listens');
+  }
+}
+
+const nginx = {
+  program: '/usr/sbin/nginx',
+  set_up({ folder, port, upstream, cert }) {
+    const site = configured('nginx', {
+      'listen 443 ': `listen 127.0.0.1:${port} `,
+      '/etc/ssl/home.example.org.pem': cert.file,
+      '/etc/ssl/home.example.org.key': cert.key,
+      'home.example.org': NAME,
+      'http://127.0.0.1:8000': `http://127.0.0.1:${upstream}`,
+    });
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${join(folder, kind)};`);
+    writeFileSync(join(folder, 'nginx.conf'), [
+      'daemon off; master_process off; error_log stderr;', `pid ${join(folder, 'pid')};`,
+      'events {}', `http { access_log off; ${temporary.join(' ')}`, site, '}',
+    ].join('\n'));
+    return { args: ['-p', folder, '-e', 'stderr', '-c', join(folder, 'nginx.conf')] };
+  },
+};
+
+const caddy = {
+  program: '/usr/bin/caddy',
+  set_up({ folder, port, upstream, cert }) {
+    const site = configured('caddyfile', {
+      'home.example.org {': `${NAME}:${port} {\n    bind 127.0.0.1\n    tls ${cert.file} ${cert.key}`,
+      '127.0.0.1:8000': `127.0.0.1:${upstream}`,
+    });
+    // No ports but its own, and nothing of the machine's.
+    const global = '{\n    admin off\n    auto_https off\n    servers {\n        protocols h1 h2\n    }\n}\n';
+    writeFileSync(join(folder, 'Caddyfile'), `${global}${site}\n`);
+    const home = { HOME: folder, XDG_DATA_HOME: join(folder, 'data'), XDG_CONFIG_HOME: join(folder, 'config') };
+    return { args: ['run', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')], env: home };
+  },
+};
+
+export const PROXIES = { nginx, caddy };
+
+/** Whether it can be started here. */
+export const isThere = ({ program }) => spawnSync(program, ['version']).error === undefined;
+
+/** Starts one of them, in a folder of its own. */
+export async function startProxy({ program, set_up }, places) {
+  mkdirSync(places.folder, { recursive: true });
+  const { args, env } = set_up(places);
+  let running;
+  async function start() {
+    running = startProgram(program, { args, env, cwd: places.folder });
+    await listening(places.port, running);
+  }
+  await start();
+  return { start, kill: () => running.stop('SIGKILL'), output: () => running.output };
+}
