@@ -39,6 +39,7 @@ mod session;
 mod sessions;
 mod settings;
 mod sign_in;
+mod sign_on;
 mod status;
 mod tokens;
 mod workspace;
@@ -116,6 +117,11 @@ fn public() -> Vec<Endpoint> {
         sign_in::routes(),
         sign_in::invitation_routes(),
         sign_in::accept_routes(),
+        sign_on::begin_routes(),
+        sign_on::callback_routes(),
+        sign_on::finish_routes(),
+        sign_on::proxy_routes(),
+        sign_on::logout_routes(),
         docs::page(),
         docs::script(),
         docs::style(),
@@ -201,6 +207,9 @@ fn endpoints(doors: &OpenDoors) -> Vec<Endpoint> {
         account::recovery_routes(),
         account::devices_routes(),
         account::device_routes(),
+        sign_on::routes(),
+        sign_on::finish_link_routes(),
+        sign_on::one_routes(),
         people::routes(),
         people::one_routes(),
         people::reset_routes(),

@@ -27,8 +27,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, error, info, warn};
 
-use crate::access::Access;
 use crate::access::links::{Links, make_private_dir};
+use crate::access::{Access, SignOns};
 use crate::command::store_config;
 use crate::diagnostics::Diagnostics;
 use crate::doors::Requests;
@@ -178,7 +178,8 @@ impl Service {
             settings.people.accounts,
             user,
             &settings.data_dir,
-        );
+        )
+        .with_sign_on(SignOns::new(settings.sign_on.clone())?);
         if let Some(settings) = &settings.collector {
             collector::turn_on(settings, runtime.handle().clone())?;
         }

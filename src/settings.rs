@@ -16,6 +16,7 @@ mod secret;
 #[cfg(test)]
 mod settings_tests;
 mod shown;
+mod sign_on;
 mod ssh;
 mod web;
 #[cfg(test)]
@@ -45,6 +46,7 @@ use self::read::Reader;
 pub(crate) use self::secret::Secret;
 pub(crate) use self::shown::ShownValue;
 use self::shown::{secrets, shown};
+pub(crate) use self::sign_on::{ProviderSettings, SignOnSettings};
 use self::web::WebSettings;
 
 /// A person's own settings, in the data directory or that of the configuration.
@@ -55,6 +57,7 @@ const FILE_NAME: &str = "navi.toml";
 pub struct Settings {
     pub(crate) bind: SocketAddr,
     pub(crate) people: PeopleSettings,
+    pub(crate) sign_on: SignOnSettings,
     pub(crate) data_dir: PathBuf,
     pub(crate) api_token: Option<Secret>,
     /// How long a request's body may be too slow.
@@ -311,6 +314,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
 
     let people = people::people(r);
     let accounts = people.as_ref().is_some_and(|people| people.accounts);
+    let sign_on = (people.as_ref()).and_then(|people| sign_on::sign_on(r, people));
     let bind = r.required(&keys::BIND, people::bind(accounts));
     let api_token = r.optional(&keys::API_TOKEN, api_token);
     let slow_body = r.required(&keys::SLOW_BODY, read::seconds);
@@ -359,6 +363,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
     Some(Settings {
         bind: bind?,
         people: people?,
+        sign_on: sign_on?,
         data_dir: data_dir?,
         api_token,
         slow_body: slow_body?,
@@ -525,6 +530,7 @@ fn warnings(settings: &Settings, environment: &Environment) -> Vec<String> {
     }
     warnings.extend(files::warnings(&settings.file_access));
     warnings.extend(sandbox::warnings(&settings.terminal));
+    warnings.extend(sign_on::warnings(&settings.sign_on));
     for name in environment.keys().filter_map(|name| name.to_str()) {
         let known = keys::ALL.iter().any(|key| key.variable == name);
         if name.starts_with("NAVI_") && !known {

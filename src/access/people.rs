@@ -27,6 +27,8 @@ pub(crate) struct Account {
     pub(crate) user: User,
     pub(crate) has_password: bool,
     pub(crate) recovery_codes: u64,
+    /// How many accounts elsewhere let them in.
+    pub(crate) sign_ons: u64,
 }
 
 /// What a person changes of their account.
@@ -51,10 +53,12 @@ impl Access {
             };
             let has_password = store.password(user).await?.is_some();
             let recovery_codes = store.recovery_codes(user).await?;
+            let sign_ons = store.identities(user).await?.len();
             Ok(Some(Account {
                 user: found,
                 has_password,
                 recovery_codes,
+                sign_ons: sign_ons.try_into().unwrap_or(u64::MAX),
             }))
         });
         found.await?.ok_or_else(no_person)
@@ -316,6 +320,36 @@ impl Access {
         .await;
     }
 
+    /// Who came in, and how.
+    pub(super) async fn note_signed_in(&self, user: &User, way: String, visitor: Visitor) {
+        self.record_entry(RecordEntry {
+            what: Recorded::SignedIn,
+            user_id: Some(user.id),
+            name: Some(user.name.clone()),
+            about: Some(way),
+            address: visitor.address.map(|address| address.to_string()),
+        })
+        .await;
+    }
+
+    /// What became of somebody's way in who is nobody here.
+    pub(super) async fn note_way(
+        &self,
+        what: Recorded,
+        name: Option<String>,
+        way: String,
+        visitor: Visitor,
+    ) {
+        self.record_entry(RecordEntry {
+            what,
+            user_id: None,
+            name,
+            about: Some(way),
+            address: visitor.address.map(|address| address.to_string()),
+        })
+        .await;
+    }
+
     async fn record_entry(&self, entry: RecordEntry) {
         if !self.accounts {
             return;
@@ -360,6 +394,6 @@ pub(crate) fn role_name(role: UserRole) -> &'static str {
     }
 }
 
-fn no_person() -> NaviError {
+pub(super) fn no_person() -> NaviError {
     NaviError::new(ErrorCode::PersonNotFound, "there is no such person")
 }

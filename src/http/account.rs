@@ -32,6 +32,10 @@ pub(crate) struct AccountInfo {
     /// Where there is none yet, one is to be chosen.
     has_password: bool,
     recovery_codes: u64,
+    /// How many accounts elsewhere let them in.
+    sign_ons: u64,
+    /// The name of a provider by which people sign in, where there is one.
+    provider: Option<String>,
 }
 
 /// What is to be changed; what is left out stays.
@@ -186,5 +190,7 @@ fn info(app: &App, who: &Principal, account: Account) -> AccountInfo {
         accounts: app.access.has_accounts(),
         has_password: account.has_password,
         recovery_codes: account.recovery_codes,
+        sign_ons: account.sign_ons,
+        provider: app.access.provider_name().map(str::to_owned),
     }
 }

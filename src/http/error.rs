@@ -39,7 +39,10 @@ impl ApiError {
             ErrorCode::RateLimited => {
                 response.insert_header((header::RETRY_AFTER, "60"));
             }
-            ErrorCode::BackendBusy | ErrorCode::ShuttingDown | ErrorCode::StoreUnavailable => {
+            ErrorCode::BackendBusy
+            | ErrorCode::ShuttingDown
+            | ErrorCode::SignOnUnavailable
+            | ErrorCode::StoreUnavailable => {
                 response.insert_header((header::RETRY_AFTER, "5"));
             }
             _ => {}
@@ -92,11 +95,13 @@ pub(crate) fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::InvalidImage
         | ErrorCode::InvalidId
         | ErrorCode::InvalidUpload
+        | ErrorCode::SignOnFailed
         | ErrorCode::UnknownProfile => StatusCode::BAD_REQUEST,
         ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
-        ErrorCode::ForbiddenOrigin | ErrorCode::ForbiddenHost | ErrorCode::Forbidden => {
-            StatusCode::FORBIDDEN
-        }
+        ErrorCode::ForbiddenOrigin
+        | ErrorCode::ForbiddenHost
+        | ErrorCode::Forbidden
+        | ErrorCode::SignOnRefused => StatusCode::FORBIDDEN,
         ErrorCode::NotFound
         | ErrorCode::FileNotFound
         | ErrorCode::SessionNotFound
@@ -115,6 +120,7 @@ pub(crate) fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::ApprovalResolved
         | ErrorCode::TooManyRules
         | ErrorCode::NameTaken
+        | ErrorCode::IdentityTaken
         | ErrorCode::ChangeConflict
         | ErrorCode::ToolChanged => StatusCode::CONFLICT,
         ErrorCode::FrameTooLarge
@@ -137,6 +143,7 @@ pub(crate) fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::BackendBusy
         | ErrorCode::ModelNotFound
         | ErrorCode::ShuttingDown
+        | ErrorCode::SignOnUnavailable
         | ErrorCode::StoreUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         ErrorCode::FirstChunkTimeout | ErrorCode::ChunkTimeout => StatusCode::GATEWAY_TIMEOUT,
     }
@@ -182,6 +189,9 @@ fn close_code(code: ErrorCode) -> CloseCode {
         | ErrorCode::FactNotFound
         | ErrorCode::PersonNotFound
         | ErrorCode::InvitationNotFound
+        | ErrorCode::SignOnFailed
+        | ErrorCode::SignOnRefused
+        | ErrorCode::IdentityTaken
         | ErrorCode::ChangeNotFound
         | ErrorCode::NameTaken
         | ErrorCode::ChangeConflict
@@ -197,6 +207,7 @@ fn close_code(code: ErrorCode) -> CloseCode {
         ErrorCode::SessionBusy
         | ErrorCode::BackendBusy
         | ErrorCode::BackendUnavailable
+        | ErrorCode::SignOnUnavailable
         | ErrorCode::StoreUnavailable => CloseCode::Again,
         ErrorCode::BackendUnauthorized
         | ErrorCode::BackendError

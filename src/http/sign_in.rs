@@ -12,16 +12,22 @@ use super::App;
 use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
-use super::gate::new_login_cookie;
+use super::gate::{new_login_cookie, proxy_word};
 use super::openapi::Failures;
 use super::origin::{Trust, check_origin};
-use crate::access::{Login, Proof, Visitor};
+use crate::access::{Login, Proof, ProxyWord, Visitor};
 
 /// Whether people sign in here.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WaysIn {
     /// Without accounts there is only the link that `navi link` prints.
     accounts: bool,
+    /// The name of a provider that lets people in, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<String>,
+    /// Whom a proxy in front names, where it names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proxy: Option<String>,
 }
 
 /// By what somebody signs in: one of the two.
@@ -82,9 +88,16 @@ pub(crate) fn accept_routes() -> Endpoint {
 
 #[utoipa::path(get, path = "/api/sign-in", operation_id = "ways_in", tag = "access", security(()),
     responses((status = 200, description = "How one comes in.", body = ref("#/components/schemas/WaysIn")), Failures))]
-pub(crate) async fn ways(app: web::Data<App>) -> HttpResponse {
-    let accounts = app.access.has_accounts();
-    HttpResponse::Ok().json(WaysIn { accounts })
+pub(crate) async fn ways(app: web::Data<App>, request: HttpRequest) -> HttpResponse {
+    let proxy = match proxy_word(&request, &app) {
+        ProxyWord::Person(person) => Some(person.to_owned()),
+        ProxyWord::Nobody | ProxyWord::None => None,
+    };
+    HttpResponse::Ok().json(WaysIn {
+        accounts: app.access.has_accounts(),
+        provider: app.access.provider_name().map(str::to_owned),
+        proxy,
+    })
 }
 
 #[utoipa::path(post, path = "/api/sign-in", tag = "access", security(()),
@@ -147,11 +160,11 @@ pub(crate) async fn accept(
 }
 
 /// No other page signs a browser in, as whoever it likes.
-fn from_our_page(app: &App, request: &HttpRequest) -> Result<(), ApiError> {
+pub(super) fn from_our_page(app: &App, request: &HttpRequest) -> Result<(), ApiError> {
     Ok(check_origin(request.headers(), &app.places, Trust::Token)?)
 }
 
-fn come_in(app: &App, login: &Login) -> HttpResponse {
+pub(super) fn come_in(app: &App, login: &Login) -> HttpResponse {
     HttpResponse::Ok()
         .cookie(new_login_cookie(app, &login.cookie))
         .json(SignedIn {

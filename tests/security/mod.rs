@@ -18,6 +18,7 @@ mod privileges;
 mod provenance;
 mod sandbox;
 mod secrets;
+mod sign_on;
 mod site;
 mod ssh;
 mod subagents;

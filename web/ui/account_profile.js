@@ -32,8 +32,9 @@ export class NaviAccountProfile extends NaviElement {
     const who = account.get();
     if (who === null) return nothing;
     const { has_password } = who;
+    const settled = has_password || who.sign_ons > 0;
     const type = this._shown ? 'text' : 'password';
-    return html`<p class="quiet">${has_password ? t('account.role', { role: t(`role.${who.role}`) }) : t('account.notice')} ${has_password ? t(`role.${who.role}.text`) : nothing}</p>
+    return html`<p class="quiet">${settled ? t('account.role', { role: t(`role.${who.role}`) }) : t('account.notice')} ${settled ? t(`role.${who.role}.text`) : nothing}</p>
       <form class="person-form" data-testid="account-form" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this.#save(); }}>
         ${field({ id: 'account-new-name', label: t('signin.name'), value: this._name ?? who.name, autocomplete: 'username', max: NAME_CHARS, hint: t('account.name_hint'), oninput: (value) => { this._name = value; } })}
         ${field({ id: 'account-password', label: t(has_password ? 'account.password_new' : 'signin.password'), type, value: this._password, autocomplete: 'new-password', hint: t(has_password ? 'account.password_new_hint' : 'account.password_hint'), oninput: (value) => { this._password = value; } })}

@@ -33,11 +33,11 @@ export async function freePort() {
   return port;
 }
 
-/** Starts Navi on a free port. `settings` are environment variables, `models` a directory of weights that were fetched before. */
-export async function startNavi(settings, { models } = {}) {
+/** Starts Navi on a free port, or on the given one. `settings` are environment variables, `models` a directory of weights that were fetched before. */
+export async function startNavi(settings, { models, port: wanted = 0 } = {}) {
   const dataDir = await mkdtemp(join(tmpdir(), 'navi-browser-'));
   if (models !== undefined) await cp(models, join(dataDir, 'models'), { recursive: true });
-  let port = 0;
+  let port = wanted;
   let program;
   let link;
 
