@@ -14,6 +14,7 @@ mod people;
 mod powers;
 pub(crate) mod random;
 mod sign_in;
+mod sign_on;
 mod tokens;
 mod tries;
 
@@ -49,6 +50,9 @@ pub(crate) use self::people::{Account, AccountChange, MAX_INVITATION_DAYS, role_
 use self::random::{Digest, digest};
 use self::sign_in::cookie_of;
 pub(crate) use self::sign_in::{Login, Offer, Proof, Visitor, device_id};
+pub(crate) use self::sign_on::{
+    Answer, Begun, FLOW_LIFETIME, MAX_LOGOUT_TOKEN, ProxyWord, SignOns,
+};
 pub(crate) use self::tokens::{
     MAX_DAYS as MAX_TOKEN_DAYS, MAX_NAME_CHARS as MAX_TOKEN_NAME_CHARS, Wanted as WantedToken,
     add_token,
@@ -61,6 +65,9 @@ pub(crate) const LOGIN_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
 /// A visit moves the login's end only when it is at least this stale, so that reading a
 /// page does not write to the database at every request.
 const LOGIN_RENEWAL: TimeDelta = TimeDelta::hours(6);
+/// And a login that a provider or a proxy made, whatever its visits: then it is asked again who may
+/// come in, and as what.
+const SIGN_ON_LIFETIME: TimeDelta = TimeDelta::days(7);
 /// How precise it is when a browser was last seen.
 const SEEN_PRECISION: TimeDelta = TimeDelta::minutes(10);
 
@@ -84,6 +91,8 @@ pub(crate) enum AuthMethod {
     Cookie {
         /// The login was prolonged: the cookie should be sent again.
         renewed: bool,
+        /// It is good only beside a proxy's word.
+        by_proxy: bool,
     },
     /// A script, which sends its token only of its own will.
     Token,
@@ -95,6 +104,7 @@ pub(crate) struct Credentials<'a> {
     pub(crate) bearer: Option<&'a str>,
     pub(crate) cookie: Option<&'a str>,
     pub(crate) key: PageKey<'a>,
+    pub(crate) proxy: ProxyWord<'a>,
 }
 
 /// The other half of a browser's login.
@@ -135,6 +145,7 @@ pub(crate) struct Access {
     tries: Tries,
     passwords: Passwords,
     passkeys: Passkeys,
+    sign_on: SignOns,
     holds: Holds,
     known: Known,
     _tending: AbortOnDropHandle<()>,
@@ -163,6 +174,7 @@ impl Access {
             accounts,
             user,
             tries: Tries::default(),
+            sign_on: SignOns::default(),
             faults: RateLimiter::direct(Quota::per_minute(nonzero!(30_u32))),
             holds,
             known,
@@ -177,6 +189,11 @@ impl Access {
             passkeys: Passkeys::at(page),
             ..self
         }
+    }
+
+    /// The same, with others who say who somebody is.
+    pub(crate) fn with_sign_on(self, sign_on: SignOns) -> Self {
+        Self { sign_on, ..self }
     }
 
     /// Says who asks.
@@ -198,6 +215,7 @@ impl Access {
         if let Some(cookie) = credentials.cookie
             && credentials.key.fits(cookie)
             && let Some(principal) = self.by_cookie(cookie, visitor).await?
+            && self.is_theirs(&principal, credentials.proxy).await?
         {
             return Ok(principal);
         }
@@ -227,6 +245,7 @@ impl Access {
             user: who.user,
             role: who.grant.role,
             scopes: who.grant.scopes,
+            by_proxy: matches!(who.method, AuthMethod::Cookie { by_proxy: true, .. }),
         };
         self.holds.hold(who.key, owner)
     }
@@ -246,6 +265,7 @@ impl Access {
                 user: self.user,
                 role: UserRole::Admin,
                 scopes: Scopes::ALL,
+                by_proxy: false,
             };
             return Ok(Some(principal(owner, AuthMethod::Token, Key::Setting)));
         }
@@ -271,9 +291,12 @@ impl Access {
     ) -> Result<Option<Principal>, NaviError> {
         let hash = SecretHash(digest(cookie));
         let key = Key::Login(hash.0);
-        let method = |renewed| AuthMethod::Cookie { renewed };
+        let method = |renewed, owner: &KeyOwner| AuthMethod::Cookie {
+            renewed,
+            by_proxy: owner.by_proxy,
+        };
         let before = match self.known.find(&key) {
-            Ok(owner) => return Ok(Some(principal(owner, method(false), key))),
+            Ok(owner) => return Ok(Some(principal(owner, method(false, &owner), key))),
             Err(before) => before,
         };
         let (store, visitor) = (self.store.clone(), visitor.clone());
@@ -283,11 +306,15 @@ impl Access {
                 let Some((owner, login)) = store.web_login(hash, now).await? else {
                     return Ok(None);
                 };
-                let renewed = login.expires_at < now + LOGIN_LIFETIME - LOGIN_RENEWAL;
+                let renewed = login.sign_on.is_none()
+                    && login.expires_at < now + LOGIN_LIFETIME - LOGIN_RENEWAL;
                 let seen = login.last_used_at;
                 if renewed || seen.is_none_or(|seen| now - seen > SEEN_PRECISION) {
                     let visit = WebLogin {
-                        expires_at: now + LOGIN_LIFETIME,
+                        expires_at: match login.sign_on {
+                            Some(_) => login.expires_at,
+                            None => now + LOGIN_LIFETIME,
+                        },
                         agent: visitor.agent.or(login.agent),
                         address: visitor.address.map(|address| address.to_string()),
                         last_used_at: Some(now),
@@ -300,7 +327,7 @@ impl Access {
             .await?;
         Ok(login.map(|(owner, renewed)| {
             self.known.keep(before, key, owner);
-            principal(owner, method(renewed), key)
+            principal(owner, method(renewed, &owner), key)
         }))
     }
 

@@ -42,6 +42,7 @@ mod session;
 mod sessions;
 mod settings;
 mod sign_in;
+mod sign_on;
 mod status;
 mod tokens;
 mod workspace;
@@ -121,6 +122,11 @@ fn public() -> Vec<Endpoint> {
         sign_in::accept_routes(),
         passkeys::begin_sign_in_routes(),
         passkeys::finish_sign_in_routes(),
+        sign_on::begin_routes(),
+        sign_on::callback_routes(),
+        sign_on::finish_routes(),
+        sign_on::proxy_routes(),
+        sign_on::logout_routes(),
         docs::page(),
         docs::script(),
         docs::style(),
@@ -211,6 +217,9 @@ fn endpoints(doors: &OpenDoors) -> Vec<Endpoint> {
         passkeys::begin_routes(),
         passkeys::finish_routes(),
         passkeys::one_routes(),
+        sign_on::routes(),
+        sign_on::finish_link_routes(),
+        sign_on::one_routes(),
         people::routes(),
         people::one_routes(),
         people::reset_routes(),

@@ -27,9 +27,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, error, info, warn};
 
-use crate::access::Access;
 use crate::access::links::{Links, make_private_dir};
 use crate::access::passkeys::site;
+use crate::access::{Access, SignOns};
 use crate::command::store_config;
 use crate::diagnostics::Diagnostics;
 use crate::doors::Requests;
@@ -194,7 +194,8 @@ impl Service {
             settings.people.accounts,
             user,
             &settings.data_dir,
-        );
+        )
+        .with_sign_on(SignOns::new(settings.sign_on.clone())?);
         let public = settings.people.public.as_ref().map(|public| &public.url);
         let access = access.with_passkeys_at(site::page(public, address));
         if let Some(settings) = &settings.collector {

@@ -16,6 +16,7 @@ mod secret;
 #[cfg(test)]
 mod settings_tests;
 mod shown;
+mod sign_on;
 mod ssh;
 mod tls;
 mod web;
@@ -46,6 +47,7 @@ use self::read::Reader;
 pub(crate) use self::secret::Secret;
 pub(crate) use self::shown::ShownValue;
 use self::shown::{secrets, shown};
+pub(crate) use self::sign_on::{ProviderSettings, SignOnSettings};
 pub(crate) use self::tls::TlsFiles;
 use self::web::WebSettings;
 use crate::tls::Wire;
@@ -60,6 +62,7 @@ pub struct Settings {
     pub(crate) people: PeopleSettings,
     /// Of Navi's own.
     pub(crate) tls: Option<TlsFiles>,
+    pub(crate) sign_on: SignOnSettings,
     pub(crate) data_dir: PathBuf,
     pub(crate) api_token: Option<Secret>,
     /// How long a request's body may be too slow.
@@ -326,6 +329,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
 
     let people = people::people(r);
     let accounts = people.as_ref().is_some_and(|people| people.accounts);
+    let sign_on = (people.as_ref()).and_then(|people| sign_on::sign_on(r, people));
     let bind = r.required(&keys::BIND, people::bind(accounts));
     let public = people.as_ref().and_then(|people| people.public.as_ref());
     let tls = tls::files(r, &base, public);
@@ -377,6 +381,7 @@ fn typed(r: &mut Reader<'_>) -> Option<Settings> {
         bind: bind?,
         people: people?,
         tls,
+        sign_on: sign_on?,
         data_dir: data_dir?,
         api_token,
         slow_body: slow_body?,
@@ -543,6 +548,7 @@ fn warnings(settings: &Settings, environment: &Environment) -> Vec<String> {
     }
     warnings.extend(files::warnings(&settings.file_access));
     warnings.extend(sandbox::warnings(&settings.terminal));
+    warnings.extend(sign_on::warnings(&settings.sign_on));
     for name in environment.keys().filter_map(|name| name.to_str()) {
         let known = keys::ALL.iter().any(|key| key.variable == name);
         if name.starts_with("NAVI_") && !known {

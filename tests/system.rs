@@ -22,6 +22,8 @@ mod fake_model;
 mod person;
 #[path = "support/processes.rs"]
 mod processes;
+#[path = "support/provider.rs"]
+mod provider;
 #[path = "support/rounds.rs"]
 mod rounds;
 #[path = "support/server.rs"]

@@ -27,6 +27,8 @@ pub(crate) enum Key {
     Token(Digest),
     /// `NAVI_API_TOKEN`, which opens it as long as the process lives.
     Setting,
+    /// Who somebody is to the proxy in front. It opens nothing: it says beside whose login it is.
+    Proxy(Digest),
 }
 
 /// How much is open by a key, as what it opened it to.
@@ -114,7 +116,7 @@ async fn ended(
         match key {
             Key::Login(hash) => logins.push(SecretHash(*hash)),
             Key::Token(hash) => tokens.push(SecretHash(*hash)),
-            Key::Setting => {}
+            Key::Setting | Key::Proxy(_) => {}
         }
     }
     let now = Utc::now();
@@ -123,7 +125,7 @@ async fn ended(
     let is_over = |(key, owner): &(Key, KeyOwner)| match key {
         Key::Login(hash) => logins.get(&SecretHash(*hash)) != Some(owner),
         Key::Token(hash) => tokens.get(&SecretHash(*hash)) != Some(owner),
-        Key::Setting => false,
+        Key::Setting | Key::Proxy(_) => false,
     };
     Ok(keys.into_iter().filter(is_over).collect())
 }

@@ -132,6 +132,7 @@ mod tests {
             user: UserId(uuid::Uuid::now_v7()),
             role: UserRole::User,
             scopes: Scopes::USUAL,
+            by_proxy: false,
         };
         (dir, known, owner)
     }

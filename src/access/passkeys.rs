@@ -384,7 +384,7 @@ impl Access {
         if !noted.await? {
             return Err(self.refused(Some(user.id), &name, visitor).await);
         }
-        self.let_in_by(&user, Some(format!("passkey: {name}")), visitor)
+        self.let_in(&user, Way::plain(&format!("passkey: {name}")), visitor)
             .await
     }
 

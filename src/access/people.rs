@@ -28,6 +28,8 @@ pub(crate) struct Account {
     pub(crate) has_password: bool,
     pub(crate) recovery_codes: u64,
     pub(crate) passkeys: u64,
+    /// How many accounts elsewhere let them in.
+    pub(crate) sign_ons: u64,
 }
 
 /// What a person changes of their account.
@@ -53,11 +55,13 @@ impl Access {
             let has_password = store.password(user).await?.is_some();
             let recovery_codes = store.recovery_codes(user).await?;
             let passkeys = store.count_passkeys(user).await?;
+            let sign_ons = store.identities(user).await?.len();
             Ok(Some(Account {
                 user: found,
                 has_password,
                 recovery_codes,
                 passkeys,
+                sign_ons: sign_ons.try_into().unwrap_or(u64::MAX),
             }))
         });
         found.await?.ok_or_else(no_person)
@@ -314,6 +318,36 @@ impl Access {
             user_id: user,
             name: Some(name),
             about: None,
+            address: visitor.address.map(|address| address.to_string()),
+        })
+        .await;
+    }
+
+    /// Who came in, and how.
+    pub(super) async fn note_signed_in(&self, user: &User, way: String, visitor: Visitor) {
+        self.record_entry(RecordEntry {
+            what: Recorded::SignedIn,
+            user_id: Some(user.id),
+            name: Some(user.name.clone()),
+            about: Some(way),
+            address: visitor.address.map(|address| address.to_string()),
+        })
+        .await;
+    }
+
+    /// What became of somebody's way in who is nobody here.
+    pub(super) async fn note_way(
+        &self,
+        what: Recorded,
+        name: Option<String>,
+        way: String,
+        visitor: Visitor,
+    ) {
+        self.record_entry(RecordEntry {
+            what,
+            user_id: None,
+            name,
+            about: Some(way),
             address: visitor.address.map(|address| address.to_string()),
         })
         .await;

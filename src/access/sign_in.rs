@@ -8,13 +8,15 @@ use navi_actors::domain::names;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::UserId;
 use navi_actors::protocol::people::{Recorded, UserRole};
-use navi_actors::store::{Accepted, Credentials, Invitation, SecretHash, User, WebLogin};
+use navi_actors::store::{
+    Accepted, Credentials, IdentityKey, Invitation, SecretHash, SignOn, User, WebLogin,
+};
 use uuid::Uuid;
 
 use super::links::Redeemed;
 use super::passwords::Tried;
 use super::random::digest;
-use super::{Access, Key, LOGIN_LIFETIME, Principal, internal, random};
+use super::{Access, Key, LOGIN_LIFETIME, Principal, SIGN_ON_LIFETIME, internal, random, too_many};
 
 /// What is kept of what a browser says that it is.
 const MAX_AGENT_CHARS: usize = 200;
@@ -29,7 +31,7 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    fn fresh() -> Self {
+    pub(super) fn fresh() -> Self {
         let key = random::fresh();
         Self {
             cookie: cookie_of(&key),
@@ -63,6 +65,35 @@ impl Visitor {
 pub(crate) enum Proof {
     Password(String),
     RecoveryCode(String),
+}
+
+/// How somebody came in, as the record says it.
+#[derive(Clone, Debug)]
+pub(super) struct Way {
+    about: String,
+    /// By whose word, where it was another's.
+    pub(super) sign_on: Option<SignOn>,
+}
+
+impl Way {
+    pub(super) fn plain(about: &str) -> Self {
+        Self {
+            about: about.to_owned(),
+            sign_on: None,
+        }
+    }
+
+    pub(super) fn by(about: &str, key: IdentityKey) -> Self {
+        let sign_on = SignOn {
+            key,
+            sid: None,
+            id_token: None,
+        };
+        Self {
+            about: about.to_owned(),
+            sign_on: Some(sign_on),
+        }
+    }
 }
 
 impl Access {
@@ -99,7 +130,8 @@ impl Access {
                 "the account of this machine's own user was removed; `navi user list` shows who there is",
             ));
         };
-        self.let_in(&user, visitor).await.map(Ok)
+        let way = Way::plain("one-time link");
+        self.let_in(&user, way, visitor).await.map(Ok)
     }
 
     /// Lets a person in by their name and what only they have.
@@ -120,6 +152,10 @@ impl Access {
         let store = self.store.clone();
         let found = self.on_runtime(async move { store.user_by_name(&key).await });
         let (user, stored) = found.await?.unzip();
+        let way = Way::plain(match proof {
+            Proof::Password(_) => "password",
+            Proof::RecoveryCode(_) => "recovery code",
+        });
         let is_right = match proof {
             Proof::Password(password) => {
                 let tried = self.passwords.verify(&password, stored.flatten()).await?;
@@ -134,7 +170,7 @@ impl Access {
             },
         };
         match user {
-            Some(user) if is_right => self.let_in(&user, visitor).await,
+            Some(user) if is_right => self.let_in(&user, way, visitor).await,
             user => {
                 let user = user.map(|user| user.id);
                 self.note_by_name(Recorded::SignInFailed, user, name, visitor)
@@ -200,10 +236,10 @@ impl Access {
         self.ended();
         self.note_by_name(what, Some(user.id), user.name.clone(), visitor.clone())
             .await;
-        self.let_in(&user, visitor).await
+        self.let_in(&user, Way::plain("invitation"), visitor).await
     }
 
-    /// Forgets a browser's login.
+    /// Forgets a browser's login. Tells by whose word it was made, where it was another's.
     ///
     /// # Errors
     /// The store cannot be used.
@@ -212,10 +248,14 @@ impl Access {
         who: &Principal,
         cookie: &str,
         visitor: Visitor,
-    ) -> Result<(), NaviError> {
+    ) -> Result<Option<SignOn>, NaviError> {
         let (store, hash) = (self.store.clone(), SecretHash(digest(cookie)));
-        let done = self.on_runtime(async move { store.delete_web_login(hash).await });
-        let done = done.await.map(drop);
+        let done = self.on_runtime(async move {
+            let login = store.web_login(hash, Utc::now()).await?;
+            store.delete_web_login(hash).await?;
+            Ok(login.and_then(|(_, login)| login.sign_on))
+        });
+        let done = done.await;
         // It may be done where nobody could say so.
         self.ended();
         self.note(Recorded::SignedOut, Some(who.user), None, visitor)
@@ -279,7 +319,7 @@ impl Access {
     ) -> Result<u64, NaviError> {
         let but = match but {
             Some(Key::Login(hash)) => Some(SecretHash(hash)),
-            Some(Key::Token(_) | Key::Setting) | None => None,
+            Some(Key::Token(_) | Key::Setting | Key::Proxy(_)) | None => None,
         };
         let store = self.store.clone();
         let ended = self.on_runtime(async move { store.delete_web_logins(user, but).await });
@@ -316,32 +356,31 @@ impl Access {
         ))
     }
 
-    async fn let_in(&self, user: &User, visitor: Visitor) -> Result<Login, NaviError> {
-        self.let_in_by(user, None, visitor).await
-    }
-
-    /// A login that nobody had before; the record says by what it came, where that is worth a word.
-    pub(super) async fn let_in_by(
+    pub(super) async fn let_in(
         &self,
         user: &User,
-        by: Option<String>,
+        way: Way,
         visitor: Visitor,
     ) -> Result<Login, NaviError> {
         let login = Login::fresh();
         let (store, now) = (self.store.clone(), Utc::now());
+        let expires_at = match way.sign_on {
+            Some(_) => now + SIGN_ON_LIFETIME,
+            None => now + LOGIN_LIFETIME,
+        };
         let row = WebLogin {
             hash: SecretHash(digest(&login.cookie)),
             user_id: user.id,
             created_at: now,
-            expires_at: now + LOGIN_LIFETIME,
+            expires_at,
             agent: visitor.agent.clone(),
             address: visitor.address.map(|address| address.to_string()),
             last_used_at: Some(now),
+            sign_on: way.sign_on,
         };
         self.on_runtime(async move { store.add_web_login(row).await })
             .await?;
-        self.note(Recorded::SignedIn, Some(user.id), by, visitor)
-            .await;
+        self.note_signed_in(user, way.about, visitor).await;
         Ok(login)
     }
 

@@ -33,6 +33,10 @@ pub(crate) struct AccountInfo {
     has_password: bool,
     recovery_codes: u64,
     passkeys: u64,
+    /// How many accounts elsewhere let them in.
+    sign_ons: u64,
+    /// The name of a provider by which people sign in, where there is one.
+    provider: Option<String>,
 }
 
 /// What is to be changed; what is left out stays.
@@ -188,5 +192,7 @@ fn info(app: &App, who: &Principal, account: Account) -> AccountInfo {
         has_password: account.has_password,
         recovery_codes: account.recovery_codes,
         passkeys: account.passkeys,
+        sign_ons: account.sign_ons,
+        provider: app.access.provider_name().map(str::to_owned),
     }
 }

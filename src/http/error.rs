@@ -99,11 +99,13 @@ pub(crate) fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::InvalidImage
         | ErrorCode::InvalidId
         | ErrorCode::InvalidUpload
+        | ErrorCode::SignOnFailed
         | ErrorCode::UnknownProfile => StatusCode::BAD_REQUEST,
         ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
-        ErrorCode::ForbiddenOrigin | ErrorCode::ForbiddenHost | ErrorCode::Forbidden => {
-            StatusCode::FORBIDDEN
-        }
+        ErrorCode::ForbiddenOrigin
+        | ErrorCode::ForbiddenHost
+        | ErrorCode::Forbidden
+        | ErrorCode::SignOnRefused => StatusCode::FORBIDDEN,
         ErrorCode::NotFound
         | ErrorCode::FileNotFound
         | ErrorCode::SessionNotFound
@@ -122,6 +124,7 @@ pub(crate) fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::ApprovalResolved
         | ErrorCode::TooManyRules
         | ErrorCode::NameTaken
+        | ErrorCode::IdentityTaken
         | ErrorCode::ChangeConflict
         | ErrorCode::ToolChanged => StatusCode::CONFLICT,
         ErrorCode::FrameTooLarge
@@ -144,6 +147,7 @@ pub(crate) fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::BackendBusy
         | ErrorCode::ModelNotFound
         | ErrorCode::ShuttingDown
+        | ErrorCode::SignOnUnavailable
         | ErrorCode::StoreUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         ErrorCode::FirstChunkTimeout | ErrorCode::ChunkTimeout => StatusCode::GATEWAY_TIMEOUT,
     }
@@ -189,6 +193,9 @@ fn close_code(code: ErrorCode) -> CloseCode {
         | ErrorCode::FactNotFound
         | ErrorCode::PersonNotFound
         | ErrorCode::InvitationNotFound
+        | ErrorCode::SignOnFailed
+        | ErrorCode::SignOnRefused
+        | ErrorCode::IdentityTaken
         | ErrorCode::ChangeNotFound
         | ErrorCode::NameTaken
         | ErrorCode::ChangeConflict
@@ -204,6 +211,7 @@ fn close_code(code: ErrorCode) -> CloseCode {
         ErrorCode::SessionBusy
         | ErrorCode::BackendBusy
         | ErrorCode::BackendUnavailable
+        | ErrorCode::SignOnUnavailable
         | ErrorCode::StoreUnavailable => CloseCode::Again,
         ErrorCode::BackendUnauthorized
         | ErrorCode::BackendError

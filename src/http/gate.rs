@@ -22,7 +22,9 @@ use super::origin::{Trust, check_fetch_site, check_host, check_origin};
 use super::pace;
 use super::page::content_security_policy;
 use super::prefix::{self, Outside};
-use crate::access::{AuthMethod, Credentials, LOGIN_LIFETIME, PageKey, Principal, Visitor};
+use crate::access::{
+    AuthMethod, Credentials, LOGIN_LIFETIME, PageKey, Principal, ProxyWord, Visitor,
+};
 use crate::doors;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -86,6 +88,7 @@ pub(crate) async fn require_login(
         } else {
             page_key(&request)
         },
+        proxy: proxy_word(request.request(), &app),
     };
     let visitor = visitor(request.request(), &app);
     let principal = match app.access.authenticate(credentials, &visitor).await {
@@ -102,8 +105,8 @@ pub(crate) async fn require_login(
     }
     request.extensions_mut().insert(principal);
     let mut response = next.call(request).await?.map_into_boxed_body();
-    if let (AuthMethod::Cookie { renewed: true }, Some(secret)) = (principal.method, cookie) {
-        set_login_cookie(&mut response, &app, &secret);
+    if let (AuthMethod::Cookie { renewed: true, .. }, Some(secret)) = (principal.method, &cookie) {
+        set_login_cookie(&mut response, &app, secret);
     }
     Ok(response)
 }
@@ -138,6 +141,39 @@ fn visitor(request: &HttpRequest, app: &App) -> Visitor {
         address = nearest.copied().or(address);
     }
     Visitor::new(address, agent)
+}
+
+/// Who it is, as a proxy in front says: one that is named in the settings, by the address of its
+/// socket. What others write into this header counts for nothing.
+pub(crate) fn proxy_word<'a>(request: &'a HttpRequest, app: &App) -> ProxyWord<'a> {
+    let settings = &app.loaded.settings;
+    let Some(proxy) = &settings.sign_on.proxy else {
+        return ProxyWord::None;
+    };
+    let peer = request.peer_addr().map(|peer| peer.ip().to_canonical());
+    let proxies = &settings.people.proxies;
+    if !peer.is_some_and(|peer| proxies.iter().any(|net| net.contains(&peer))) {
+        return ProxyWord::None;
+    }
+    let mut said = request.headers().get_all(&proxy.user_header);
+    let (Some(person), None) = (said.next(), said.next()) else {
+        return ProxyWord::Nobody;
+    };
+    match std::str::from_utf8(person.as_bytes()).map(str::trim) {
+        Ok(person) if !person.is_empty() => ProxyWord::Person(person),
+        Ok(_) | Err(_) => ProxyWord::Nobody,
+    }
+}
+
+/// Their groups, as that proxy names them, separated by commas.
+pub(crate) fn proxy_groups(request: &HttpRequest, app: &App) -> String {
+    let proxy = app.loaded.settings.sign_on.proxy.as_ref();
+    let Some(name) = proxy.and_then(|proxy| proxy.groups_header.as_ref()) else {
+        return String::new();
+    };
+    let said = request.headers().get_all(name);
+    let said = said.filter_map(|value| std::str::from_utf8(value.as_bytes()).ok());
+    said.collect::<Vec<_>>().join(",")
 }
 
 impl FromRequest for Visitor {

@@ -6,14 +6,22 @@ use actix_web::http::header::{self, HeaderMap};
 use actix_web::{HttpRequest, HttpResponse, web};
 use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::ErrorCode;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::App;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
-use super::gate::{login_cookie, new_login_cookie};
+use super::gate::{login_cookie, new_login_cookie, proxy_word};
 use super::openapi::Failures;
 use crate::access::links::Redeemed;
 use crate::access::{Credentials, PageKey, Principal, Visitor};
+
+/// Who came in by a provider leaves there, too.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct LeftHere {
+    location: String,
+}
 
 pub(crate) fn link() -> Endpoint {
     endpoint("/login/{secret}")
@@ -62,19 +70,26 @@ pub(crate) async fn log_in(
 }
 
 #[utoipa::path(post, path = "/logout", tag = "access",
-    responses((status = 204, description = "The browser's login is forgotten."), Failures))]
+    responses(
+        (status = 200, description = "The browser's login is forgotten; by this address it signs out at the provider, too.", body = ref("#/components/schemas/LeftHere")),
+        (status = 204, description = "The browser's login is forgotten."), Failures))]
 pub(crate) async fn leave(
     app: web::Data<App>,
     request: HttpRequest,
     who: Principal,
     visitor: Visitor,
 ) -> Result<HttpResponse, ApiError> {
+    let mut left = None;
     if let Some(cookie) = login_cookie(&request, &app) {
-        app.access.log_out(&who, &cookie, visitor).await?;
+        let login = app.access.log_out(&who, &cookie, visitor).await?;
+        left = app.access.way_out(login).await;
     }
     let mut gone = new_login_cookie(&app, "");
     gone.make_removal();
-    Ok(HttpResponse::NoContent().cookie(gone).finish())
+    Ok(match left {
+        Some(location) => HttpResponse::Ok().cookie(gone).json(LeftHere { location }),
+        None => HttpResponse::NoContent().cookie(gone).finish(),
+    })
 }
 
 /// Who is logged in already just goes on to the page; others are told what to do.
@@ -84,6 +99,7 @@ async fn no_way_in(app: &App, request: &HttpRequest, redeemed: Redeemed) -> Http
         bearer: None,
         cookie: cookie.as_deref(),
         key: PageKey::NotAsked,
+        proxy: proxy_word(request, app),
     };
     if cookie.is_some()
         && (app

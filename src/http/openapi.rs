@@ -51,7 +51,7 @@ use super::endpoint::{Endpoint, endpoint};
 use super::{
     account, agents, archive, branches, changes, consent, diagnostics, extensions, files, health,
     imports, inspect, lent, login, memory, messages, metrics, models, passkeys, people, plan, resume, runs,
-    search, session, sessions, settings, sign_in, status, tokens, workspace,
+    search, session, sessions, settings, sign_in, sign_on, status, tokens, workspace,
 };
 
 pub(crate) fn document() -> Endpoint {
@@ -187,6 +187,15 @@ fn json_text(text: &'static str) -> HttpResponse {
         account::devices,
         account::sign_out_others,
         account::sign_out,
+        sign_on::begin,
+        sign_on::hand_on,
+        sign_on::finish,
+        sign_on::by_proxy,
+        sign_on::signed_out_there,
+        sign_on::list,
+        sign_on::begin_link,
+        sign_on::finish_link,
+        sign_on::unlink,
         people::list,
         people::change,
         people::remove,
@@ -429,6 +438,12 @@ fn rest(schemas: &mut Schemas) {
     schemas.told::<account::RecoveryCodes>("RecoveryCodes");
     schemas.told::<Vec<account::Device>>("DeviceList");
     schemas.told::<account::SignedOut>("SignedOut");
+    schemas.told::<login::LeftHere>("LeftHere");
+    schemas.told::<sign_on::SignOnBegun>("SignOnBegun");
+    schemas.taken::<sign_on::SignOnAnswer>("SignOnAnswer");
+    schemas.taken::<sign_on::LogoutNotice>("LogoutNotice");
+    schemas.told::<sign_on::LinkedSignOn>("LinkedSignOn");
+    schemas.told::<Vec<sign_on::LinkedSignOn>>("SignOnList");
     schemas.told::<Vec<people::PersonInfo>>("PersonList");
     schemas.taken::<people::PersonChange>("PersonChange");
     schemas.told::<people::PowersInfo>("PowersInfo");

@@ -12,10 +12,10 @@ use super::App;
 use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
-use super::gate::new_login_cookie;
+use super::gate::{new_login_cookie, proxy_word};
 use super::openapi::Failures;
 use super::origin::{Trust, check_origin};
-use crate::access::{Login, Proof, Visitor};
+use crate::access::{Login, Proof, ProxyWord, Visitor};
 
 /// Whether people sign in here.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -25,6 +25,12 @@ pub(crate) struct WaysIn {
     /// The page's address at which passkeys work; left out where no browser offers any.
     #[serde(skip_serializing_if = "Option::is_none")]
     passkeys_at: Option<String>,
+    /// The name of a provider that lets people in, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<String>,
+    /// Whom a proxy in front names, where it names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proxy: Option<String>,
 }
 
 /// By what somebody signs in: one of the two.
@@ -85,12 +91,16 @@ pub(crate) fn accept_routes() -> Endpoint {
 
 #[utoipa::path(get, path = "/api/sign-in", operation_id = "ways_in", tag = "access", security(()),
     responses((status = 200, description = "How one comes in.", body = ref("#/components/schemas/WaysIn")), Failures))]
-pub(crate) async fn ways(app: web::Data<App>) -> HttpResponse {
-    let accounts = app.access.has_accounts();
-    let passkeys_at = app.access.passkeys_at().map(ToString::to_string);
+pub(crate) async fn ways(app: web::Data<App>, request: HttpRequest) -> HttpResponse {
+    let proxy = match proxy_word(&request, &app) {
+        ProxyWord::Person(person) => Some(person.to_owned()),
+        ProxyWord::Nobody | ProxyWord::None => None,
+    };
     HttpResponse::Ok().json(WaysIn {
-        accounts,
-        passkeys_at,
+        accounts: app.access.has_accounts(),
+        passkeys_at: app.access.passkeys_at().map(ToString::to_string),
+        provider: app.access.provider_name().map(str::to_owned),
+        proxy,
     })
 }
 

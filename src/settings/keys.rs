@@ -39,6 +39,20 @@ pub(crate) const PERSON_SESSIONS: Key = key("people.sessions", "NAVI_PERSON_SESS
 pub(crate) const PERSON_FILES: Key = key("people.files_mb", "NAVI_PERSON_FILES_MB");
 pub(crate) const PERSON_TOKENS: Key = key("people.tokens_a_day", "NAVI_PERSON_TOKENS_A_DAY");
 pub(crate) const PERSON_TABS: Key = key("people.tabs", "NAVI_PERSON_TABS");
+pub(crate) const OIDC_ISSUER: Key = key("sign_on.issuer", "NAVI_OIDC_ISSUER");
+pub(crate) const OIDC_CLIENT_ID: Key = key("sign_on.client_id", "NAVI_OIDC_CLIENT_ID");
+pub(crate) const OIDC_CLIENT_SECRET: Key =
+    secret("sign_on.client_secret", "NAVI_OIDC_CLIENT_SECRET");
+pub(crate) const OIDC_NAME: Key = key("sign_on.name", "NAVI_OIDC_NAME");
+pub(crate) const OIDC_SCOPES: Key = key("sign_on.scopes", "NAVI_OIDC_SCOPES");
+pub(crate) const OIDC_GROUPS_CLAIM: Key = key("sign_on.groups_claim", "NAVI_OIDC_GROUPS_CLAIM");
+pub(crate) const OIDC_DOMAINS: Key = key("sign_on.domains", "NAVI_OIDC_DOMAINS");
+pub(crate) const OIDC_LINK_BY_EMAIL: Key = key("sign_on.link_by_email", "NAVI_OIDC_LINK_BY_EMAIL");
+pub(crate) const PROXY_USER: Key = key("sign_on.proxy_user_header", "NAVI_PROXY_USER_HEADER");
+pub(crate) const PROXY_GROUPS: Key = key("sign_on.proxy_groups_header", "NAVI_PROXY_GROUPS_HEADER");
+pub(crate) const SIGN_ON_JOIN: Key = key("sign_on.join", "NAVI_SIGN_ON_JOIN");
+pub(crate) const SIGN_ON_ROLES: Key = key("sign_on.roles", "NAVI_SIGN_ON_ROLES");
+pub(crate) const SIGN_ON_GROUPS: Key = key("sign_on.groups", "NAVI_SIGN_ON_GROUPS");
 pub(crate) const DATA_DIR: Key = key("server.data_dir", "NAVI_DATA_DIR");
 pub(crate) const API_TOKEN: Key = secret("server.api_token", "NAVI_API_TOKEN");
 pub(crate) const SLOW_BODY: Key = key("server.slow_body_seconds", "NAVI_SLOW_BODY_SECONDS");
@@ -171,6 +185,19 @@ pub(crate) const ALL: &[&Key] = &[
     &METRICS,
     &OTLP_ENDPOINT,
     &OTLP_HEADERS,
+    &OIDC_ISSUER,
+    &OIDC_CLIENT_ID,
+    &OIDC_CLIENT_SECRET,
+    &OIDC_NAME,
+    &OIDC_SCOPES,
+    &OIDC_GROUPS_CLAIM,
+    &OIDC_DOMAINS,
+    &OIDC_LINK_BY_EMAIL,
+    &PROXY_USER,
+    &PROXY_GROUPS,
+    &SIGN_ON_JOIN,
+    &SIGN_ON_ROLES,
+    &SIGN_ON_GROUPS,
     &LOG_LEVEL,
     &DB_PATH,
     &DATABASE_URL,

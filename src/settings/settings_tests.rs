@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use navi_actors::protocol::people::UserRole;
 use navi_actors::store::LogLimits;
 
 use super::*;
@@ -455,5 +456,130 @@ fn what_navi_logs_in_with_and_its_settings_file_are_closed() {
         .flatten()
     {
         assert!(closed.contains(&path), "{closed:?}");
+    }
+}
+
+/// What every provider has.
+const PROVIDER: [(&str, &str); 4] = [
+    ("NAVI_ACCOUNTS", "on"),
+    ("NAVI_PUBLIC_URL", "https://home.example/navi"),
+    ("NAVI_OIDC_ISSUER", "https://login.example/realms/home"),
+    ("NAVI_OIDC_CLIENT_ID", "navi"),
+];
+
+fn with(more: &[(&str, &str)]) -> Result<Loaded, SettingsError> {
+    let kept = PROVIDER
+        .iter()
+        .filter(|(name, _)| more.iter().all(|(other, _)| other != name));
+    let all: Vec<_> = kept.chain(more).copied().collect();
+    load_with(&all)
+}
+
+#[test]
+fn a_provider_has_all_that_sign_on_needs() {
+    let sign_on = with(&[
+        (
+            "NAVI_SIGN_ON_ROLES",
+            "admin=cn=admins,ou=groups ; user=family;",
+        ),
+        ("NAVI_SIGN_ON_JOIN", "guest"),
+        ("NAVI_OIDC_DOMAINS", "Example.org, example.com"),
+        ("NAVI_OIDC_SCOPES", "openid profile, groups"),
+    ]);
+    let sign_on = sign_on.unwrap().settings.sign_on;
+    let admins = (UserRole::Admin, "cn=admins,ou=groups".to_owned());
+    assert_eq!(
+        sign_on.roles,
+        [admins, (UserRole::User, "family".to_owned())]
+    );
+    assert_eq!(sign_on.join, Some(UserRole::Guest));
+    let provider = sign_on.provider.unwrap();
+    assert_eq!(provider.name, "login.example");
+    assert_eq!(provider.scopes, ["profile", "groups"]);
+    assert_eq!(provider.domains, ["example.org", "example.com"]);
+    assert_eq!(
+        provider.callback,
+        "https://home.example/navi/api/sign-on/callback"
+    );
+    assert!(!provider.link_by_email);
+    let none = load_with(&[]).unwrap().settings.sign_on;
+    assert!(none.provider.is_none() && none.proxy.is_none() && none.join.is_none());
+}
+
+#[test]
+fn a_provider_that_makes_no_sense_is_refused() {
+    for (name, value, wanted) in [
+        ("NAVI_ACCOUNTS", "local", "NAVI_ACCOUNTS=on"),
+        ("NAVI_PUBLIC_URL", "", "NAVI_PUBLIC_URL is not"),
+        ("NAVI_OIDC_CLIENT_ID", "", "NAVI_OIDC_CLIENT_ID is not"),
+        ("NAVI_OIDC_ISSUER", "login.example", "the provider's issuer"),
+        (
+            "NAVI_OIDC_ISSUER",
+            "https://a.example/?b",
+            "the provider's issuer",
+        ),
+        ("NAVI_OIDC_ISSUER", "file:///etc", "the provider's issuer"),
+        ("NAVI_SIGN_ON_ROLES", "family", "roles and groups"),
+        ("NAVI_SIGN_ON_ROLES", "owner=family", "roles and groups"),
+        ("NAVI_SIGN_ON_JOIN", "admin", "one of"),
+        ("NAVI_OIDC_DOMAINS", "a@example.org", "domains"),
+        (
+            "NAVI_PROXY_USER_HEADER",
+            "Remote-User",
+            "NAVI_TRUSTED_PROXIES is not",
+        ),
+    ] {
+        let said = with(&[(name, value)]).unwrap_err().to_string();
+        assert!(said.contains(wanted), "{name}={value}: {said}");
+    }
+    for alone in [
+        "NAVI_OIDC_CLIENT_SECRET",
+        "NAVI_SIGN_ON_ROLES",
+        "NAVI_PROXY_GROUPS_HEADER",
+    ] {
+        let said = load_with(&[("NAVI_ACCOUNTS", "on"), (alone, "user=x")]);
+        assert!(said.unwrap_err().to_string().contains(alone), "{alone}");
+    }
+    let proxy = |more: &[(&'static str, &'static str)]| {
+        let mut all = vec![
+            ("NAVI_ACCOUNTS", "on"),
+            ("NAVI_PROXY_USER_HEADER", "Remote-User"),
+            ("NAVI_TRUSTED_PROXIES", "127.0.0.1"),
+        ];
+        all.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
+        all.extend(more);
+        load_with(&all)
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(proxy(&[]), Ok(()));
+    for (more, wanted) in [
+        (("NAVI_TRUSTED_PROXIES", "::/0"), "holds everybody"),
+        (("NAVI_PROXY_USER_HEADER", "Cookie"), "a header of its own"),
+        (("NAVI_PROXY_USER_HEADER", "a b"), "the name of a header"),
+        (
+            ("NAVI_SIGN_ON_GROUPS", "family"),
+            "NAVI_PROXY_GROUPS_HEADER",
+        ),
+    ] {
+        let said = proxy(&[more]).unwrap_err();
+        assert!(said.contains(wanted), "{more:?}: {said}");
+    }
+}
+
+#[test]
+fn a_provider_without_tls_is_warned_of() {
+    let warned = |issuer| {
+        let loaded = with(&[("NAVI_OIDC_ISSUER", issuer)]).unwrap();
+        loaded.warnings.iter().any(|it| it.contains("without TLS"))
+    };
+    assert!(warned("http://login.example"));
+    for near in [
+        "https://login.example",
+        "http://127.0.0.1:9",
+        "http://localhost",
+        "http://[::1]",
+    ] {
+        assert!(!warned(near), "{near}");
     }
 }

@@ -13,7 +13,7 @@ use crate::server::{House, Login, Server, client};
 /// The close code of a socket whose login or token opens nothing any more, or something else.
 const NOT_LOGGED_IN: u16 = 4001;
 /// What is for everybody: whatever else is, this test has to be told.
-const OPEN: [&str; 17] = [
+const OPEN: [&str; 22] = [
     "GET /",
     "GET /api/docs",
     "GET /api/docs.css",
@@ -21,6 +21,7 @@ const OPEN: [&str; 17] = [
     "GET /api/events.schema.json",
     "GET /api/openapi.json",
     "GET /api/sign-in",
+    "GET /api/sign-on/callback",
     "GET /favicon.ico",
     "GET /health",
     "GET /login/{secret}",
@@ -31,6 +32,10 @@ const OPEN: [&str; 17] = [
     "POST /api/sign-in",
     "POST /api/sign-in/passkey/begin",
     "POST /api/sign-in/passkey/finish",
+    "POST /api/sign-on",
+    "POST /api/sign-on/finish",
+    "POST /api/sign-on/logout",
+    "POST /api/sign-on/proxy",
 ];
 /// What only a browser does that is signed in: no token, whatever it has.
 const BY_BROWSER: [&str; 4] = [

@@ -7,6 +7,7 @@ import { people } from '../net/people.js';
 import { forgetKept } from './kept.js';
 import { storage } from './prefs.js';
 import { account } from './signals.js';
+import { noteLeft } from './sign_on.js';
 
 /** Whose is what this browser keeps. */
 const OWNER = 'navi.account';
@@ -40,16 +41,19 @@ export async function showAccount(told) {
 /** A login was made here. @param {string} key @returns {Promise<boolean>} as `showAccount` */
 export async function comeIn(key) {
   keepKey(key);
+  noteLeft(false);
   return showAccount(await people.account());
 }
 
-/** What was written here and not sent goes with its person. */
+/** What was written here and not sent goes with its person; where they came in by a provider, they leave there, too. */
 export async function signOut() {
-  await people.signOut();
+  const left = await people.signOut();
   keepKey('');
+  noteLeft(true);
   await forgetKept();
   storage.set(OWNER, null);
-  openAnew();
+  if (left === null) openAnew();
+  else location.assign(left.location);
 }
 
 /** Without anything that is in this page's memory. */

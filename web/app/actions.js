@@ -1,13 +1,14 @@
 // What a person does outside a conversation: the session list, new sessions, models. And the
 // page's start.
 
-/** @import { PanelName } from './signals.js' */
+/** @import { PanelName, SignOnReturned } from './signals.js' */
 /** @import { SessionSummary, SystemStatus } from '../state/wire.js' */
 
 import { t } from '../i18n/index.js';
 import { api, ApiError } from '../net/api.js';
 import { onOtherKey, takeInvitation, takeKey } from '../net/key.js';
 import { loadPart } from '../net/part.js';
+import { people } from '../net/people.js';
 import { Socket } from '../net/socket.js';
 import { errorGroup } from '../state/errors.js';
 import { defaultProfile, fetching } from '../state/service.js';
@@ -21,10 +22,11 @@ import { loadPrefs } from './prefs.js';
 import { restoreKept } from './restore.js';
 import { begin, onRefused, onUnauthorized, openSession, post, takeBack } from './session.js';
 import {
-  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, listConnection, NEW, openId, panel, profileList, profiles, rowOf, sessions, shownFile, shownRun,
+  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, justLinked, listConnection, NEW, openId, panel, profileList, profiles, returned, rowOf, sessions, shownFile, shownRun,
   signedOut, silentSince, status, target, toasts, wasOpen,
 } from './signals.js';
 import { isKept, keepShell } from './shell.js';
+import { takeAnswer } from './sign_on.js';
 import { lookForUpdate } from './update.js';
 import { followKeyboard } from './viewport.js';
 
@@ -34,6 +36,8 @@ const FETCH_SHOWS_UP_MS = 15_000;
 
 export function boot() {
   takeKey();
+  const back = takeAnswer();
+  if (back?.purpose === 'sign-in') returned.set(back.answer);
   loadPrefs();
   loadFirstSteps();
   loadNotify();
@@ -44,11 +48,25 @@ export function boot() {
   followHash();
   void restoreKept();
   openList();
+  if (back?.purpose === 'link') void link(back.answer);
   addEventListener('beforeunload', guardClosing);
   followKeyboard();
   addEventListener('focus', () => {
     if (signedOut.get()) void lookAround();
   });
+}
+
+/** Somebody who is signed in is who came back from the provider, too. @param {SignOnReturned} answer */
+async function link(answer) {
+  try {
+    await people.finishLink(answer);
+    await loadAccount();
+    justLinked.set(true);
+    await openPanel('account');
+    showToast(t('account.linked'));
+  } catch (error) {
+    showError(pageError(error));
+  }
 }
 
 /** @type {Socket | null} */

@@ -147,6 +147,11 @@ export const isGuest = computed(() => account.get()?.role === 'guest');
 export const isAdmin = computed(() => (account.get()?.role ?? 'admin') === 'admin');
 /** The secret of the invitation that was opened. */
 export const invitation = signal(/** @type {string | null} */ (null));
+/** @typedef {{ key: string, state: string, code: string | null, iss: string | null, error: string | null }} SignOnReturned */
+/** What a provider sent back with the browser, to sign in. */
+export const returned = signal(/** @type {SignOnReturned | null} */ (null));
+/** Whether an account of elsewhere was just linked. */
+export const justLinked = signal(false);
 export const toasts = signal(/** @type {Toast[]} */ ([]));
 export const drawerOpen = signal(false);
 /** What a screen reader is told. */

@@ -39,6 +39,18 @@ export function takeInvitation() {
   return found[1];
 }
 
+/**
+ * Takes in what a provider sent back with the browser, and out of the address at once.
+ * @returns {{ state: string, code: string | null, iss: string | null, error: string | null } | null}
+ */
+export function takeReturned() {
+  const found = /^#sign-on\?(.*)$/.exec(location.hash);
+  if (found === null) return null;
+  history.replaceState(null, '', location.pathname);
+  const answer = new URLSearchParams(found[1]);
+  return { state: answer.get('state') ?? '', code: answer.get('code'), iss: answer.get('iss'), error: answer.get('error') };
+}
+
 /** Another tab may have logged in since. */
 export function key() {
   try {

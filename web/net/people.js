@@ -1,6 +1,7 @@
 // REST calls about accounts: one's own, those of all people, and the record.
 
-/** @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, MadeInvitation, PersonInfo, PowersInfo, RecordLine, UserRole, Scope, TokenInfo, WaysIn } from '../state/wire.js' */
+/** @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, LeftHere, LinkedSignOn, MadeInvitation, PersonInfo, PowersInfo, RecordLine, UserRole, Scope, SignOnBegun, TokenInfo, WaysIn } from '../state/wire.js' */
+/** @import { SignOnReturned } from '../app/signals.js' */
 
 import { ask, call, read } from './api.js';
 
@@ -21,7 +22,14 @@ export const people = {
   waysIn: () => call('GET', 'api/sign-in'),
   /** @param {{ name: string, password: string } | { name: string, recovery_code: string }} proof @returns {Promise<{ key: string }>} */
   signIn: (proof) => call('POST', 'api/sign-in', proof),
+  /** Where one signs out of the provider, too, where one came in by it. @returns {Promise<LeftHere | null>} */
   signOut: () => call('POST', 'logout'),
+  /** @returns {Promise<SignOnBegun>} */
+  beginSignOn: () => call('POST', 'api/sign-on'),
+  /** @param {SignOnReturned} answer @returns {Promise<{ key: string }>} */
+  finishSignOn: (answer) => call('POST', 'api/sign-on/finish', answer),
+  /** @returns {Promise<{ key: string }>} */
+  signInByProxy: () => call('POST', 'api/sign-on/proxy'),
   /** @param {string} invitation the secret of its link @returns {Promise<InvitationOffer>} */
   offer: (invitation) => call('POST', 'api/invitation', { invitation }),
   /** @param {string} invitation @param {string} name @param {string} password @returns {Promise<{ key: string }>} */
@@ -39,6 +47,14 @@ export const people = {
   signOutDevice: (id) => call('DELETE', one('account/devices', id)),
   /** @returns {Promise<{ signed_out: number }>} */
   signOutOthers: () => call('DELETE', 'api/account/devices'),
+  /** @returns {Promise<LinkedSignOn[]>} */
+  signOns: () => call('GET', 'api/account/sign-ons'),
+  /** @returns {Promise<SignOnBegun>} */
+  beginLink: () => call('POST', 'api/account/sign-ons'),
+  /** @param {SignOnReturned} answer @returns {Promise<LinkedSignOn>} */
+  finishLink: (answer) => call('POST', 'api/account/sign-ons/finish', answer),
+  /** @param {string} id */
+  unlink: (id) => call('DELETE', one('account/sign-ons', id)),
   /** @returns {Promise<TokenInfo[]>} */
   tokens: () => call('GET', 'api/tokens'),
   /** @param {{ name: string, scopes: Scope[], days?: number }} token @returns {Promise<CreatedToken>} */

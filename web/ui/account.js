@@ -2,7 +2,7 @@
 
 import { signOut } from '../app/account.js';
 import { hasUnsent } from '../app/kept.js';
-import { account } from '../app/signals.js';
+import { account, justLinked } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { Asking } from './asking.js';
@@ -12,12 +12,14 @@ import './account_archive.js';
 import './account_devices.js';
 import './account_passkeys.js';
 import './account_profile.js';
+import './account_sign_ons.js';
 import './account_tokens.js';
 
-const TABS = /** @type {const} */ (['profile', 'passkeys', 'devices', 'tokens']);
+const TABS = /** @type {const} */ (['profile', 'passkeys', 'sign_ons', 'devices', 'tokens']);
 const CONTENTS = {
   profile: () => html`<navi-account-profile></navi-account-profile><navi-account-archive></navi-account-archive>`,
   passkeys: () => html`<navi-account-passkeys></navi-account-passkeys>`,
+  sign_ons: () => html`<navi-account-sign-ons></navi-account-sign-ons>`,
   devices: () => html`<navi-account-devices></navi-account-devices>`,
   tokens: () => html`<navi-account-tokens></navi-account-tokens>`,
 };
@@ -28,7 +30,8 @@ export class NaviAccount extends NaviPanel {
   constructor() {
     super();
     /** @type {typeof TABS[number]} */
-    this._tab = 'profile';
+    this._tab = justLinked.get() ? 'sign_ons' : 'profile';
+    justLinked.set(false);
     /** Whether it is asked if what was not sent may go. */
     this._asks = false;
     this._asking = new Asking(this);
@@ -36,6 +39,9 @@ export class NaviAccount extends NaviPanel {
 
   render() {
     const who = account.get();
+    // Where there is no provider and no proxy, there is nothing to be linked.
+    const elsewhere = who !== null && (who.provider !== null || who.sign_ons > 0);
+    const tabs = TABS.filter((name) => name !== 'sign_ons' || elsewhere);
     return this.frame('account', t('account.open'), html`
       ${who === null ? nothing : html`<p class="account-who"><b dir="auto" data-testid="account-name">${who.name}</b>
         <span class="tag" data-testid="account-role" data-role=${who.role}>${t(`role.${who.role}`)}</span>
@@ -44,7 +50,7 @@ export class NaviAccount extends NaviPanel {
         <div class="card-actions"><button type="button" class="button small destructive" data-testid="sign-out-yes" @click=${() => this.#signOut()}>${t('account.sign_out')}</button>
           <button type="button" class="button small plain" data-testid="sign-out-no" @click=${() => { this._asks = false; }}>${t('queue.cancel')}</button></div></div></section>` : nothing}
       ${fault(faultText(this._asking.problem))}
-      ${this.tabs(t('account.open'), TABS, this._tab, {
+      ${this.tabs(t('account.open'), tabs, this._tab, {
         title: (name) => t(`account.tab.${name}`),
         show: (name) => { this._tab = name; },
         content: CONTENTS[this._tab](),

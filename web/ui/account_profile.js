@@ -32,7 +32,7 @@ export class NaviAccountProfile extends NaviElement {
     const who = account.get();
     if (who === null) return nothing;
     const { has_password } = who;
-    const has_way = has_password || who.passkeys > 0;
+    const has_way = has_password || who.passkeys > 0 || who.sign_ons > 0;
     const type = this._shown ? 'text' : 'password';
     return html`<p class="quiet">${has_way ? t('account.role', { role: t(`role.${who.role}`) }) : t('account.notice')} ${has_way ? t(`role.${who.role}.text`) : nothing}</p>
       <form class="person-form" data-testid="account-form" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this.#save(); }}>

@@ -1,7 +1,7 @@
 import { boot, closeToast, openPanel, showNew } from '../app/actions.js';
 import { folded } from '../app/prefs.js';
 import { openAgain, stop } from '../app/session.js';
-import { announcement, approvals, drawerOpen, hasAccounts, invitation, isAdmin, openId, openTitle, panel, sessionError, sessions, signedOut, toasts } from '../app/signals.js';
+import { announcement, approvals, drawerOpen, hasAccounts, invitation, isAdmin, openId, openTitle, panel, returned, sessionError, sessions, signedOut, toasts } from '../app/signals.js';
 import { hasWords, t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { asked, isOpen } from '../state/approvals.js';
@@ -107,7 +107,7 @@ export class NaviApp extends NaviElement {
   render() {
     if (!hasWords.get()) return html`<main class="signin starting" aria-busy="true" data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
     if (invitation.get() !== null) return html`<navi-invitation></navi-invitation>`;
-    if (signedOut.get()) return html`<navi-sign-in></navi-sign-in>`;
+    if (signedOut.get() || returned.get() !== null) return html`<navi-sign-in></navi-sign-in>`;
     const drawer = drawerOpen.get();
     const id = openId.get();
     const error = sessionError.get();

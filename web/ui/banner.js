@@ -86,7 +86,7 @@ function unkeptNote() {
 /** Who came in by the one-time link comes in by nothing else yet. */
 function passwordNote() {
   const who = account.get();
-  if (who === null || !who.accounts || who.has_password || who.passkeys > 0) return nothing;
+  if (who === null || !who.accounts || who.has_password || who.passkeys > 0 || who.sign_ons > 0) return nothing;
   return html`<section class="banner" role="status" data-testid="banner" data-kind="password">
     ${icons.person}<div class="banner-text"><p>${t('account.notice')}</p>
       <p class="banner-actions"><button type="button" class="button small" data-testid="choose-password" @click=${() => void openPanel('account')}>${t('account.choose')}</button></p></div></section>`;

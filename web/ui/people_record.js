@@ -13,7 +13,7 @@ import { visible } from './visible.js';
 
 const FILE = 'navi-record.jsonl';
 /** What takes something away, or was refused. @type {ReadonlySet<Recorded>} */
-const GRAVE = new Set(/** @type {const} */ (['sign_in_failed', 'person_removed', 'tool_forbidden', 'token_removed', 'passkey_removed', 'invitation_removed']));
+const GRAVE = new Set(/** @type {const} */ (['sign_in_failed', 'person_removed', 'tool_forbidden', 'token_removed', 'passkey_removed', 'invitation_removed', 'identity_unlinked', 'role_kept']));
 
 /** Who came in and who changed what, the newest first. */
 export class NaviPeopleRecord extends NaviElement {

@@ -1,9 +1,13 @@
 // How one comes in, where this browser is not signed in.
 
+/** @import { WaysIn } from '../state/wire.js' */
+
 import { comeIn } from '../app/account.js';
 import { lookAround, pageError } from '../app/actions.js';
+import { goToProvider, hasLeft } from '../app/sign_on.js';
+import { returned, signedOut } from '../app/signals.js';
 import { t } from '../i18n/index.js';
-import { html } from '../lit.js';
+import { html, nothing } from '../lit.js';
 import { people } from '../net/people.js';
 import { NAME_CHARS } from '../state/people.js';
 import { Asking } from './asking.js';
@@ -13,20 +17,22 @@ import { mark } from './icons.js';
 import './passkey_sign_in.js';
 
 export class NaviSignIn extends NaviElement {
-  static properties = { _accounts: { state: true }, _passkeys_at: { state: true }, _name: { state: true }, _secret: { state: true }, _by_code: { state: true }, _shown: { state: true } };
+  static properties = { _ways: { state: true }, _name: { state: true }, _secret: { state: true }, _by_code: { state: true }, _shown: { state: true }, _arriving: { state: true } };
 
   constructor() {
     super();
-    /** Whether people sign in here; null until that is known. @type {boolean | null} */
-    this._accounts = null;
-    /** The page's address at which passkeys work. @type {string | undefined} */
-    this._passkeys_at = undefined;
+    /** Whether people sign in here, and by what; null until that is known. @type {WaysIn | null} */
+    this._ways = null;
     this._name = '';
     /** The password, or a recovery code. */
     this._secret = '';
     this._by_code = false;
     this._shown = false;
+    /** Whether it is found out what came of another's word. */
+    this._arriving = false;
     this._asking = new Asking(this);
+    /** What comes of a provider, or of a proxy. */
+    this._elsewhere = new Asking(this);
   }
 
   firstUpdated() {
@@ -34,15 +40,24 @@ export class NaviSignIn extends NaviElement {
   }
 
   render() {
-    if (this._accounts === null) return html`<main class="signin starting" aria-busy="true" data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
-    return this._accounts ? this.#form() : link();
+    // Who comes back sees nothing that they could fill in, until it is known what came of it.
+    if (this._ways === null || this._arriving) return html`<main class="signin starting" aria-busy="true" data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
+    return this._ways.accounts ? this.#form(this._ways) : link();
   }
 
-  #form() {
+  /** @param {WaysIn} ways */
+  #form({ passkeys_at, provider, proxy }) {
     const words = { unauthorized: t(this._by_code ? 'signin.wrong_code' : 'signin.wrong'), rate_limited: t('signin.too_many') };
+    const { busy } = this._asking;
     return html`<main class="signin" data-testid="sign-in" data-by=${this._by_code ? 'code' : 'password'}>
       <span class="welcome-mark">${mark}</span>
       <h1>${t('signin.open')}</h1>
+      ${provider == null && proxy == null && this._elsewhere.problem === null ? nothing : html`<div class="person-form">
+        ${fault(faultText(this._elsewhere.problem, { rate_limited: t('signin.too_many') }))}
+        ${proxy == null ? nothing : html`<button type="button" class="button" data-testid="signin-proxy" ?disabled=${busy || this._elsewhere.busy} @click=${() => this.#byProxy()}>${t('signin.proxy', { name: proxy })}</button>`}
+        ${provider == null ? nothing : html`<button type="button" class="button" data-testid="signin-provider" ?disabled=${busy || this._elsewhere.busy} @click=${() => this.#byProvider()}>${t('signin.provider', { name: provider })}</button>`}
+        ${provider == null && proxy == null ? nothing : html`<p class="quiet">${t('signin.or')}</p>`}
+      </div>`}
       <form class="person-form" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this.#enter(); }}>
         ${field({ id: 'signin-name', label: t('signin.name'), value: this._name, autocomplete: 'username', max: NAME_CHARS, oninput: (value) => { this._name = value; } })}
         ${this._by_code
@@ -53,21 +68,44 @@ export class NaviSignIn extends NaviElement {
         <button class="button" data-testid="signin-submit" ?disabled=${this._asking.busy || this._name.trim() === '' || this._secret === ''}>${t('signin.open')}</button>
         <button type="button" class="link-button" data-testid="signin-other" @click=${() => void this.#change()}>${t(this._by_code ? 'signin.use_password' : 'signin.use_code')}</button>
       </form>
-      <navi-passkey-sign-in .at=${this._passkeys_at}></navi-passkey-sign-in>
+      <navi-passkey-sign-in .at=${passkeys_at}></navi-passkey-sign-in>
       <p class="quiet">${t('signin.forgotten')}</p>
+      ${signedOut.get() ? nothing : html`<button type="button" class="link-button" data-testid="signin-leave" @click=${() => returned.set(null)}>${t('invitation.leave')}</button>`}
     </main>`;
   }
 
   async #look() {
+    const answer = returned.get();
+    this._arriving = answer !== null;
     try {
-      ({ accounts: this._accounts, passkeys_at: this._passkeys_at } = await people.waysIn());
+      this._ways = await people.waysIn();
     } catch (error) {
       // Nobody said that people sign in: the link always does.
-      if (pageError(error).code !== 'unauthorized') this._accounts = false;
+      if (pageError(error).code !== 'unauthorized') this._ways = { accounts: false };
     }
+    if (answer !== null) await this.#enterBy(() => people.finishSignOn(answer));
+    else if (this._ways?.proxy != null && !hasLeft()) await this.#byProxy();
+    this._arriving = false;
     await this.updateComplete;
     // On a phone the keyboard would cover the form.
     if (matchMedia('(hover: hover)').matches) this.#focus('#signin-name');
+  }
+
+  #byProvider() {
+    void this._elsewhere.ask(() => goToProvider('sign-in'));
+  }
+
+  #byProxy() {
+    return this.#enterBy(() => people.signInByProxy());
+  }
+
+  /** Comes in by another's word. @param {() => Promise<{ key: string }>} proof */
+  #enterBy(proof) {
+    return this._elsewhere.ask(async () => {
+      const { key } = await proof();
+      if (await comeIn(key)) await lookAround();
+      returned.set(null);
+    });
   }
 
   async #change() {
@@ -83,6 +121,7 @@ export class NaviSignIn extends NaviElement {
       const name = this._name.trim();
       const { key } = await people.signIn(this._by_code ? { name, recovery_code: this._secret.trim() } : { name, password: this._secret });
       if (await comeIn(key)) await lookAround();
+      returned.set(null);
     });
     if (this._asking.problem === null) return;
     this._secret = '';

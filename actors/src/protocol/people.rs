@@ -148,8 +148,13 @@ pub enum Recorded {
     SignedIn,
     SignInFailed,
     SignedOut,
+    /// The provider of sign-on ended what it had begun.
+    SignedOutByProvider,
     /// A browser or all of them, by `about`.
     DeviceSignedOut,
+    /// Who somebody is to a provider of sign-on, or to a proxy, lets them in from now on.
+    IdentityLinked,
+    IdentityUnlinked,
     PasswordChanged,
     RecoveryCodesMade,
     PasskeyMade,
@@ -163,6 +168,8 @@ pub enum Recorded {
     RoleChanged,
     /// What is powerful, to a person or to all users.
     PowersGranted,
+    /// What a provider said would have left no admin.
+    RoleKept,
     PersonRemoved,
     /// Allowed or forbidden for all.
     ToolAllowed,

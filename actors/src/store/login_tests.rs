@@ -35,6 +35,7 @@ async fn tokens_let_their_user_in(db: TestDb) {
             user: local.id,
             role: UserRole::Admin,
             scopes: Scopes::ALL,
+            by_proxy: false,
         };
         assert_eq!(owner, Some(of_local));
         store.list_tokens(local.id).await.unwrap()[0].last_used_at
@@ -68,6 +69,7 @@ async fn logins_expire(db: TestDb) {
         agent: None,
         address: None,
         last_used_at: None,
+        sign_on: None,
     };
     for login in [login(1, 10), login(2, 20), login(3, 30)] {
         store.add_web_login(login).await.unwrap();

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::entities::{api_token, user, web_login};
 use super::rows::{hash_from, login_from_row, scopes_from, user_from_row};
-use super::types::{ApiToken, KeyOwner, NewToken, SecretHash, User, WebLogin};
+use super::types::{ApiToken, IdentityKey, KeyOwner, NewToken, SecretHash, User, WebLogin};
 use super::values::{DbText, db_time};
 use super::{Store, StoreError};
 use crate::protocol::ids::UserId;
@@ -155,6 +155,12 @@ impl Store {
     /// [`StoreError::Corrupt`] where the hash is in use or the user unknown;
     /// [`StoreError::Unavailable`].
     pub async fn add_web_login(&self, login: WebLogin) -> Result<(), StoreError> {
+        let (key, said) = login
+            .sign_on
+            .map(|it| (it.key, (it.sid, it.id_token)))
+            .unzip();
+        let (iss, sub) = key.map(|key| (key.iss, key.sub)).unzip();
+        let (sid, id_token) = said.unwrap_or_default();
         web_login::Entity::insert(web_login::ActiveModel {
             hash: Set(login.hash.0.to_vec()),
             user_id: Set(login.user_id.0),
@@ -163,6 +169,10 @@ impl Store {
             agent: Set(login.agent.map(DbText::from)),
             address: Set(login.address.map(DbText::from)),
             last_used_at: Set(login.last_used_at.map(db_time)),
+            iss: Set(iss.map(DbText::from)),
+            sub: Set(sub.map(DbText::from)),
+            sid: Set(sid.map(DbText::from)),
+            id_token: Set(id_token.map(DbText::from)),
         })
         .exec_without_returning(&self.write)
         .await?;
@@ -186,7 +196,9 @@ impl Store {
             return Ok(None);
         };
         let user = self.user(login.user_id).await?;
-        Ok(user.map(|user| (owner_by_login(&user), login)))
+        let sign_on = login.sign_on.as_ref();
+        let by_proxy = sign_on.is_some_and(|it| it.key.is_by_proxy());
+        Ok(user.map(|user| (owner_by_login(&user, by_proxy), login)))
     }
 
     /// A user's browsers, that which was seen last first.
@@ -290,6 +302,7 @@ impl Store {
                 user: user.id,
                 role: user.role,
                 scopes: scopes_from(&token.scopes)?,
+                by_proxy: false,
             };
             Ok((hash_from(token.hash)?, owner))
         });
@@ -324,9 +337,10 @@ impl Store {
             .into_iter()
             .filter_map(|(login, user)| Some((login, user?)));
         let owners = owners.map(|(login, user)| {
+            let by_proxy = login.iss.is_some_and(|iss| iss.0 == IdentityKey::PROXY);
             Ok((
                 hash_from(login.hash)?,
-                owner_by_login(&user_from_row(user)?),
+                owner_by_login(&user_from_row(user)?, by_proxy),
             ))
         });
         owners.collect()
@@ -346,11 +360,12 @@ impl Store {
 }
 
 /// A browser's login is good for all that its person may.
-fn owner_by_login(user: &User) -> KeyOwner {
+fn owner_by_login(user: &User, by_proxy: bool) -> KeyOwner {
     KeyOwner {
         user: user.id,
         role: user.role,
         scopes: Scopes::ALL,
+        by_proxy,
     }
 }
 

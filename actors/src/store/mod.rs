@@ -13,6 +13,7 @@ mod entities;
 mod error;
 mod files;
 mod held_text;
+mod identities;
 mod imports;
 mod invitations;
 mod load;
@@ -44,6 +45,7 @@ mod values;
 pub use conversation::{KnownMessage, RunOutcome};
 pub use error::{OpenError, StoreError};
 pub use files::{ExpiredFile, FileQuota, NewFile, StoredFile, StoredText};
+pub use identities::{Linked, MAX_IDENTITIES, NewIdentity};
 pub use invitations::Accepted;
 pub use log_upkeep::LogLimits;
 pub use memory::{Memory, NamedFormerFact, SavedFact, StoredSummary};
@@ -56,9 +58,9 @@ pub use recent::Numbered;
 pub use search::MAX_HITS;
 pub use tool_pins::ToolPin;
 pub use types::{
-    ApiToken, Commit, Invitation, KeyOwner, Listed, LogCursor, LogItem, LogPage, LogRange,
-    NewSession, NewToken, PageLimits, Person, RecordEntry, RecordRow, SecretHash, StoredCall, User,
-    WebLogin,
+    ApiToken, Commit, Identity, IdentityKey, Invitation, KeyOwner, Listed, LogCursor, LogItem,
+    LogPage, LogRange, NewSession, NewToken, PageLimits, Person, RecordEntry, RecordRow,
+    SecretHash, SignOn, StoredCall, User, WebLogin,
 };
 pub use upkeep::AppliedMigration;
 
@@ -197,6 +199,13 @@ mod consent_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod cost_tests;
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+mod identity_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod import_tests;

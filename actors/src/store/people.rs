@@ -11,7 +11,7 @@ use sea_orm::{
 use uuid::Uuid;
 
 use super::entities::{
-    api_token, consent_entry, consent_rule, invitation, memory_fact, memory_forgotten,
+    api_token, consent_entry, consent_rule, identity, invitation, memory_fact, memory_forgotten,
     memory_former, memory_summary, passkey, power, recovery_code, session, user, web_login,
 };
 use super::rows::user_from_row;
@@ -264,6 +264,7 @@ impl Store {
             recovery_code,
             passkey,
             power,
+            identity,
             invitation,
             consent_rule,
             consent_entry,

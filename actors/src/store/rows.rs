@@ -9,7 +9,9 @@ use super::StoreError;
 use super::entities::{
     branch, chunk, event, invitation, message, queued_message, record_line, run, user, web_login,
 };
-use super::types::{Invitation, RecordEntry, RecordRow, SecretHash, User, WebLogin};
+use super::types::{
+    IdentityKey, Invitation, RecordEntry, RecordRow, SecretHash, SignOn, User, WebLogin,
+};
 use super::values::{
     DbText, corrupt, db_time, from_db, from_json, list_from_json, list_to_json, name_of, named,
     to_db, to_json,
@@ -324,6 +326,14 @@ pub(super) fn login_from_row(row: web_login::Model) -> Result<WebLogin, StoreErr
         agent: row.agent.map(|text| text.0),
         address: row.address.map(|text| text.0),
         last_used_at: row.last_used_at,
+        sign_on: row.iss.zip(row.sub).map(|(iss, sub)| SignOn {
+            key: IdentityKey {
+                iss: iss.0,
+                sub: sub.0,
+            },
+            sid: row.sid.map(|text| text.0),
+            id_token: row.id_token.map(|text| text.0),
+        }),
     })
 }
 

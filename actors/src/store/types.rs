@@ -121,6 +121,8 @@ pub struct KeyOwner {
     pub user: UserId,
     pub role: UserRole,
     pub scopes: Scopes,
+    /// A login that a proxy in front made: it is good only beside the proxy's word.
+    pub by_proxy: bool,
 }
 
 /// SHA-256 of an API token or of a cookie's secret. The secret itself is never stored.
@@ -163,6 +165,49 @@ pub struct WebLogin {
     /// From where it came.
     pub address: Option<String>,
     /// To the minute.
+    pub last_used_at: Option<DateTime<Utc>>,
+    /// By whose word, where a provider or a proxy made it.
+    pub sign_on: Option<SignOn>,
+}
+
+/// By what somebody signed in elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignOn {
+    pub key: IdentityKey,
+    /// The provider's own session.
+    pub sid: Option<String>,
+    /// What the provider said, by which it knows whom to sign out.
+    pub id_token: Option<String>,
+}
+
+/// Who says who somebody is, and what they call them. Never an address of mail, which may be
+/// another's tomorrow.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct IdentityKey {
+    pub iss: String,
+    pub sub: String,
+}
+
+impl IdentityKey {
+    /// What stands in the place of an issuer, which is a URL, where a proxy in front says who
+    /// somebody is.
+    pub const PROXY: &str = "proxy";
+
+    /// Whether a proxy in front says so.
+    pub fn is_by_proxy(&self) -> bool {
+        self.iss == Self::PROXY
+    }
+}
+
+/// Who a person is to somebody else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub id: Uuid,
+    pub user_id: UserId,
+    pub key: IdentityKey,
+    /// Of mail, as the provider verified it when they came in last.
+    pub address: Option<String>,
+    pub created_at: DateTime<Utc>,
     pub last_used_at: Option<DateTime<Utc>>,
 }
 

@@ -95,6 +95,7 @@ fn rooms_of(library: &str) -> Option<&'static [Layer]> {
         "agent_client_protocol" => Some(&[Service]),
         "calamine" | "image" | "pdf_extract" | "quick_xml" => Some(&[Documents]),
         "navi_threads" => Some(&[Service]),
+        "openidconnect" => Some(&[Service]),
         "prometheus_client" => Some(&[Actors]),
         "opentelemetry" | "opentelemetry_sdk" => Some(&[Actors, Service]),
         "opentelemetry_http" | "opentelemetry_otlp" => Some(&[Service]),

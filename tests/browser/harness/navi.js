@@ -37,9 +37,10 @@ export async function freePort() {
  * Starts Navi on a free port, or on the given one. `settings` are environment variables, `models` a directory of weights
  * that were fetched before.
  */
-export async function startNavi(settings, { models, port = 0 } = {}) {
+export async function startNavi(settings, { models, port: wanted = 0 } = {}) {
   const dataDir = await mkdtemp(join(tmpdir(), 'navi-browser-'));
   if (models !== undefined) await cp(models, join(dataDir, 'models'), { recursive: true });
+  let port = wanted;
   let program;
   let link;
 

@@ -5,12 +5,13 @@ import { connect } from 'node:net';
 
 /**
  * A proxy that gives Navi the prefix `/a/prefix`. What it was asked is in `asked`. With `folder` set the
- * page's files lie in one of that name, as those of another version do.
+ * page's files lie in one of that name, as those of another version do. What stands in `adds` is in each request's
+ * head, as what a proxy says of who asks.
  */
 export async function prefixed(upstream) {
   const { hostname, port } = new URL(upstream);
   const asked = [];
-  const proxy = { asked, folder: null };
+  const proxy = { asked, folder: null, adds: {} };
   let own_folder;
   const onward = (url) => url.replace(/^\/a\/prefix/, '').replace(`/web/${proxy.folder}/`, `/web/${own_folder}/`);
   /** The page as another version has it. */
@@ -30,7 +31,7 @@ export async function prefixed(upstream) {
       renamed(outgoing).catch(() => outgoing.destroy());
       return;
     }
-    const sent = request({ hostname, port, method: incoming.method, path: onward(incoming.url), headers: incoming.headers }, (answer) => {
+    const sent = request({ hostname, port, method: incoming.method, path: onward(incoming.url), headers: { ...incoming.headers, ...proxy.adds } }, (answer) => {
       outgoing.writeHead(answer.statusCode, answer.headers);
       answer.pipe(outgoing);
     });
@@ -40,7 +41,7 @@ export async function prefixed(upstream) {
   server.on('upgrade', (incoming, socket, head) => {
     asked.push(incoming.url);
     const up = connect(Number(port), hostname, () => {
-      const lines = Object.entries(incoming.headers).map(([name, value]) => `${name}: ${value}`);
+      const lines = Object.entries({ ...incoming.headers, ...proxy.adds }).map(([name, value]) => `${name}: ${value}`);
       up.write(`GET ${onward(incoming.url)} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
       up.write(head);
       up.pipe(socket);

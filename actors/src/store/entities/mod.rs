@@ -11,6 +11,7 @@ pub(super) mod chunk;
 pub(super) mod consent_entry;
 pub(super) mod consent_rule;
 pub(super) mod event;
+pub(super) mod identity;
 pub(super) mod invitation;
 pub(super) mod memory_fact;
 pub(super) mod memory_forgotten;

@@ -15,6 +15,10 @@ pub struct Model {
     pub agent: Option<DbText>,
     pub address: Option<DbText>,
     pub last_used_at: Option<DateTimeUtc>,
+    pub iss: Option<DbText>,
+    pub sub: Option<DbText>,
+    pub sid: Option<DbText>,
+    pub id_token: Option<DbText>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
