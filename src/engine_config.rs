@@ -97,6 +97,7 @@ pub fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
         log: settings.log,
         compression: settings.compression,
         consent: settings.consent,
+        accounts: settings.people.accounts,
         memory: MemoryTimes::default(),
         prices_file: settings.prices_file.clone(),
         patience: settings.patience,

@@ -38,6 +38,7 @@ mod server;
 mod session;
 mod sessions;
 mod settings;
+mod shares;
 mod sign_in;
 mod status;
 mod tokens;
@@ -116,6 +117,8 @@ fn public() -> Vec<Endpoint> {
         sign_in::routes(),
         sign_in::invitation_routes(),
         sign_in::accept_routes(),
+        shares::look_routes(),
+        shares::follow_routes(),
         docs::page(),
         docs::script(),
         docs::style(),
@@ -156,6 +159,11 @@ fn endpoints(doors: &OpenDoors) -> Vec<Endpoint> {
         resume::call_routes(),
         messages::routes(),
         messages::image_routes(),
+        shares::people_routes(),
+        shares::person_routes(),
+        shares::leave_routes(),
+        shares::links_routes(),
+        shares::link_routes(),
         consent::mode_routes(),
         consent::approvals_routes(),
         consent::approval_routes(),

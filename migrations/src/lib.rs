@@ -20,6 +20,7 @@ mod m0014_session_model;
 mod m0015_ephemeral;
 mod m0016_token_consent;
 mod m0017_people;
+mod m0019_shares;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -53,6 +54,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0015_ephemeral::Ephemeral),
             Box::new(m0016_token_consent::TokenConsent),
             Box::new(m0017_people::People),
+            Box::new(m0019_shares::Shares),
         ]
     }
 }

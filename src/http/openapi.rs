@@ -27,8 +27,9 @@ use navi_actors::protocol::file::FileList;
 use navi_actors::protocol::import::{Imported, ImportedSession};
 use navi_actors::protocol::inspect::{CallDetails, RunDetails, RunList};
 use navi_actors::protocol::memory::{Fact, FormerFact, MemoryExport, MemoryOverview};
+use navi_actors::protocol::people::PersonRef;
 use navi_actors::protocol::profile::Profile;
-use navi_actors::protocol::session::{MessagePage, SessionSnapshot, SessionSummary};
+use navi_actors::protocol::session::{MessagePage, SessionSnapshot, SessionSummary, Shared};
 use navi_actors::protocol::status::SystemStatus;
 use navi_actors::protocol::tool::ListedTool;
 use navi_actors::protocol::workspace::WorkspaceListing;
@@ -49,7 +50,7 @@ use super::endpoint::{Endpoint, endpoint};
 use super::{
     account, agents, branches, changes, consent, diagnostics, extensions, files, health, imports,
     inspect, lent, login, memory, messages, metrics, models, people, plan, resume, runs, search,
-    session, sessions, settings, sign_in, status, tokens, workspace,
+    session, sessions, settings, shares, sign_in, status, tokens, workspace,
 };
 
 pub(crate) fn document() -> Endpoint {
@@ -167,6 +168,15 @@ fn json_text(text: &'static str) -> HttpResponse {
         models::pull,
         models::stop,
         metrics::metrics,
+        shares::people,
+        shares::add_person,
+        shares::remove_person,
+        shares::leave,
+        shares::links,
+        shares::add_link,
+        shares::remove_link,
+        shares::look,
+        shares::follow,
         sign_in::ways,
         sign_in::sign_in,
         sign_in::look,
@@ -399,6 +409,13 @@ fn rest(schemas: &mut Schemas) {
     schemas.told::<account::RecoveryCodes>("RecoveryCodes");
     schemas.told::<Vec<account::Device>>("DeviceList");
     schemas.told::<account::SignedOut>("SignedOut");
+    schemas.told::<Shared>("Shared");
+    schemas.told::<PersonRef>("PersonRef");
+    schemas.taken::<shares::NewSessionPerson>("NewSessionPerson");
+    schemas.told::<Vec<shares::LinkInfo>>("LinkList");
+    schemas.taken::<shares::NewLink>("NewLink");
+    schemas.told::<shares::MadeLink>("MadeLink");
+    schemas.told::<shares::SharedSession>("SharedSession");
     schemas.told::<Vec<people::PersonInfo>>("PersonList");
     schemas.taken::<people::PersonChange>("PersonChange");
     schemas.told::<Vec<people::InvitationInfo>>("InvitationList");

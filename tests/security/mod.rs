@@ -18,6 +18,7 @@ mod privileges;
 mod provenance;
 mod sandbox;
 mod secrets;
+mod sharing;
 mod site;
 mod ssh;
 mod subagents;

@@ -6,7 +6,7 @@
 
 import { t } from '../i18n/index.js';
 import { api, ApiError } from '../net/api.js';
-import { onOtherKey, takeInvitation, takeKey } from '../net/key.js';
+import { onOtherKey, sharedSecret, takeInvitation, takeKey } from '../net/key.js';
 import { loadPart } from '../net/part.js';
 import { Socket } from '../net/socket.js';
 import { errorGroup } from '../state/errors.js';
@@ -22,8 +22,9 @@ import { restoreKept } from './restore.js';
 import { begin, onRefused, onUnauthorized, openSession, post, takeBack } from './session.js';
 import {
   chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, listConnection, NEW, openId, panel, profileList, profiles, rowOf, sessions, shownFile, shownRun,
-  signedOut, silentSince, status, target, toasts, wasOpen,
+  sharedLink, signedOut, silentSince, status, target, toasts, wasOpen,
 } from './signals.js';
+import { lookAt } from './shared.js';
 import { isKept, keepShell } from './shell.js';
 import { lookForUpdate } from './update.js';
 import { followKeyboard } from './viewport.js';
@@ -40,6 +41,13 @@ export function boot() {
   onRefused((refused) => showError(refused));
   onUnauthorized(lookAgain);
   onOtherKey(() => void loadAccount());
+  const secret = sharedSecret();
+  if (secret !== null) {
+    sharedLink.set(secret);
+    void lookAt(secret);
+    addEventListener('hashchange', () => location.reload());
+    return;
+  }
   addEventListener('hashchange', followHash);
   followHash();
   void restoreKept();
@@ -164,6 +172,8 @@ function forget(id) {
 }
 
 function followHash() {
+  // A page that looks by a link is one of its own.
+  if (sharedSecret() !== null) return location.reload();
   const invited = takeInvitation();
   if (invited !== null) invitation.set(invited);
   const match = /^#\/s\/([\w-]+)(?:\/m\/([\w-]+))?$/.exec(location.hash);

@@ -39,6 +39,9 @@ export function takeInvitation() {
   return found[1];
 }
 
+/** The secret of a link to a conversation. It stays behind the address, so that the page can be loaded again. @returns {string | null} */
+export const sharedSecret = () => /^#\/shared\/([\w-]+)$/.exec(location.hash)?.[1] ?? null;
+
 /** Another tab may have logged in since. */
 export function key() {
   try {

@@ -69,6 +69,13 @@ export type Wire =
   | RecoveryCodes
   | DeviceList
   | SignedOut
+  | Shared
+  | PersonRef
+  | NewSessionPerson
+  | LinkList
+  | NewLink
+  | MadeLink
+  | SharedSession
   | PersonList
   | PersonChange
   | InvitationList
@@ -182,6 +189,8 @@ export type Wire =
   | Level
   | Check
   | Device
+  | LinkInfo
+  | LinkId
   | PersonInfo
   | InvitationInfo
   | RecordLine
@@ -614,6 +623,11 @@ export type UserRole = 'guest' | 'user' | 'admin';
  */
 export type Scope = 'read' | 'run' | 'consent' | 'files' | 'memory' | 'admin';
 export type DeviceList = Device[];
+/**
+ * A link by which a conversation is looked at. It opens nothing: its secret does.
+ */
+export type LinkId = string;
+export type LinkList = LinkInfo[];
 export type PersonList = PersonInfo[];
 export type InvitationList = InvitationInfo[];
 /**
@@ -633,10 +647,12 @@ export type Recorded =
       | 'role_changed'
       | 'person_removed'
       | 'tool_forbidden'
+      | 'share_ended'
     )
   | 'device_signed_out'
   | 'joined'
-  | 'tool_allowed';
+  | 'tool_allowed'
+  | 'shared';
 export type RecordPage = RecordLine[];
 export type TokenList = TokenInfo[];
 /**
@@ -736,11 +752,19 @@ export type Envelope1 =
       content: string;
       images?: string[];
       files?: AttachedFile[];
+      /**
+       * Who wrote it, where there are accounts.
+       */
+      author?: PersonRef;
     }
   | {
       type: 'queue_changed';
       message_id: MessageId;
       content: string | null;
+      /**
+       * Who changed it, where there are accounts: what it says is theirs.
+       */
+      author?: PersonRef;
     }
   | {
       type: 'message_steered';
@@ -889,6 +913,10 @@ export type Envelope1 =
        * Why not, in the words of the person who denied it.
        */
       note?: string;
+      /**
+       * Who answered, where a person did and there are accounts.
+       */
+      author?: PersonRef;
       is_subagent?: boolean;
     }
   | {
@@ -1191,8 +1219,32 @@ export interface SessionSummary {
    * How many requests for consent wait for an answer.
    */
   asks?: number;
+  /**
+   * With whom it is shared, or was: nobody may be left.
+   */
+  shared?: Shared;
   created_at: string;
   last_active: string;
+}
+/**
+ * Who is in a conversation of several.
+ */
+export interface Shared {
+  /**
+   * Whose it is.
+   */
+  owner: PersonRef;
+  /**
+   * Who else takes part.
+   */
+  people: PersonRef[];
+}
+/**
+ * A person, as they were called then.
+ */
+export interface PersonRef {
+  id: UserId;
+  name: string;
 }
 /**
  * A session with its conversation, as it stood when `last_seq` was its newest event.
@@ -1227,6 +1279,10 @@ export interface SessionSnapshot {
    * How many requests for consent wait for an answer.
    */
   asks?: number;
+  /**
+   * With whom it is shared, or was: nobody may be left.
+   */
+  shared?: Shared;
   created_at: string;
   last_active: string;
   messages: Message[];
@@ -1344,6 +1400,14 @@ export interface Message {
    * The sender's own id for it; the same one twice is one message.
    */
   client_id?: string;
+  /**
+   * Who wrote it, where there are accounts. User only.
+   */
+  author?: PersonRef;
+  /**
+   * Whether the model is told who that was: others may write here, too.
+   */
+  names_author?: boolean;
   created_at: string;
 }
 /**
@@ -1472,6 +1536,10 @@ export interface QueuedMessage {
    * Whether the run that goes takes it in before its next model call.
    */
   mode: SendMode;
+  /**
+   * Who wrote it, where there are accounts.
+   */
+  author?: PersonRef;
   created_at: string;
 }
 /**
@@ -1974,6 +2042,10 @@ export interface ConsentEntry {
    * Why not, in the words of the person who denied it.
    */
   note?: string;
+  /**
+   * Who answered, where a person did and there are accounts.
+   */
+  author?: PersonRef;
 }
 /**
  * The answer of a plain run (SPEC section 3).
@@ -2862,6 +2934,53 @@ export interface Device {
  */
 export interface SignedOut {
   signed_out: number;
+}
+/**
+ * Whom to share with.
+ */
+export interface NewSessionPerson {
+  /**
+   * The name by which they sign in here.
+   */
+  name: string;
+}
+/**
+ * A link to look at a conversation.
+ */
+export interface LinkInfo {
+  id: LinkId;
+  created_at: string;
+  expires_at: string;
+}
+/**
+ * A link that is to be made.
+ */
+export interface NewLink {
+  /**
+   * How long it is good: 1 to 90, and 7 where it is left out.
+   */
+  days?: number;
+}
+/**
+ * A link that was just made.
+ */
+export interface MadeLink {
+  id: LinkId;
+  expires_at: string;
+  /**
+   * What follows the page's address in the link: `#/shared/…`. Told only now.
+   */
+  link: string;
+}
+/**
+ * A conversation, for whoever has a link to it.
+ */
+export interface SharedSession {
+  session: SessionSnapshot;
+  /**
+   * When the link ends.
+   */
+  expires_at: string;
 }
 /**
  * A person, as an admin sees them. Nothing that they said or keep is here.

@@ -25,13 +25,14 @@ use crate::llm::ollama::OllamaBackend;
 use crate::memory::{MemoryHandle, MemoryTimes, Reader};
 use crate::metrics;
 use crate::models::Models;
+use crate::onlookers::Onlookers;
 use crate::prices::Prices;
 use crate::profiles::{ProfileSet, Profiles};
 use crate::protocol::error::NaviError;
 use crate::protocol::ids::OwnerId;
 use crate::protocol::status::Fence;
 use crate::pulls::Pulls;
-use crate::root::{SystemRoot, store_error};
+use crate::root::{OpenSession, SystemRoot, store_error};
 use crate::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits, Services};
 use crate::store::{LogLimits, Store};
 use crate::supervision::{Ending, Guard, RestartPolicy, keep_alive};
@@ -71,6 +72,8 @@ pub struct EngineConfig {
     pub log: LogLimits,
     pub compression: CompressionPolicy,
     pub consent: ConsentPolicy,
+    /// Whether people sign in.
+    pub accounts: bool,
     pub memory: MemoryTimes,
     /// Where a person may say what models cost; it need not exist.
     pub prices_file: PathBuf,
@@ -196,6 +199,9 @@ impl Engine {
             profiles: Arc::new(profiles),
             prices: Arc::new(Prices::new(config.prices_file)),
             hub: Hub::default(),
+            onlookers: Onlookers::default(),
+            sharing: Arc::default(),
+            accounts: config.accounts,
             owner: OwnerId::new(),
             sessions_dir: config.sessions_dir,
             context_window: config.context_window,
@@ -232,6 +238,9 @@ impl Engine {
         engine.spawn_until_closed(engine.clone().tell_status());
         engine.spawn_until_closed(engine.clone().tell_extensions());
         engine.spawn_until_closed(engine.clone().tell_hangs());
+        if engine.services.accounts {
+            engine.spawn_until_closed(engine.clone().tend_onlookers());
+        }
         engine.spawn_until_closed(engine.clone().fetch_first_model());
         if metrics::on().is_some() {
             engine.spawn_until_closed(engine.clone().probe_mailboxes());
@@ -254,7 +263,7 @@ impl Engine {
                 .session_owner_user(session)
                 .await
                 .map_err(|error| store_error(&error))?;
-            if let Err(error) = self.open(user, session).await {
+            if let Err(error) = self.open(OpenSession::as_owner(user, session)).await {
                 tracing::error!(%session, %error, "session could not be recovered");
             }
         }

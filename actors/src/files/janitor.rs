@@ -227,6 +227,7 @@ impl Sweeper {
         self.store.delete_sessions_of_removed(now() - UNDO).await?;
         self.store.purge_removed().await?;
         self.store.purge_invitations(now()).await?;
+        self.store.purge_session_links(now()).await?;
         self.store.purge_record(now() - self.log.record).await
     }
 

@@ -32,6 +32,7 @@ mod rows;
 mod run_log;
 mod search;
 mod sessions;
+mod shares;
 mod streamed;
 mod tool_pins;
 mod types;
@@ -50,11 +51,12 @@ pub use open::{Location, StoreConfig};
 pub use people::{Changed, Credentials};
 pub use recent::Numbered;
 pub use search::MAX_HITS;
+pub use shares::Added;
 pub use tool_pins::ToolPin;
 pub use types::{
-    ApiToken, Commit, Invitation, KeyOwner, Listed, LogCursor, LogItem, LogPage, LogRange,
-    NewSession, NewToken, PageLimits, Person, RecordEntry, RecordRow, SecretHash, StoredCall, User,
-    WebLogin,
+    ApiToken, Commit, Found, Invitation, KeyOwner, LinkRow, Listed, LogCursor, LogItem, LogPage,
+    LogRange, NewSession, NewToken, PageLimits, Person, RecordEntry, RecordRow, SecretHash,
+    StoredCall, User, WebLogin,
 };
 pub use upkeep::AppliedMigration;
 
@@ -223,6 +225,9 @@ mod search_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod session_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod share_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod streamed_tests;

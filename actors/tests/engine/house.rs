@@ -452,6 +452,7 @@ impl House {
         });
         let kept = store.clone();
         let engine = Engine::start(EngineConfig {
+            accounts: false,
             store,
             backends: vec![Arc::new(ScriptedBackend(Arc::clone(&model)))],
             parallel: Parallel::Auto,
