@@ -70,7 +70,7 @@ pub(crate) fn closed_paths(open: &OpenDoors) -> Vec<&'static str> {
 }
 
 /// The head of an answer that streams, as this type.
-fn streaming(kind: &'static str) -> HttpResponseBuilder {
+pub(crate) fn streaming(kind: &'static str) -> HttpResponseBuilder {
     let mut response = HttpResponse::Ok();
     response
         .insert_header((header::CONTENT_TYPE, kind))

@@ -41,6 +41,7 @@ mod server;
 mod session;
 mod sessions;
 mod settings;
+mod shares;
 mod sign_in;
 mod sign_on;
 mod status;
@@ -127,6 +128,8 @@ fn public() -> Vec<Endpoint> {
         sign_on::finish_routes(),
         sign_on::proxy_routes(),
         sign_on::logout_routes(),
+        shares::look_routes(),
+        shares::follow_routes(),
         docs::page(),
         docs::script(),
         docs::style(),
@@ -167,6 +170,11 @@ fn endpoints(doors: &OpenDoors) -> Vec<Endpoint> {
         resume::call_routes(),
         messages::routes(),
         messages::image_routes(),
+        shares::people_routes(),
+        shares::person_routes(),
+        shares::leave_routes(),
+        shares::links_routes(),
+        shares::link_routes(),
         consent::mode_routes(),
         consent::approvals_routes(),
         consent::approval_routes(),

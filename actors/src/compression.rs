@@ -21,10 +21,11 @@ use crate::domain::model_calls::ModelCall;
 use crate::domain::model_choice::Choice;
 use crate::llm::guard::StreamLimits;
 use crate::llm_actor::{Priority, Ticket};
+use crate::memory::Remembers;
 use crate::models::Models;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
-use crate::protocol::ids::{RunId, SessionId, UserId};
+use crate::protocol::ids::{RunId, SessionId};
 use crate::protocol::inspect::CallKind;
 use crate::protocol::message::Message;
 use crate::services::{CompressionPolicy, now};
@@ -50,7 +51,7 @@ pub struct Summarised {
 #[derive(Debug)]
 pub struct CompressionJob {
     pub session_id: SessionId,
-    pub user_id: UserId,
+    pub remembers: Remembers,
     /// The run that it happens in, or after.
     pub run_id: RunId,
     /// The model that the session's runs use.
@@ -199,7 +200,9 @@ async fn compress(
         job.notes.plan.as_ref(),
     );
     // The prefix changes now anyway.
-    if let Ok(memory) = store.memory_summary(job.user_id).await {
+    if let Remembers::Owner(user) = job.remembers
+        && let Ok(memory) = store.memory_summary(user).await
+    {
         compressed.state.memory = Some(memory.unwrap_or_default());
     }
     Ok(Some(Summarised {

@@ -12,6 +12,7 @@ mod programs;
 mod pulls;
 mod runs;
 mod sessions;
+mod shares;
 mod start;
 mod status;
 mod workspace;
@@ -40,9 +41,11 @@ use crate::extensions::Extensions;
 use crate::hub::Hub;
 use crate::journal::Flush;
 use crate::memory::MemoryHandle;
+use crate::onlookers::Onlookers;
 use crate::profiles::ProfileSet;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
+use crate::protocol::people::PersonRef;
 use crate::protocol::profile::Profile;
 use crate::protocol::status::{Fence, FetchableModel};
 use crate::protocol::tool::ListedTool;
@@ -239,32 +242,41 @@ impl Engine {
         }
     }
 
+    pub(crate) fn onlookers(&self) -> &Onlookers {
+        &self.services.onlookers
+    }
+
     pub(crate) fn hub(&self) -> &Hub {
         &self.services.hub
     }
 
     pub(crate) async fn join(
         &self,
-        user: UserId,
-        session: SessionId,
+        open: OpenSession,
         attach: Attach,
     ) -> Result<Attached, NaviError> {
-        self.ask(user, session, || attach).await
+        self.ask(open, || attach).await
     }
 
-    async fn open(&self, user: UserId, session: SessionId) -> Result<LiveSession, NaviError> {
+    /// Whose a session is, for somebody who reaches it so far. What is asked of the store or the
+    /// disk alone is asked after this; everything else goes by [`Engine::ask`] and its like.
+    async fn find(&self, open: OpenSession) -> Result<UserId, NaviError> {
+        let OpenSession { by, session, needs } = open;
+        let found = self.stored(async move |store| store.reach(by, session).await);
+        let found = found.await?;
+        found.reach.check(needs)?;
+        Ok(found.owner)
+    }
+
+    async fn open(&self, open: OpenSession) -> Result<LiveSession, NaviError> {
         self.refuse_when_closed()?;
-        self.root
-            .send(OpenSession { user, session })
-            .await
-            .map_err(|_| went_down())?
+        self.root.send(open).await.map_err(|_| went_down())?
     }
 
     /// Sends a session something that may be sent again where the session went away under it.
     async fn ask<M>(
         &self,
-        user: UserId,
-        session: SessionId,
+        open: OpenSession,
         message: impl Fn() -> M,
     ) -> Result<M::Result, NaviError>
     where
@@ -273,45 +285,47 @@ impl Engine {
         SessionActor: Handler<M>,
         <SessionActor as Actor>::Context: ToEnvelope<SessionActor, M>,
     {
-        let first = self.open(user, session).await?.send(message()).await;
+        let first = self.open(open).await?.send(message()).await;
         match first {
             Some(answer) => Ok(answer),
             None => {
-                let again = self.open(user, session).await?.send(message()).await;
+                let again = self.open(open).await?.send(message()).await;
                 again.ok_or_else(went_down)
             }
         }
     }
 
     /// Sends a session something that must not be done twice.
-    async fn tell<M>(
-        &self,
-        user: UserId,
-        session: SessionId,
-        message: M,
-    ) -> Result<M::Result, NaviError>
+    async fn tell<M>(&self, open: OpenSession, message: M) -> Result<M::Result, NaviError>
     where
         M: Message + Send + 'static,
         M::Result: Send,
         SessionActor: Handler<M>,
         <SessionActor as Actor>::Context: ToEnvelope<SessionActor, M>,
     {
-        let told = self.open(user, session).await?.send(message).await;
+        let told = self.open(open).await?.send(message).await;
         told.ok_or_else(went_down)
     }
 
     /// Has a session do something that must not be done twice.
-    async fn request<T>(
-        &self,
-        user: UserId,
-        session: SessionId,
-        command: Command,
-    ) -> Result<T, NaviError>
+    async fn request<T>(&self, open: OpenSession, command: Command) -> Result<T, NaviError>
     where
         T: TryFrom<Reply> + Send + 'static,
     {
-        let told = self.tell(user, session, Ask::new(command)).await?;
+        let told = self.tell(open, Ask::new(command)).await?;
         told.map_err(NoReply::into_error)
+    }
+
+    /// Who somebody is to others, where there are accounts.
+    async fn author(&self, user: UserId) -> Result<Option<PersonRef>, NaviError> {
+        if !self.services.people.are_several() {
+            return Ok(None);
+        }
+        let found = self.stored(async move |store| store.user(user).await);
+        Ok(found.await?.map(|user| PersonRef {
+            id: user.id,
+            name: user.name,
+        }))
     }
 
     fn refuse_when_closed(&self) -> Result<(), NaviError> {

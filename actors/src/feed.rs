@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytestring::ByteString;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -20,12 +20,14 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 
 pub(crate) use self::list::watch_feed;
 use crate::domain::session::write::ChunkRow;
+use crate::domain::sharing::By;
 use crate::engine::Engine;
 use crate::metrics;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::{Envelope, Event};
-use crate::protocol::ids::{Origin, PartId, SessionId, UserId};
+use crate::protocol::ids::{Origin, PartId, SessionId};
 use crate::protocol::session::SessionSnapshot;
+use crate::root::OpenSession;
 use crate::services::now;
 use crate::session::messages::{Attach, Attached, Start};
 use crate::session::outline::Outline;
@@ -77,11 +79,11 @@ pub trait Upstream: Send + Sync + 'static {
     fn pause(&self, time: Duration) -> impl Future<Output = ()> + Send;
 }
 
-/// A session of this process, as its user may watch it.
+/// A session of this process, as somebody may watch it.
 #[derive(Debug)]
 pub(crate) struct Watched {
     pub(crate) engine: Engine,
-    pub(crate) user: UserId,
+    pub(crate) by: By,
     pub(crate) session: SessionId,
     /// How many messages a snapshot has at the most; all where it is not said.
     pub(crate) newest: Option<u32>,
@@ -89,14 +91,16 @@ pub(crate) struct Watched {
 
 impl Upstream for Watched {
     async fn join(&self, attach: Attach) -> Result<Attached, NaviError> {
-        self.engine.join(self.user, self.session, attach).await
+        let open = OpenSession::as_onlooker(self.by, self.session);
+        self.engine.join(open, attach).await
     }
 
     async fn fill(&self, outline: Box<Outline>) -> Result<SessionSnapshot, NaviError> {
         let newest = self.newest;
-        self.engine
-            .stored(async move |store| outline.fill(&store, newest).await)
-            .await
+        let filled = self
+            .engine
+            .stored(async move |store| outline.fill(&store, newest).await);
+        Ok(filled.await?.seen_by(self.by.person()))
     }
 
     async fn page(
@@ -180,6 +184,32 @@ impl Live {
             },
         }
     }
+}
+
+/// The feed of whoever watches a session, for as long as they reach it.
+///
+/// # Errors
+/// As [`feed`].
+pub(crate) async fn watched(watched: Watched, attach: Attach) -> Result<Feed, NaviError> {
+    let onlooker = watched
+        .engine
+        .onlookers()
+        .watch(watched.by, watched.session);
+    let feed = feed(watched, attach).await?;
+    Ok(Box::pin(feed.take_until(Box::pin(onlooker.ended()))))
+}
+
+/// The same of one who has joined.
+///
+/// # Errors
+/// As [`feed_of`].
+pub(crate) async fn watched_from(watched: Watched, attached: Attached) -> Result<Feed, NaviError> {
+    let onlooker = watched
+        .engine
+        .onlookers()
+        .watch(watched.by, watched.session);
+    let feed = feed_of(watched, attached).await?;
+    Ok(Box::pin(feed.take_until(Box::pin(onlooker.ended()))))
 }
 
 /// The feed of a tab that joins with the cursor in `attach`.

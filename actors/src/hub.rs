@@ -64,7 +64,23 @@ impl Hub {
         if session.ephemeral {
             return;
         }
+        for person in session.others() {
+            let session = session.clone().seen_by(Some(person));
+            self.tell(Some(person), HubFrame::SessionChanged { session });
+        }
         self.tell(Some(session.user_id), HubFrame::SessionChanged { session });
+    }
+
+    /// Tells that a session is in no list any more.
+    pub fn session_removed(&self, session: &SessionSummary) {
+        for person in session.others().chain([session.user_id]) {
+            self.session_left(session.id, person);
+        }
+    }
+
+    /// Tells that a session is not in this person's list any more.
+    pub fn session_left(&self, session_id: SessionId, person: UserId) {
+        self.tell(Some(person), HubFrame::SessionRemoved { session_id });
     }
 
     /// Changes from now on.

@@ -21,6 +21,7 @@ pub mod memory;
 pub mod metrics;
 pub mod models;
 mod observing;
+pub mod onlookers;
 pub mod people;
 pub mod prices;
 pub mod profiles;

@@ -106,6 +106,11 @@ impl People {
         })))
     }
 
+    /// Whether people sign in: then messages and answers have authors.
+    pub const fn are_several(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// What this person may use now of what is powerful.
     ///
     /// # Errors

@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::hangs::{Role, ThreadId};
 use crate::domain::session::command::{Command, Leaving};
 use crate::domain::session::stored::LoadedSession;
+use crate::domain::sharing::{By, Reach};
 use crate::metrics;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
@@ -48,12 +49,38 @@ const LEAST_ARBITERS: usize = 4;
 /// A session is not waited for any longer than this when it is read.
 const TAKE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Finds a session, and starts its actor where none lives.
+/// Finds a session for somebody who reaches so far, and starts its actor where none lives. Whoever
+/// asks for a session says by one of these what they need.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<LiveSession, NaviError>")]
 pub struct OpenSession {
-    pub user: UserId,
+    pub by: By,
     pub session: SessionId,
+    pub needs: Reach,
+}
+
+impl OpenSession {
+    /// For what is its owner's alone.
+    #[must_use]
+    pub fn as_owner(user: UserId, session: SessionId) -> Self {
+        Self::needing(Reach::Owns, user.into(), session)
+    }
+
+    /// For what everybody does who takes part.
+    #[must_use]
+    pub fn as_participant(user: UserId, session: SessionId) -> Self {
+        Self::needing(Reach::TakesPart, user.into(), session)
+    }
+
+    /// For what whoever looks at it sees.
+    #[must_use]
+    pub fn as_onlooker(by: impl Into<By>, session: SessionId) -> Self {
+        Self::needing(Reach::Looks, by.into(), session)
+    }
+
+    fn needing(needs: Reach, by: By, session: SessionId) -> Self {
+        Self { by, session, needs }
+    }
 }
 
 /// Where a session is.
@@ -89,7 +116,6 @@ pub struct ReplaceArbiter {
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 struct SessionEnded {
-    user: UserId,
     session: SessionId,
     /// Which of its actors.
     start: u64,
@@ -103,6 +129,7 @@ pub struct CloseSessions(pub Leaving);
 
 #[derive(Debug)]
 struct Live {
+    /// Whose it is.
     user: UserId,
     session: LiveSession,
     /// Which of the actors that were started here it is.
@@ -197,41 +224,34 @@ impl SystemRoot {
         }
     }
 
-    fn find_live(&self, open: OpenSession) -> Option<Result<LiveSession, NaviError>> {
+    fn find_live(&self, session: SessionId) -> Option<Result<LiveSession, NaviError>> {
         if self.closing {
             return Some(Err(NaviError::new(
                 ErrorCode::ShuttingDown,
                 "Navi is shutting down; come back when it is up again",
             )));
         }
-        let live = self
-            .live
-            .get(&open.session)
-            .filter(|live| live.session.addr.connected())?;
-        Some(if live.user == open.user {
-            Ok(live.session.clone())
-        } else {
-            Err(not_found())
-        })
+        let live = self.live.get(&session);
+        let live = live.filter(|live| live.session.addr.connected())?;
+        Some(Ok(live.session.clone()))
     }
 
     fn start(
         &mut self,
         ctx: &Context<Self>,
-        open: OpenSession,
+        session: SessionId,
         loaded: LoadedSession,
     ) -> Result<LiveSession, NaviError> {
-        if let Some(found) = self.find_live(open) {
+        if let Some(found) = self.find_live(session) {
             return found;
         }
         let root = ctx.address();
-        let OpenSession { user, session } = open;
+        let user = loaded.summary.user_id;
         self.starts += 1;
         let start = self.starts;
         let guard = Guard::new(move |ending| {
             // Once an actor.
             root.do_send(SessionEnded {
-                user,
                 session,
                 start,
                 ending,
@@ -268,35 +288,55 @@ impl SystemRoot {
         Ok(found)
     }
 
+    /// Whose a live session is, is known here; of everybody else the store says how they reach it.
     fn open(
         &mut self,
         open: OpenSession,
     ) -> ResponseActFuture<Self, Result<LiveSession, NaviError>> {
-        if let Some(found) = self.find_live(open) {
+        let OpenSession { by, session, needs } = open;
+        let live = self.live.get(&session);
+        if live.is_some_and(|live| by == By::Person(live.user)) {
+            return self.bring(session);
+        }
+        let store = self.services.store.clone();
+        let reached = async move { limited(store.reach(by, session)).await };
+        Box::pin(reached.into_actor(self).then(move |found, actor, _| {
+            let found = found.map_err(|error| store_error(&error));
+            match found.and_then(|found| found.reach.check(needs)) {
+                Ok(()) => actor.bring(session),
+                Err(error) => Box::pin(actix::fut::ready(Err(error))),
+            }
+        }))
+    }
+
+    /// A session as it lives, whoever wants it.
+    fn bring(
+        &mut self,
+        session: SessionId,
+    ) -> ResponseActFuture<Self, Result<LiveSession, NaviError>> {
+        if let Some(found) = self.find_live(session) {
             return Box::pin(actix::fut::ready(found));
         }
         // One that is being read twice would fence itself off, and how the last actor ended
         // decides how it is read.
-        let waiting = if self.live.contains_key(&open.session) {
-            Some(self.ending.entry(open.session).or_default())
+        let waiting = if self.live.contains_key(&session) {
+            Some(self.ending.entry(session).or_default())
         } else {
-            self.reading.get_mut(&open.session)
+            self.reading.get_mut(&session)
         };
         if let Some(waiting) = waiting {
             let (tx, rx) = oneshot::channel();
             waiting.push(tx);
             return Box::pin(
                 rx.into_actor(self)
-                    .then(move |_, actor, _| actor.open(open)),
+                    .then(move |_, actor, _| actor.bring(session)),
             );
         }
-        self.reading.insert(open.session, Vec::new());
+        self.reading.insert(session, Vec::new());
         let services = Arc::clone(&self.services);
-        let fence_off = self.fenced_off.contains(&open.session);
+        let fence_off = self.fenced_off.contains(&session);
         let take = async move {
-            let OpenSession { user, session } = open;
             let (store, owner) = (&services.store, &services.owner);
-            store.find_session(user, session).await?;
             if fence_off {
                 store.seize_session(session, owner).await
             } else {
@@ -304,60 +344,64 @@ impl SystemRoot {
             }
         };
         Box::pin(
-            async move {
-                let taken = tokio::time::timeout(TAKE_LIMIT, take).await;
-                taken.unwrap_or_else(|_| {
-                    let limit = TAKE_LIMIT.as_secs();
-                    Err(StoreError::Unavailable(format!(
-                        "no answer within {limit} s"
-                    )))
-                })
-            }
-            .into_actor(self)
-            .map(move |loaded, actor, ctx| {
-                // Those who wait look for themselves: it may be another user's session.
-                actor.reading.remove(&open.session);
-                match loaded {
-                    Ok(loaded) => {
-                        if fence_off {
-                            actor.fenced_off.remove(&open.session);
+            limited(take)
+                .into_actor(self)
+                .map(move |loaded, actor, ctx| {
+                    actor.reading.remove(&session);
+                    match loaded {
+                        Ok(loaded) => {
+                            if fence_off {
+                                actor.fenced_off.remove(&session);
+                            }
+                            actor.start(ctx, session, loaded)
                         }
-                        actor.start(ctx, open, loaded)
+                        Err(error) => Err(store_error(&error)),
                     }
-                    Err(error) => Err(store_error(&error)),
-                }
-            }),
+                }),
         )
     }
 }
 
+/// What the store says, where it says it in time.
+async fn limited<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    let answer = tokio::time::timeout(TAKE_LIMIT, asked).await;
+    answer.unwrap_or_else(|_| {
+        let limit = TAKE_LIMIT.as_secs();
+        Err(StoreError::Unavailable(format!(
+            "no answer within {limit} s"
+        )))
+    })
+}
+
 impl SystemRoot {
     /// Reads a session again after a pause, and again where the store cannot give it yet.
-    fn revive(&mut self, ctx: &mut Context<Self>, open: OpenSession) {
+    fn revive(&mut self, ctx: &mut Context<Self>, session: SessionId) {
         let now = Instant::now();
         self.deaths
             .retain(|(_, died)| now.duration_since(*died) < DEATH_WINDOW);
         let before = self
             .deaths
             .iter()
-            .filter(|(session, _)| *session == open.session)
+            .filter(|(died, _)| *died == session)
             .count();
-        self.deaths.push((open.session, now));
+        self.deaths.push((session, now));
         let doublings = u32::try_from(before).unwrap_or(u32::MAX);
         let pause = REVIVE_PAUSE
             .saturating_mul(2_u32.saturating_pow(doublings))
             .min(LONGEST_REVIVE_PAUSE);
         ctx.run_later(pause, move |actor, ctx| {
-            let revive = actor.open(open).map(move |revived, actor, ctx| match revived {
-                Err(error) if error.code == ErrorCode::StoreUnavailable => {
-                    tracing::error!(session = %open.session, %error, "session could not be read again yet");
-                    actor.revive(ctx, open);
-                }
-                Err(error) => {
-                    tracing::debug!(session = %open.session, %error, "session is not read again");
-                }
-                Ok(_) => {}
-            });
+            let revive = actor
+                .bring(session)
+                .map(move |revived, actor, ctx| match revived {
+                    Err(error) if error.code == ErrorCode::StoreUnavailable => {
+                        tracing::error!(%session, %error, "session could not be read again yet");
+                        actor.revive(ctx, session);
+                    }
+                    Err(error) => {
+                        tracing::debug!(%session, %error, "session is not read again");
+                    }
+                    Ok(_) => {}
+                });
             ctx.spawn(revive);
         });
     }
@@ -410,11 +454,7 @@ impl Handler<SessionEnded> for SystemRoot {
         }
         metrics::record(|on| on.service.restarted("session"));
         tracing::error!(session = %ended.session, "session died, reading it again");
-        let open = OpenSession {
-            user: ended.user,
-            session: ended.session,
-        };
-        self.revive(ctx, open);
+        self.revive(ctx, ended.session);
     }
 }
 
@@ -456,11 +496,7 @@ impl Handler<ReplaceArbiter> for SystemRoot {
             self.fenced_off.insert(session);
             self.ending.remove(&session);
             live.session.given_up.cancel();
-            let open = OpenSession {
-                user: live.user,
-                session,
-            };
-            self.revive(ctx, open);
+            self.revive(ctx, session);
         }
     }
 }

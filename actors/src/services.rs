@@ -14,6 +14,7 @@ use crate::journal::JournalActor;
 use crate::llm::guard::StreamLimits;
 use crate::memory::MemoryHandle;
 use crate::models::Models;
+use crate::onlookers::Onlookers;
 use crate::people::People;
 use crate::prices::Prices;
 use crate::profiles::Profiles;
@@ -148,6 +149,9 @@ pub struct Services {
     pub profiles: Arc<Profiles>,
     pub prices: Arc<Prices>,
     pub hub: Hub,
+    pub onlookers: Onlookers,
+    /// Held while who takes part in a session is changed: one change after the other.
+    pub sharing: Arc<tokio::sync::Mutex<()>>,
     /// This process, as the store's owner of its sessions.
     pub owner: OwnerId,
     /// Each session's workspace is a directory in it.

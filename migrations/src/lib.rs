@@ -21,6 +21,7 @@ mod m0015_ephemeral;
 mod m0016_token_consent;
 mod m0017_people;
 mod m0018_sign_on;
+mod m0019_shares;
 mod m0020_powers;
 mod m0021_passkeys;
 
@@ -57,6 +58,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0016_token_consent::TokenConsent),
             Box::new(m0017_people::People),
             Box::new(m0018_sign_on::SignOn),
+            Box::new(m0019_shares::Shares),
             Box::new(m0020_powers::Powers),
             Box::new(m0021_passkeys::Passkeys),
         ]

@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use chrono::{DateTime, TimeDelta, Utc};
 use navi_actors::domain::names;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
-use navi_actors::protocol::ids::UserId;
+use navi_actors::protocol::ids::{SessionId, UserId};
 use navi_actors::protocol::people::{Recorded, UserRole};
 use navi_actors::store::{
-    Accepted, Credentials, IdentityKey, Invitation, SecretHash, SignOn, User, WebLogin,
+    Accepted, Credentials, IdentityKey, Invitation, LinkRow, SecretHash, SignOn, User, WebLogin,
 };
 use uuid::Uuid;
 
@@ -206,6 +206,36 @@ impl Access {
             Ok(Some((invitation, user.map(|user| user.name))))
         });
         found.await?.ok_or_else(no_invitation)
+    }
+
+    /// The secret of a new link to a conversation, and what is kept of it.
+    pub(crate) fn new_link(&self) -> (String, SecretHash) {
+        let secret = random::fresh();
+        let hash = SecretHash(digest(&secret));
+        (secret, hash)
+    }
+
+    /// The link to a conversation with this secret. Wrong ones slow down whoever tries them; what
+    /// is right always opens it.
+    ///
+    /// # Errors
+    /// `not_found`: it was ended, has expired, or never was.
+    pub(crate) async fn link(
+        &self,
+        secret: &str,
+        visitor: &Visitor,
+    ) -> Result<(LinkRow, SessionId), NaviError> {
+        self.need_accounts()?;
+        let (store, hash) = (self.store.clone(), SecretHash(digest(secret)));
+        let found = self.on_runtime(async move { store.session_link(hash, Utc::now()).await });
+        if let Some(found) = found.await? {
+            return Ok(found);
+        }
+        self.tries.count_address(visitor.address)?;
+        Err(NaviError::new(
+            ErrorCode::NotFound,
+            "this link opens nothing: it has ended, or was never made",
+        ))
     }
 
     /// Uses an invitation up: an account with this name and password, and a login of it.

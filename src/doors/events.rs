@@ -60,12 +60,13 @@ pub(crate) async fn events(
     let after = last_event(&request)?.or(after);
     let admission = Admission::new(&app, Some(session), &who)?;
     let attached = app.engine.attach(who.user, session, after, epoch, newest);
-    let frames = frames(attached.await?, admission);
+    let ended = Box::pin(admission.hold.ended());
+    let frames = frames(attached.await?, ended, admission);
     Ok(super::streaming("text/event-stream").streaming(frames))
 }
 
 /// What the client says it had last.
-fn last_event(request: &HttpRequest) -> Result<Option<u64>, NaviError> {
+pub(crate) fn last_event(request: &HttpRequest) -> Result<Option<u64>, NaviError> {
     let Some(value) = request.headers().get(LAST_EVENT_ID) else {
         return Ok(None);
     };
@@ -81,21 +82,25 @@ fn last_event(request: &HttpRequest) -> Result<Option<u64>, NaviError> {
     })
 }
 
-/// The feed as a client reads it, until it ends or what opened it does.
-fn frames(feed: Feed, admission: Admission) -> impl Stream<Item = Result<Bytes, NaviError>> {
-    let ended: Pin<Box<dyn Future<Output = ()>>> = Box::pin(admission.hold.ended());
-    let told = stream::unfold(Some((feed, ended, admission)), |open| async move {
-        let (mut feed, mut ended, admission) = open?;
+/// The feed as a client reads it, until it ends or what opened it does. What it holds meanwhile is
+/// given back then.
+pub(crate) fn frames<T>(
+    feed: Feed,
+    ended: Pin<Box<dyn Future<Output = ()>>>,
+    held: T,
+) -> impl Stream<Item = Result<Bytes, NaviError>> {
+    let told = stream::unfold(Some((feed, ended, held)), |open| async move {
+        let (mut feed, mut ended, held) = open?;
         tokio::select! {
             biased;
             () = &mut ended => Some((closed(), None)),
             frame = feed.next() => {
                 let frame = event(&frame?);
-                Some((frame, Some((feed, ended, admission))))
+                Some((frame, Some((feed, ended, held))))
             }
             () = tokio::time::sleep(KEEP_ALIVE) => {
                 let silence = Bytes::from_static(b":\n\n");
-                Some((silence, Some((feed, ended, admission))))
+                Some((silence, Some((feed, ended, held))))
             }
         }
     });

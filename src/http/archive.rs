@@ -122,7 +122,9 @@ async fn everything(app: &App, who: &Principal, archive: &mut Archive) -> io::Re
                 continue;
             }
         };
-        for session in sessions {
+        // What others share is theirs.
+        let own = sessions.into_iter();
+        for session in own.filter(|session| session.user_id == user) {
             if may(Action::ReadConversations) {
                 conversation(app, who, &session, archive).await?;
             }

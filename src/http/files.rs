@@ -132,7 +132,7 @@ pub(crate) async fn upload(
             return Err(error);
         }
     };
-    Ok(HttpResponse::Created().json(app.engine.finish_upload(upload).await?))
+    Ok(HttpResponse::Created().json(app.engine.finish_upload(who.user, session, upload).await?))
 }
 
 #[utoipa::path(get, path = "/sessions/{session_id}/files/{file_id}", operation_id = "download_file", tag = "files",

@@ -127,6 +127,6 @@ pub(crate) async fn answer(
 
 async fn of_user(app: &App, who: Principal, path: &str) -> Result<RunId, NaviError> {
     let run = run_id(path)?;
-    app.engine.run(who.user, run).await?;
+    app.engine.own_run(who.user, run).await?;
     Ok(run)
 }

@@ -27,8 +27,9 @@ use navi_actors::protocol::file::FileList;
 use navi_actors::protocol::import::{Imported, ImportedSession};
 use navi_actors::protocol::inspect::{CallDetails, RunDetails, RunList};
 use navi_actors::protocol::memory::{Fact, FormerFact, MemoryExport, MemoryOverview};
+use navi_actors::protocol::people::PersonRef;
 use navi_actors::protocol::profile::Profile;
-use navi_actors::protocol::session::{MessagePage, SessionSnapshot, SessionSummary};
+use navi_actors::protocol::session::{MessagePage, SessionSnapshot, SessionSummary, Shared};
 use navi_actors::protocol::status::SystemStatus;
 use navi_actors::protocol::tool::ListedTool;
 use navi_actors::protocol::workspace::WorkspaceListing;
@@ -50,8 +51,8 @@ use super::App;
 use super::endpoint::{Endpoint, endpoint};
 use super::{
     account, agents, archive, branches, changes, consent, diagnostics, extensions, files, health,
-    imports, inspect, lent, login, memory, messages, metrics, models, passkeys, people, plan, resume, runs,
-    search, session, sessions, settings, sign_in, sign_on, status, tokens, workspace,
+    imports, inspect, lent, login, memory, messages, metrics, models, passkeys, people, plan, resume,
+    runs, search, session, sessions, settings, shares, sign_in, sign_on, status, tokens, workspace,
 };
 
 pub(crate) fn document() -> Endpoint {
@@ -169,6 +170,15 @@ fn json_text(text: &'static str) -> HttpResponse {
         models::pull,
         models::stop,
         metrics::metrics,
+        shares::people,
+        shares::add_person,
+        shares::remove_person,
+        shares::leave,
+        shares::links,
+        shares::add_link,
+        shares::remove_link,
+        shares::look,
+        shares::follow,
         sign_in::ways,
         sign_in::sign_in,
         sign_in::look,
@@ -444,6 +454,13 @@ fn rest(schemas: &mut Schemas) {
     schemas.taken::<sign_on::LogoutNotice>("LogoutNotice");
     schemas.told::<sign_on::LinkedSignOn>("LinkedSignOn");
     schemas.told::<Vec<sign_on::LinkedSignOn>>("SignOnList");
+    schemas.told::<Shared>("Shared");
+    schemas.told::<PersonRef>("PersonRef");
+    schemas.taken::<shares::NewSessionPerson>("NewSessionPerson");
+    schemas.told::<Vec<shares::LinkInfo>>("LinkList");
+    schemas.taken::<shares::NewLink>("NewLink");
+    schemas.told::<shares::MadeLink>("MadeLink");
+    schemas.told::<shares::SharedSession>("SharedSession");
     schemas.told::<Vec<people::PersonInfo>>("PersonList");
     schemas.taken::<people::PersonChange>("PersonChange");
     schemas.told::<people::PowersInfo>("PowersInfo");

@@ -239,7 +239,9 @@ pub(crate) async fn remove(
     path: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     let person = person_id(&path)?;
+    let shared = app.engine.shared_with(person).await?;
     app.access.remove_person(&who, person, visitor).await?;
+    app.engine.tell_gone(person, shared).await;
     app.engine.delete_all(person).await?;
     Ok(HttpResponse::NoContent().finish())
 }

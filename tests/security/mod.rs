@@ -21,6 +21,7 @@ mod provenance;
 mod sandbox;
 mod secrets;
 mod shares;
+mod sharing;
 mod sign_on;
 mod site;
 mod ssh;

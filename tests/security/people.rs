@@ -13,13 +13,15 @@ use crate::server::{House, Login, Server, client};
 /// The close code of a socket whose login or token opens nothing any more, or something else.
 const NOT_LOGGED_IN: u16 = 4001;
 /// What is for everybody: whatever else is, this test has to be told.
-const OPEN: [&str; 22] = [
+const OPEN: [&str; 24] = [
     "GET /",
     "GET /api/docs",
     "GET /api/docs.css",
     "GET /api/docs.js",
     "GET /api/events.schema.json",
     "GET /api/openapi.json",
+    "GET /api/shared",
+    "GET /api/shared/events",
     "GET /api/sign-in",
     "GET /api/sign-on/callback",
     "GET /favicon.ico",

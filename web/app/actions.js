@@ -6,7 +6,7 @@
 
 import { t } from '../i18n/index.js';
 import { api, ApiError } from '../net/api.js';
-import { onOtherKey, takeInvitation, takeKey } from '../net/key.js';
+import { onOtherKey, sharedSecret, takeInvitation, takeKey } from '../net/key.js';
 import { loadPart } from '../net/part.js';
 import { people } from '../net/people.js';
 import { Socket } from '../net/socket.js';
@@ -22,9 +22,10 @@ import { loadPrefs } from './prefs.js';
 import { restoreKept } from './restore.js';
 import { begin, onRefused, onUnauthorized, openSession, post, takeBack } from './session.js';
 import {
-  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, justLinked, listConnection, NEW, openId, panel, profileList, profiles, returned, rowOf, sessions, shownFile, shownRun,
+  chosenMode, chosenModel, chosenProfile, createError, creating, drawerOpen, fetchAsked, invitation, justLinked, listConnection, NEW, openId, panel, profileList, profiles, returned, rowOf, sessions, sharedLink, shownFile, shownRun,
   signedOut, silentSince, status, target, toasts, wasOpen,
 } from './signals.js';
+import { lookAt } from './shared.js';
 import { isKept, keepShell } from './shell.js';
 import { takeAnswer } from './sign_on.js';
 import { lookForUpdate } from './update.js';
@@ -44,6 +45,13 @@ export function boot() {
   onRefused((refused) => showError(refused));
   onUnauthorized(lookAgain);
   onOtherKey(() => void loadAccount());
+  const secret = sharedSecret();
+  if (secret !== null) {
+    sharedLink.set(secret);
+    void lookAt(secret);
+    addEventListener('hashchange', () => location.reload());
+    return;
+  }
   addEventListener('hashchange', followHash);
   followHash();
   void restoreKept();
@@ -182,6 +190,8 @@ function forget(id) {
 }
 
 function followHash() {
+  // A page that looks by a link is one of its own.
+  if (sharedSecret() !== null) return location.reload();
   const invited = takeInvitation();
   if (invited !== null) invitation.set(invited);
   const match = /^#\/s\/([\w-]+)(?:\/m\/([\w-]+))?$/.exec(location.hash);

@@ -7,7 +7,7 @@ import { askForFirstSteps } from './first_steps.js';
 import { canNotify, notifies, toggleNotify } from './notify.js';
 import { folded, setLanguage, setTheme, theme, toggleFolded } from './prefs.js';
 import { continueRun, stop } from './session.js';
-import { hasAccounts, isAdmin, isGuest, isLoaded, isRunning, openId, rowOf, session, sessions } from './signals.js';
+import { hasAccounts, isAdmin, isGuest, isLoaded, isRunning, openId, owns, rowOf, session, sessions } from './signals.js';
 
 /** @typedef {import('../i18n/index.js').Language} Language */
 /** @typedef {{ id: string, name: string, run: () => void }} Command */
@@ -21,6 +21,7 @@ export function commands() {
     isRunning.get() && { id: 'stop', name: t('composer.stop'), run: stop },
     session.get()?.can_continue === true && { id: 'continue', name: t('ending.continue'), run: continueRun },
     isLoaded.get() && { id: 'files', name: t('files.open'), run: () => void openPanel('files') },
+    isLoaded.get() && hasAccounts.get() && { id: 'share', name: t('share.open'), run: () => void openPanel('share') },
     isLoaded.get() && { id: 'context', name: t('context.open'), run: () => void openPanel('context') },
     { id: 'memory', name: t('memory.open'), run: () => void openPanel('memory') },
     { id: 'permissions', name: t('permissions.open'), run: () => void openPanel('permissions') },
@@ -28,9 +29,9 @@ export function commands() {
     hasAccounts.get() && isAdmin.get() && { id: 'people', name: t('people.open'), run: () => void openPanel('people') },
     hasAccounts.get() && { id: 'account', name: t('account.open'), run: () => void openPanel('account') },
     !isGuest.get() && { id: 'first-steps', name: t('first.open'), run: () => { askForFirstSteps(); showNew(); } },
-    open !== undefined && { id: 'pin', name: t(open.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(open) },
-    open !== undefined && { id: 'tags', name: t('tags.open'), run: () => void openPanel('tags') },
-    open !== undefined && { id: 'archive', name: t(open.archived ? 'session.unarchive' : 'session.archive'), run: () => (open.archived ? bringBack(open) : void archive(open)) },
+    open !== undefined && owns(open) && { id: 'pin', name: t(open.pinned ? 'session.unpin' : 'session.pin'), run: () => togglePin(open) },
+    open !== undefined && owns(open) && { id: 'tags', name: t('tags.open'), run: () => void openPanel('tags') },
+    open !== undefined && owns(open) && { id: 'archive', name: t(open.archived ? 'session.unarchive' : 'session.archive'), run: () => (open.archived ? bringBack(open) : void archive(open)) },
     open !== undefined && { id: 'export-md', name: t('export.markdown'), run: () => void exportOpen('md') },
     open !== undefined && { id: 'export-json', name: t('export.json'), run: () => void exportOpen('json') },
     sessions.get().list.length > 0 && { id: 'export-all', name: t('export.all'), run: () => void exportAll() },

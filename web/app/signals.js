@@ -3,7 +3,7 @@
 
 /** @import { SessionState } from '../state/types.js' */
 /** @import { OutboxItem } from '../state/outbox.js' */
-/** @import { AccountInfo, CallDecision, Change, ConsentMode, Decision, Profile, SessionSummary, SystemStatus } from '../state/wire.js' */
+/** @import { AccountInfo, CallDecision, Change, ConsentMode, Decision, PersonRef, Profile, SessionSummary, SystemStatus } from '../state/wire.js' */
 /** @import { Attachments } from '../state/attachments.js' */
 
 import { hasWords } from '../i18n/index.js';
@@ -13,7 +13,7 @@ import { isAtHand } from '../state/plan.js';
 
 /** @typedef {import('../net/socket.js').Connection} Connection */
 /** @typedef {{ code: string, message: string }} PageError */
-/** @typedef {'account' | 'context' | 'file' | 'files' | 'image' | 'import' | 'keys' | 'memory' | 'palette' | 'people' | 'permissions' | 'run' | 'setup' | 'tags'} PanelName */
+/** @typedef {'account' | 'context' | 'file' | 'files' | 'image' | 'import' | 'keys' | 'memory' | 'palette' | 'people' | 'permissions' | 'run' | 'setup' | 'share' | 'tags'} PanelName */
 /** @typedef {{ id: number, text: string, action: { label: string, run: () => void } | null, error: boolean }} Toast */
 
 export const sessions = signal(/** @type {{ loaded: boolean, list: SessionSummary[] }} */ ({ loaded: false, list: [] }));
@@ -152,6 +152,9 @@ export const invitation = signal(/** @type {string | null} */ (null));
 export const returned = signal(/** @type {SignOnReturned | null} */ (null));
 /** Whether an account of elsewhere was just linked. */
 export const justLinked = signal(false);
+/** The secret of the link by which a conversation is looked at, and when it ends. */
+export const sharedLink = signal(/** @type {string | null} */ (null));
+export const sharedUntil = signal(/** @type {string | null} */ (null));
 export const toasts = signal(/** @type {Toast[]} */ ([]));
 export const drawerOpen = signal(false);
 /** What a screen reader is told. */
@@ -163,6 +166,23 @@ export const fetchAsked = signal(/** @type {string | null} */ (null));
 export function rowOf(id) {
   const is_it = (/** @type {SessionSummary} */ item) => item.id === id;
   return sessions.get().list.find(is_it) ?? archived.get().list.find(is_it);
+}
+
+/** Whether a session is this person's own; one that is in no list is as good as that. @param {SessionSummary | undefined} row */
+export const owns = (row) => row === undefined || row.shared == null || row.shared.owner.id === account.get()?.id;
+/** The same of the open one. */
+export const ownsOpen = computed(() => owns(rowOf(openId.get())));
+
+/**
+ * Who wrote a message, where others take part and it was not this person.
+ * @param {{ author?: PersonRef | null }} entry
+ */
+export function writtenBy({ author = null }) {
+  const shared = rowOf(openId.get())?.shared;
+  if (shared == null && sharedLink.get() === null) return null;
+  // What was said before it was shared is its owner's.
+  const writer = author ?? shared?.owner ?? null;
+  return writer === null || writer.id === account.get()?.id ? null : writer.name;
 }
 
 /** The open session's title; the list hears of a new one first. */

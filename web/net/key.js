@@ -51,6 +51,9 @@ export function takeReturned() {
   return { state: answer.get('state') ?? '', code: answer.get('code'), iss: answer.get('iss'), error: answer.get('error') };
 }
 
+/** The secret of a link to a conversation. It stays behind the address, so that the page can be loaded again. @returns {string | null} */
+export const sharedSecret = () => /^#\/shared\/([\w-]+)$/.exec(location.hash)?.[1] ?? null;
+
 /** Another tab may have logged in since. */
 export function key() {
   try {

@@ -1,17 +1,17 @@
 // What a person is asked before a call, whichever run asks: the questions are the session's, so
 // that every tab shows the same ones, and a subagent's stand where one looks.
 
-/** @import { DecidedBy, Decision, Envelope, PendingApproval, SessionSummary } from './wire.js' */
+/** @import { DecidedBy, Decision, Envelope, PendingApproval, PersonRef, SessionSummary } from './wire.js' */
 /** @import { Child, SessionState } from './types.js' */
 
 /** A question, and its answer once there is one.
- * @typedef {PendingApproval & { decision: Decision | null, by: DecidedBy | null, note: string | null }} Approval */
+ * @typedef {PendingApproval & { decision: Decision | null, by: DecidedBy | null, note: string | null, author: PersonRef | null }} Approval */
 
 /** So many answered questions are kept: each is shown with its call. */
 const KEPT = 200;
 
 /** @param {PendingApproval} pending @returns {Approval} */
-export const newApproval = (pending) => ({ ...pending, decision: null, by: null, note: null });
+export const newApproval = (pending) => ({ ...pending, decision: null, by: null, note: null, author: null });
 
 /**
  * @param {SessionState} state
@@ -34,8 +34,8 @@ export function withRequest(state, frame) {
  * @returns {SessionState}
  */
 export function withResolution(state, frame) {
-  const { approval_id, decision, by, note = null } = frame;
-  const approvals = state.approvals.map((known) => (known.approval_id === approval_id ? { ...known, decision, by, note } : known));
+  const { approval_id, decision, by, note = null, author = null } = frame;
+  const approvals = state.approvals.map((known) => (known.approval_id === approval_id ? { ...known, decision, by, note, author } : known));
   return withoutConsentWait({ ...state, approvals }, frame.run_id);
 }
 

@@ -109,6 +109,7 @@ function entriesOf(messages, run) {
         images: message.image_urls ?? message.images ?? [],
         files: message.files ?? [],
         client_id: message.client_id ?? null,
+        author: message.author ?? null,
         // What a run is told after it has begun to speak was said into it.
         steered: begun.has(message.run_id),
         created_at: message.created_at,

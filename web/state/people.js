@@ -12,6 +12,7 @@ export const MAX_PASSWORD_CHARS = 200;
 export const TOKEN_NAME_CHARS = 100;
 export const TOKEN_DAYS = 3_650;
 export const INVITATION_DAYS = 30;
+export const LINK_DAYS = 90;
 
 /** @param {string} text */
 const length = (text) => [...text].length;

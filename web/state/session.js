@@ -106,21 +106,21 @@ function applyEvent(state, frame, step) {
         /** @type {QueuedMessage} */
         const queued = {
           message_id: frame.message_id, run_id: frame.run_id ?? '', content: frame.content, images: frame.images ?? [],
-          client_id: frame.client_id, mode: frame.mode, created_at: frame.at, ...(frame.files === undefined ? {} : { files: frame.files }),
+          client_id: frame.client_id, author: frame.author, mode: frame.mode, created_at: frame.at, ...(frame.files === undefined ? {} : { files: frame.files }),
         };
         return { ...state, queue: [...withoutQueued(state.queue, frame.message_id), queued] };
       }
       const accepted = withUser(state, {
         kind: 'user', id: frame.message_id, content: frame.content, images: frame.images ?? [], files: frame.files ?? [],
-        client_id: frame.client_id ?? null, steered: false, created_at: frame.at,
+        client_id: frame.client_id ?? null, author: frame.author ?? null, steered: false, created_at: frame.at,
       });
       return withRun(accepted, frame, frame.message_id);
     }
     case 'queue_changed': {
-      const { message_id, content } = frame;
+      const { message_id, content, author } = frame;
       const queue = content === null
         ? withoutQueued(state.queue, message_id)
-        : state.queue.map((item) => (item.message_id === message_id ? { ...item, content } : item));
+        : state.queue.map((item) => (item.message_id === message_id ? { ...item, content, author } : item));
       return { ...state, queue };
     }
     case 'stream_start': {
@@ -247,7 +247,7 @@ function withQueued(state, frame, steered) {
   /** @type {UserEntry} */
   const entry = {
     kind: 'user', id: queued.message_id, content: queued.content, images: queued.images ?? [], files: queued.files ?? [],
-    client_id: queued.client_id ?? null, steered, created_at: frame.at,
+    client_id: queued.client_id ?? null, author: queued.author ?? null, steered, created_at: frame.at,
   };
   return withUser(state, entry);
 }

@@ -1,7 +1,7 @@
 // What the page keeps of a session, as types. No page loads this file.
 
 /** @import { Approval } from './approvals.js' */
-/** @import { ActiveRun, AttachedFile, CallDecision, ConsentMode, Envelope, Fork, MessageState, Phrase, Plan, QueuedMessage, TodoItem, ToolOutcome, UnknownCall, WaitReason } from './wire.js' */
+/** @import { ActiveRun, AttachedFile, CallDecision, ConsentMode, Envelope, Fork, MessageState, PersonRef, Phrase, Plan, QueuedMessage, TodoItem, ToolOutcome, UnknownCall, WaitReason } from './wire.js' */
 
 /**
  * A tool call with its result. `running` also stands for one that was asked for and waits its turn.
@@ -23,7 +23,7 @@
 
 /**
  * What a person said. `steered` is true where it was handed to a run that went on.
- * @typedef {{ kind: 'user', id: string, content: string, images: string[], files: AttachedFile[], client_id: string | null, steered: boolean, created_at: string }} UserEntry
+ * @typedef {{ kind: 'user', id: string, content: string, images: string[], files: AttachedFile[], client_id: string | null, author?: PersonRef | null, steered: boolean, created_at: string }} UserEntry
  */
 
 /**

@@ -258,3 +258,19 @@ test('a session that read text from outside says so, whoever of its runs read it
   service.tell({ type: 'tool_call', tool: 'web_fetch', args: {}, result: 'page', success: true, outside: true, is_subagent: true, call_id: 'kc', parent_run_id: 'r1', duration_ms: 1 }, 'rc');
   assert.equal(play(start, service.frames).outside, true);
 });
+
+test('who wrote a message is told with it, and who changed one that waits has it then', () => {
+  const olha = { id: '0190a0b0-0000-7000-8000-00000000000a', name: 'Olha' };
+  const anna = { id: '0190a0b0-0000-7000-8000-00000000000b', name: 'Anna' };
+  /** @param {number} n @param {object} rest */
+  const frame = (n, rest) => /** @type {Envelope} */ ({ seq: start.last_seq + n, at: at(n), run_id: '0190a0b0-0000-7000-8000-0000000000c1', ...rest });
+  const message = { type: 'message_accepted', mode: 'queue', content: 'hello' };
+  const state = play(start, [
+    frame(1, { ...message, message_id: 'm1', queued: false, author: olha }),
+    frame(2, { ...message, message_id: 'm2', queued: true, author: olha }),
+    frame(3, { type: 'queue_changed', message_id: 'm2', content: 'other words', author: anna }),
+  ]);
+  const said = state.entries.find(({ id }) => id === 'm1');
+  assert.deepEqual(said?.kind === 'user' && said.author, olha);
+  assert.deepEqual(state.queue.map(({ content, author }) => [content, author]), [['other words', anna]]);
+});

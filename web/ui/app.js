@@ -1,7 +1,7 @@
 import { boot, closeToast, openPanel, showNew } from '../app/actions.js';
 import { folded } from '../app/prefs.js';
 import { openAgain, stop } from '../app/session.js';
-import { announcement, approvals, drawerOpen, hasAccounts, invitation, isAdmin, openId, openTitle, panel, returned, sessionError, sessions, signedOut, toasts } from '../app/signals.js';
+import { announcement, approvals, drawerOpen, hasAccounts, invitation, isAdmin, openId, openTitle, panel, returned, sessionError, sessions, sharedLink, signedOut, toasts } from '../app/signals.js';
 import { hasWords, t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { asked, isOpen } from '../state/approvals.js';
@@ -20,6 +20,7 @@ import './invitation.js';
 import './keys_panel.js';
 import './palette.js';
 import './queue.js';
+import './shared.js';
 import './sidebar.js';
 import './sign_in.js';
 import './todo.js';
@@ -106,6 +107,7 @@ export class NaviApp extends NaviElement {
 
   render() {
     if (!hasWords.get()) return html`<main class="signin starting" aria-busy="true" data-testid="starting"><span class="welcome-mark">${mark}</span></main>`;
+    if (sharedLink.get() !== null) return html`<navi-shared></navi-shared>`;
     if (invitation.get() !== null) return html`<navi-invitation></navi-invitation>`;
     if (signedOut.get() || returned.get() !== null) return html`<navi-sign-in></navi-sign-in>`;
     const drawer = drawerOpen.get();
@@ -162,6 +164,7 @@ function opened(name) {
     case 'people': return hasAccounts.get() && isAdmin.get() ? html`<navi-people></navi-people>` : nothing;
     case 'permissions': return html`<navi-permissions></navi-permissions>`;
     case 'run': return html`<navi-run-panel></navi-run-panel>`;
+    case 'share': return hasAccounts.get() ? html`<navi-share></navi-share>` : nothing;
     case 'setup': return html`<navi-setup></navi-setup>`;
     case 'tags': return html`<navi-tags></navi-tags>`;
     case null: return nothing;

@@ -5,7 +5,7 @@
 /** @import { Decision, Detail } from '../state/wire.js' */
 
 import { approve } from '../app/session.js';
-import { answering, approvals, children, connection, profiles } from '../app/signals.js';
+import { account, answering, approvals, children, connection, isGuest, ownsOpen, profiles } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { coveredBy, labelOf, reasonOf, said, summaryOf } from '../i18n/said.js';
 import { html, nothing } from '../lit.js';
@@ -124,7 +124,7 @@ export class NaviApproval extends NaviElement {
       ${child === null || child.task === '' ? nothing : html`<p class="approval-task" dir="auto">${visible(child.task)}</p>`}
       ${request.details.map((detail) => this.#detail(detail))}
       <p class="approval-reason" data-testid="approval-reason">${visibleWords(sentence(reasonOf(request)))}</p>
-      ${this.#buttons(approval)}
+      ${isGuest.get() ? nothing : this.#buttons(approval)}
     </section>`;
   }
 
@@ -162,7 +162,7 @@ export class NaviApproval extends NaviElement {
     const sent = answer?.sending === true ? answer.decision : undefined;
     const blocked = !this._settled || sent !== undefined || connection.get() !== 'open';
     // What is folded away has not been seen: it is shown first, and then asked about.
-    const covered = coveredBy(request);
+    const covered = ownsOpen.get() ? coveredBy(request) : undefined;
     const folded = !this._whole && request.details.some(startsFolded);
     return html`<div class="approval-actions">
       <div class="approval-group">${folded ? html`<button type="button" class="button small" data-testid="approval-show-all" aria-disabled=${String(blocked)} @click=${() => { if (!blocked) this.#unfold(); }}>${t('approval.show_all')}</button>`
@@ -251,7 +251,7 @@ const profileName = (id) => profiles.get().find((profile) => profile.id === id)?
  * @param {Approval} approval
  */
 function outcome(approval) {
-  const { decision, by, note, approval_id, request } = approval;
+  const { decision, by, note, author, approval_id, request } = approval;
   const sent = answering.get().get(approval_id)?.decision;
   const key = by === 'user' ? `approval.outcome.${decision}` : `approval.outcome.${by}`;
   // Another tab was first, or somebody over REST.
@@ -262,7 +262,7 @@ function outcome(approval) {
     data-elsewhere=${String(elsewhere)}>${denied ? icons.shield : icons.check}
     <span>${t(key)}${covered === undefined ? nothing : html`: <q dir="auto">${visibleWords(covered)}</q>`}${
       note === null ? nothing : html` · ${t('approval.said')} <q dir="auto" data-testid="approval-said">${visible(note)}</q>`}${
-      elsewhere ? html` · ${t(sent === undefined ? 'approval.elsewhere' : 'approval.too_late')}` : nothing}</span></p>`;
+      author !== null && author.id !== account.get()?.id ? html` · <span dir="auto" data-testid="approval-author">${author.name}</span>` : elsewhere ? html` · ${t(sent === undefined ? 'approval.elsewhere' : 'approval.too_late')}` : nothing}</span></p>`;
 }
 
 customElements.define('navi-approval', NaviApproval);

@@ -1,7 +1,7 @@
 /** @import { Fork } from '../state/wire.js' */
 
 import { showBranch } from '../app/session.js';
-import { isRunning } from '../app/signals.js';
+import { isGuest, isRunning } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html } from '../lit.js';
 import { icons } from './icons.js';
@@ -23,7 +23,7 @@ export function branchPager(fork) {
  */
 function step(branch_id, way) {
   // A run writes to the branch that is shown.
-  const blocked = branch_id === undefined || isRunning.get();
+  const blocked = branch_id === undefined || isRunning.get() || isGuest.get();
   return html`<button type="button" class="icon-button ${way}" data-testid=${`branch-${way}`} ?disabled=${blocked} title=${t(`branch.${way}`)} aria-label=${t(`branch.${way}`)}
     @click=${() => { if (branch_id !== undefined) void showBranch(branch_id); }}>${icons.chevron}</button>`;
 }

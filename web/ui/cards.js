@@ -4,7 +4,7 @@
 /** @import { TemplateResult } from '../lit.js' */
 
 import { continueRun } from '../app/session.js';
-import { connection } from '../app/signals.js';
+import { connection, isGuest } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { errorGroup } from '../state/errors.js';
@@ -40,7 +40,7 @@ export function errorCard(error, actions = nothing) {
  * @param {boolean} can_continue
  */
 export function endingCard(ending, can_continue) {
-  const button = can_continue
+  const button = can_continue && !isGuest.get()
     ? html`<button type="button" class="button" data-testid="continue"
       ?disabled=${connection.get() !== 'open'} @click=${continueRun}>${icons.resume}${t('ending.continue')}</button>`
     : nothing;

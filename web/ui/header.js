@@ -1,6 +1,8 @@
+/** @import { SessionSummary } from '../state/wire.js' */
+
 import { openPanel } from '../app/actions.js';
 import { folded } from '../app/prefs.js';
-import { connection, contextTokens, drawerOpen, isLoaded, listConnection, maxContextTokens, openId, openTitle, rowOf } from '../app/signals.js';
+import { connection, contextTokens, drawerOpen, hasAccounts, isLoaded, listConnection, maxContextTokens, openId, openTitle, owns, rowOf } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, svg } from '../lit.js';
 import { NaviElement } from './element.js';
@@ -23,14 +25,24 @@ export class NaviHeader extends NaviElement {
       <div class="head-text">
         <h1 data-testid="session-title" dir="auto">${id === null ? t('sidebar.new') : openTitle() || t('sidebar.untitled')}</h1>
         <div class="head-line"><navi-mode></navi-mode>
+          ${sharedMark(rowOf(id))}
           ${rowOf(id)?.archived ? html`<span class="head-mark" data-testid="archived-badge">${t('archive.mark')}</span>` : nothing}</div>
       </div>
       ${link === 'open' ? nothing : html`<navi-connection .state=${link}></navi-connection>`}
+      ${!isLoaded.get() || !hasAccounts.get() ? nothing : html`<button type="button" class="icon-button" data-testid="open-share" aria-haspopup="dialog" title=${t('share.open')} aria-label=${t('share.open')}
+        @click=${() => void openPanel('share')}>${icons.people}</button>`}
       ${!isLoaded.get() ? nothing : html`<button type="button" class="icon-button" data-testid="open-files" aria-haspopup="dialog" title=${t('files.open')} aria-label=${t('files.open')}
         @click=${() => void openPanel('files')}>${icons.folder}</button>`}
       ${maxContextTokens.get() === 0 ? nothing : contextMeter(contextTokens.get(), maxContextTokens.get())}
     </header>`;
   }
+}
+
+/** With whom it is shared, or whose it is. @param {SessionSummary | undefined} row */
+function sharedMark(row) {
+  if (row?.shared == null || (owns(row) && row.shared.people.length === 0)) return nothing;
+  const text = owns(row) ? t('share.with', { names: row.shared.people.map(({ name }) => name).join(', ') }) : t('share.of', { name: row.shared.owner.name });
+  return html`<span class="head-mark" data-testid="shared-badge" dir="auto">${text}</span>`;
 }
 
 const RADIUS = 8;

@@ -4,7 +4,7 @@
 
 import { showRun } from '../app/actions.js';
 import { regenerate } from '../app/session.js';
-import { approvals, isRunning } from '../app/signals.js';
+import { approvals, isGuest, isRunning, sharedLink } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { said } from '../i18n/said.js';
 import { html, nothing, repeat } from '../lit.js';
@@ -98,9 +98,9 @@ export class NaviMessage extends NaviElement {
       ${entry.state === 'complete' ? nothing : html`<span class="tag ${entry.state}">${t(`message.state.${entry.state}`)}</span>`}
       ${this.fork === null ? nothing : branchPager(this.fork)}
       <span class="message-actions">${isLast ? copyButton(() => entry.content, 'message.copy') : nothing}
-        ${asked === null || isRunning.get() ? nothing : html`<button type="button" class="icon-button" data-testid="regenerate"
+        ${asked === null || isRunning.get() || isGuest.get() ? nothing : html`<button type="button" class="icon-button" data-testid="regenerate"
           title=${t('message.regenerate')} aria-label=${t('message.regenerate')} @click=${() => void regenerate(asked)}>${icons.again}</button>`}
-        ${entry.run_id === null || !(isLast || asked !== null) ? nothing : html`<button type="button" class="icon-button" data-testid="run-details" data-run-id=${entry.run_id}
+        ${entry.run_id === null || sharedLink.get() !== null || !(isLast || asked !== null) ? nothing : html`<button type="button" class="icon-button" data-testid="run-details" data-run-id=${entry.run_id}
           aria-haspopup="dialog" title=${t('message.details')} aria-label=${t('message.details')} @click=${() => showRun(/** @type {string} */ (entry.run_id))}>${icons.history}</button>`}
         ${isLast ? html`<time datetime=${entry.created_at}>${formatTime(entry.created_at)}</time>` : nothing}</span></div>`;
   }

@@ -5,7 +5,7 @@
 
 import { choice } from '../app/choice.js';
 import { setMode, setModel, setProfile } from '../app/session.js';
-import { chosenMode, chosenModel, chosenProfile, mode, openId, outside, profiles, runModel, status } from '../app/signals.js';
+import { chosenMode, chosenModel, chosenProfile, mode, openId, outside, ownsOpen, profiles, runModel, status } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, live, nothing } from '../lit.js';
 import { withCode } from './cards.js';
@@ -67,6 +67,7 @@ export class NaviMode extends NaviElement {
   #groups() {
     const now = this.#now();
     const list = profiles.get();
+    if (!ownsOpen.get()) return html`<p class="quiet" data-testid="mode-others">${t('share.mode')}</p>`;
     return html`<fieldset data-testid="choice-models"><legend>${t('header.model')}${runModel.get() === null ? nothing : html` <span class="mode-next">${t('choice.next')}</span>`}</legend>
         <div class="model-list">${modelChoices(choice()).map(({ name, label, notes, problem }) => this.#choice('model', name, html`<b class=${name === null ? '' : 'head-model'}>${label}</b>`, html`${notes}${problem === null ? nothing : html`<span class="model-problem" data-testid="model-problem">${icons.warning}<span>${problem}</span></span>`}`))}</div></fieldset>
       ${list.length < 2 ? nothing : html`<fieldset data-testid="choice-profiles"><legend>${t('header.profile')}</legend>${list.map(({ id, name, description }) => this.#choice('profile_id', id, html`<b>${name}</b>`, description))}</fieldset>`}

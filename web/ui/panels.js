@@ -12,4 +12,5 @@ import './people.js';
 import './permissions.js';
 import './run_panel.js';
 import './setup.js';
+import './share.js';
 import './tags.js';

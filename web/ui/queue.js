@@ -2,7 +2,7 @@
 
 import { growEdit, setEdit } from '../app/drafts.js';
 import { editQueued, withdraw } from '../app/session.js';
-import { connection, edits, queue, steered } from '../app/signals.js';
+import { connection, edits, queue, steered, writtenBy } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing, repeat } from '../lit.js';
 import { NaviElement } from './element.js';
@@ -21,10 +21,12 @@ export class NaviQueue extends NaviElement {
   #item(item) {
     const words = edits.get().get(item.message_id);
     // The event that tells of a new one does not say its mode; whoever sent it knows.
+    const author = writtenBy({ author: item.author ?? null });
     const mode = item.mode ?? (item.client_id !== undefined && steered.get().has(item.client_id) ? 'steer' : 'queue');
     return html`<li class="queued" data-testid="queued-message" data-message-id=${item.message_id} data-mode=${mode}>
       ${words !== undefined ? this.#form(item, words) : html`
         <span class="queued-tag">${t(`queue.mode.${mode}`)}</span>
+        ${author === null ? nothing : html`<span class="author" dir="auto">${author}</span>`}
         <span class="queued-text" dir="auto">${item.content}</span>
         <button type="button" class="icon-button" data-testid="queued-edit" title=${t('queue.edit')} aria-label=${t('queue.edit')}
           @click=${() => this.#edit(item)}>${icons.pencil}</button>

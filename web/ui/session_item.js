@@ -1,7 +1,7 @@
 /** @import { SessionSummary } from '../state/wire.js' */
 
 import { archive, bringBack, remove, rename, sessionHref, togglePin } from '../app/actions.js';
-import { isGuest } from '../app/signals.js';
+import { isGuest, owns } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { NaviElement } from './element.js';
@@ -34,9 +34,10 @@ export class NaviSessionItem extends NaviElement {
         @dblclick=${() => void this.#rename()}>
         <span class="session-title" dir="auto">${title}</span>
         ${(session.tags ?? []).length === 0 ? nothing : html`<span class="session-tags" dir="auto" data-testid="session-tags">${session.tags?.join(', ')}</span>`}
+        ${sharedNote(session)}
         ${state === '' ? nothing : html`<span class="state-dot ${phase}" role="img" aria-label=${state} title=${state}></span>`}
       </a>
-      ${isGuest.get() ? nothing : html`<span class="session-actions">
+      ${isGuest.get() || !owns(session) ? nothing : html`<span class="session-actions">
         ${session.archived ? nothing : this.#action('pin', session.pinned ? 'session.unpin' : 'session.pin', () => togglePin(session))}
         ${this.#action('pencil', 'session.rename', () => void this.#rename())}
         ${session.archived ? this.#action('unarchive', 'session.unarchive', () => bringBack(session)) : this.#action('archive', 'session.archive', () => void archive(session))}
@@ -69,7 +70,7 @@ export class NaviSessionItem extends NaviElement {
   }
 
   async #rename() {
-    if (isGuest.get()) return;
+    if (isGuest.get() || !owns(this.session)) return;
     this._named = this.session.title || t('sidebar.untitled');
     await this.updateComplete;
     this.querySelector('input')?.select();
@@ -89,10 +90,18 @@ export class NaviSessionItem extends NaviElement {
   /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.key === 'F2') void this.#rename();
-    else if (event.key === 'Delete' && !isGuest.get()) void remove(this.session);
+    else if (event.key === 'Delete' && !isGuest.get() && owns(this.session)) void remove(this.session);
     else return;
     event.preventDefault();
   }
+}
+
+/** @param {SessionSummary} session */
+function sharedNote(session) {
+  const { shared } = session;
+  if (shared == null || (owns(session) && shared.people.length === 0)) return nothing;
+  const text = owns(session) ? t('share.with', { names: shared.people.map(({ name }) => name).join(', ') }) : t('share.of', { name: shared.owner.name });
+  return html`<span class="session-shared" dir="auto" data-testid="session-shared" title=${text}>${icons.people}<span class="session-tags">${owns(session) ? '' : shared.owner.name}</span><span class="off-screen">${text}</span></span>`;
 }
 
 customElements.define('navi-session-item', NaviSessionItem);

@@ -3,7 +3,7 @@
 
 import { beginEdit, growEdit, setEdit } from '../app/drafts.js';
 import { editMessage } from '../app/session.js';
-import { edits, editWanted, isRunning, openId } from '../app/signals.js';
+import { edits, editWanted, isGuest, isRunning, openId, writtenBy } from '../app/signals.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { branchPager } from './branch_pager.js';
@@ -41,13 +41,15 @@ export class NaviUserMessage extends NaviElement {
     const { entry } = this;
     const running = isRunning.get();
     const words = edits.get().get(entry.id);
+    const author = writtenBy(entry);
     return html`<article class="message user" data-testid="message" data-role="user" data-message-id=${entry.id} data-steered=${String(entry.steered)}
-      tabindex="-1" aria-label=${t('conversation.you')}>
+      tabindex="-1" aria-label=${author ?? t('conversation.you')}>
+      ${author === null ? nothing : html`<p class="author" dir="auto" data-testid="author">${author}</p>`}
       ${entry.images.length === 0 ? nothing : imageRow(entry.images, (n) => t('conversation.image', { n }))}
       ${entry.files.length === 0 ? nothing : fileRow(openId.get() ?? '', entry.files)}
       ${words !== undefined ? this.#form(running, words) : html`<div class="bubble" dir="auto">${entry.content}</div>`}
       ${words !== undefined ? nothing : html`<div class="message-foot"><span class="message-actions"><time datetime=${entry.created_at}>${formatTime(entry.created_at)}</time>${
-          running ? nothing : html`<button type="button" class="icon-button" data-testid="edit-message" title=${t('message.edit')} aria-label=${t('message.edit')}
+          running || isGuest.get() ? nothing : html`<button type="button" class="icon-button" data-testid="edit-message" title=${t('message.edit')} aria-label=${t('message.edit')}
             @click=${() => beginEdit(entry.id, entry.content)}>${icons.pencil}</button>`}${
           copyButton(() => entry.content, 'message.copy')}</span>
         ${entry.steered ? html`<span class="tag" data-testid="steered-tag">${t('message.steered')}</span>` : nothing}

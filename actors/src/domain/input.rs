@@ -34,6 +34,7 @@ pub fn validate(input: UserInput) -> Result<UserInput, NaviError> {
         images,
         files,
         attached: _,
+        author: _,
         client_id,
         mode,
     } = input;
@@ -47,6 +48,7 @@ pub fn validate(input: UserInput) -> Result<UserInput, NaviError> {
         images: validate_images(images)?,
         files,
         attached: Vec::new(),
+        author: None,
         client_id,
         mode,
     })

@@ -31,6 +31,7 @@ pub mod run_loop;
 pub mod scratchpad;
 pub mod search;
 pub mod session;
+pub mod sharing;
 pub mod shorten;
 pub mod slots;
 pub mod tags;

@@ -1,7 +1,8 @@
 //! Who may what: one closed table. Every request and every frame names what it does, and passes it.
 //!
 //! It says what may be done at all. Whose a conversation, a file or a fact is, the engine asks for
-//! each: a person finds their own, and of others' neither that they are there.
+//! each: a person finds their own, and of others' neither that they are there. How far somebody
+//! reaches into a conversation that is shared says `sharing`.
 
 use crate::protocol::command::ClientFrame;
 use crate::protocol::error::{ErrorCode, NaviError};
@@ -14,6 +15,10 @@ pub enum Action {
     ReadConversations,
     /// Begins conversations, writes into them, changes, stops and deletes them.
     Converse,
+    /// Shares their conversations with others, and takes that back.
+    Share,
+    /// Goes out of a conversation of another's.
+    LeaveShared,
     /// Sees what they allowed and forbade, and what waits for an answer.
     ReadConsent,
     /// Answers requests for consent, and changes what they are asked about.
@@ -46,9 +51,11 @@ pub enum Action {
 
 impl Action {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::ReadConversations,
         Self::Converse,
+        Self::Share,
+        Self::LeaveShared,
         Self::ReadConsent,
         Self::GiveConsent,
         Self::ReadFiles,
@@ -69,7 +76,8 @@ impl Action {
     pub const fn needs(self) -> Needs {
         let (role, scope) = match self {
             Self::ReadConversations | Self::ReadConsent => (UserRole::Guest, Scope::Read),
-            Self::Converse => (UserRole::User, Scope::Run),
+            Self::Converse | Self::Share => (UserRole::User, Scope::Run),
+            Self::LeaveShared => (UserRole::Guest, Scope::Run),
             Self::GiveConsent => (UserRole::User, Scope::Consent),
             Self::ReadFiles => (UserRole::Guest, Scope::Files),
             Self::ChangeFiles => (UserRole::User, Scope::Files),
@@ -187,6 +195,7 @@ mod tests {
         }
         for action in [
             Action::Converse,
+            Action::Share,
             Action::GiveConsent,
             Action::ChangeFiles,
             Action::ChangeMemory,

@@ -8,6 +8,7 @@ use crate::domain::session::command::Command;
 use crate::protocol::change::Change;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{ChangeId, SessionId, UserId};
+use crate::root::OpenSession;
 use crate::tools::filesystem::{self, ChangeError};
 use crate::tools::workspace::FileAccess;
 
@@ -24,7 +25,8 @@ impl Engine {
         user: UserId,
         session: SessionId,
     ) -> Result<Vec<Change>, NaviError> {
-        self.on_files(user, session, |access, workspace| {
+        let open = OpenSession::as_participant(user, session);
+        self.on_files(open, |access, workspace| {
             filesystem::changes(&access, &workspace)
         })
         .await
@@ -42,8 +44,9 @@ impl Engine {
         change: ChangeId,
     ) -> Result<Change, NaviError> {
         self.refuse_when_closed()?;
+        let open = OpenSession::as_participant(user, session);
         let undone = self
-            .on_files(user, session, move |access, workspace| {
+            .on_files(open, move |access, workspace| {
                 filesystem::undo(&access, &workspace, change)
             })
             .await?;
@@ -56,7 +59,7 @@ impl Engine {
             message,
         };
         // It is done, whoever hears of it.
-        if let Err(error) = self.request::<()>(user, session, notice).await {
+        if let Err(error) = self.request::<()>(open, notice).await {
             tracing::warn!(%session, %error, "an undone change could not be told");
         }
         Ok(undone)
@@ -65,13 +68,12 @@ impl Engine {
     /// Runs work on a session's files, beside what else goes: it blocks.
     pub(super) async fn on_files<T: Send + 'static>(
         &self,
-        user: UserId,
-        session: SessionId,
+        open: OpenSession,
         work: impl FnOnce(Arc<FileAccess>, PathBuf) -> Result<T, ChangeError> + Send + 'static,
     ) -> Result<T, NaviError> {
-        self.stored(async move |store| store.find_session(user, session).await)
-            .await?;
-        let powers = self.powers_of(user).await?;
+        self.find(open).await?;
+        let session = open.session;
+        let powers = self.powers_of(open.user).await?;
         let access = self.file_access.for_powers(&powers);
         let (workspace, _) = self.workspace_and_trash(session);
         let work = self.runtime.spawn_blocking(move || work(access, workspace));

@@ -11,6 +11,7 @@ use crate::protocol::approval::{
 use crate::protocol::command::Decision;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId, UserId};
+use crate::root::OpenSession;
 use crate::session::messages::GetSnapshot;
 
 /// The most lines of one page of the list.
@@ -26,7 +27,8 @@ impl Engine {
         user: UserId,
         session: SessionId,
     ) -> Result<Vec<PendingApproval>, NaviError> {
-        let outline = self.ask(user, session, || GetSnapshot).await?;
+        let open = OpenSession::as_participant(user, session);
+        let outline = self.ask(open, || GetSnapshot).await?;
         Ok(outline.session.approvals)
     }
 
@@ -34,7 +36,7 @@ impl Engine {
     ///
     /// # Errors
     /// `approval_not_found`: this session never asked it; `approval_resolved`: another answer
-    /// was first; `invalid_field`: it cannot be forbidden once and for all, or the note is too
+    /// was first; `forbidden`: another's session makes no rules; `invalid_field`: it cannot be forbidden once and for all, or the note is too
     /// long, of more than one line, or no denial's; `too_many_rules`. Nothing is changed then.
     pub async fn approve(
         &self,
@@ -44,7 +46,14 @@ impl Engine {
         given: ApprovalAnswer,
     ) -> Result<(), NaviError> {
         let note = note(given.note, given.decision)?;
+        let open = if given.decision.rule().is_some() {
+            OpenSession::as_owner(user, session)
+        } else {
+            OpenSession::as_participant(user, session)
+        };
         if given.decision.rule().is_some() {
+            // Before anything is said of the rules that there are.
+            self.find(open).await?;
             let count =
                 async move |store: crate::store::Store| store.count_consent_rules(user).await;
             if self.stored(count).await? >= MAX_RULES {
@@ -57,8 +66,9 @@ impl Engine {
         let answering = Command::Answer {
             approval_id,
             answer: ApprovalAnswer { note, ..given },
+            author: self.author(user).await?,
         };
-        match self.request(user, session, answering).await? {
+        match self.request(open, answering).await? {
             Answered::Now => Ok(()),
             Answered::Before(resolution) => Err(resolved_before(resolution)),
             Answered::Unknown => {
@@ -87,7 +97,8 @@ impl Engine {
         session: SessionId,
         mode: ConsentMode,
     ) -> Result<(), NaviError> {
-        self.request(user, session, Command::SetMode(mode)).await
+        let open = OpenSession::as_owner(user, session);
+        self.request(open, Command::SetMode(mode)).await
     }
 
     /// What the user allowed or forbade once and for all, newest first.

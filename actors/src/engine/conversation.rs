@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::domain::input::no_such_message;
+use crate::domain::sharing::By;
 use crate::files::InlineImage;
 use crate::protocol::chat::ChatRequest;
 use crate::protocol::context::ContextParts;
@@ -9,6 +10,7 @@ use crate::protocol::error::NaviError;
 use crate::protocol::ids::{MessageId, SessionId, UserId};
 use crate::protocol::message::Message;
 use crate::protocol::session::{MessagePage, SessionSnapshot};
+use crate::root::OpenSession;
 use crate::session::messages::{GetContext, GetSnapshot};
 
 impl Engine {
@@ -24,16 +26,18 @@ impl Engine {
         self.with_newest(user, session, None).await
     }
 
-    /// The session as it stands, without its messages and what only they can tell.
+    /// The session as it stands, without its messages and what only they can tell: for programs
+    /// of its owner's, which begin and change what nobody else may.
     ///
     /// # Errors
-    /// As [`Engine::snapshot`].
+    /// As [`Engine::snapshot`]; `forbidden` where it is another's who shares it.
     pub async fn standing(
         &self,
         user: UserId,
         session: SessionId,
     ) -> Result<SessionSnapshot, NaviError> {
-        Ok(self.ask(user, session, || GetSnapshot).await?.session)
+        let open = OpenSession::as_owner(user, session);
+        Ok(self.ask(open, || GetSnapshot).await?.session)
     }
 
     /// The session with its newest messages; with all of them where it is not said how many.
@@ -42,13 +46,15 @@ impl Engine {
     /// As [`Engine::snapshot`].
     pub async fn with_newest(
         &self,
-        user: UserId,
+        by: impl Into<By>,
         session: SessionId,
         newest: Option<u32>,
     ) -> Result<SessionSnapshot, NaviError> {
-        let outline = self.ask(user, session, || GetSnapshot).await?;
-        self.stored(async move |store| outline.fill(&store, newest).await)
-            .await
+        let by = by.into();
+        let open = OpenSession::as_onlooker(by, session);
+        let outline = self.ask(open, || GetSnapshot).await?;
+        let filled = self.stored(async move |store| outline.fill(&store, newest).await);
+        Ok(filled.await?.seen_by(by.person()))
     }
 
     /// The newest `most` messages of those before this one.
@@ -62,7 +68,8 @@ impl Engine {
         before: MessageId,
         most: u32,
     ) -> Result<MessagePage, NaviError> {
-        let outline = self.ask(user, session, || GetSnapshot).await?;
+        let open = OpenSession::as_onlooker(user, session);
+        let outline = self.ask(open, || GetSnapshot).await?;
         let (below, ..) = self.message(session, before).await?;
         self.stored(async move |store| outline.page(&store, below, Some(most)).await)
             .await
@@ -79,7 +86,8 @@ impl Engine {
         message: MessageId,
         at: usize,
     ) -> Result<InlineImage, NaviError> {
-        self.find(user, session).await?;
+        let open = OpenSession::as_onlooker(user, session);
+        self.find(open).await?;
         let (.., message) = self.message(session, message).await?;
         let image = message.images.get(at);
         image
@@ -106,7 +114,8 @@ impl Engine {
         user: UserId,
         session: SessionId,
     ) -> Result<ChatRequest, NaviError> {
-        Ok(self.ask(user, session, || GetContext).await??.request)
+        let open = OpenSession::as_participant(user, session);
+        Ok(self.ask(open, || GetContext).await??.request)
     }
 
     /// What fills that, part by part.
@@ -118,6 +127,7 @@ impl Engine {
         user: UserId,
         session: SessionId,
     ) -> Result<ContextParts, NaviError> {
-        Ok(self.ask(user, session, || GetContext).await??.parts)
+        let open = OpenSession::as_participant(user, session);
+        Ok(self.ask(open, || GetContext).await??.parts)
     }
 }

@@ -10,6 +10,7 @@ use crate::protocol::command::UserInput;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::file::FileList;
 use crate::protocol::ids::{FileId, SessionId, UserId};
+use crate::root::OpenSession;
 
 impl Engine {
     /// Begins an upload of about `announced` bytes, where that is known.
@@ -23,7 +24,8 @@ impl Engine {
         announced: Option<u64>,
     ) -> Result<Upload, NaviError> {
         self.refuse_when_closed()?;
-        self.find(user, session).await?;
+        self.find(OpenSession::as_participant(user, session))
+            .await?;
         let files = self.services.files.clone();
         let people = self.services.people.clone();
         let turn = people.upload(user)?;
@@ -49,8 +51,16 @@ impl Engine {
     /// the disk and the store nothing is to be left half.
     ///
     /// # Errors
-    /// As [`Upload::finish`].
-    pub async fn finish_upload(&self, upload: Upload) -> Result<FileList, NaviError> {
+    /// As [`Upload::finish`]; `session_not_found` where its sender was taken out of the session
+    /// meanwhile.
+    pub async fn finish_upload(
+        &self,
+        user: UserId,
+        session: SessionId,
+        upload: Upload,
+    ) -> Result<FileList, NaviError> {
+        self.find(OpenSession::as_participant(user, session))
+            .await?;
         let finished = self.runtime.spawn(upload.finish()).await;
         let files = finished.map_err(|error| {
             tracing::error!(%error, "an upload went down");
@@ -64,7 +74,8 @@ impl Engine {
     /// # Errors
     /// `session_not_found`; what the store says.
     pub async fn files(&self, user: UserId, session: SessionId) -> Result<FileList, NaviError> {
-        self.find(user, session).await?;
+        self.find(OpenSession::as_participant(user, session))
+            .await?;
         let files = self.services.files.clone();
         let files = self.here(async move { files.list(session).await }).await?;
         Ok(FileList { files })
@@ -80,7 +91,8 @@ impl Engine {
         session: SessionId,
         file: FileId,
     ) -> Result<Download, NaviError> {
-        self.find(user, session).await?;
+        self.find(OpenSession::as_participant(user, session))
+            .await?;
         let files = self.services.files.clone();
         self.here(async move { files.open(session, file).await })
             .await
@@ -96,7 +108,8 @@ impl Engine {
         session: SessionId,
         file: FileId,
     ) -> Result<InlineImage, NaviError> {
-        self.find(user, session).await?;
+        self.find(OpenSession::as_participant(user, session))
+            .await?;
         let files = self.services.files.clone();
         self.here(async move { files.image(session, file).await })
             .await
@@ -112,13 +125,13 @@ impl Engine {
         session: SessionId,
         file: FileId,
     ) -> Result<(), NaviError> {
-        self.find(user, session).await?;
+        self.find(OpenSession::as_owner(user, session)).await?;
         let files = self.services.files.clone();
         self.here(async move { files.delete(session, file).await })
             .await
     }
 
-    /// A message that may be sent: checked, with its files looked up.
+    /// A message that may be sent: checked, with its files looked up and its author named.
     pub(super) async fn with_files(
         &self,
         user: UserId,
@@ -128,17 +141,14 @@ impl Engine {
         let mut input = input::validate(input)?;
         if !input.files.is_empty() {
             self.refuse_when_closed()?;
-            self.find(user, session).await?;
+            self.find(OpenSession::as_participant(user, session))
+                .await?;
             let (files, refs) = (self.services.files.clone(), input.files.clone());
             let attached = self.here(async move { files.attach(session, &refs).await });
             input.attached = attached.await?;
         }
+        input.author = self.author(user).await?;
         Ok(input)
-    }
-
-    pub(super) async fn find(&self, user: UserId, session: SessionId) -> Result<(), NaviError> {
-        self.stored(async move |store| store.find_session(user, session).await.map(drop))
-            .await
     }
 
     /// Does it on the service's own runtime, as [`Engine::stored`].

@@ -9,6 +9,7 @@ use crate::protocol::chat::ChatMessage;
 use crate::protocol::error::NaviError;
 use crate::protocol::ids::{CallId, RunId, SessionId, UserId};
 use crate::protocol::import::{ImportedMessage, ImportedSession};
+use crate::root::OpenSession;
 use crate::services::now;
 use crate::store::{NewSession, Store};
 use crate::tools::lent::{LentCall, Offer, OfferedByProgram, Returned};
@@ -86,7 +87,7 @@ impl Engine {
                 Ok(true)
             }
             // Another request was quicker.
-            Err(_) if self.find(user, id).await.is_ok() => Ok(false),
+            Err(_) if self.find(OpenSession::as_owner(user, id)).await.is_ok() => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -139,7 +140,7 @@ impl Engine {
         call: &CallId,
     ) -> Option<(SessionId, RunId)> {
         let (session, run_id) = self.services.lending.run_of(call)?;
-        self.find(user, session).await.ok()?;
+        self.find(OpenSession::as_owner(user, session)).await.ok()?;
         Some((session, run_id))
     }
 

@@ -7,6 +7,7 @@ use crate::inspect::{Inspector, RunEvents};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{RunId, SessionId, UserId};
 use crate::protocol::inspect::{CallDetails, RunDetails, RunList};
+use crate::root::OpenSession;
 use crate::store::{LogCursor, Store, StoreError};
 
 impl Engine {
@@ -20,8 +21,10 @@ impl Engine {
         session: SessionId,
         before: Option<RunId>,
     ) -> Result<RunList, NaviError> {
+        let open = OpenSession::as_participant(user, session);
+        let owner = self.find(open).await?;
         self.inspected(async move |store, inspector| {
-            let runs = store.session_runs(user, session, before).await?;
+            let runs = store.session_runs(owner, session, before).await?;
             let spent = inspector.session_spending(session).await?;
             Ok(RunList { runs, spent })
         })
@@ -33,21 +36,57 @@ impl Engine {
     /// # Errors
     /// `not_found` where the user has no such run.
     pub async fn run(&self, user: UserId, run_id: RunId) -> Result<RunDetails, NaviError> {
-        self.inspected(async move |_, inspector| inspector.run(user, run_id).await)
-            .await?
-            .ok_or_else(|| NaviError::new(ErrorCode::NotFound, "there is no such run"))
+        let owner = self
+            .find_run(user, run_id, OpenSession::as_participant)
+            .await?;
+        let details = self.inspected(async move |_, inspector| inspector.run(owner, run_id).await);
+        let mut details = details.await?.ok_or_else(no_run)?;
+        if owner != user {
+            // What its owner spent that day is theirs.
+            details.spent = None;
+        }
+        Ok(details)
     }
 
-    /// What the model was sent at a call of a run, and what it said.
+    /// Refuses a run that is not of this user's own sessions.
     ///
     /// # Errors
-    /// `not_found` where the user has no such run, or the run no such call.
+    /// `not_found` where there is no such run; `forbidden` where its session is shared with them.
+    pub async fn own_run(&self, user: UserId, run_id: RunId) -> Result<(), NaviError> {
+        let found = self.find_run(user, run_id, OpenSession::as_owner);
+        found.await.map(drop)
+    }
+
+    /// Whose a run is, for somebody who reaches its session so far.
+    async fn find_run(
+        &self,
+        user: UserId,
+        run_id: RunId,
+        open: fn(UserId, SessionId) -> OpenSession,
+    ) -> Result<UserId, NaviError> {
+        let session = self.stored(async move |store| store.session_of_run(run_id).await);
+        let session = session.await?.ok_or_else(no_run)?;
+        self.find(open(user, session))
+            .await
+            .map_err(|error| match error.code {
+                ErrorCode::SessionNotFound => no_run(),
+                _ => error,
+            })
+    }
+
+    /// What the model was sent at a call of a run, and what it said: its owner's alone, since what
+    /// is remembered of them may stand in it.
+    ///
+    /// # Errors
+    /// `not_found` where the user has no such run, or the run no such call; `forbidden` where it
+    /// is of another's session.
     pub async fn run_call(
         &self,
         user: UserId,
         run_id: RunId,
         n: u32,
     ) -> Result<CallDetails, NaviError> {
+        self.own_run(user, run_id).await?;
         let call = self.inspected(async move |_, inspector| inspector.call(user, run_id, n).await);
         call.await?
             .ok_or_else(|| NaviError::new(ErrorCode::NotFound, "there is no such model call"))
@@ -64,10 +103,10 @@ impl Engine {
         run_id: RunId,
         from: LogCursor,
     ) -> Result<RunEvents, NaviError> {
-        let page = self.inspected(async move |store, inspector| {
-            store.find_session(user, session).await?;
-            inspector.events(session, run_id, from).await
-        });
+        self.find(OpenSession::as_participant(user, session))
+            .await?;
+        let page =
+            self.inspected(async move |_, inspector| inspector.events(session, run_id, from).await);
         page.await?
             .ok_or_else(|| NaviError::new(ErrorCode::NotFound, "this session has no such run"))
     }
@@ -92,4 +131,8 @@ impl Engine {
         })
         .await
     }
+}
+
+fn no_run() -> NaviError {
+    NaviError::new(ErrorCode::NotFound, "there is no such run")
 }

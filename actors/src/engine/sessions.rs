@@ -4,15 +4,17 @@ use super::{Engine, move_dir};
 use crate::domain::input;
 use crate::domain::session::command::{Command, SessionChange};
 use crate::domain::session::transition::{Accepted, Branched, PlainAnswer};
+use crate::domain::sharing::By;
 use crate::domain::tags;
 use crate::feed::{self, Feed};
 use crate::protocol::approval::ConsentMode;
-use crate::protocol::command::{CallDecision, PlainInput, PlanEdit, UserInput};
+use crate::protocol::command::{CallDecision, PlainConsent, PlainInput, PlanEdit, UserInput};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{CallId, MessageId, RunId, SessionId, UserId};
 use crate::protocol::search::SearchHit;
 use crate::protocol::session::SessionSummary;
 use crate::protocol::todo::TodoItem;
+use crate::root::OpenSession;
 use crate::services::now;
 use crate::session::messages::{
     Ask, Attach, RunPlain, Send as SendMessage, SendWatched, StartBranch,
@@ -104,8 +106,8 @@ impl Engine {
         })
     }
 
-    /// The user's sessions, those that are put away or the others: pinned first, then the
-    /// latest activity.
+    /// The user's sessions and those shared with them, those that are put away or the others:
+    /// pinned first, then the latest activity.
     ///
     /// # Errors
     /// What the store says.
@@ -129,7 +131,8 @@ impl Engine {
         input: UserInput,
     ) -> Result<Accepted, NaviError> {
         let input = self.with_files(user, session, input).await?;
-        let sent = self.tell(user, session, SendMessage(input)).await?;
+        let open = OpenSession::as_participant(user, session);
+        let sent = self.tell(open, SendMessage(input)).await?;
         sent.map_err(NoReply::into_error)
     }
 
@@ -144,30 +147,38 @@ impl Engine {
         input: UserInput,
     ) -> Result<(Accepted, Feed), NaviError> {
         let input = self.with_files(user, session, input).await?;
-        let sent = self.tell(user, session, SendWatched(input)).await?;
+        let open = OpenSession::as_participant(user, session);
+        let sent = self.tell(open, SendWatched(input)).await?;
         let (accepted, attached) = sent.map_err(NoReply::into_error)?;
         let watched = feed::Watched {
             engine: self.clone(),
-            user,
+            by: user.into(),
             session,
             newest: Some(1),
         };
-        Ok((accepted, feed::feed_of(watched, attached).await?))
+        Ok((accepted, feed::watched_from(watched, attached).await?))
     }
 
     /// Sends a message and waits for the end of its run.
     ///
     /// # Errors
-    /// As [`Engine::send`]; `session_busy` while another run goes; what made the run fail.
+    /// As [`Engine::send`]; `session_busy` while another run goes; what made the run fail;
+    /// `forbidden` where what would be asked about is to be done, and the session is another's.
     pub async fn run_plain(
         &self,
         user: UserId,
         session: SessionId,
         input: PlainInput,
     ) -> Result<PlainAnswer, NaviError> {
+        let open = match input.consent {
+            PlainConsent::Allow => OpenSession::as_owner(user, session),
+            PlainConsent::Ask | PlainConsent::Deny => OpenSession::as_participant(user, session),
+        };
         let message = self.with_files(user, session, input.message).await?;
         let input = PlainInput { message, ..input };
-        let ran = self.tell(user, session, RunPlain(input)).await?;
+        let ran = self.tell(open, RunPlain(input)).await?;
+        // It may have taken long.
+        self.open(open).await?;
         ran.map_err(NoReply::into_error)
     }
 
@@ -177,7 +188,8 @@ impl Engine {
     /// `session_not_found`.
     pub async fn stop(&self, user: UserId, session: SessionId) -> Result<bool, NaviError> {
         let stop = || Ask::new(Command::Stop);
-        let found = self.ask(user, session, stop).await?;
+        let open = OpenSession::as_participant(user, session);
+        let found = self.ask(open, stop).await?;
         found.map_err(NoReply::into_error)
     }
 
@@ -186,7 +198,8 @@ impl Engine {
     /// # Errors
     /// `nothing_to_continue`.
     pub async fn continue_run(&self, user: UserId, session: SessionId) -> Result<RunId, NaviError> {
-        self.request(user, session, Command::Continue).await
+        let open = OpenSession::as_participant(user, session);
+        self.request(open, Command::Continue).await
     }
 
     /// Says what became of a call whose outcome a crash left unknown.
@@ -201,7 +214,8 @@ impl Engine {
         decision: CallDecision,
     ) -> Result<(), NaviError> {
         let resolve = Command::ResolveCall { call_id, decision };
-        self.request(user, session, resolve).await
+        let open = OpenSession::as_participant(user, session);
+        self.request(open, resolve).await
     }
 
     /// Takes back a message that waits.
@@ -214,8 +228,8 @@ impl Engine {
         session: SessionId,
         message_id: MessageId,
     ) -> Result<(), NaviError> {
-        self.request(user, session, Command::Withdraw(message_id))
-            .await
+        let open = OpenSession::as_participant(user, session);
+        self.request(open, Command::Withdraw(message_id)).await
     }
 
     /// Starts a branch of the conversation: with another text in place of a message of the
@@ -236,8 +250,10 @@ impl Engine {
         let start = StartBranch {
             message_id,
             content,
+            author: self.author(user).await?,
         };
-        let branched = self.tell(user, session, start).await?;
+        let open = OpenSession::as_participant(user, session);
+        let branched = self.tell(open, start).await?;
         branched.map_err(NoReply::into_error)
     }
 
@@ -251,8 +267,8 @@ impl Engine {
         session: SessionId,
         branch_id: u32,
     ) -> Result<(), NaviError> {
-        self.request(user, session, Command::ShowBranch(branch_id))
-            .await
+        let open = OpenSession::as_participant(user, session);
+        self.request(open, Command::ShowBranch(branch_id)).await
     }
 
     /// Messages and titles of the user's sessions that hold these words, best first.
@@ -281,7 +297,8 @@ impl Engine {
         run_id: RunId,
     ) -> Result<bool, NaviError> {
         let stop = || Ask::new(Command::StopChild(run_id));
-        let found = self.ask(user, session, stop).await?;
+        let open = OpenSession::as_participant(user, session);
+        let found = self.ask(open, stop).await?;
         found.map_err(NoReply::into_error)
     }
 
@@ -303,8 +320,10 @@ impl Engine {
         let edit = Command::EditQueued {
             message_id,
             content: input.content,
+            author: self.author(user).await?,
         };
-        self.request(user, session, edit).await
+        let open = OpenSession::as_participant(user, session);
+        self.request(open, edit).await
     }
 
     /// Changes the list of steps. Gives back the list as it stands then.
@@ -318,7 +337,8 @@ impl Engine {
         session: SessionId,
         edit: PlanEdit,
     ) -> Result<Vec<TodoItem>, NaviError> {
-        self.request(user, session, Command::EditPlan(edit)).await
+        let open = OpenSession::as_participant(user, session);
+        self.request(open, Command::EditPlan(edit)).await
     }
 
     /// Changes the session: all of it, or nothing.
@@ -351,7 +371,8 @@ impl Engine {
             archived: wish.archived,
             tags: wish.tags.as_deref().map(tags::valid).transpose()?,
         };
-        self.request(user, session, Command::Change(change)).await
+        let open = OpenSession::as_owner(user, session);
+        self.request(open, Command::Change(change)).await
     }
 
     /// Pins or unpins; without a wish, the other of what it is.
@@ -365,7 +386,8 @@ impl Engine {
         pinned: Option<bool>,
     ) -> Result<SessionSummary, NaviError> {
         let change = pinned.map_or(Command::TogglePin, Command::Pin);
-        self.request(user, session, change).await
+        self.request(OpenSession::as_owner(user, session), change)
+            .await
     }
 
     /// Deletes the session and its files. For ten minutes [`Engine::restore`] takes that back.
@@ -373,8 +395,9 @@ impl Engine {
     /// # Errors
     /// `session_not_found`.
     pub async fn delete(&self, user: UserId, session: SessionId) -> Result<(), NaviError> {
-        let deleted = self.request::<SessionSummary>(user, session, Command::Delete);
-        deleted.await?;
+        let open = OpenSession::as_owner(user, session);
+        self.request::<SessionSummary>(open, Command::Delete)
+            .await?;
         let (from, to) = self.workspace_and_trash(session);
         move_dir(&from, &to).await
     }
@@ -385,7 +408,8 @@ impl Engine {
     /// What the store says.
     pub async fn delete_all(&self, user: UserId) -> Result<(), NaviError> {
         for listed in [Listed::Current, Listed::Archived] {
-            for session in self.sessions(user, listed).await? {
+            let all = self.sessions(user, listed).await?.into_iter();
+            for session in all.filter(|session| session.user_id == user) {
                 match self.delete(user, session.id).await {
                     Err(error) if error.code != ErrorCode::SessionNotFound => return Err(error),
                     Ok(()) | Err(_) => {}
@@ -421,7 +445,7 @@ impl Engine {
     /// `session_not_found`.
     pub async fn attach(
         &self,
-        user: UserId,
+        by: impl Into<By>,
         session: SessionId,
         after: Option<u64>,
         epoch: Option<i64>,
@@ -429,7 +453,7 @@ impl Engine {
     ) -> Result<Feed, NaviError> {
         let watched = feed::Watched {
             engine: self.clone(),
-            user,
+            by: by.into(),
             session,
             newest,
         };
@@ -438,7 +462,7 @@ impl Engine {
             epoch,
             ..Attach::default()
         };
-        feed::feed(watched, attach).await
+        feed::watched(watched, attach).await
     }
 
     /// What a page that watches the session list is sent.

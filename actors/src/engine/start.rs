@@ -25,6 +25,7 @@ use crate::llm::ollama::OllamaBackend;
 use crate::memory::{MemoryHandle, MemoryTimes, Reader};
 use crate::metrics;
 use crate::models::Models;
+use crate::onlookers::Onlookers;
 use crate::people::{People, PersonLimits};
 use crate::prices::Prices;
 use crate::profiles::{ProfileSet, Profiles};
@@ -32,7 +33,7 @@ use crate::protocol::error::NaviError;
 use crate::protocol::ids::OwnerId;
 use crate::protocol::status::Fence;
 use crate::pulls::Pulls;
-use crate::root::{SystemRoot, store_error};
+use crate::root::{OpenSession, SystemRoot, store_error};
 use crate::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits, Services};
 use crate::store::{LogLimits, Store};
 use crate::supervision::{Ending, Guard, RestartPolicy, keep_alive};
@@ -203,6 +204,8 @@ impl Engine {
             profiles: Arc::new(profiles),
             prices: Arc::new(Prices::new(config.prices_file)),
             hub: Hub::default(),
+            onlookers: Onlookers::default(),
+            sharing: Arc::default(),
             owner: OwnerId::new(),
             sessions_dir: config.sessions_dir,
             context_window: config.context_window,
@@ -239,6 +242,9 @@ impl Engine {
         engine.spawn_until_closed(engine.clone().tell_status());
         engine.spawn_until_closed(engine.clone().tell_extensions());
         engine.spawn_until_closed(engine.clone().tell_hangs());
+        if engine.services.people.are_several() {
+            engine.spawn_until_closed(engine.clone().tend_onlookers());
+        }
         engine.spawn_until_closed(engine.clone().fetch_first_model());
         if metrics::on().is_some() {
             engine.spawn_until_closed(engine.clone().probe_mailboxes());
@@ -261,7 +267,7 @@ impl Engine {
                 .session_owner_user(session)
                 .await
                 .map_err(|error| store_error(&error))?;
-            if let Err(error) = self.open(user, session).await {
+            if let Err(error) = self.open(OpenSession::as_owner(user, session)).await {
                 tracing::error!(%session, %error, "session could not be recovered");
             }
         }

@@ -10,6 +10,7 @@ use crate::files::{Download, InlineImage};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{SessionId, UserId};
 use crate::protocol::workspace::{EntryKind, WorkspaceEntry, WorkspaceListing};
+use crate::root::OpenSession;
 use crate::tools::ToolError;
 use crate::tools::workspace::{Entry, InnerPath, Reach, Rules, read_whole};
 
@@ -99,10 +100,9 @@ impl Engine {
         session: SessionId,
         work: impl FnOnce(&Path) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, NaviError> {
+        let open = OpenSession::as_participant(user, session);
         let found = self
-            .on_files(user, session, move |_, workspace: PathBuf| {
-                Ok(work(&workspace))
-            })
+            .on_files(open, move |_, workspace: PathBuf| Ok(work(&workspace)))
             .await?;
         found.map_err(|error| NaviError::new(ErrorCode::FileNotFound, error.0))
     }

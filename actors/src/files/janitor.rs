@@ -234,6 +234,7 @@ impl Sweeper {
         self.tell_tools(move |tools| gone.into_iter().for_each(|id| tools.person_removed(id)))
             .await;
         self.store.purge_invitations(now()).await?;
+        self.store.purge_session_links(now()).await?;
         self.store.purge_record(now() - self.log.record).await
     }
 

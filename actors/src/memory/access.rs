@@ -7,6 +7,7 @@ use crate::domain::memory::{FactName, NewFact};
 use crate::protocol::error::NaviError;
 use crate::protocol::ids::UserId;
 use crate::protocol::memory::{Fact, FactSource};
+use crate::protocol::session::SessionSummary;
 use crate::services::now;
 use crate::store::SavedFact;
 use crate::tools::{MemoryAccess, SavedByTool, ToolError};
@@ -55,6 +56,51 @@ impl MemoryAccess for MemoryOf {
             .await
             .map_err(tool_error)
     }
+}
+
+/// Whether what is remembered of a session's owner is part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remembers {
+    Owner(UserId),
+    /// Others take part, or did: it is for none of them.
+    Nobody,
+}
+
+impl Remembers {
+    /// As this session stands.
+    #[must_use]
+    pub fn of(session: &SessionSummary) -> Self {
+        match session.shared {
+            None => Self::Owner(session.user_id),
+            Some(_) => Self::Nobody,
+        }
+    }
+}
+
+/// In a session that is shared, or was: its owner's memory is for nobody else.
+#[derive(Clone, Copy, Debug)]
+pub struct NobodysMemory;
+
+#[async_trait]
+impl MemoryAccess for NobodysMemory {
+    async fn facts(&self) -> Result<Vec<Fact>, ToolError> {
+        Err(is_shared())
+    }
+
+    async fn save(&self, _: FactName, _: String, _: f32) -> Result<SavedByTool, ToolError> {
+        Err(is_shared())
+    }
+
+    async fn forget(&self, _: FactName) -> Result<bool, ToolError> {
+        Err(is_shared())
+    }
+}
+
+fn is_shared() -> ToolError {
+    ToolError(
+        "this conversation is shared: nothing that is remembered of anybody is read or changed in it"
+            .to_owned(),
+    )
 }
 
 fn tool_error(error: NaviError) -> ToolError {

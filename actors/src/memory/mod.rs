@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Context, Handler, Message, WrapFuture};
 
-pub use self::access::MemoryOf;
+pub use self::access::{MemoryOf, NobodysMemory, Remembers};
 pub use self::handle::MemoryHandle;
 pub use self::pass::Reader;
 use crate::protocol::ids::UserId;

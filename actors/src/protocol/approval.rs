@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::Decision;
 use super::ids::{ApprovalId, CallId, RuleId, RunId, SessionId};
+use super::people::PersonRef;
 use super::phrase::{Label, Phrase};
 use super::tool::Effect;
 
@@ -226,4 +227,7 @@ pub struct ConsentEntry {
     /// Why not, in the words of the person who denied it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Who answered, where a person did and there are accounts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<PersonRef>,
 }

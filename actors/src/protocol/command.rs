@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::file::AttachedFile;
 use super::ids::{ApprovalId, CallId, MessageId};
+use super::people::PersonRef;
 
 /// A frame from a client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -114,6 +115,9 @@ pub struct UserInput {
     /// What `files` came to when the engine looked them up. Never from outside.
     #[serde(skip)]
     pub attached: Vec<AttachedFile>,
+    /// Who sends it, where there are accounts. Never from outside.
+    #[serde(skip)]
+    pub author: Option<PersonRef>,
     /// The sender's own id: the same one twice is one message.
     #[serde(default)]
     pub client_id: Option<String>,

@@ -11,6 +11,7 @@ use super::error::ErrorCode;
 use super::file::AttachedFile;
 use super::ids::{ApprovalId, CallId, MessageId, PartId, RunId};
 use super::message::ToolOutcome;
+use super::people::PersonRef;
 use super::phrase::Phrase;
 use super::plan::PlanStep;
 use super::session::SessionSnapshot;
@@ -77,11 +78,17 @@ pub enum Event {
         images: Vec<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<AttachedFile>,
+        /// Who wrote it, where there are accounts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        author: Option<PersonRef>,
     },
     /// A waiting message was changed; `content` is null where it was withdrawn.
     QueueChanged {
         message_id: MessageId,
         content: Option<String>,
+        /// Who changed it, where there are accounts: what it says is theirs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        author: Option<PersonRef>,
     },
     /// A waiting message was handed to the run that goes (`mode: steer`): it is part of the
     /// conversation from here on.
@@ -210,6 +217,9 @@ pub enum Event {
         /// Why not, in the words of the person who denied it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
+        /// Who answered, where a person did and there are accounts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        author: Option<PersonRef>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_subagent: bool,
     },

@@ -65,6 +65,10 @@ uuid_id!(
     SessionId
 );
 uuid_id!(
+    /// A link by which a conversation is looked at. It opens nothing: its secret does.
+    LinkId
+);
+uuid_id!(
     /// The work on one turn.
     RunId
 );

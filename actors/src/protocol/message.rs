@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::command::CallDecision;
 use super::file::AttachedFile;
 use super::ids::{CallId, MessageId, RunId};
+use super::people::PersonRef;
 
 /// Who speaks. System messages are built for each call and never stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -109,6 +110,12 @@ pub struct Message {
     /// The sender's own id for it; the same one twice is one message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
+    /// Who wrote it, where there are accounts. User only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<PersonRef>,
+    /// Whether the model is told who that was: others may write here, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub names_author: bool,
     pub created_at: DateTime<Utc>,
 }
 
@@ -134,6 +141,8 @@ impl Message {
             is_summary: false,
             is_plan: false,
             client_id: None,
+            author: None,
+            names_author: false,
             created_at,
         }
     }

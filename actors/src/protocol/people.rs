@@ -6,6 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ids::UserId;
+
 /// What a person is to this installation. The later has all that the earlier has.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -141,6 +143,13 @@ impl FromStr for Scopes {
     }
 }
 
+/// A person, as they were called then.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct PersonRef {
+    pub id: UserId,
+    pub name: String,
+}
+
 /// What the record has lines of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -174,6 +183,9 @@ pub enum Recorded {
     /// Allowed or forbidden for all.
     ToolAllowed,
     ToolForbidden,
+    /// A conversation, with somebody or by a link.
+    Shared,
+    ShareEnded,
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use super::event::WaitReason;
 use super::file::AttachedFile;
 use super::ids::{CallId, MessageId, RunId, SessionId, UserId};
 use super::message::Message;
+use super::people::PersonRef;
 use super::phrase::Phrase;
 use super::plan::Plan;
 use super::todo::TodoItem;
@@ -67,8 +68,42 @@ pub struct SessionSummary {
     /// How many requests for consent wait for an answer.
     #[serde(default, skip_serializing_if = "is_none")]
     pub asks: u32,
+    /// With whom it is shared, or was: nobody may be left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Box<Shared>>,
     pub created_at: DateTime<Utc>,
     pub last_active: DateTime<Utc>,
+}
+
+/// Who is in a conversation of several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shared {
+    /// Whose it is.
+    pub owner: PersonRef,
+    /// Who else takes part.
+    pub people: Vec<PersonRef>,
+}
+
+impl SessionSummary {
+    /// The same as this person sees it, or, where it is none, whoever came by a link: how its
+    /// owner files it is the owner's.
+    #[must_use]
+    pub fn seen_by(mut self, person: Option<UserId>) -> Self {
+        if person != Some(self.user_id) {
+            self.pinned = false;
+            self.tags.clear();
+        }
+        if person.is_none() {
+            self.shared = None;
+        }
+        self
+    }
+
+    /// Those who take part and do not own it.
+    pub fn others(&self) -> impl Iterator<Item = UserId> {
+        let people = self.shared.iter().flat_map(|shared| &shared.people);
+        people.map(|person| person.id)
+    }
 }
 
 /// Left out of JSON: nearly always there is none.
@@ -93,6 +128,9 @@ pub struct QueuedMessage {
     /// Whether the run that goes takes it in before its next model call.
     #[serde(default)]
     pub mode: SendMode,
+    /// Who wrote it, where there are accounts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<PersonRef>,
     pub created_at: DateTime<Utc>,
 }
 
@@ -177,6 +215,23 @@ pub struct SessionSnapshot {
     pub max_context_tokens: u32,
     pub last_seq: u64,
     pub epoch: i64,
+}
+
+impl SessionSnapshot {
+    /// The same as this person sees it, or, where it is none, whoever came by a link: they see
+    /// what is said and done, and have no files.
+    #[must_use]
+    pub fn seen_by(mut self, person: Option<UserId>) -> Self {
+        self.summary = self.summary.seen_by(person);
+        if person.is_none() {
+            self.approvals.clear();
+            for message in &mut self.messages {
+                message.images.clear();
+                message.image_urls.clear();
+            }
+        }
+        self
+    }
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

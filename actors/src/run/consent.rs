@@ -265,6 +265,7 @@ impl Driver {
             by,
             rule: rule_words.clone().filter(|_| by == PermittedBy::Rule),
             note: None,
+            author: None,
         };
         match (verdict, proposal) {
             (Verdict::Free, _) => Ruling::Run(None, None),

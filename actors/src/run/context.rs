@@ -18,8 +18,9 @@ use crate::domain::planning::AgentInfo;
 use crate::domain::run_loop::{Record, ToolUse};
 use crate::files::SessionFiles;
 use crate::llm_actor::{Priority, Ticket};
+use crate::memory::Remembers;
 use crate::protocol::error::NaviError;
-use crate::protocol::ids::{MessageId, RunId, SessionId, UserId};
+use crate::protocol::ids::{MessageId, RunId, SessionId};
 use crate::protocol::message::{Message, Role};
 use crate::protocol::offered::OfferedTools;
 use crate::protocol::profile::Profile;
@@ -92,8 +93,11 @@ impl RunContext {
     pub(super) async fn take_memory(
         &mut self,
         services: &Services,
-        user: UserId,
+        remembers: Remembers,
     ) -> Option<Record> {
+        let Remembers::Owner(user) = remembers else {
+            return None;
+        };
         let memory = match services.store.memory_summary(user).await {
             Ok(memory) => memory.unwrap_or_default(),
             Err(error) => {
@@ -204,7 +208,10 @@ impl Driver {
             return Ok(());
         }
         if self.context.lacks_memory() {
-            let record = self.context.take_memory(&self.services, self.user_id).await;
+            let record = self
+                .context
+                .take_memory(&self.services, self.remembers)
+                .await;
             self.tell(record.into_iter().collect()).await?;
         }
         let Work::Turn(turn) = &self.work else {
@@ -235,7 +242,7 @@ impl Driver {
         let job = CompressionJob {
             priority: Priority::Compression,
             session_id: self.session_id,
-            user_id: self.user_id,
+            remembers: self.remembers,
             run_id: self.origin.run_id,
             choice: config.choice.clone(),
             state: self.context.state.clone(),

@@ -20,6 +20,7 @@ use crate::domain::run_loop::{
 };
 use crate::domain::session::command::Command;
 use crate::domain::session::transition::{CheckpointState, Refused, Reply};
+use crate::memory::Remembers;
 use crate::protocol::command::PlainConsent;
 use crate::protocol::ids::{CallId, MessageId, Origin, SessionId, UserId};
 use crate::protocol::message::ToolCall;
@@ -48,6 +49,7 @@ pub(super) struct Driver {
     pub(super) session: Addr<SessionActor>,
     pub(super) session_id: SessionId,
     pub(super) user_id: UserId,
+    pub(super) remembers: Remembers,
     pub(super) origin: Origin,
     pub(super) ends: Ends,
     pub(super) deadline: Instant,
@@ -135,6 +137,7 @@ impl Driver {
             session: setup.session,
             session_id: setup.session_id,
             user_id: setup.user_id,
+            remembers: setup.remembers,
             origin: setup.origin,
             ends: setup.ends,
             deadline: setup.deadline,
@@ -247,7 +250,11 @@ impl Driver {
                 self.room = None;
                 let mut records = self.run_loop.on_switch(&other.profile, other.window);
                 records.extend(notices(&self.services, &other));
-                records.extend(self.context.take_memory(&self.services, self.user_id).await);
+                records.extend(
+                    self.context
+                        .take_memory(&self.services, self.remembers)
+                        .await,
+                );
                 self.commit(records).await?;
                 Ok(other)
             }

@@ -41,6 +41,7 @@ use crate::domain::history::{ContextState, Segment};
 use crate::domain::model_choice::RunConfig;
 use crate::domain::session::command::{Leaving, LeftRuns};
 use crate::domain::session::transition::StartPoint;
+use crate::memory::Remembers;
 use crate::protocol::command::PlainConsent;
 use crate::protocol::ids::{MessageId, Origin, SessionId, UserId};
 use crate::protocol::tool::Effect;
@@ -55,6 +56,7 @@ pub struct RunSetup {
     pub session: Addr<SessionActor>,
     pub session_id: SessionId,
     pub user_id: UserId,
+    pub remembers: Remembers,
     pub origin: Origin,
     pub profile_id: String,
     /// The model that was chosen for the session, as it was when the run began.

@@ -12,6 +12,7 @@ use super::driver::Driver;
 use super::{ChildReport, ChildTask, Ends, FileChanges, RunActor, RunChild, RunSetup, Work};
 use crate::domain::consent;
 use crate::domain::session::command::ChildStart;
+use crate::memory::Remembers;
 use crate::protocol::command::PlainConsent;
 use crate::protocol::ids::{CallId, MessageId, Origin, RunId, SessionId, UserId};
 use crate::protocol::profile::Profile;
@@ -28,6 +29,7 @@ pub(super) struct Spawner {
     session: Addr<SessionActor>,
     session_id: SessionId,
     user_id: UserId,
+    remembers: Remembers,
     parent: Origin,
     parent_actor: Addr<RunActor>,
     parent_ends: Ends,
@@ -64,6 +66,7 @@ impl Driver {
             session: self.session.clone(),
             session_id: self.session_id,
             user_id: self.user_id,
+            remembers: self.remembers,
             parent: self.origin,
             parent_actor: self.own.clone(),
             parent_ends: self.ends.clone(),
@@ -124,6 +127,7 @@ impl Spawner {
             session: self.session.clone(),
             session_id: self.session_id,
             user_id: self.user_id,
+            remembers: self.remembers,
             origin: Origin {
                 run_id,
                 parent_run_id: Some(self.parent.run_id),

@@ -22,7 +22,7 @@ use crate::domain::session::command::Command;
 use crate::domain::session::transition::Reply;
 use crate::domain::todo::TodoCommand;
 use crate::files::KeptImages;
-use crate::memory::MemoryOf;
+use crate::memory::{MemoryOf, NobodysMemory, Remembers};
 use crate::people::People;
 use crate::profiles::Profiles;
 use crate::protocol::ids::{CallId, RunId, UserId};
@@ -158,14 +158,17 @@ impl Driver {
                 profiles: Arc::clone(&self.services.profiles),
             }),
             agents: Arc::clone(agents),
-            memory: Arc::new(MemoryOf {
-                memory: self.services.memory.clone(),
-                user: self.user_id,
-                source: FactSource {
-                    session_id: Some(self.session_id),
-                    message_id: self.asked_in(),
-                },
-            }),
+            memory: match self.remembers {
+                Remembers::Owner(user) => Arc::new(MemoryOf {
+                    memory: self.services.memory.clone(),
+                    user,
+                    source: FactSource {
+                        session_id: Some(self.session_id),
+                        message_id: self.asked_in(),
+                    },
+                }),
+                Remembers::Nobody => Arc::new(NobodysMemory),
+            },
             untrusted,
             approved: false,
             sees_images: config.choice.model.vision != Some(false),

@@ -13,6 +13,7 @@ use crate::domain::session::command::Command;
 use crate::domain::session::transition::{Compacted, Exchange};
 use crate::domain::title;
 use crate::llm_actor::{Priority, Ticket};
+use crate::memory::Remembers;
 use crate::protocol::ids::RunId;
 use crate::protocol::session::SessionSummary;
 use crate::services::Services;
@@ -40,7 +41,7 @@ impl SessionActor {
             let choice = choice(&services, &session)?;
             let job = CompressionJob {
                 session_id: id,
-                user_id: session.user_id,
+                remembers: Remembers::of(&session),
                 run_id,
                 choice,
                 priority: Priority::Background,

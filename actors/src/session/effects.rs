@@ -9,7 +9,7 @@ use super::replies::Waiting;
 use super::{Foreground, SessionActor, StopToken};
 use crate::domain::session::command::Command;
 use crate::domain::session::transition::{Effect, Launch, PlainAnswer, Refused, Reply, ReplyTo};
-use crate::hub::HubFrame;
+use crate::memory::Remembers;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::{MessageId, Origin, RunId};
 use crate::protocol::session::RunState;
@@ -51,12 +51,7 @@ impl SessionActor {
             Effect::DropSummary => self.compressing = None,
             Effect::FindTitle(exchange) => self.find_title(ctx, *exchange),
             Effect::TellRemoved => {
-                self.services.hub.tell(
-                    Some(self.told.summary.user_id),
-                    HubFrame::SessionRemoved {
-                        session_id: self.id,
-                    },
-                );
+                self.services.hub.session_removed(&self.told.summary);
                 let (registry, id) = (self.services.toolbox.now(), self.id);
                 // It may wait for the disk.
                 tokio::task::spawn_blocking(move || registry.session_closed(id));
@@ -145,6 +140,7 @@ impl SessionActor {
                 session,
                 session_id: self.id,
                 user_id: self.told.summary.user_id,
+                remembers: Remembers::of(&self.told.summary),
                 origin: Origin::foreground(run_id),
                 profile_id: self.told.summary.profile_id.clone(),
                 model: self.told.summary.model.clone(),

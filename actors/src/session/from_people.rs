@@ -133,6 +133,7 @@ async fn find(
     let StartBranch {
         message_id,
         content,
+        author,
     } = start;
     let failed = |error: StoreError| Refused::from(store_error(&error));
     let found = store.message_ordinal(id, message_id).await;
@@ -146,5 +147,6 @@ async fn find(
         path,
         before,
         content,
+        author,
     })
 }

@@ -20,6 +20,7 @@ use crate::protocol::context::ContextParts;
 use crate::protocol::error::NaviError;
 use crate::protocol::event::ResyncReason;
 use crate::protocol::ids::{MessageId, RunId};
+use crate::protocol::people::PersonRef;
 use crate::protocol::plan::Plan;
 use crate::protocol::todo::{Scratchpad, TodoItem};
 use crate::supervision::Ending;
@@ -136,6 +137,8 @@ pub struct StartBranch {
     pub message_id: MessageId,
     /// None where it is to be answered anew.
     pub content: Option<String>,
+    /// Who has it so, where there are accounts.
+    pub author: Option<PersonRef>,
 }
 
 /// What the session keeps in typed form.

@@ -117,7 +117,7 @@ impl Handler<GetContext> for SessionActor {
         let (id, path) = (self.id, self.told.path());
         let counted = self.told.summary.context_token_count;
         Box::pin(async move {
-            if context.memory.is_none() {
+            if context.memory.is_none() && session.shared.is_none() {
                 // The first run takes it in.
                 let memory = store.memory_summary(session.user_id).await;
                 context.memory = memory.map_err(|error| store_error(&error))?;

@@ -15,6 +15,7 @@ use super::streamed;
 use super::values::DbText;
 use crate::domain::session::change::Closed;
 use crate::protocol::ids::{ApprovalId, MessageId, RunId, SessionId};
+use crate::protocol::people::PersonRef;
 
 /// Keeps a statement's parameters well under what either database takes (32,766 and 65,535).
 const ROWS_PER_INSERT: usize = 200;
@@ -67,7 +68,7 @@ pub(super) enum BranchChange {
 pub(super) enum QueueChange {
     Add(Box<queued_message::ActiveModel>),
     Remove(MessageId),
-    Edit(MessageId, DbText),
+    Edit(MessageId, DbText, Option<PersonRef>),
 }
 
 /// Rows of a commit, and then of all that are written with it.
@@ -304,10 +305,12 @@ async fn write_queue_change(
                 format!("message {message_id} is not in the queue")
             })
         }
-        QueueChange::Edit(message_id, content) => {
+        QueueChange::Edit(message_id, content, author) => {
             let edited = queued_message::Entity::update_many()
                 .set(queued_message::ActiveModel {
                     content: ActiveValue::Set(content),
+                    author_id: ActiveValue::Set(author.as_ref().map(|author| author.id.0)),
+                    author_name: ActiveValue::Set(author.map(|author| author.name.into())),
                     ..Default::default()
                 })
                 .filter(queued_message::Column::MessageId.eq(message_id.0))

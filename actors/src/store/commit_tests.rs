@@ -8,8 +8,9 @@ use super::{KnownMessage, LogItem, StoreError};
 use crate::domain::session::write::Write;
 use crate::protocol::command::SendMode;
 use crate::protocol::file::AttachedFile;
-use crate::protocol::ids::{CallId, FileId, MessageId, OwnerId, RunId, SessionId};
+use crate::protocol::ids::{CallId, FileId, MessageId, OwnerId, RunId, SessionId, UserId};
 use crate::protocol::message::{Message, MessageState, ToolCall, ToolOutcome};
+use crate::protocol::people::PersonRef;
 use crate::protocol::plan::{Executor, Plan, PlanStep};
 use crate::protocol::session::{QueuedMessage, RunState, SessionState};
 use crate::protocol::todo::{Scratchpad, TodoItem, TodoStatus};
@@ -30,6 +31,13 @@ on_both!(
     two_commits_of_a_session_share_a_group,
     of_many_that_stream_each_has_its_own_fate,
 );
+
+fn person(name: &str) -> PersonRef {
+    PersonRef {
+        id: UserId(uuid::Uuid::from_u128(7)),
+        name: name.to_owned(),
+    }
+}
 
 fn a_file() -> AttachedFile {
     AttachedFile {
@@ -83,6 +91,7 @@ async fn everything_comes_back(db: TestDb) {
         files: vec![a_file()],
         client_id: Some("c2".to_owned()),
         mode: SendMode::Steer,
+        author: Some(person("Anna")),
         created_at: at(5),
     };
     let todo = vec![TodoItem {
@@ -119,6 +128,7 @@ async fn everything_comes_back(db: TestDb) {
             Write::EditQueued {
                 message_id: queued.message_id,
                 content: "and now".to_owned(),
+                author: Some(person("Olha")),
             },
             Write::Title("first".to_owned()),
             Write::Title("Greeting".to_owned()),
@@ -141,6 +151,7 @@ async fn everything_comes_back(db: TestDb) {
         loaded.queue,
         [QueuedMessage {
             content: "and now".to_owned(),
+            author: Some(person("Olha")),
             ..queued.clone()
         }]
     );
@@ -357,6 +368,7 @@ async fn what_is_not_there_cannot_change(db: TestDb) {
         Write::EditQueued {
             message_id: MessageId::new(),
             content: String::new(),
+            author: None,
         },
         ended(&run, RunState::Failed),
     ] {
@@ -438,6 +450,7 @@ async fn a_client_id_is_found_in_queue_and_conversation(db: TestDb) {
         files: Vec::new(),
         client_id: Some("c\0".to_owned()),
         mode: SendMode::Queue,
+        author: None,
         created_at: at(1),
     };
     writer

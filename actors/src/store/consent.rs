@@ -10,6 +10,7 @@ use sea_orm::{
 use uuid::Uuid;
 
 use super::entities::{approval, consent_entry, consent_rule};
+use super::rows::person_ref;
 use super::values::{DbText, db_time, from_json, name_of, named, to_json};
 use super::{Store, StoreError};
 use crate::domain::consent::Asking;
@@ -314,6 +315,8 @@ pub(super) fn entry_to_row(row: ConsentRow) -> Result<consent_entry::ActiveModel
         at: Set(db_time(entry.at)),
         rule: Set(entry.rule.map(Into::into)),
         note: Set(entry.note.map(Into::into)),
+        author_id: Set(entry.author.as_ref().map(|author| author.id.0)),
+        author_name: Set(entry.author.map(|author| author.name.into())),
     })
 }
 
@@ -331,5 +334,6 @@ fn entry_from_row(row: consent_entry::Model) -> Result<ConsentEntry, StoreError>
         by: named("consent_log.decided_by", row.decided_by)?,
         rule: row.rule.map(|rule| rule.0),
         note: row.note.map(|note| note.0),
+        author: person_ref(row.author_id, row.author_name),
     })
 }

@@ -96,6 +96,7 @@ fn line(user_id: UserId, session_id: SessionId, seconds: i64) -> Write {
             by: PermittedBy::Rule,
             rule: Some("`ls`".to_owned()),
             note: None,
+            author: None,
         },
     })
 }

@@ -19,7 +19,7 @@ use super::rows::{
 };
 use super::run_log::with_descendants;
 use super::values::{DbText, from_db, from_json, name_of, named};
-use super::{Store, StoreError};
+use super::{Store, StoreError, shares};
 use crate::domain::history::Branch;
 use crate::domain::session::stored::{
     AcceptedId, CLIENT_IDS, ChildCall, LoadedSession, MAX_SPANS, Span,
@@ -139,7 +139,7 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         _ => (None, 0),
     };
     let asks = i64::try_from(approvals.len()).unwrap_or(i64::MAX);
-    Ok(LoadedSession {
+    let mut loaded = LoadedSession {
         mode: row
             .consent_mode
             .map(|name| named("sessions.consent_mode", name))
@@ -162,6 +162,7 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
             archived: row.archived,
             ephemeral: row.ephemeral,
             tags: row.tags,
+            shared_at: row.shared_at,
             context_token_count: row.context_token_count,
             created_at: row.created_at,
             last_active: row.last_active,
@@ -189,7 +190,9 @@ async fn load(moment: &DatabaseTransaction, id: SessionId) -> Result<LoadedSessi
         spans,
         started_calls,
         child_calls,
-    })
+    };
+    shares::fill(moment, std::slice::from_mut(&mut loaded.summary)).await?;
+    Ok(loaded)
 }
 
 /// See [`LoadedSession::sent`].

@@ -67,7 +67,7 @@ pub enum Finished {
 impl Store {
     /// A user's sessions that have been idle since `idle_before` and hold messages that were
     /// not read, the longest idle first. Those that failed too often are left out until they
-    /// change.
+    /// change; those that are shared, or were, for good: others wrote in them.
     ///
     /// # Errors
     /// As the store's other reads.
@@ -98,6 +98,7 @@ impl Store {
             .filter(session::Column::UserId.eq(user.0))
             .filter(session::Column::DeletedAt.is_null())
             .filter(session::Column::Ephemeral.eq(false))
+            .filter(session::Column::SharedAt.is_null())
             .filter(session::Column::LastActive.lte(db_time(idle_before)))
             .filter(session::Column::MessageCount.gt(0))
             .filter(unread)
@@ -203,6 +204,9 @@ impl Store {
         let transaction = self.begin_write().await?;
         lock(&transaction, user, now).await?;
         require_session(&transaction, reading.session_id).await?;
+        if is_shared(&transaction, reading.session_id).await? {
+            return Ok(Finished::Stale);
+        }
         let known = state(&transaction, reading.session_id).await?;
         let read = known.as_ref().map_or(0, |state| state.read_ordinal);
         if read != to_db(reading.from)? {
@@ -263,6 +267,16 @@ impl Store {
         transaction.commit().await?;
         Ok(())
     }
+}
+
+/// Whether others take part in a session, or did.
+async fn is_shared(db: &DatabaseTransaction, id: SessionId) -> Result<bool, DbErr> {
+    let shared = session::Entity::find_by_id(id.0)
+        .filter(session::Column::SharedAt.is_not_null())
+        .select_only()
+        .column(session::Column::Id)
+        .into_tuple::<Uuid>();
+    Ok(shared.one(db).await?.is_some())
 }
 
 /// How many messages a session has, and since when it has read text from outside.

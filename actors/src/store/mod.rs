@@ -35,6 +35,7 @@ mod rows;
 mod run_log;
 mod search;
 mod sessions;
+mod shares;
 mod streamed;
 mod tool_pins;
 mod types;
@@ -56,10 +57,11 @@ pub use people::{Changed, Credentials};
 pub use powers::{Holder, MAX_POWERS};
 pub use recent::Numbered;
 pub use search::MAX_HITS;
+pub use shares::Added;
 pub use tool_pins::ToolPin;
 pub use types::{
-    ApiToken, Commit, Identity, IdentityKey, Invitation, KeyOwner, Listed, LogCursor, LogItem,
-    LogPage, LogRange, NewSession, NewToken, PageLimits, Person, RecordEntry, RecordRow,
+    ApiToken, Commit, Found, Identity, IdentityKey, Invitation, KeyOwner, LinkRow, Listed, LogCursor,
+    LogItem, LogPage, LogRange, NewSession, NewToken, PageLimits, Person, RecordEntry, RecordRow,
     SecretHash, SignOn, StoredCall, User, WebLogin,
 };
 pub use upkeep::AppliedMigration;
@@ -239,6 +241,9 @@ mod search_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod session_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod share_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod streamed_tests;

@@ -90,6 +90,15 @@ impl Store {
             .collect()
     }
 
+    /// The session that a run is of.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn session_of_run(&self, run_id: RunId) -> Result<Option<SessionId>, StoreError> {
+        let row = run::Entity::find_by_id(run_id.0).one(&self.read).await?;
+        Ok(row.map(|row| SessionId(row.session_id)))
+    }
+
     /// A run of the user's with its model calls, and the runs that it started. None where the
     /// user has no such run.
     ///

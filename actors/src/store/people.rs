@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use sea_orm::sea_query::{Expr, OnConflict};
+use sea_orm::sea_query::{Expr, OnConflict, Query};
 use sea_orm::{
     ActiveValue::Set, ColumnTrait, ConnectionTrait, DbErr, EntityTrait, PaginatorTrait as _,
     QueryFilter, QueryOrder, QuerySelect,
@@ -12,7 +12,8 @@ use uuid::Uuid;
 
 use super::entities::{
     api_token, consent_entry, consent_rule, identity, invitation, memory_fact, memory_forgotten,
-    memory_former, memory_summary, passkey, power, recovery_code, session, user, web_login,
+    memory_former, memory_summary, passkey, power, recovery_code, session, session_link,
+    session_person, user, web_login,
 };
 use super::rows::user_from_row;
 use super::types::{Person, SecretHash, User};
@@ -272,7 +273,24 @@ impl Store {
             memory_forgotten,
             memory_former,
             memory_summary,
+            session_person,
         );
+        // Nobody reaches their sessions any more, before those are cleared away.
+        let theirs = || {
+            Query::select()
+                .column(session::Column::Id)
+                .from(session::Entity)
+                .and_where(session::Column::UserId.eq(of))
+                .take()
+        };
+        session_person::Entity::delete_many()
+            .filter(session_person::Column::SessionId.in_subquery(theirs()))
+            .exec(&transaction)
+            .await?;
+        session_link::Entity::delete_many()
+            .filter(session_link::Column::SessionId.in_subquery(theirs()))
+            .exec(&transaction)
+            .await?;
         let row = user::ActiveModel {
             id: Set(of),
             name_key: Set(None),
@@ -314,7 +332,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn purge_removed(&self) -> Result<Vec<UserId>, StoreError> {
-        let with_sessions = sea_orm::sea_query::Query::select()
+        let with_sessions = Query::select()
             .column(session::Column::UserId)
             .from(session::Entity)
             .to_owned();

@@ -189,8 +189,9 @@ impl Prepared {
             Write::EditQueued {
                 message_id,
                 content,
+                author,
             } => {
-                let change = QueueChange::Edit(message_id, content.into());
+                let change = QueueChange::Edit(message_id, content.into(), author);
                 self.rows.queue.push((session_id, change));
             }
             Write::Title(title) => self.set(session::Column::Title, DbText::from(title)),
@@ -224,6 +225,11 @@ impl Prepared {
             Write::Mode(mode) => {
                 let name = name_of(&mode)?;
                 self.set(session::Column::ConsentMode, name);
+            }
+            Write::Shared { since, .. } => {
+                if let Some(since) = since {
+                    self.set(session::Column::SharedAt, db_time(since));
+                }
             }
             Write::Tainted(at) => self.set(session::Column::TaintedAt, db_time(at)),
             Write::RunLoop { run_id, json } => self.rows.run_changes.push(RunChange {

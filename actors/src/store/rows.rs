@@ -21,8 +21,8 @@ use crate::domain::session::stored::StoredRun;
 use crate::domain::session::write::{ChunkRow, EventRow, RunRow};
 use crate::protocol::ids::{CallId, MessageId, PartId, RunId, SessionId, UserId};
 use crate::protocol::message::Message;
-use crate::protocol::people::Scopes;
-use crate::protocol::session::{QueuedMessage, RunState, SessionState, SessionSummary};
+use crate::protocol::people::{PersonRef, Scopes};
+use crate::protocol::session::{QueuedMessage, RunState, SessionState, SessionSummary, Shared};
 
 /// Without its ordinal and, where it is none, its branch: the session's row gives them out.
 pub(super) fn message_to_row(
@@ -52,6 +52,9 @@ pub(super) fn message_to_row(
         created_at: Set(db_time(message.created_at)),
         branch_id: branch_id.map_or(NotSet, |id| Set(id.into())),
         outside: Set(message.outside),
+        author_id: Set(message.author.as_ref().map(|author| author.id.0)),
+        author_name: Set(message.author.map(|author| author.name.into())),
+        names_author: Set(message.names_author),
     })
 }
 
@@ -88,7 +91,18 @@ pub(super) fn message_from_row(row: message::Model) -> Result<Message, StoreErro
         is_summary: row.is_summary,
         is_plan: row.is_plan,
         client_id: row.client_id.map(|text| text.0),
+        author: person_ref(row.author_id, row.author_name),
+        names_author: row.names_author,
         created_at: row.created_at,
+    })
+}
+
+/// Somebody who is named beside their id.
+pub(super) fn person_ref(id: Option<Uuid>, name: Option<DbText>) -> Option<PersonRef> {
+    let (id, name) = id.zip(name)?;
+    Some(PersonRef {
+        id: UserId(id),
+        name: name.0,
     })
 }
 
@@ -107,6 +121,8 @@ pub(super) fn queued_to_row(
         client_id: Set(message.client_id.map(Into::into)),
         created_at: Set(db_time(message.created_at)),
         mode: Set(name_of(&message.mode)?),
+        author_id: Set(message.author.as_ref().map(|author| author.id.0)),
+        author_name: Set(message.author.map(|author| author.name.into())),
     })
 }
 
@@ -119,6 +135,7 @@ pub(super) fn queued_from_row(row: queued_message::Model) -> Result<QueuedMessag
         files: list_from_json("queued_messages.files", row.files.as_deref())?,
         client_id: row.client_id.map(|text| text.0),
         mode: named("queued_messages.mode", row.mode)?,
+        author: person_ref(row.author_id, row.author_name),
         created_at: row.created_at,
     })
 }
@@ -264,6 +281,7 @@ pub(super) struct SummaryRow {
     pub(super) archived: bool,
     pub(super) ephemeral: bool,
     pub(super) tags: String,
+    pub(super) shared_at: Option<DateTime<Utc>>,
     pub(super) context_token_count: i64,
     pub(super) created_at: DateTime<Utc>,
     pub(super) last_active: DateTime<Utc>,
@@ -291,9 +309,21 @@ pub(super) fn summary_from_row(row: SummaryRow) -> Result<SessionSummary, StoreE
         context_token_count: from_db("sessions.context_token_count", row.context_token_count)?,
         state: session_state(last_run),
         asks: from_db("approvals", row.asks)?,
+        shared: row.shared_at.map(|_| Box::new(nobody_yet(row.user_id))),
         created_at: row.created_at,
         last_active: row.last_active,
     })
+}
+
+/// Who is in it, the store reads in (`shares::fill`).
+fn nobody_yet(owner: Uuid) -> Shared {
+    Shared {
+        owner: PersonRef {
+            id: UserId(owner),
+            name: String::new(),
+        },
+        people: Vec::new(),
+    }
 }
 
 fn session_state(last_run: Option<RunState>) -> SessionState {

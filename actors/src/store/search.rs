@@ -17,7 +17,7 @@ pub const MAX_HITS: u32 = 50;
 const SEARCHED: u32 = 100_000;
 
 impl Store {
-    /// Where the words of `query` stand in this user's sessions, on any branch of them:
+    /// Where the words of `query` stand in the sessions that this user reaches, on any branch of them:
     /// titles first, the session that was active last before the others, then messages,
     /// the newest first. Skips the first `offset` hits and gives at most `limit`, which is
     /// no more than [`MAX_HITS`]. A query without a word finds nothing.
@@ -57,6 +57,10 @@ impl Store {
         rows.into_iter().map(|row| row.hit(&query)).collect()
     }
 }
+
+/// The user's own, and those in which they take part.
+const REACHED: &str =
+    "(s.user_id = $2 OR s.id IN (SELECT p.session_id FROM session_people p WHERE p.user_id = $2))";
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
@@ -117,7 +121,7 @@ impl Ask<'_> {
         let backend = self.moment.get_database_backend();
         let (columns, from, order) = kind.select(backend);
         let sql = format!(
-            "SELECT {columns} FROM {from} AND s.user_id = $2 AND s.deleted_at IS NULL AND NOT s.ephemeral \
+            "SELECT {columns} FROM {from} AND {REACHED} AND s.deleted_at IS NULL AND NOT s.ephemeral \
              ORDER BY {order} LIMIT $3 OFFSET $4"
         );
         let mut values = self.values(kind);
@@ -130,7 +134,7 @@ impl Ask<'_> {
         let backend = self.moment.get_database_backend();
         let (_, from, _) = Kind::Titles.select(backend);
         let sql = format!(
-            "SELECT COUNT(*) FROM {from} AND s.user_id = $2 AND s.deleted_at IS NULL AND NOT s.ephemeral"
+            "SELECT COUNT(*) FROM {from} AND {REACHED} AND s.deleted_at IS NULL AND NOT s.ephemeral"
         );
         let ask = Statement::from_sql_and_values(backend, sql, self.values(Kind::Titles));
         let row = self.moment.query_one_raw(ask).await?;

@@ -1,5 +1,7 @@
 //! Sessions as a whole: which there are, whose, and their way in and out of the world.
 
+use std::cmp::Reverse;
+
 use chrono::{DateTime, Utc};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
@@ -13,7 +15,7 @@ use super::entities::{approval, branch, run, session};
 use super::rows::{SummaryRow, branch_to_row, summary_from_row};
 use super::types::{Listed, NewSession};
 use super::values::{db_time, name_of, to_json};
-use super::{Store, StoreError};
+use super::{Store, StoreError, shares};
 use crate::domain::history::{Branch, ROOT_BRANCH};
 use crate::domain::session::stored::LoadedSession;
 use crate::protocol::ids::{OwnerId, SessionId, UserId};
@@ -22,6 +24,8 @@ use crate::protocol::todo::Scratchpad;
 
 /// The most sessions that one statement deletes: a database takes no endless list of ids.
 const AT_ONCE: u64 = 2_000;
+/// The most that a list asks about by their ids at once.
+const OF_A_LIST: usize = 500;
 /// Of a session that was just made.
 const FIRST_EPOCH: i64 = 1;
 
@@ -67,6 +71,7 @@ impl Store {
                 context_token_count: 0,
                 state: SessionState::Idle,
                 asks: 0,
+                shared: None,
                 created_at,
                 last_active: created_at,
             },
@@ -96,8 +101,8 @@ impl Store {
         })
     }
 
-    /// A user's sessions, those that are put away or the others: pinned ones first, then the
-    /// latest activity.
+    /// A user's sessions and those of others in which they take part; those that are put away or
+    /// the others: pinned ones first, then the latest activity.
     ///
     /// # Errors
     /// As the store's other reads.
@@ -106,23 +111,43 @@ impl Store {
         user_id: UserId,
         listed: Listed,
     ) -> Result<Vec<SessionSummary>, StoreError> {
-        summaries()
-            .filter(session::Column::UserId.eq(user_id.0))
-            .filter(session::Column::DeletedAt.is_null())
-            .filter(session::Column::Ephemeral.eq(false))
-            .filter(session::Column::Archived.eq(listed == Listed::Archived))
-            .order_by_desc(session::Column::Pinned)
-            .order_by_desc(session::Column::LastActive)
-            .order_by_desc(session::Column::Id)
-            .into_model::<SummaryRow>()
+        let of_list = |whose: Expr| {
+            summaries()
+                .filter(whose)
+                .filter(session::Column::DeletedAt.is_null())
+                .filter(session::Column::Ephemeral.eq(false))
+                .filter(session::Column::Archived.eq(listed == Listed::Archived))
+                .order_by_desc(session::Column::Pinned)
+                .order_by_desc(session::Column::LastActive)
+                .order_by_desc(session::Column::Id)
+                .into_model::<SummaryRow>()
+        };
+        let mut rows = of_list(session::Column::UserId.eq(user_id.0))
             .all(&self.read)
-            .await?
-            .into_iter()
-            .map(summary_from_row)
-            .collect()
+            .await?;
+        let shared = self.shared_with(user_id).await?;
+        for some in shared.chunks(OF_A_LIST) {
+            let ids = some.iter().map(|id| id.0);
+            rows.extend(
+                of_list(session::Column::Id.is_in(ids))
+                    .all(&self.read)
+                    .await?,
+            );
+        }
+        let list = rows.into_iter().map(summary_from_row);
+        let mut list = list.collect::<Result<Vec<SessionSummary>, _>>()?;
+        shares::fill(&self.read, &mut list).await?;
+        if !shared.is_empty() {
+            list = list
+                .into_iter()
+                .map(|it| it.seen_by(Some(user_id)))
+                .collect();
+            list.sort_by_key(|it| Reverse((it.pinned, it.last_active, it.id)));
+        }
+        Ok(list)
     }
 
-    /// A session of this user. Another's is as if it did not exist.
+    /// A session of this user's own. Another's is as if it did not exist.
     ///
     /// # Errors
     /// [`StoreError::SessionNotFound`], and as the store's other reads.
@@ -131,14 +156,16 @@ impl Store {
         user_id: UserId,
         id: SessionId,
     ) -> Result<SessionSummary, StoreError> {
-        summaries()
+        let mut found = summaries()
             .filter(session::Column::Id.eq(id.0))
             .filter(session::Column::UserId.eq(user_id.0))
             .filter(session::Column::DeletedAt.is_null())
             .into_model::<SummaryRow>()
             .one(&self.read)
             .await?
-            .map_or(Err(StoreError::SessionNotFound), summary_from_row)
+            .map_or(Err(StoreError::SessionNotFound), summary_from_row)?;
+        shares::fill(&self.read, std::slice::from_mut(&mut found)).await?;
+        Ok(found)
     }
 
     /// Whose session this is.
@@ -306,6 +333,7 @@ pub(super) fn session_row(
         tainted_at: Set(None),
         archived: Set(false),
         ephemeral: Set(new.ephemeral),
+        shared_at: Set(None),
         tags: Set("[]".to_owned()),
         model: Set(new.model.as_deref().map(Into::into)),
     })
@@ -370,6 +398,7 @@ fn summaries() -> Select<session::Entity> {
             session::Column::Archived,
             session::Column::Ephemeral,
             session::Column::Tags,
+            session::Column::SharedAt,
             session::Column::ContextTokenCount,
             session::Column::CreatedAt,
             session::Column::LastActive,

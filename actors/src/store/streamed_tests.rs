@@ -246,6 +246,7 @@ async fn events_refer_to_their_messages_and_are_told_byte_for_byte(db: TestDb) {
             content: of(&asked),
             images: Vec::new(),
             files: Vec::new(),
+            author: None,
         },
         Event::TurnThinking {
             thinking: answer.thinking.clone().unwrap(),

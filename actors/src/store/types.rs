@@ -6,8 +6,9 @@ use uuid::Uuid;
 
 use crate::domain::model_calls::Recipe;
 use crate::domain::session::write::{ChunkRow, EventRow, Write};
+use crate::domain::sharing::Reach;
 use crate::protocol::approval::ConsentMode;
-use crate::protocol::ids::{OwnerId, SessionId, UserId};
+use crate::protocol::ids::{LinkId, OwnerId, SessionId, UserId};
 use crate::protocol::inspect::{CallInfo, CallReply};
 use crate::protocol::people::{Recorded, Scopes, UserRole};
 
@@ -45,6 +46,22 @@ pub struct NewSession {
     /// It is there for one answer: no list has it, nobody reads it for facts, and it goes by itself.
     pub ephemeral: bool,
     pub created_at: DateTime<Utc>,
+}
+
+/// A session that somebody reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Whose it is.
+    pub owner: UserId,
+    pub reach: Reach,
+}
+
+/// A link by which a session is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkRow {
+    pub id: LinkId,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
 }
 
 /// Which of a user's sessions a list has.

@@ -230,6 +230,7 @@ impl Session {
             context_token_count: 0,
             state: SessionState::Idle,
             asks: 0,
+            shared: None,
             created_at: at(),
             last_active: at(),
         };

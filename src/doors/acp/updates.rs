@@ -242,6 +242,7 @@ impl View {
             Event::QueueChanged {
                 message_id,
                 content: Some(content),
+                ..
             } => {
                 if let Some(blocks) = self.waiting.get_mut(&message_id) {
                     *blocks = said(content, Vec::new());
@@ -250,6 +251,7 @@ impl View {
             Event::QueueChanged {
                 message_id,
                 content: None,
+                ..
             } => {
                 self.waiting.remove(&message_id);
                 told.push(Told::Withdrawn(message_id));

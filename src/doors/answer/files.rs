@@ -36,7 +36,8 @@ pub(super) async fn store(
         upload.file(name).await?;
         engine.go_on(&mut upload, content).await?;
     }
-    let stored = engine.finish_upload(upload).await?.files.into_iter();
+    let stored = engine.finish_upload(who.user, session, upload).await?;
+    let stored = stored.files.into_iter();
     let named = stored.map(|stored| FileRef {
         name: stored.file.name,
         path: stored.file.path,

@@ -322,6 +322,7 @@ mod tests {
             content: "hi".to_owned(),
             images: Vec::new(),
             files: Vec::new(),
+            author: None,
         };
         assert_eq!(
             heard.take(told(RunId::new(), accepted("another"))),

@@ -114,6 +114,7 @@ fn resolved(id: ApprovalId, decision: Decision, by: DecidedBy) -> Event {
         decision,
         by,
         note: None,
+        author: None,
         is_subagent: false,
     }
 }

@@ -13,6 +13,7 @@ use navi_actors::domain::input::{
 };
 use navi_actors::domain::memory::{MAX_KEY_CHARS, MAX_VALUE_CHARS};
 use navi_actors::domain::names;
+use navi_actors::domain::sharing::MAX_LINK_DAYS;
 use navi_actors::domain::tags::{MAX_TAGS, TAG_CHARS};
 use navi_actors::domain::todo::MAX_TEXT_CHARS;
 use navi_actors::engine::{MAX_LOG_PAGE, TITLE_CHARS};
@@ -127,6 +128,10 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
         (
             "NewInvitation/days",
             json!({"minimum": 1, "maximum": MAX_INVITATION_DAYS}),
+        ),
+        (
+            "NewLink/days",
+            json!({"minimum": 1, "maximum": MAX_LINK_DAYS}),
         ),
         ("SignInRequest", one_of_two("password", "recovery_code")),
         (

@@ -349,6 +349,7 @@ fn again(accepted: Accepted, client_id: Option<String>, content: String) -> Opti
         content,
         images: Vec::new(),
         files: Vec::new(),
+        author: None,
     };
     accepted
         .duplicate

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Conversation;
-use super::notes::{Notes, disarmed};
+use super::notes::{self, Notes, disarmed};
 use super::tokens::message_tokens;
 use crate::domain::cut::cut_middle;
 use crate::domain::files::{self, FileViews};
@@ -262,8 +262,13 @@ impl Said<'_> {
                 let of_files =
                     files::images(message, self.files).map(|(_, image)| image.to_string());
                 let content = files::with_files(&content, message, self.files, self.limit);
+                let content = disarmed(&content);
+                let content = match notes::author(message) {
+                    Some(author) => format!("{author}\n{content}"),
+                    None => content.into_owned(),
+                };
                 Some(ChatMessage::User {
-                    content: disarmed(&content).into_owned(),
+                    content,
                     images: message.images.iter().cloned().chain(of_files).collect(),
                 })
             }

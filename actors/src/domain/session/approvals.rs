@@ -20,6 +20,7 @@ use crate::protocol::command::Decision;
 use crate::protocol::error::ErrorCode;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ApprovalId, CallId, Origin, RuleId, RunId, UserId};
+use crate::protocol::people::PersonRef;
 
 /// What was answered to requests of the runs that go; older ones are in the store.
 pub(super) type Answers = HashMap<ApprovalId, (RunId, Answer)>;
@@ -60,7 +61,7 @@ impl Session {
     pub(super) fn answer_approval(
         &mut self,
         id: ApprovalId,
-        answering: ApprovalAnswer,
+        (answering, author): (ApprovalAnswer, Option<PersonRef>),
         to: ReplyTo,
         now: DateTime<Utc>,
     ) -> Result<(), Refused> {
@@ -94,13 +95,13 @@ impl Session {
             },
             note: answering.note,
         };
-        self.resolve(id, answer, now);
+        self.resolve(id, answer, author, now);
         self.reply(to, Reply::Answered(Answered::Now));
         Ok(())
     }
 
     pub(super) fn expire(&mut self, id: ApprovalId, now: DateTime<Utc>) {
-        self.resolve(id, denial(DecidedBy::Timeout), now);
+        self.resolve(id, denial(DecidedBy::Timeout), None, now);
     }
 
     pub(super) fn await_answer(
@@ -144,7 +145,7 @@ impl Session {
             .map(|asking| asking.pending.approval_id)
             .collect();
         for id in over {
-            self.resolve(id, denial(DecidedBy::Stop), now);
+            self.resolve(id, denial(DecidedBy::Stop), None, now);
         }
     }
 
@@ -154,7 +155,13 @@ impl Session {
     }
 
     /// The first answer to a request; later ones change nothing.
-    fn resolve(&mut self, id: ApprovalId, answer: Answer, now: DateTime<Utc>) {
+    fn resolve(
+        &mut self,
+        id: ApprovalId,
+        answer: Answer,
+        author: Option<PersonRef>,
+        now: DateTime<Utc>,
+    ) {
         let Some(asking) = self.open_approval(id).cloned() else {
             return;
         };
@@ -186,6 +193,7 @@ impl Session {
                 by: PermittedBy::from(by),
                 rule: None,
                 note: answer.note.clone(),
+                author: author.clone(),
             },
         }));
         if let Some(rule) = rule {
@@ -197,6 +205,7 @@ impl Session {
             decision,
             by,
             note: answer.note.clone(),
+            author,
             is_subagent: origin.is_subagent(),
         };
         self.tell(Some(origin), event);

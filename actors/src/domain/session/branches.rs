@@ -60,6 +60,7 @@ impl Session {
             let mut message = Message::user(MessageId::new(), run_id, content, now);
             message.images = start.message.images;
             message.files = start.message.files;
+            let message = self.written_by(message, start.author);
             message_id = message.id;
             events.push(Event::MessageAccepted {
                 client_id: None,
@@ -69,6 +70,7 @@ impl Session {
                 content: message.content.clone().unwrap_or_default(),
                 images: message.images.clone(),
                 files: message.files.clone(),
+                author: message.author.clone(),
             });
             self.write(Write::Message(Arc::new(message)));
         }

@@ -15,7 +15,9 @@ use crate::protocol::approval::ConsentMode;
 use crate::protocol::command::{CallDecision, Decision, PlainConsent, PlanEdit, UserInput};
 use crate::protocol::ids::{ApprovalId, CallId, MessageId, Origin, RunId};
 use crate::protocol::message::Message;
+use crate::protocol::people::PersonRef;
 use crate::protocol::profile::Profile;
+use crate::protocol::session::Shared;
 
 /// A person's, a run's, or what came of work that the session asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +27,7 @@ pub enum Command {
     EditQueued {
         message_id: MessageId,
         content: String,
+        author: Option<PersonRef>,
     },
     Stop,
     StopChild(RunId),
@@ -41,10 +44,14 @@ pub enum Command {
     Pin(bool),
     TogglePin,
     SetMode(ConsentMode),
+    /// These are in the session from here on.
+    Share(Shared),
     /// `answer` is validated already.
     Answer {
         approval_id: ApprovalId,
         answer: ApprovalAnswer,
+        /// Who gives it, where there are accounts.
+        author: Option<PersonRef>,
     },
     /// A request's time is up.
     Expire(ApprovalId),
@@ -139,6 +146,8 @@ pub struct BranchStart {
     pub before: Option<MessagePosition>,
     /// None where the message is to be answered anew.
     pub content: Option<String>,
+    /// Who has it so, where there are accounts.
+    pub author: Option<PersonRef>,
 }
 
 impl BranchStart {

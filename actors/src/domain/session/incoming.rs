@@ -15,6 +15,7 @@ use crate::protocol::error::ErrorCode;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{MessageId, Origin, RunId};
 use crate::protocol::message::Message;
+use crate::protocol::people::PersonRef;
 use crate::protocol::session::QueuedMessage;
 
 /// The most messages that may wait in one session.
@@ -92,6 +93,7 @@ impl Session {
             content: input.content.clone(),
             images: input.images.clone(),
             files: input.attached.clone(),
+            author: input.author.clone(),
         };
         self.write(Write::Active(now));
         self.bring_back();
@@ -106,12 +108,15 @@ impl Session {
             files: input.attached,
             client_id: input.client_id,
             mode: input.mode,
+            author: input.author,
             created_at: now,
         };
         if queued {
             self.write(Write::Enqueue(waits));
         } else {
-            self.write(Write::Message(Arc::new(message_of(waits, run_id, now))));
+            self.write(Write::Message(Arc::new(
+                self.message_of(waits, run_id, now),
+            )));
             let new = NewRun {
                 plans: plain.is_none(),
                 consent: plain.unwrap_or(PlainConsent::Ask),
@@ -148,7 +153,7 @@ impl Session {
     pub(super) fn change_queue(
         &mut self,
         message_id: MessageId,
-        content: Option<String>,
+        text: Option<(String, Option<PersonRef>)>,
         to: ReplyTo,
     ) -> Result<(), Refused> {
         let mut waiting = self.ahead.queue.iter();
@@ -161,16 +166,19 @@ impl Session {
                 "no such message waits in this session; it may have been answered already",
             ));
         };
-        self.write(match &content {
+        self.write(match &text {
             None => Write::Dequeue(message_id),
-            Some(content) => Write::EditQueued {
+            Some((content, author)) => Write::EditQueued {
                 message_id,
                 content: content.clone(),
+                author: author.clone(),
             },
         });
+        let (content, author) = text.unzip();
         let event = Event::QueueChanged {
             message_id,
             content,
+            author: author.flatten(),
         };
         self.tell(Some(Origin::foreground(run_id)), event);
         self.reply(to, Reply::Done(()));
@@ -193,7 +201,7 @@ impl Session {
             let wanted: Vec<QueuedMessage> = wanted.cloned().collect();
             for queued in wanted {
                 let message_id = queued.message_id;
-                let message = message_of(queued, run_id, now);
+                let message = self.message_of(queued, run_id, now);
                 self.write(Write::Dequeue(message_id));
                 self.write(Write::Message(Arc::new(message.clone())));
                 self.tell(Some(origin), Event::MessageSteered { message_id });
@@ -216,13 +224,27 @@ impl Session {
         }
         Ok(())
     }
-}
 
-/// The message that a waiting one becomes.
-pub(super) fn message_of(queued: QueuedMessage, run_id: RunId, now: DateTime<Utc>) -> Message {
-    let mut message = Message::user(queued.message_id, run_id, queued.content, now);
-    message.images = queued.images;
-    message.files = queued.files;
-    message.client_id = queued.client_id;
-    message
+    /// The message that a waiting one becomes.
+    pub(super) fn message_of(
+        &self,
+        queued: QueuedMessage,
+        run_id: RunId,
+        now: DateTime<Utc>,
+    ) -> Message {
+        let mut message = Message::user(queued.message_id, run_id, queued.content, now);
+        message.images = queued.images;
+        message.files = queued.files;
+        message.client_id = queued.client_id;
+        self.written_by(message, queued.author)
+    }
+
+    /// A message with who wrote it. Where others take part, the model is told.
+    pub(super) fn written_by(&self, message: Message, author: Option<PersonRef>) -> Message {
+        Message {
+            names_author: author.is_some() && self.ahead.summary.shared.is_some(),
+            author,
+            ..message
+        }
+    }
 }

@@ -20,6 +20,7 @@ mod incoming;
 mod leaving;
 mod records;
 mod recovery;
+mod shares;
 mod turns;
 
 #[cfg(test)]
@@ -185,7 +186,8 @@ impl Session {
             Command::EditQueued {
                 message_id,
                 content,
-            } => self.change_queue(message_id, Some(content), to)?,
+                author,
+            } => self.change_queue(message_id, Some((content, author)), to)?,
             Command::Stop => self.stop(to),
             Command::StopChild(run_id) => self.stop_child(run_id, to),
             Command::Continue => {
@@ -202,10 +204,12 @@ impl Session {
             Command::Pin(pinned) => self.pin(pinned, to),
             Command::TogglePin => self.pin(!self.ahead.summary.pinned, to),
             Command::SetMode(mode) => self.set_mode(mode, to)?,
+            Command::Share(shared) => self.share(shared, to, now)?,
             Command::Answer {
                 approval_id,
                 answer,
-            } => self.answer_approval(approval_id, answer, to, now)?,
+                author,
+            } => self.answer_approval(approval_id, (answer, author), to, now)?,
             Command::Expire(approval_id) => self.expire(approval_id, now),
             Command::EditPlan(edit) => self.edit_plan(edit, to, now)?,
             Command::Notify { code, message } => self.notify(code, message, to),

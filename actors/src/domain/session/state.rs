@@ -393,6 +393,7 @@ impl State {
             Write::EditQueued {
                 message_id,
                 content,
+                author,
             } => {
                 if let Some(queued) = self
                     .queue
@@ -400,6 +401,7 @@ impl State {
                     .find(|queued| queued.message_id == *message_id)
                 {
                     queued.content.clone_from(content);
+                    queued.author.clone_from(author);
                 }
             }
             Write::Title(title) => self.summary.title.clone_from(title),
@@ -425,6 +427,7 @@ impl State {
             }
             Write::ShowBranch(id) => self.branch_id = *id,
             Write::Mode(mode) => self.mode = *mode,
+            Write::Shared { shared, .. } => self.summary.shared = Some(Box::new(shared.clone())),
             Write::Tainted(at) => {
                 self.tainted_at.get_or_insert(*at);
             }

@@ -7,7 +7,6 @@ use chrono::{DateTime, Utc};
 
 use super::Session;
 use super::change::Closed;
-use super::incoming::message_of;
 use super::records::ended;
 use super::transition::{Effect, Launch, PlainAnswer, Refused, Reply, ReplyTo, StartPoint};
 use super::write::{RunRow, Write};
@@ -134,7 +133,7 @@ impl Session {
         };
         let (message_id, run_id) = (queued.message_id, queued.run_id);
         self.write(Write::Dequeue(message_id));
-        let message = message_of(queued, run_id, now);
+        let message = self.message_of(queued, run_id, now);
         self.write(Write::Message(Arc::new(message)));
         self.write(Write::Active(now));
         self.begin(NewRun::turn(run_id, message_id), now);

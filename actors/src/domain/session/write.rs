@@ -12,8 +12,9 @@ use crate::protocol::approval::{ConsentEntry, ConsentMode, ConsentRule, Resoluti
 use crate::protocol::event::PartKind;
 use crate::protocol::ids::{ApprovalId, CallId, MessageId, PartId, RunId, UserId};
 use crate::protocol::message::Message;
+use crate::protocol::people::PersonRef;
 use crate::protocol::plan::Plan;
-use crate::protocol::session::{QueuedMessage, RunState};
+use crate::protocol::session::{QueuedMessage, RunState, Shared};
 use crate::protocol::todo::{Scratchpad, TodoItem};
 
 /// One write of a commit.
@@ -49,9 +50,11 @@ pub enum Write {
     Enqueue(QueuedMessage),
     /// Takes a message from the queue (it became a message, or was withdrawn).
     Dequeue(MessageId),
+    /// What it says then is its author's, who need not be who wrote it first.
     EditQueued {
         message_id: MessageId,
         content: String,
+        author: Option<PersonRef>,
     },
     Title(String),
     Pinned(bool),
@@ -76,6 +79,12 @@ pub enum Write {
     Model(Option<String>),
     /// How much the session may do without asking.
     Mode(ConsentMode),
+    /// Who takes part from here on; `since` where nobody else did before. Who they are stands in
+    /// the store by itself.
+    Shared {
+        since: Option<DateTime<Utc>>,
+        shared: Shared,
+    },
     /// The session has read text from outside. The first time stays.
     Tainted(DateTime<Utc>),
     /// The loop of a run that waits for a person, so that it can go on after a restart.

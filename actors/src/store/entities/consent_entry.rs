@@ -21,6 +21,8 @@ pub struct Model {
     pub at: DateTimeUtc,
     pub rule: Option<DbText>,
     pub note: Option<DbText>,
+    pub author_id: Option<Uuid>,
+    pub author_name: Option<DbText>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -29,6 +29,9 @@ pub struct Model {
     pub branch_id: i64,
     pub outside: bool,
     pub files: Option<String>,
+    pub author_id: Option<Uuid>,
+    pub author_name: Option<DbText>,
+    pub names_author: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -18,6 +18,8 @@ pub struct Model {
     pub created_at: DateTimeUtc,
     pub mode: String,
     pub files: Option<String>,
+    pub author_id: Option<Uuid>,
+    pub author_name: Option<DbText>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

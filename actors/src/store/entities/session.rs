@@ -32,6 +32,7 @@ pub struct Model {
     pub tags: String,
     pub model: Option<DbText>,
     pub ephemeral: bool,
+    pub shared_at: Option<DateTimeUtc>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

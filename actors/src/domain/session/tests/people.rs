@@ -55,6 +55,7 @@ impl World {
                     let command = Command::EditQueued {
                         message_id: id,
                         content: content.clone(),
+                        author: None,
                     };
                     self.ask(command, Waits::Edited(id, content));
                 }
@@ -101,6 +102,7 @@ impl World {
             images: Vec::new(),
             files: Vec::new(),
             attached: Vec::new(),
+            author: None,
             client_id: Some(client_id.clone()),
             mode: if steers {
                 SendMode::Steer
@@ -135,6 +137,7 @@ impl World {
             let command = Command::Answer {
                 approval_id: id,
                 answer: ApprovalAnswer::from(decision),
+                author: None,
             };
             self.ask(command, Waits::Other);
         }
@@ -172,6 +175,7 @@ impl World {
                 ordinal: *ordinal,
             }),
             content: edits.then(|| "another".to_owned()),
+            author: None,
         };
         self.ask(Command::StartBranch(Box::new(start)), Waits::Other);
     }

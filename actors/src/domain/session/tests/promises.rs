@@ -64,6 +64,7 @@ impl Desk {
                 images: Vec::new(),
                 files: Vec::new(),
                 attached: Vec::new(),
+                author: None,
                 client_id: Some(content.to_owned()),
                 mode,
             },
@@ -129,6 +130,7 @@ fn a_message_is_withdrawn_once_and_not_edited_after() {
     let edit = Command::EditQueued {
         message_id: waiting,
         content: "other".to_owned(),
+        author: None,
     };
     assert_eq!(code(desk.ask(edit)), ErrorCode::MessageNotFound);
     let dequeued = desk
@@ -157,6 +159,7 @@ fn an_edit_before_the_runs_end_is_what_the_next_run_answers() {
     let edit = Command::EditQueued {
         message_id: waiting,
         content: "other words".to_owned(),
+        author: None,
     };
     desk.ask(edit).unwrap();
     desk.ends(first.run_id, RunEnd::Answered);

@@ -236,6 +236,7 @@ pub(crate) fn empty() -> LoadedSession {
             context_token_count: 0,
             state: SessionState::Idle,
             asks: 0,
+            shared: None,
             created_at: DateTime::UNIX_EPOCH,
             last_active: DateTime::UNIX_EPOCH,
         },
