@@ -68,8 +68,8 @@ impl Place {
         let path = format!("/sessions/{session}");
         let snapshot = person.call(&self.server, Method::GET, &path, None).await.1;
         let messages = snapshot["messages"].as_array().unwrap();
-        let results = messages.iter().filter(|it| it["role"] == "tool");
-        let last = results.last().expect("a result")["content"].clone();
+        let mut results = messages.iter().filter(|it| it["role"] == "tool");
+        let last = results.next_back().expect("a result")["content"].clone();
         last.as_str().unwrap().to_owned()
     }
 
