@@ -20,12 +20,12 @@ use crate::domain::unseen::is_unseen;
 use crate::protocol::chat::ChatMessage;
 use crate::protocol::message::Message;
 
-/// What the word of a mark begins with.
+/// What the word of a note's mark begins with.
 const WORD: &str = "navi-note-";
+/// The same of the line that says who wrote a message.
+const AUTHOR: &str = "navi-author-";
 /// Hex digits after it.
 const DIGITS: usize = 16;
-/// What is left of the word in a text that holds it.
-const REMOVED: &str = "navi note ";
 
 /// Notes with the mark that they stand behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,13 +112,13 @@ impl Notes {
     }
 }
 
-/// Who wrote a message, where the model is to be told: a line of Navi's before it, behind a mark
-/// as notes have it. A name is bounded, on one line, and quoted: it is a label, whatever it says.
+/// Who wrote a message, where the model is to be told: a line of Navi's before it, behind a mark of
+/// its own. A name is bounded, on one line, and quoted: it is a label, whatever it says.
 #[must_use]
 pub(super) fn author(message: &Message) -> Option<String> {
     let author = message.author.as_ref().filter(|_| message.names_author)?;
     let hash = Sha256::digest(message.id.to_string());
-    let word = format!("{WORD}{}", hex::encode(&hash[..DIGITS / 2]));
+    let word = format!("{AUTHOR}{}", hex::encode(&hash[..DIGITS / 2]));
     let seen = author.name.chars().filter(|c| !is_unseen(*c));
     let name: String = seen.take(names::MAX_CHARS).collect();
     let name = serde_json::Value::from(disarmed(&name)).to_string();
@@ -127,29 +127,44 @@ pub(super) fn author(message: &Message) -> Option<String> {
     ))
 }
 
-/// A text of others, without what has the form of a note's mark.
+/// A text of others, without what has the form of a mark.
 #[must_use]
 pub(super) fn disarmed(text: &str) -> Cow<'_, str> {
-    let places: Vec<usize> = marks(text).map(|(at, _)| at).collect();
+    let text = without(text, WORD);
+    let both = match without(&text, AUTHOR) {
+        Cow::Owned(both) => Some(both),
+        Cow::Borrowed(_) => None,
+    };
+    both.map_or(text, Cow::Owned)
+}
+
+/// A text whose words of this kind are no words of a mark any more.
+fn without<'a>(text: &'a str, kind: &str) -> Cow<'a, str> {
+    let places: Vec<usize> = marks_of(kind, text).map(|(at, _)| at).collect();
     if places.is_empty() {
         return Cow::Borrowed(text);
     }
+    let removed = kind.replace('-', " ");
     let mut disarmed = String::with_capacity(text.len());
     let mut told = 0;
     for at in places {
         disarmed.push_str(&text[told..at]);
-        disarmed.push_str(REMOVED);
-        told = at + WORD.len();
+        disarmed.push_str(&removed);
+        told = at + kind.len();
     }
     disarmed.push_str(&text[told..]);
     Cow::Owned(disarmed)
 }
 
-/// Where words of a mark stand, whoever wrote them, and the words.
+/// Where words of a note's mark stand, whoever wrote them, and the words.
 fn marks(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.match_indices(WORD).filter_map(|(at, _)| {
-        let word = text.get(at..at + WORD.len() + DIGITS)?;
-        let digits = word.as_bytes()[WORD.len()..].iter();
+    marks_of(WORD, text)
+}
+
+fn marks_of<'a>(kind: &'a str, text: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
+    text.match_indices(kind).filter_map(move |(at, _)| {
+        let word = text.get(at..at + kind.len() + DIGITS)?;
+        let digits = word.as_bytes()[kind.len()..].iter();
         digits
             .copied()
             .all(|byte| byte.is_ascii_hexdigit())
