@@ -69,6 +69,12 @@ export type Wire =
   | RecoveryCodes
   | DeviceList
   | SignedOut
+  | LeftHere
+  | SignOnBegun
+  | SignOnAnswer
+  | LogoutNotice
+  | LinkedSignOn
+  | SignOnList
   | PersonList
   | PersonChange
   | InvitationList
@@ -614,6 +620,7 @@ export type UserRole = 'guest' | 'user' | 'admin';
  */
 export type Scope = 'read' | 'run' | 'consent' | 'files' | 'memory' | 'admin';
 export type DeviceList = Device[];
+export type SignOnList = LinkedSignOn[];
 export type PersonList = PersonInfo[];
 export type InvitationList = InvitationInfo[];
 /**
@@ -624,6 +631,7 @@ export type Recorded =
       | 'signed_in'
       | 'sign_in_failed'
       | 'signed_out'
+      | 'identity_unlinked'
       | 'password_changed'
       | 'recovery_codes_made'
       | 'token_made'
@@ -634,8 +642,11 @@ export type Recorded =
       | 'person_removed'
       | 'tool_forbidden'
     )
+  | 'signed_out_by_provider'
   | 'device_signed_out'
+  | 'identity_linked'
   | 'joined'
+  | 'role_kept'
   | 'tool_allowed';
 export type RecordPage = RecordLine[];
 export type TokenList = TokenInfo[];
@@ -678,6 +689,10 @@ export type ErrorCode =
   | 'person_not_found'
   | 'name_taken'
   | 'invitation_not_found'
+  | 'sign_on_failed'
+  | 'sign_on_refused'
+  | 'sign_on_unavailable'
+  | 'identity_taken'
   | 'change_not_found'
   | 'change_conflict'
   | 'memory_full'
@@ -2737,6 +2752,14 @@ export interface WaysIn {
    * Without accounts there is only the link that `navi link` prints.
    */
   accounts: boolean;
+  /**
+   * The name of a provider that lets people in, where there is one.
+   */
+  provider?: string;
+  /**
+   * Whom a proxy in front names, where it names one.
+   */
+  proxy?: string;
 }
 /**
  * By what somebody signs in: one of the two.
@@ -2810,6 +2833,14 @@ export interface AccountInfo {
    */
   has_password: boolean;
   recovery_codes: number;
+  /**
+   * How many accounts elsewhere let them in.
+   */
+  sign_ons: number;
+  /**
+   * The name of a provider by which people sign in, where there is one.
+   */
+  provider: string | null;
 }
 /**
  * What is to be changed; what is left out stays.
@@ -2862,6 +2893,63 @@ export interface Device {
  */
 export interface SignedOut {
   signed_out: number;
+}
+/**
+ * Who came in by a provider leaves there, too.
+ */
+export interface LeftHere {
+  location: string;
+}
+/**
+ * Where a browser goes to sign in.
+ */
+export interface SignOnBegun {
+  location: string;
+  /**
+   * The page keeps it until the browser comes back.
+   */
+  key: string;
+}
+/**
+ * What came back with a browser.
+ */
+export interface SignOnAnswer {
+  /**
+   * As it was given when the sign-in began.
+   */
+  key: string;
+  state: string;
+  code?: string;
+  iss?: string;
+  /**
+   * Why the provider lets nobody in.
+   */
+  error?: string;
+}
+/**
+ * What a provider sends when it signed somebody out.
+ */
+export interface LogoutNotice {
+  /**
+   * Signed by the provider.
+   */
+  logout_token: string;
+}
+/**
+ * An account elsewhere that lets somebody in.
+ */
+export interface LinkedSignOn {
+  id: string;
+  /**
+   * Who says who they are there: a provider by its address, or the proxy in front.
+   */
+  iss: string;
+  /**
+   * Of mail, as the provider verified it.
+   */
+  address: string | null;
+  created_at: string;
+  last_used_at: string | null;
 }
 /**
  * A person, as an admin sees them. Nothing that they said or keep is here.
