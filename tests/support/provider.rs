@@ -154,12 +154,6 @@ impl Provider {
         self.says.lock().person = person;
     }
 
-    /// Signs by this key from now on, and names it alone.
-    pub(crate) fn turns_to(&mut self, signer: Signer) {
-        self.says.lock().keys = vec![signer.public()];
-        self.signer = signer;
-    }
-
     /// Gives out a code for this token.
     pub(crate) fn grants(&self, code: &str, challenge: &str, id_token: String) {
         let granted = Granted {

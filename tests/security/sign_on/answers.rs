@@ -325,7 +325,7 @@ async fn a_session_that_somebody_else_fixed() {
 }
 
 #[tokio::test]
-async fn a_provider_that_is_down_or_has_other_keys() {
+async fn a_provider_that_is_down() {
     let mut provider = Provider::start().await;
     provider.stop();
     let (_model, server) = with_provider(&provider, &[]);

@@ -3,6 +3,7 @@
 use chrono::Utc;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use url::form_urlencoded;
 
 use super::NOT_LOGGED_IN;
 use super::going::{Going, account, recorded, signed_by_secret, somebody, with_provider};
@@ -38,7 +39,11 @@ async fn logout_tokens_that_are_forged_and_replayed() {
     };
     let send = async |token: String| {
         let request = client().post(format!("{}/api/sign-on/logout", server.url));
-        let request = request.form(&[("logout_token", token)]);
+        let form = form_urlencoded::Serializer::new(String::new())
+            .append_pair("logout_token", &token)
+            .finish();
+        let form_type = "application/x-www-form-urlencoded";
+        let request = request.header("content-type", form_type).body(form);
         answered(request, None).await.0
     };
     let changed = |name: &str, value: Value| {
