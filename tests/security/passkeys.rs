@@ -2,6 +2,7 @@
 
 use reqwest::header::ORIGIN;
 use reqwest::{Method, StatusCode};
+use sea_orm::{ConnectionTrait as _, Database};
 use serde_json::{Value, json};
 
 use super::talking;
@@ -443,6 +444,38 @@ async fn a_passkey_made_in_a_browser_that_was_left_open() {
         }
     }
     assert_eq!(last, StatusCode::TOO_MANY_REQUESTS, "guesses are slowed");
+}
+
+/// Who has no password shows who they are by having come in a moment ago.
+#[tokio::test]
+async fn a_passkey_made_by_a_login_from_long_ago() {
+    let (_model, server) = with_accounts();
+    let login = Login::by(&server.link()).await;
+    let body = || Some(json!({"name": "phone"}));
+    let (status, _) = asks(&server, &login, Method::POST, BEGIN, body()).await;
+    assert_eq!(status, StatusCode::OK, "it is fresh");
+    let house = server.house();
+    let url = house.variable("DATABASE_URL").unwrap_or_else(|| {
+        let file = house.data_dir().join("navi.db");
+        format!("sqlite://{}", file.display())
+    });
+    let database = Database::connect(url).await.unwrap();
+    let ago = if house.is_on_postgres() {
+        "now() - interval '11 minutes'"
+    } else {
+        "strftime('%Y-%m-%d %H:%M:%S', 'now', '-11 minutes') || '+00:00'"
+    };
+    let age = format!("UPDATE web_logins SET created_at = {ago}");
+    database.execute_unprepared(&age).await.unwrap();
+    database.close().await.unwrap();
+    let (status, said) = asks(&server, &login, Method::POST, BEGIN, body()).await;
+    assert_eq!(
+        (status, &said["code"]),
+        (StatusCode::FORBIDDEN, &json!("forbidden"))
+    );
+    assert!(said["message"].as_str().unwrap().contains("too long ago"));
+    let (status, _) = asks(&server, &login, Method::GET, PASSKEYS, None).await;
+    assert_eq!(status, StatusCode::OK, "it is good for all else");
 }
 
 #[tokio::test]
