@@ -25,7 +25,7 @@ use crate::memory::Remembers;
 use crate::models::Models;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::event::Event;
-use crate::protocol::ids::{RunId, SessionId};
+use crate::protocol::ids::{RunId, SessionId, UserId};
 use crate::protocol::inspect::CallKind;
 use crate::protocol::message::Message;
 use crate::services::{CompressionPolicy, now};
@@ -51,6 +51,8 @@ pub struct Summarised {
 #[derive(Debug)]
 pub struct CompressionJob {
     pub session_id: SessionId,
+    /// Whose session it is.
+    pub user_id: UserId,
     pub remembers: Remembers,
     /// The run that it happens in, or after.
     pub run_id: RunId,

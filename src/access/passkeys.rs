@@ -30,6 +30,7 @@ use self::ceremonies::Ceremonies;
 use self::site::Site;
 use super::passwords::Tried;
 use super::random::{self, Digest, digest};
+use super::sign_in::Way;
 use super::{Access, Key, Login, Principal, Visitor, internal};
 
 /// How many a person may have.
@@ -331,17 +332,19 @@ impl Access {
         let asked = coming_in.filter(|it| it.browser == browser);
         let given: Option<PublicKeyCredential> = serde_json::from_value(answer.credential).ok();
         let (Some(ComingIn { question, .. }), Some(given)) = (asked, given) else {
-            return Err(self.refused(None, "asked for by nobody", visitor).await);
+            return Err(self
+                .refused_passkey(None, "asked for by nobody", visitor)
+                .await);
         };
         let named = site.webauthn.identify_discoverable_authentication(&given);
         let Some((handle, hash)) = named.ok().map(|(handle, id)| (handle, hash_of(id))) else {
-            return Err(self.refused(None, "of nobody", visitor).await);
+            return Err(self.refused_passkey(None, "of nobody", visitor).await);
         };
         let store = self.store.clone();
         let found = self.on_runtime(async move { store.passkey(hash).await });
         let found = found.await?.filter(|(_, it)| it.handle == handle);
         let Some((user, passkey)) = found else {
-            return Err(self.refused(None, "not known here", visitor).await);
+            return Err(self.refused_passkey(None, "not known here", visitor).await);
         };
         self.tries
             .count(&format!("passkeys of {}", user.id), None)?;
@@ -367,11 +370,13 @@ impl Access {
                     "{}: its counter went back, it may have been copied",
                     passkey.name
                 );
-                return Err(self.refused(Some(user.id), &why, visitor).await);
+                return Err(self.refused_passkey(Some(user.id), &why, visitor).await);
             }
             Err(error) => {
                 debug!(%error, "a passkey was refused");
-                return Err(self.refused(Some(user.id), &passkey.name, visitor).await);
+                return Err(self
+                    .refused_passkey(Some(user.id), &passkey.name, visitor)
+                    .await);
             }
         };
         let now_it_is = serde_json::to_string(&credential).map_err(|error| internal(&error))?;
@@ -382,7 +387,7 @@ impl Access {
                 .await
         });
         if !noted.await? {
-            return Err(self.refused(Some(user.id), &name, visitor).await);
+            return Err(self.refused_passkey(Some(user.id), &name, visitor).await);
         }
         self.let_in(&user, Way::plain(&format!("passkey: {name}")), visitor)
             .await
@@ -423,7 +428,12 @@ impl Access {
         }
     }
 
-    async fn refused(&self, user: Option<UserId>, why: &str, visitor: Visitor) -> NaviError {
+    async fn refused_passkey(
+        &self,
+        user: Option<UserId>,
+        why: &str,
+        visitor: Visitor,
+    ) -> NaviError {
         let about = Some(format!("passkey: {why}"));
         self.note(Recorded::SignInFailed, user, about, visitor)
             .await;

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::links::Redeemed;
 use super::passwords::Tried;
 use super::random::digest;
-use super::{Access, Key, LOGIN_LIFETIME, Principal, SIGN_ON_LIFETIME, internal, random, too_many};
+use super::{Access, Key, LOGIN_LIFETIME, Principal, SIGN_ON_LIFETIME, internal, random};
 
 /// What is kept of what a browser says that it is.
 const MAX_AGENT_CHARS: usize = 200;

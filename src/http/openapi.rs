@@ -51,8 +51,9 @@ use super::App;
 use super::endpoint::{Endpoint, endpoint};
 use super::{
     account, agents, archive, branches, changes, consent, diagnostics, extensions, files, health,
-    imports, inspect, lent, login, memory, messages, metrics, models, passkeys, people, plan, resume,
-    runs, search, session, sessions, settings, shares, sign_in, sign_on, status, tokens, workspace,
+    imports, inspect, lent, login, memory, messages, metrics, models, passkeys, people, plan,
+    resume, runs, search, session, sessions, settings, shares, sign_in, sign_on, status, tokens,
+    workspace,
 };
 
 pub(crate) fn document() -> Endpoint {

@@ -277,7 +277,7 @@ pub(crate) async fn follow(
     let asked = subscription(&session.to_string(), request.query_string())?;
     let after = last_event(&request)?.or(asked.after);
     let newest = asked.newest.or(Some(NEWEST));
-    let seat = app.tabs.seat(Some(session))?;
+    let seat = app.tabs.seat(Some(session), None)?;
     let by = By::Link(link.id);
     let feed = app
         .engine

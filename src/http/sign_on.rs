@@ -23,7 +23,7 @@ use super::App;
 use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
-use super::gate::{is_secure, proxy_groups, proxy_word};
+use super::gate::{proxy_groups, proxy_word};
 use super::openapi::Failures;
 use super::sign_in::{come_in, from_our_page};
 use crate::access::{Answer, Begun, FLOW_LIFETIME, MAX_LOGOUT_TOKEN, Principal, Visitor};
@@ -284,7 +284,7 @@ fn browser_cookie(app: &App, secret: &str) -> Cookie<'static> {
     Cookie::build(cookie_name(app), secret.to_owned())
         .path("/")
         .http_only(true)
-        .secure(is_secure(app))
+        .secure(app.places.is_secure())
         .same_site(SameSite::Strict)
         .max_age(CookieDuration::seconds(lifetime))
         .finish()
@@ -299,7 +299,7 @@ fn forget_browser(app: &App, response: &mut HttpResponse) {
 
 fn cookie_name(app: &App) -> String {
     let port = app.places.address.port();
-    if is_secure(app) {
+    if app.places.is_secure() {
         format!("__Host-navi_sign_on_{port}")
     } else {
         format!("navi_sign_on_{port}")

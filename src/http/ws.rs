@@ -88,7 +88,7 @@ impl Admission {
         who: &Principal,
     ) -> Result<Self, NaviError> {
         Ok(Self {
-            _seat: app.tabs.seat(session, who.user)?,
+            _seat: app.tabs.seat(session, Some(who.user))?,
             hold: app.access.hold(who),
         })
     }

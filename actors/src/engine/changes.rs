@@ -71,9 +71,9 @@ impl Engine {
         open: OpenSession,
         work: impl FnOnce(Arc<FileAccess>, PathBuf) -> Result<T, ChangeError> + Send + 'static,
     ) -> Result<T, NaviError> {
-        self.find(open).await?;
+        let owner = self.find(open).await?;
         let session = open.session;
-        let powers = self.powers_of(open.user).await?;
+        let powers = self.powers_of(owner).await?;
         let access = self.file_access.for_powers(&powers);
         let (workspace, _) = self.workspace_and_trash(session);
         let work = self.runtime.spawn_blocking(move || work(access, workspace));

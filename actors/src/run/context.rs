@@ -242,6 +242,7 @@ impl Driver {
         let job = CompressionJob {
             priority: Priority::Compression,
             session_id: self.session_id,
+            user_id: self.user_id,
             remembers: self.remembers,
             run_id: self.origin.run_id,
             choice: config.choice.clone(),

@@ -41,6 +41,7 @@ impl SessionActor {
             let choice = choice(&services, &session)?;
             let job = CompressionJob {
                 session_id: id,
+                user_id: session.user_id,
                 remembers: Remembers::of(&session),
                 run_id,
                 choice,

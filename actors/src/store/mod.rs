@@ -60,9 +60,9 @@ pub use search::MAX_HITS;
 pub use shares::Added;
 pub use tool_pins::ToolPin;
 pub use types::{
-    ApiToken, Commit, Found, Identity, IdentityKey, Invitation, KeyOwner, LinkRow, Listed, LogCursor,
-    LogItem, LogPage, LogRange, NewSession, NewToken, PageLimits, Person, RecordEntry, RecordRow,
-    SecretHash, SignOn, StoredCall, User, WebLogin,
+    ApiToken, Commit, Found, Identity, IdentityKey, Invitation, KeyOwner, LinkRow, Listed,
+    LogCursor, LogItem, LogPage, LogRange, NewSession, NewToken, PageLimits, Person, RecordEntry,
+    RecordRow, SecretHash, SignOn, StoredCall, User, WebLogin,
 };
 pub use upkeep::AppliedMigration;
 

@@ -30,7 +30,7 @@ struct Counts {
 pub(crate) struct Seat {
     tabs: Tabs,
     session: Option<SessionId>,
-    user: UserId,
+    user: Option<UserId>,
 }
 
 impl Tabs {
@@ -52,10 +52,15 @@ impl Tabs {
     ///
     /// # Errors
     /// `rate_limited` where there is none left.
-    pub(crate) fn seat(&self, session: Option<SessionId>, user: UserId) -> Result<Seat, NaviError> {
+    pub(crate) fn seat(
+        &self,
+        session: Option<SessionId>,
+        user: Option<UserId>,
+    ) -> Result<Seat, NaviError> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let of_session = session.map_or(0, |id| counts.sessions.get(&id).copied().unwrap_or(0));
-        let of_user = counts.people.get(&user).copied().unwrap_or(0);
+        // Whoever looks by a link is nobody here.
+        let of_user = user.map_or(0, |user| counts.people.get(&user).copied().unwrap_or(0));
         if counts.all >= MAX_TABS || of_session >= MAX_TABS_OF_A_SESSION || of_user >= self.of_one {
             return Err(NaviError::new(
                 ErrorCode::RateLimited,
@@ -63,7 +68,9 @@ impl Tabs {
             ));
         }
         counts.all += 1;
-        counts.people.insert(user, of_user + 1);
+        if let Some(user) = user {
+            counts.people.insert(user, of_user + 1);
+        }
         if let Some(id) = session {
             counts.sessions.insert(id, of_session + 1);
         }
@@ -83,7 +90,9 @@ impl Drop for Seat {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         counts.all = counts.all.saturating_sub(1);
-        leave(&mut counts.people, self.user);
+        if let Some(user) = self.user {
+            leave(&mut counts.people, user);
+        }
         if let Some(id) = self.session {
             leave(&mut counts.sessions, id);
         }
@@ -109,7 +118,7 @@ mod tests {
     #[test]
     fn seats_are_bounded_and_come_back() {
         let tabs = Tabs::new(None);
-        let (session, user) = (Some(SessionId::new()), UserId::new());
+        let (session, user) = (Some(SessionId::new()), Some(UserId::new()));
         let seats: Vec<Seat> = (0..MAX_TABS_OF_A_SESSION)
             .map(|_| tabs.seat(session, user).unwrap())
             .collect();
@@ -125,7 +134,7 @@ mod tests {
     #[test]
     fn one_persons_tabs_leave_room_for_anothers() {
         let tabs = Tabs::new(Some(2));
-        let (anna, borys) = (UserId::new(), UserId::new());
+        let (anna, borys) = (Some(UserId::new()), Some(UserId::new()));
         let seats = [anna, anna].map(|user| tabs.seat(None, user).unwrap());
         assert!(tabs.seat(Some(SessionId::new()), anna).is_err());
         tabs.seat(None, borys).unwrap();
