@@ -77,6 +77,19 @@ export type Wire =
   | RecoveryCodes
   | DeviceList
   | SignedOut
+  | LeftHere
+  | SignOnBegun
+  | SignOnAnswer
+  | LogoutNotice
+  | LinkedSignOn
+  | SignOnList
+  | Shared
+  | PersonRef
+  | NewSessionPerson
+  | LinkList
+  | NewLink
+  | MadeLink
+  | SharedSession
   | PersonList
   | PersonChange
   | PowersInfo
@@ -193,6 +206,8 @@ export type Wire =
   | Level
   | Check
   | Device
+  | LinkInfo
+  | LinkId
   | PersonInfo
   | InvitationInfo
   | RecordLine
@@ -626,6 +641,12 @@ export type PasskeyList = PasskeyInfo[];
  */
 export type Scope = 'read' | 'run' | 'consent' | 'files' | 'memory' | 'admin';
 export type DeviceList = Device[];
+export type SignOnList = LinkedSignOn[];
+/**
+ * A link by which a conversation is looked at. It opens nothing: its secret does.
+ */
+export type LinkId = string;
+export type LinkList = LinkInfo[];
 /**
  * One thing that is granted: a kind, or one of its names: `terminal`, `ssh`, `mcp:notes`.
  */
@@ -640,6 +661,7 @@ export type Recorded =
       | 'signed_in'
       | 'sign_in_failed'
       | 'signed_out'
+      | 'identity_unlinked'
       | 'password_changed'
       | 'recovery_codes_made'
       | 'passkey_made'
@@ -651,11 +673,16 @@ export type Recorded =
       | 'role_changed'
       | 'person_removed'
       | 'tool_forbidden'
+      | 'share_ended'
     )
+  | 'signed_out_by_provider'
   | 'device_signed_out'
+  | 'identity_linked'
   | 'joined'
   | 'powers_granted'
-  | 'tool_allowed';
+  | 'role_kept'
+  | 'tool_allowed'
+  | 'shared';
 export type RecordPage = RecordLine[];
 export type TokenList = TokenInfo[];
 /**
@@ -697,6 +724,10 @@ export type ErrorCode =
   | 'person_not_found'
   | 'name_taken'
   | 'invitation_not_found'
+  | 'sign_on_failed'
+  | 'sign_on_refused'
+  | 'sign_on_unavailable'
+  | 'identity_taken'
   | 'change_not_found'
   | 'change_conflict'
   | 'memory_full'
@@ -755,11 +786,19 @@ export type Envelope1 =
       content: string;
       images?: string[];
       files?: AttachedFile[];
+      /**
+       * Who wrote it, where there are accounts.
+       */
+      author?: PersonRef;
     }
   | {
       type: 'queue_changed';
       message_id: MessageId;
       content: string | null;
+      /**
+       * Who changed it, where there are accounts: what it says is theirs.
+       */
+      author?: PersonRef;
     }
   | {
       type: 'message_steered';
@@ -908,6 +947,10 @@ export type Envelope1 =
        * Why not, in the words of the person who denied it.
        */
       note?: string;
+      /**
+       * Who answered, where a person did and there are accounts.
+       */
+      author?: PersonRef;
       is_subagent?: boolean;
     }
   | {
@@ -1210,8 +1253,32 @@ export interface SessionSummary {
    * How many requests for consent wait for an answer.
    */
   asks?: number;
+  /**
+   * With whom it is shared, or was: nobody may be left.
+   */
+  shared?: Shared;
   created_at: string;
   last_active: string;
+}
+/**
+ * Who is in a conversation of several.
+ */
+export interface Shared {
+  /**
+   * Whose it is.
+   */
+  owner: PersonRef;
+  /**
+   * Who else takes part.
+   */
+  people: PersonRef[];
+}
+/**
+ * A person, as they were called then.
+ */
+export interface PersonRef {
+  id: UserId;
+  name: string;
 }
 /**
  * A session with its conversation, as it stood when `last_seq` was its newest event.
@@ -1246,6 +1313,10 @@ export interface SessionSnapshot {
    * How many requests for consent wait for an answer.
    */
   asks?: number;
+  /**
+   * With whom it is shared, or was: nobody may be left.
+   */
+  shared?: Shared;
   created_at: string;
   last_active: string;
   messages: Message[];
@@ -1363,6 +1434,14 @@ export interface Message {
    * The sender's own id for it; the same one twice is one message.
    */
   client_id?: string;
+  /**
+   * Who wrote it, where there are accounts. User only.
+   */
+  author?: PersonRef;
+  /**
+   * Whether the model is told who that was: others may write here, too.
+   */
+  names_author?: boolean;
   created_at: string;
 }
 /**
@@ -1491,6 +1570,10 @@ export interface QueuedMessage {
    * Whether the run that goes takes it in before its next model call.
    */
   mode: SendMode;
+  /**
+   * Who wrote it, where there are accounts.
+   */
+  author?: PersonRef;
   created_at: string;
 }
 /**
@@ -1993,6 +2076,10 @@ export interface ConsentEntry {
    * Why not, in the words of the person who denied it.
    */
   note?: string;
+  /**
+   * Who answered, where a person did and there are accounts.
+   */
+  author?: PersonRef;
 }
 /**
  * The answer of a plain run (SPEC section 3).
@@ -2760,6 +2847,14 @@ export interface WaysIn {
    * The page's address at which passkeys work; left out where no browser offers any.
    */
   passkeys_at?: string;
+  /**
+   * The name of a provider that lets people in, where there is one.
+   */
+  provider?: string;
+  /**
+   * Whom a proxy in front names, where it names one.
+   */
+  proxy?: string;
 }
 /**
  * By what somebody signs in: one of the two.
@@ -2918,6 +3013,14 @@ export interface AccountInfo {
   has_password: boolean;
   recovery_codes: number;
   passkeys: number;
+  /**
+   * How many accounts elsewhere let them in.
+   */
+  sign_ons: number;
+  /**
+   * The name of a provider by which people sign in, where there is one.
+   */
+  provider: string | null;
 }
 /**
  * What is to be changed; what is left out stays.
@@ -2970,6 +3073,110 @@ export interface Device {
  */
 export interface SignedOut {
   signed_out: number;
+}
+/**
+ * Who came in by a provider leaves there, too.
+ */
+export interface LeftHere {
+  location: string;
+}
+/**
+ * Where a browser goes to sign in.
+ */
+export interface SignOnBegun {
+  location: string;
+  /**
+   * The page keeps it until the browser comes back.
+   */
+  key: string;
+}
+/**
+ * What came back with a browser.
+ */
+export interface SignOnAnswer {
+  /**
+   * As it was given when the sign-in began.
+   */
+  key: string;
+  state: string;
+  code?: string;
+  iss?: string;
+  /**
+   * Why the provider lets nobody in.
+   */
+  error?: string;
+}
+/**
+ * What a provider sends when it signed somebody out.
+ */
+export interface LogoutNotice {
+  /**
+   * Signed by the provider.
+   */
+  logout_token: string;
+}
+/**
+ * An account elsewhere that lets somebody in.
+ */
+export interface LinkedSignOn {
+  id: string;
+  /**
+   * Who says who they are there: a provider by its address, or the proxy in front.
+   */
+  iss: string;
+  /**
+   * Of mail, as the provider verified it.
+   */
+  address: string | null;
+  created_at: string;
+  last_used_at: string | null;
+}
+/**
+ * Whom to share with.
+ */
+export interface NewSessionPerson {
+  /**
+   * The name by which they sign in here.
+   */
+  name: string;
+}
+/**
+ * A link to look at a conversation.
+ */
+export interface LinkInfo {
+  id: LinkId;
+  created_at: string;
+  expires_at: string;
+}
+/**
+ * A link that is to be made.
+ */
+export interface NewLink {
+  /**
+   * How long it is good: 1 to 90, and 7 where it is left out.
+   */
+  days?: number;
+}
+/**
+ * A link that was just made.
+ */
+export interface MadeLink {
+  id: LinkId;
+  expires_at: string;
+  /**
+   * What follows the page's address in the link: `#/shared/…`. Told only now.
+   */
+  link: string;
+}
+/**
+ * A conversation, for whoever has a link to it.
+ */
+export interface SharedSession {
+  session: SessionSnapshot;
+  /**
+   * When the link ends.
+   */
+  expires_at: string;
 }
 /**
  * A person, as an admin sees them. Nothing that they said or keep is here.
