@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn one_persons_tabs_leave_room_for_anothers() {
+    fn the_tabs_of_one_person_leave_room_for_others() {
         let tabs = Tabs::new(Some(2));
         let (anna, borys) = (Some(UserId::new()), Some(UserId::new()));
         let seats = [anna, anna].map(|user| tabs.seat(None, user).unwrap());

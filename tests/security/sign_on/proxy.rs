@@ -101,7 +101,7 @@ async fn a_header_of_another_person_beside_a_cookie() {
 }
 
 #[tokio::test]
-async fn a_proxys_groups_and_people_whom_nobody_knows() {
+async fn groups_by_a_proxy_and_people_whom_nobody_knows() {
     let (_model, server) = behind_proxy(&[
         ("NAVI_SIGN_ON_ROLES", "admin=navi admins; user=family"),
         ("NAVI_SIGN_ON_JOIN", "guest"),
