@@ -70,14 +70,20 @@ export class NaviPeoplePowers extends NaviElement {
 
   /** @param {string} id @param {string[]} powers */
   #grant(id, powers) {
+    // As it was chosen, until it is known how it stands.
+    if (id === USERS && this._powers !== null) this._powers = { ...this._powers, users: powers };
+    else this._people = this._people.map((person) => (person.id === id ? { ...person, powers } : person));
     this.#ask(() => (id === USERS ? people.grantToUsers(powers) : people.grant(id, powers)));
   }
 
   /** Does it, and shows who has what then. @param {() => Promise<unknown>} request */
   #ask(request) {
     void this._asking.ask(async () => {
-      await request();
-      [this._powers, this._people] = await Promise.all([people.powers(), people.all()]);
+      try {
+        await request();
+      } finally {
+        [this._powers, this._people] = await Promise.all([people.powers(), people.all()]);
+      }
     });
   }
 }
