@@ -293,11 +293,14 @@ async fn by_link(
     visitor: &Visitor,
     request: &HttpRequest,
 ) -> Result<(LinkRow, SessionId), NaviError> {
-    let secret = request.headers().get(LINK);
-    let secret = secret.and_then(|value| value.to_str().ok());
-    app.access
-        .link(secret.unwrap_or_default().trim(), visitor)
-        .await
+    let Some(secret) = request.headers().get(LINK) else {
+        return Err(NaviError::new(
+            ErrorCode::InvalidField,
+            "X-Navi-Link is missing: it has the part of the link behind #/shared/",
+        ));
+    };
+    let secret = secret.to_str().unwrap_or_default();
+    app.access.link(secret.trim(), visitor).await
 }
 
 async fn note(app: &App, who: &Principal, what: Recorded, about: String, visitor: Visitor) {

@@ -19,6 +19,7 @@ RIGHTLY_REFUSED = [
     ("POST /sessions/import", "have the same id", "nor two calls by a part of them"),
     ("/messages", "is attached twice", "nor two files"),
     ("/api/account/passkeys", "by no token", "no schema says that a program asks"),
+    ("/leave", "is yours", "nor whose a conversation is"),
     ("/workspace", " bytes, and ", "lengths count characters, and paths are limited in bytes"),
     ("/files", "Error during field parsing", "the name of a part is sent in bytes that no header has"),
     ("/v1/chat/completions", "messages must end with", "no schema says what the last of a list is"),

@@ -4,12 +4,16 @@
 use std::fs;
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use super::sign_on::somebody;
 use super::site::{Site, answer};
 use crate::collector::{Collector, Manner};
 use crate::fake_model::{Config, FakeModel, Reply, Step};
+use crate::provider::{CLIENT, Provider};
 use crate::server::{House, Server, Socket, TOKEN, client};
 
 /// Needs a server of its own, and is put to the test by itself.
@@ -205,8 +209,14 @@ async fn canaries_in_every_secret_setting_stand_nowhere_else() {
         .collect();
     let collector = Collector::start(Manner::Takes).await;
     let (collector_url, header) = (collector.url(), format!("x-key={}", canary(HEADERS)));
+    let provider = Provider::start().await;
     let mut variables = vec![
         ("LOG_LEVEL", "debug"),
+        ("NAVI_ACCOUNTS", "on"),
+        ("NAVI_PUBLIC_URL", "https://home.example"),
+        ("NAVI_OIDC_ISSUER", provider.issuer.as_str()),
+        ("NAVI_OIDC_CLIENT_ID", CLIENT),
+        ("NAVI_SIGN_ON_JOIN", "user"),
         ("NAVI_OTLP_ENDPOINT", collector_url.as_str()),
         ("LLM_BACKEND", "openai"),
         ("OPENAI_BASE_URL", model_url.as_str()),
@@ -241,6 +251,12 @@ async fn canaries_in_every_secret_setting_stand_nowhere_else() {
     // The house was told its token, and said it back.
     let heard = home.requests().join("\n");
     assert!(heard.contains(&canary("HOME_ASSISTANT_TOKEN")), "{heard}");
+
+    // The provider was shown by whom it was asked.
+    somebody(&server, &provider, "anna").await.unwrap();
+    let shown = STANDARD.encode(format!("{CLIENT}:{}", canary("NAVI_OIDC_CLIENT_SECRET")));
+    let asked = provider.asked().join("\n");
+    assert!(asked.contains(&shown), "{asked}");
 
     // And a key that the model server refuses.
     model.configure(Config {

@@ -7,5 +7,7 @@ mod logout;
 mod people;
 mod proxy;
 
+pub(super) use going::somebody;
+
 /// The close code of a socket whose login opens nothing any more.
 const NOT_LOGGED_IN: u16 = 4001;

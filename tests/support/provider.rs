@@ -77,7 +77,7 @@ struct Says {
     codes: HashMap<String, Granted>,
     /// What it says of a person to who has the access token.
     person: Value,
-    /// What it was asked, a line each.
+    /// The heads of what it was asked.
     asked: Vec<String>,
 }
 
@@ -163,7 +163,7 @@ impl Provider {
         self.says.lock().codes.insert(code.to_owned(), granted);
     }
 
-    /// What it was asked, a line each.
+    /// The heads of what it was asked.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.says.lock().asked.clone()
     }
@@ -201,8 +201,7 @@ async fn answer(mut stream: TcpStream, says: &Mutex<Says>, issuer: &str) -> std:
     }
     let form = url::form_urlencoded::parse(&read[begin..]);
     let form: HashMap<String, String> = form.into_owned().collect();
-    let line = head.lines().next().unwrap_or_default();
-    let (status, body) = says.lock().answer(line, &form, issuer);
+    let (status, body) = says.lock().answer(&head, &form, issuer);
     let body = body.to_string();
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
@@ -215,12 +214,12 @@ async fn answer(mut stream: TcpStream, says: &Mutex<Says>, issuer: &str) -> std:
 impl Says {
     fn answer(
         &mut self,
-        line: &str,
+        head: &str,
         form: &HashMap<String, String>,
         issuer: &str,
     ) -> (&'static str, Value) {
-        self.asked.push(line.to_owned());
-        let path = line.split(' ').nth(1).unwrap_or_default();
+        self.asked.push(head.to_owned());
+        let path = head.split(' ').nth(1).unwrap_or_default();
         match path {
             "/.well-known/openid-configuration" => {
                 let mut all = json!({

@@ -76,12 +76,10 @@ impl PowerKind {
     Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
-pub struct Power(
-    #[schemars(regex(
-        pattern = r"^(terminal|outside_files|local_network|web_search|home_assistant|(ssh|mcp|user_tools|skills)(:[A-Za-z0-9._-]{1,100})?)$"
-    ))]
-    String,
-);
+#[schemars(extend(
+    "pattern" = r"^(terminal|outside_files|local_network|web_search|home_assistant|(ssh|mcp|user_tools|skills)(:[A-Za-z0-9._-]{1,100})?)$"
+))]
+pub struct Power(String);
 
 impl Power {
     /// All of a kind.

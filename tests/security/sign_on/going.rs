@@ -138,7 +138,7 @@ pub(super) async fn came_in(request: RequestBuilder) -> Result<Login, (StatusCod
 }
 
 /// Somebody whom the provider calls so, in a browser of their own.
-pub(super) async fn somebody(
+pub(in crate::security) async fn somebody(
     server: &Server,
     provider: &Provider,
     sub: &str,
