@@ -1,6 +1,7 @@
 //! What can be wrong with an installation, each with its one remedy: the banner shows a few
 //! of these, `navi doctor` all.
 
+mod certificate;
 mod database;
 mod look;
 mod machine;

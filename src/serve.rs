@@ -197,7 +197,7 @@ impl Service {
         )
         .with_sign_on(SignOns::new(settings.sign_on.clone())?);
         let public = settings.people.public.as_ref().map(|public| &public.url);
-        let access = access.with_passkeys_at(site::page(public, address));
+        let access = access.with_passkeys_at(site::page(public, address, settings.wire()));
         if let Some(settings) = &settings.collector {
             collector::turn_on(settings, runtime.handle().clone())?;
         }

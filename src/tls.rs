@@ -42,9 +42,14 @@ pub(crate) enum Wire {
 impl Wire {
     /// Where a service is that listens here, without a slash at the end.
     pub(crate) fn url(self, address: SocketAddr) -> String {
+        self.url_of(&address.to_string())
+    }
+
+    /// The same of a host with its port.
+    pub(crate) fn url_of(self, place: &str) -> String {
         match self {
-            Self::Plain => format!("http://{address}"),
-            Self::Tls => format!("https://{address}"),
+            Self::Plain => format!("http://{place}"),
+            Self::Tls => format!("https://{place}"),
         }
     }
 }
@@ -178,6 +183,18 @@ fn fingerprint_of(certificate: &CertifiedKey) -> String {
         .first()
         .map(fingerprint)
         .unwrap_or_default()
+}
+
+/// The certificate that stands in the files, without those that vouch for it.
+///
+/// # Errors
+/// What is wrong with the files, as one sentence.
+pub(crate) fn leaf(files: &TlsFiles) -> Result<CertificateDer<'static>, String> {
+    let mut chain = certificate(files)?.cert;
+    if chain.is_empty() {
+        return Err(format!("{} is empty", files.certificate.display()));
+    }
+    Ok(chain.swap_remove(0))
 }
 
 /// Reads both files, which have to belong together.

@@ -7,7 +7,7 @@ use navi_actors::tools::registry::Registry;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Check, Level, database, machine, models};
+use super::{Check, Level, certificate, database, machine, models};
 use crate::command::store_config;
 use crate::engine_config::tool_config;
 use crate::profiles::ProfileFiles;
@@ -41,7 +41,7 @@ pub(crate) async fn look(loaded: Arc<Loaded>, backends: &[BackendStatus]) -> Rep
 fn here(loaded: &Loaded) -> Vec<Check> {
     let settings = &loaded.settings;
     let dir = &settings.data_dir;
-    vec![
+    let mut checks = vec![
         super::settings(&loaded.warnings),
         machine::data_directory(dir),
         machine::disk_space(dir),
@@ -49,7 +49,11 @@ fn here(loaded: &Loaded) -> Vec<Check> {
         machine::port(settings.bind, dir),
         profiles(settings),
         machine::sandbox(&settings.terminal),
-    ]
+    ];
+    let public = settings.people.public.as_ref().map(|public| &public.url);
+    let certificate = settings.tls.as_ref();
+    checks.extend(certificate.map(|files| certificate::check(files, public)));
+    checks
 }
 
 fn profiles(settings: &Settings) -> Check {

@@ -124,6 +124,13 @@ impl McpDoor {
     }
 }
 
+/// Each tool, and which row of the table of who may what it needs.
+#[cfg(test)]
+pub(crate) fn tool_actions() -> impl Iterator<Item = (&'static str, Action)> {
+    let all = tools::all().iter();
+    all.map(|offered| (offered.tool.name.as_ref(), offered.action))
+}
+
 pub(crate) fn routes() -> Endpoint {
     endpoint(PATH)
         .body_limit(MAX_BODY_BYTES)

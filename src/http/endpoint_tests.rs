@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::all_endpoints;
 use super::openapi::events_schema;
 use crate::access::role_name;
+use crate::doors::mcp::tool_actions;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/people.md");
 const BEGIN: &str = "<!-- the table: begin -->\n";
@@ -64,6 +65,9 @@ fn table() -> String {
             row(&format!("frame {name}"), Action::of_frame(&frame))
         )
         .unwrap();
+    }
+    for (name, action) in tool_actions() {
+        text.push_str(&row(&format!("tool {name}"), Some(action)));
     }
     text
 }

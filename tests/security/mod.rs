@@ -11,6 +11,7 @@ mod evening;
 mod extensions;
 mod fetch;
 mod limits;
+mod matrix;
 mod orders;
 mod passkeys;
 mod paths;

@@ -351,3 +351,30 @@ fn wrong_files_and_half_a_pair_are_refused_at_the_start() {
     ];
     refused(shelf.house(&[]).with(&plain), "write https://");
 }
+
+#[test]
+fn doctor_says_how_long_a_certificate_is_good_and_for_whom() {
+    let shelf = Shelf::new();
+    let (certificate, key) = shelf.make("one");
+    shelf.put(&certificate, &key);
+    let look = |more: &[(&str, &str)]| {
+        let output = shelf.house(more).run(&["doctor", "--json"]);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let checks = report["checks"].as_array().unwrap();
+        let found = checks.iter().find(|check| check["name"] == "certificate");
+        found.cloned().unwrap_or_else(|| panic!("{report}"))
+    };
+    let soon = look(&[]);
+    assert_eq!(soon["level"], "warning", "it lasts two days: {soon}");
+    assert!(soon["detail"].as_str().unwrap().contains("good until"));
+    let public = [
+        ("NAVI_ACCOUNTS", "on"),
+        ("NAVI_PUBLIC_URL", "https://home.example"),
+    ];
+    let other = look(&public);
+    assert_eq!(other["level"], "broken", "{other}");
+    assert!(other["detail"].as_str().unwrap().contains("home.example"));
+    fs::write(&shelf.key, "").unwrap();
+    let useless = look(&[]);
+    assert_eq!(useless["level"], "broken", "{useless}");
+}

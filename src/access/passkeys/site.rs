@@ -7,6 +7,7 @@ use url::{Host, Url};
 use webauthn_rs::prelude::{Webauthn, WebauthnBuilder};
 
 use super::ceremonies::PATIENCE;
+use crate::tls::Wire;
 
 /// See the module.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ impl Site {
 /// The page's address where browsers offer passkeys: its public one where that is a name with
 /// TLS, and else `localhost`, if that leads here. Browsers know none at an address of numbers. The
 /// port is ours alone: other programs have pages on this machine, too.
-pub(crate) fn page(public: Option<&Url>, address: SocketAddr) -> Option<Url> {
+pub(crate) fn page(public: Option<&Url>, address: SocketAddr, wire: Wire) -> Option<Url> {
     let offers = |url: &&Url| match url.host() {
         Some(Host::Domain(name)) => url.scheme() == "https" || name == "localhost",
         _ => false,
@@ -54,7 +55,7 @@ pub(crate) fn page(public: Option<&Url>, address: SocketAddr) -> Option<Url> {
             Ipv6Addr::LOCALHOST.into(),
         ]
         .contains(&ip);
-    let local = format!("http://localhost:{}/", address.port());
+    let local = wire.url_of(&format!("localhost:{}", address.port()));
     local.parse().ok().filter(|_| leads_here)
 }
 
@@ -68,7 +69,7 @@ mod tests {
     fn passkeys_work_where_browsers_offer_them() {
         let at = |public: Option<&str>, address: &str| {
             let public = public.map(|url| url.parse::<Url>().unwrap());
-            let page = page(public.as_ref(), address.parse().unwrap());
+            let page = page(public.as_ref(), address.parse().unwrap(), Wire::Plain);
             page.map(|url| url.to_string())
         };
         let local = Some("http://localhost:8000/".to_owned());
@@ -86,6 +87,8 @@ mod tests {
         ] {
             assert_eq!(at(Some(no), "127.0.0.1:8000"), local, "{no}");
         }
+        let tls = page(None, "127.0.0.1:8000".parse().unwrap(), Wire::Tls);
+        assert_eq!(tls.unwrap().as_str(), "https://localhost:8000/");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! What a client is told of Navi, and where its calls lead.
 
 use http::request::Parts;
-use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::{ErrorCode, NaviError};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
@@ -14,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{CONSENT, NO_CONSENT, approvals, memory, runs, sessions, tools};
+use super::{CONSENT, NO_CONSENT, tools};
 use crate::access::Principal;
 use crate::http::App;
 
@@ -67,21 +66,6 @@ impl Call<'_> {
         }
         self.app.access.may_pass_on_consent(&self.who).await
     }
-}
-
-/// What a tool does; none: there is no such tool.
-fn action(tool: &str) -> Option<Action> {
-    Some(match tool {
-        // Whether an answer may be passed on is looked at when there is one.
-        "approval_answer" | "approvals_list" => Action::ReadConsent,
-        "memory_add" => Action::ChangeMemory,
-        "memory_search" => Action::ReadMemory,
-        "message_send" | "run_stop" => Action::Converse,
-        "run_wait" | "session_read" | "sessions_list" | "sessions_search" => {
-            Action::ReadConversations
-        }
-        _ => return None,
-    })
 }
 
 /// An argument that cannot be taken.
@@ -161,7 +145,7 @@ impl ServerHandler for NaviServer {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::all().iter().find(|tool| tool.name == name).cloned()
+        tools::named(name).map(|offered| offered.tool.clone())
     }
 
     async fn list_tools(
@@ -169,7 +153,8 @@ impl ServerHandler for NaviServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all().to_vec())
+        let all = tools::all().iter().map(|offered| offered.tool.clone());
+        Ok(ListToolsResult::with_all_items(all.collect())
             .with_ttl_ms(TTL_MS)
             .with_cache_scope(CacheScope::Private))
     }
@@ -184,6 +169,14 @@ impl ServerHandler for NaviServer {
         let Some(who) = who.copied() else {
             return Err(ErrorData::internal_error("nobody asks", None));
         };
+        let Some(offered) = tools::named(&request.name) else {
+            let unknown = request.name;
+            let message = format!("there is no tool {unknown}; tools/list has those there are");
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        if let Err(error) = who.grant.check(offered.action) {
+            return Ok(failed(&error));
+        }
         let call = Call {
             app: &self.app,
             who,
@@ -191,25 +184,7 @@ impl ServerHandler for NaviServer {
             answers: request.input_responses,
             arguments: Value::Object(request.arguments.unwrap_or_default()),
         };
-        if let Some(Err(error)) = action(&request.name).map(|action| who.grant.check(action)) {
-            return Ok(failed(&error));
-        }
-        let came = match request.name.as_ref() {
-            "approval_answer" => approvals::answer(&call).await,
-            "approvals_list" => approvals::list(&call).await,
-            "memory_add" => memory::add(&call).await,
-            "memory_search" => memory::search(&call).await,
-            "message_send" => runs::send(&call).await,
-            "run_stop" => runs::stop(&call).await,
-            "run_wait" => runs::wait(&call).await,
-            "session_read" => sessions::read(&call).await,
-            "sessions_list" => sessions::list(&call).await,
-            "sessions_search" => sessions::search(&call).await,
-            unknown => {
-                let message = format!("there is no tool {unknown}; tools/list has those there are");
-                return Err(ErrorData::invalid_params(message, None));
-            }
-        };
+        let came = (offered.handler)(&call).await;
         Ok(came.unwrap_or_else(|error| failed(&error)))
     }
 }

@@ -194,7 +194,7 @@ export const people = {
   'share.remove': 'Remove',
   'share.leave': 'Leave',
   'share.links': 'Links to look',
-  'share.links_hint': 'Whoever has such a link sees what is said and done here, without an account, and can do nothing. No files are shown.',
+  'share.links_hint': 'Whoever has such a link sees what is said and done here, without an account, and can do nothing. What is remembered of you stays in use here, and answers may show it. No files are shown.',
   'share.days_hint': '1 to 90 days.',
   'share.link_made': 'Good until {at}. It is shown only now: copy it.',
   'share.link_from': 'Link of {at}',
