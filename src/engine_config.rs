@@ -85,6 +85,7 @@ pub fn engine_config(settings: &Settings, parts: Parts) -> EngineConfig {
         profiles: parts.profiles,
         default_profile: settings.default_profile.clone(),
         people: settings.people.accounts.then_some(settings.people.limits),
+        person_commands: sandbox.person_commands(),
         registry: Arc::new(parts.registry),
         extensions: parts.extensions,
         sessions_dir: parts.sessions_dir,

@@ -31,6 +31,7 @@ use config::Config;
 use navi_actors::domain::hangs::Patience;
 use navi_actors::domain::slots::Parallel;
 use navi_actors::files::FileLimits;
+use navi_actors::homes::Homes;
 use navi_actors::protocol::status::Fence;
 use navi_actors::services::{CompressionPolicy, ConsentPolicy, ResumePolicy, RunLimits};
 use navi_actors::store::LogLimits;
@@ -192,6 +193,15 @@ impl Settings {
         match self.tls {
             None => Wire::Plain,
             Some(_) => Wire::Tls,
+        }
+    }
+
+    /// Where the service has the workspaces of sessions.
+    pub(crate) fn homes(&self) -> Homes {
+        let dir = self.session_files_dir.clone();
+        match self.people.accounts {
+            true => Homes::of_each(dir),
+            false => Homes::from(dir),
         }
     }
 }

@@ -67,7 +67,7 @@ const SESSIONS_SHARE: f32 = 0.85;
 /// A question to the store takes no longer than this.
 const STORE_LIMIT: Duration = Duration::from_secs(10);
 
-/// The place in the sessions' directory where deleted ones wait.
+/// The place in a home where deleted sessions wait.
 pub(crate) const TRASH: &str = ".trash";
 
 /// Fetches models for a backend that keeps its own.
@@ -338,10 +338,9 @@ impl Engine {
         Ok(())
     }
 
-    fn workspace_and_trash(&self, session: SessionId) -> (PathBuf, PathBuf) {
-        let dir = &self.services.sessions_dir;
-        let name = session.to_string();
-        (dir.join(&name), dir.join(TRASH).join(name))
+    fn workspace_and_trash(&self, owner: UserId, session: SessionId) -> (PathBuf, PathBuf) {
+        let homes = &self.services.homes;
+        (homes.workspace(owner, session), homes.trash(owner, session))
     }
 }
 

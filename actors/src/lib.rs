@@ -10,6 +10,7 @@ pub mod extensions;
 pub mod faults;
 pub mod feed;
 pub mod files;
+pub mod homes;
 pub mod https;
 pub mod hub;
 pub mod inspect;

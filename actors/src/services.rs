@@ -2,13 +2,13 @@
 
 use chrono::{DateTime, Utc};
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::compression::CompressionActor;
 use crate::files::SessionFiles;
+use crate::homes::{Homes, PersonMeans};
 use crate::hub::Hub;
 use crate::journal::JournalActor;
 use crate::llm::guard::StreamLimits;
@@ -154,8 +154,10 @@ pub struct Services {
     pub sharing: Arc<tokio::sync::Mutex<()>>,
     /// This process, as the store's owner of its sessions.
     pub owner: OwnerId,
-    /// Each session's workspace is a directory in it.
-    pub sessions_dir: PathBuf,
+    /// Where each session's workspace is.
+    pub homes: Homes,
+    /// What each person's calls have of the machine.
+    pub means: PersonMeans,
     /// The window that backends are asked for, in tokens.
     pub context_window: u32,
     /// Whether models are asked for reasoning at all.

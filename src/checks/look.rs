@@ -48,7 +48,7 @@ fn here(loaded: &Loaded) -> Vec<Check> {
         machine::clock(dir),
         machine::port(settings.bind, dir),
         profiles(settings),
-        machine::sandbox(&settings.terminal),
+        machine::sandbox(settings),
     ];
     let public = settings.people.public.as_ref().map(|public| &public.url);
     let certificate = settings.tls.as_ref();

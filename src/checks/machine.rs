@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use navi_actors::tools::sandbox::Sandbox;
-use navi_actors::tools::terminal::{Allowed, TerminalConfig};
+use navi_actors::tools::terminal::Allowed;
 
 use super::Check;
 use crate::instance;
+use crate::settings::Settings;
 
 const LITTLE_DISK_BYTES: u64 = 1024 * 1024 * 1024;
 const NO_DISK_BYTES: u64 = 64 * 1024 * 1024;
@@ -115,8 +116,9 @@ pub(crate) fn clock(dir: &Path) -> Check {
 }
 
 /// What holds tools inside their session's directory.
-pub(crate) fn sandbox(terminal: &TerminalConfig) -> Check {
+pub(crate) fn sandbox(settings: &Settings) -> Check {
     const NAME: &str = "sandbox";
+    let terminal = &settings.terminal;
     if terminal.allowed == Allowed::Everything {
         return Check::warning(
             NAME,
@@ -126,11 +128,33 @@ pub(crate) fn sandbox(terminal: &TerminalConfig) -> Check {
     }
     let sandbox = Sandbox::new(terminal.sandbox.clone());
     match sandbox.available() {
-        Ok(()) => Check::fine(NAME, format!("commands are held by {sandbox}")),
+        Ok(()) => {
+            let whose = match settings.people.accounts {
+                true => apart(&sandbox),
+                false => String::new(),
+            };
+            Check::fine(NAME, format!("commands are held by {sandbox}{whose}"))
+        }
         Err(reason) => {
             let reason = reason.to_string();
             let (what, remedy) = reason.split_once("; ").unwrap_or((&reason, ""));
             Check::warning(NAME, format!("each command is asked about: {what}"), remedy)
+        }
+    }
+}
+
+/// What is between the commands of different people.
+fn apart(sandbox: &Sandbox) -> String {
+    match (&sandbox.uids, &sandbox.user) {
+        (Some(uids), _) => {
+            format!("; each person's run under a user id of their own instead, of {uids}")
+        }
+        (None, Some(user)) => format!(
+            "; those of all people run as {}, each in namespaces of its own: NAVI_SANDBOX_UIDS names no user ids, and none are free",
+            user.name
+        ),
+        (None, None) => {
+            "; those of all people run as Navi's own user, each in namespaces of its own".to_owned()
         }
     }
 }

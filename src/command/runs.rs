@@ -64,8 +64,7 @@ pub(crate) fn run(
 impl Archive {
     pub(super) async fn open(settings: &Settings) -> anyhow::Result<Self> {
         let store = Store::open(&store_config(settings)).await?;
-        let files = settings.session_files_dir.clone();
-        let files = SessionFiles::new(store.clone(), files, settings.files);
+        let files = SessionFiles::new(store.clone(), settings.homes(), settings.files);
         let prices = Arc::new(Prices::new(settings.prices_file.clone()));
         Ok(Self {
             user: store.local_user().await?.id,

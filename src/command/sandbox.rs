@@ -38,6 +38,7 @@ pub(crate) fn run(settings: &Settings, args: &SandboxArgs) -> anyhow::Result<Exi
         workspace,
         scratch: scratch.0.clone(),
         read: Vec::new(),
+        uid: None,
         environment: BTreeMap::new(),
         input: None,
         streams: Streams::Apart,

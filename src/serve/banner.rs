@@ -32,7 +32,7 @@ pub(super) async fn print(service: &Service, settings: &Settings) {
         Check::fine("database", database),
         checks::profiles(&names, &service.warnings),
         checks::models(&backends),
-        checks::sandbox(&settings.terminal),
+        checks::sandbox(settings),
     ] {
         say(&check.text());
     }

@@ -124,6 +124,7 @@ pub(crate) const TERMINAL_ALLOWED: Key = key(
 pub(crate) const TERMINAL_TIME: Key =
     key("tools.terminal_max_seconds", "NAVI_TERMINAL_MAX_SECONDS");
 pub(crate) const SANDBOX_USER: Key = key("tools.sandbox_user", "NAVI_SANDBOX_USER");
+pub(crate) const SANDBOX_UIDS: Key = key("tools.sandbox_uids", "NAVI_SANDBOX_UIDS");
 pub(crate) const SANDBOX_READ: Key = key("tools.sandbox_read_paths", "NAVI_SANDBOX_READ_PATHS");
 pub(crate) const SANDBOX_MEMORY: Key = key("tools.sandbox_memory_mb", "NAVI_SANDBOX_MEMORY_MB");
 pub(crate) const SANDBOX_PROCESSES: Key = key("tools.sandbox_processes", "NAVI_SANDBOX_PROCESSES");
@@ -242,6 +243,7 @@ pub(crate) const ALL: &[&Key] = &[
     &TERMINAL_ALLOWED,
     &TERMINAL_TIME,
     &SANDBOX_USER,
+    &SANDBOX_UIDS,
     &SANDBOX_READ,
     &SANDBOX_MEMORY,
     &SANDBOX_PROCESSES,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use navi_actors::tools::sandbox::uids::{PersonUids, Uids};
 use navi_actors::tools::sandbox::{Limits, SandboxConfig, Sum, SumLimits, machine_memory};
 use navi_actors::tools::terminal::{Allowed, TerminalConfig};
 
@@ -17,6 +18,10 @@ pub(super) fn terminal(r: &mut Reader<'_>, base: &Path) -> Option<TerminalConfig
     };
     let max_seconds = r.required(&keys::TERMINAL_TIME, read::number(1_u64..=86_400));
     let user = r.optional(&keys::SANDBOX_USER, user);
+    let uids = match r.text(&keys::SANDBOX_UIDS) {
+        Some(_) => r.optional(&keys::SANDBOX_UIDS, uids),
+        None => Some(PersonUids::default()),
+    };
     let read_paths = match r.text(&keys::SANDBOX_READ) {
         Some(_) => r.optional(&keys::SANDBOX_READ, |text| folders(text, base)),
         None => Some(Vec::new()),
@@ -29,6 +34,7 @@ pub(super) fn terminal(r: &mut Reader<'_>, base: &Path) -> Option<TerminalConfig
     Some(TerminalConfig {
         sandbox: SandboxConfig {
             user,
+            uids: uids?,
             read_paths: read_paths?,
             private,
             scratch: base.join("sandbox"),
@@ -95,6 +101,14 @@ fn user(text: &str) -> Result<String, String> {
         return Err("the name or the number of a user, such as nobody".to_owned());
     }
     Ok(text.to_owned())
+}
+
+/// Whether these are free is looked at where commands are run, as for the account.
+fn uids(text: &str) -> Result<PersonUids, String> {
+    match text {
+        "none" => Ok(PersonUids::None),
+        range => Uids::parse(range).map(PersonUids::From),
+    }
 }
 
 fn folders(text: &str, base: &Path) -> Result<Vec<PathBuf>, String> {

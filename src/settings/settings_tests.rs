@@ -77,6 +77,7 @@ fn the_defaults_are_those_of_the_contract() {
         ("LOG_LEVEL", "info"),
         ("TOOLS_DIR", "tools"),
         ("NAVI_PRICES_FILE", "prices.toml"),
+        ("NAVI_SANDBOX_UIDS", ""),
         ("SESSION_FILES_DIR", "session_files"),
         ("SESSION_FILES_MAX_SIZE_MB", "200"),
         ("SESSION_FILES_TTL_HOURS", "24"),

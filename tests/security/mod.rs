@@ -10,6 +10,7 @@ mod doors;
 mod evening;
 mod extensions;
 mod fetch;
+mod homes;
 mod limits;
 mod matrix;
 mod orders;

@@ -274,6 +274,7 @@ async fn what_an_older_kernel_leaves_open() {
         workspace: ward.workspace(),
         scratch,
         read: Vec::new(),
+        uid: None,
         environment: BTreeMap::new(),
         input: None,
         streams: Streams::Apart,

@@ -10,6 +10,7 @@ use navi_actors::domain::todo::TodoCommand;
 use navi_actors::protocol::ids::{CallId, RunId, SessionId, UserId};
 use navi_actors::protocol::memory::Fact;
 use navi_actors::protocol::todo::{Scratchpad, TodoItem};
+use navi_actors::tools::means::Means;
 use navi_actors::tools::{
     Agents, MemoryAccess, OutputSink, SavedByTool, SessionState, SpawnOrder, ToolContext,
     ToolError, ToolResult,
@@ -74,6 +75,7 @@ pub(crate) fn context(workspace: &Path) -> ToolContext {
         call_id: CallId::new(),
         output: Arc::new(Nothing),
         workspace: workspace.to_owned(),
+        means: Means::default(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
         session: Arc::new(Nothing),

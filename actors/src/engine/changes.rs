@@ -75,7 +75,7 @@ impl Engine {
         let session = open.session;
         let powers = self.powers_of(owner).await?;
         let access = self.file_access.for_powers(&powers);
-        let (workspace, _) = self.workspace_and_trash(session);
+        let workspace = self.services.homes.workspace(owner, session);
         let work = self.runtime.spawn_blocking(move || work(access, workspace));
         match work.await {
             Ok(answer) => answer.map_err(|error| typed(&error)),

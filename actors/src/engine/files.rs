@@ -24,16 +24,14 @@ impl Engine {
         announced: Option<u64>,
     ) -> Result<Upload, NaviError> {
         self.refuse_when_closed()?;
-        self.find(OpenSession::as_participant(user, session))
+        let owner = self
+            .find(OpenSession::as_participant(user, session))
             .await?;
         let files = self.services.files.clone();
-        let people = self.services.people.clone();
-        let turn = people.upload(user)?;
-        let room = self.stored(async move |_| people.file_room(user).await);
-        let whose = Whose {
-            turn,
-            room: room.await?,
-        };
+        let turn = self.services.people.upload(user)?;
+        let means = self.services.means.clone();
+        let room = self.here(async move { means.room(owner).await }).await?;
+        let whose = Whose { turn, room };
         self.here(async move { files.begin(session, announced, whose).await })
             .await
     }
@@ -59,13 +57,15 @@ impl Engine {
         session: SessionId,
         upload: Upload,
     ) -> Result<FileList, NaviError> {
-        self.find(OpenSession::as_participant(user, session))
+        let owner = self
+            .find(OpenSession::as_participant(user, session))
             .await?;
         let finished = self.runtime.spawn(upload.finish()).await;
         let files = finished.map_err(|error| {
             tracing::error!(%error, "an upload went down");
             went_down()
         })?;
+        self.services.means.changed(owner);
         Ok(FileList { files: files? })
     }
 

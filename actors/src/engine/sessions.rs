@@ -398,7 +398,7 @@ impl Engine {
         let open = OpenSession::as_owner(user, session);
         self.request::<SessionSummary>(open, Command::Delete)
             .await?;
-        let (from, to) = self.workspace_and_trash(session);
+        let (from, to) = self.workspace_and_trash(user, session);
         move_dir(&from, &to).await
     }
 
@@ -429,7 +429,7 @@ impl Engine {
         session: SessionId,
     ) -> Result<SessionSummary, NaviError> {
         self.refuse_when_closed()?;
-        let (to, from) = self.workspace_and_trash(session);
+        let (to, from) = self.workspace_and_trash(user, session);
         let summary = self
             .stored(async move |store| store.restore(user, session).await)
             .await?;

@@ -17,6 +17,7 @@ use crate::domain::slots::Parallel;
 use crate::extensions::{ExtensionPlaces, Extensions};
 use crate::files::janitor::JanitorActor;
 use crate::files::{FileLimits, SessionFiles};
+use crate::homes::{Homes, PersonMeans};
 use crate::hub::Hub;
 use crate::journal::JournalActor;
 use crate::llm::Backend;
@@ -29,7 +30,7 @@ use crate::onlookers::Onlookers;
 use crate::people::{People, PersonLimits};
 use crate::prices::Prices;
 use crate::profiles::{ProfileSet, Profiles};
-use crate::protocol::error::NaviError;
+use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::OwnerId;
 use crate::protocol::status::Fence;
 use crate::pulls::Pulls;
@@ -39,6 +40,7 @@ use crate::store::{LogLimits, Store};
 use crate::supervision::{Ending, Guard, RestartPolicy, keep_alive};
 use crate::tools::lent::Lending;
 use crate::tools::registry::{Registry, Toolbox};
+use crate::tools::sandbox::PersonCommands;
 use crate::tools::workspace::FileAccess;
 use crate::watchdog::Watchdog;
 
@@ -57,6 +59,8 @@ pub struct EngineConfig {
     pub default_profile: String,
     /// What each of several people may have; none: there is one user, who may use all.
     pub people: Option<PersonLimits>,
+    /// What their commands have.
+    pub person_commands: PersonCommands,
     /// The tools that come with Navi.
     pub registry: Arc<Registry>,
     /// Where tools from outside are; none where there are to be none.
@@ -144,11 +148,18 @@ impl Engine {
             config.memory.rewrite_after,
             config.runtime.handle().clone(),
         );
-        let files = SessionFiles::new(
-            config.store.clone(),
-            config.sessions_dir.clone(),
-            config.files,
-        );
+        let homes = match config.people {
+            None => Homes::from(config.sessions_dir),
+            Some(_) => Homes::of_each(config.sessions_dir),
+        };
+        homes.settle(&config.store).await.map_err(|error| {
+            tracing::error!(%error, "workspaces are not where they belong");
+            NaviError::new(
+                ErrorCode::Internal,
+                format!("the workspaces of conversations cannot be brought to where they belong: {error}"),
+            )
+        })?;
+        let files = SessionFiles::new(config.store.clone(), homes.clone(), config.files);
         let toolbox = Toolbox::new(Registry::clone(&config.registry));
         keep_alive(
             "janitor",
@@ -156,14 +167,14 @@ impl Engine {
             closed.clone(),
             {
                 let (store, files) = (config.store.clone(), files.clone());
-                let sessions = config.sessions_dir.clone();
+                let homes = homes.clone();
                 let (started, log) = (SystemTime::now(), config.log);
                 let toolbox = toolbox.clone();
                 move |guard| {
                     JanitorActor::new(
                         store.clone(),
                         files.clone(),
-                        sessions.clone(),
+                        homes.clone(),
                         started,
                         log,
                         toolbox.clone(),
@@ -186,6 +197,13 @@ impl Engine {
         let people = config.people.map_or_else(People::one, |limits| {
             People::several(config.store.clone(), limits)
         });
+        let means = PersonMeans::new(
+            config.store.clone(),
+            homes.clone(),
+            people.clone(),
+            config.person_commands,
+            closed.clone(),
+        );
         let services = Arc::new(Services {
             files,
             compressor,
@@ -207,7 +225,8 @@ impl Engine {
             onlookers: Onlookers::default(),
             sharing: Arc::default(),
             owner: OwnerId::new(),
-            sessions_dir: config.sessions_dir,
+            homes,
+            means,
             context_window: config.context_window,
             think: config.think,
             limits: config.limits,

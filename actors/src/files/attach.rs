@@ -38,7 +38,7 @@ impl SessionFiles {
             if !used.contains(&file.file_id) {
                 return Err(no_such_file(&file.path));
             }
-            let lent = self.shelf.lend(session, file.file_id, &file.path).await;
+            let lent = self.lend(session, file.file_id, &file.path).await;
             lent.map_err(|error| not_stored(&error))?;
         }
         Ok(attached)

@@ -52,16 +52,19 @@ pub struct Upload {
     session: SessionId,
     /// What the session has room for.
     room: FileQuota,
+    /// What all sessions of its owner have room for.
+    owner_room: u64,
     parts: Vec<Part>,
     _turn: Turn,
     _permit: OwnedSemaphorePermit,
 }
 
-/// What the person has who uploads.
+/// What there is for an upload.
 #[derive(Debug)]
 pub struct Whose {
+    /// The turn of who uploads.
     pub turn: Turn,
-    /// How many bytes of files they have room for, in all their sessions.
+    /// How many bytes of files the session's owner has room for, in all their sessions.
     pub room: u64,
 }
 
@@ -99,10 +102,12 @@ impl SessionFiles {
             bytes: room.bytes.min(whose.room),
             ..room
         };
+        let owner_room = whose.room;
         let upload = Upload {
             files: self.clone(),
             session,
             room,
+            owner_room,
             parts: Vec::new(),
             _turn: whose.turn,
             _permit: permit,
@@ -310,7 +315,7 @@ impl Upload {
                 match added.await {
                     Ok(true) => {
                         for file in made.iter().map(|made| &made.new.file) {
-                            let lent = files.shelf.lend(session, file.file_id, &file.path).await;
+                            let lent = files.lend(session, file.file_id, &file.path).await;
                             if let Err(error) = lent {
                                 // Attaching it to a message tries again.
                                 tracing::warn!(%error, "an upload is not in the workspace");
@@ -336,10 +341,7 @@ impl Upload {
             Err(error) => Err(error),
         };
         for made in &made {
-            files
-                .shelf
-                .remove(session, made.new.file.file_id, None)
-                .await;
+            files.shelf.remove(session, made.new.file.file_id).await;
         }
         added
     }
@@ -353,6 +355,15 @@ impl Upload {
                 format!(
                     "a session holds at most {} files (NAVI_SESSION_FILES_MAX_COUNT); delete some, or begin another session",
                     limits.session_files
+                ),
+            );
+        }
+        if self.room.bytes >= self.owner_room {
+            return NaviError::new(
+                ErrorCode::FileTooLarge,
+                format!(
+                    "the files of all conversations of whose this one is have room for {} MB more (NAVI_PERSON_FILES_MB); delete files or conversations, whose files go ten minutes later, or ask an admin for more",
+                    self.owner_room / (1024 * 1024)
                 ),
             );
         }

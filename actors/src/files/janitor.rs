@@ -15,7 +15,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::SessionFiles;
 use super::shelf::{Shelf, remove_file};
 use crate::engine::TRASH;
-use crate::protocol::ids::{FileId, SessionId};
+use crate::homes::{self, Homes};
+use crate::protocol::ids::{FileId, SessionId, UserId};
 use crate::services::now;
 use crate::store::{LogLimits, Store, StoreError};
 use crate::supervision::Guard;
@@ -55,8 +56,7 @@ pub struct JanitorActor {
 pub(super) struct Sweeper {
     store: Store,
     files: SessionFiles,
-    /// Where deleted sessions' workspaces wait.
-    sessions: PathBuf,
+    homes: Homes,
     /// When this process began: whatever was on its way in before is lost.
     started: SystemTime,
     log: LogLimits,
@@ -75,19 +75,19 @@ struct Places {
 }
 
 impl JanitorActor {
-    /// A janitor of these files, and of what is left of sessions in the directory `sessions`.
+    /// A janitor of these files, and of what is left of sessions in the homes of their people.
     #[must_use]
     pub fn new(
         store: Store,
         files: SessionFiles,
-        sessions: PathBuf,
+        homes: Homes,
         started: SystemTime,
         log: LogLimits,
         toolbox: Toolbox,
         guard: Guard,
     ) -> Self {
         Self {
-            sweeper: Sweeper::new(store, files, sessions, started, log, toolbox),
+            sweeper: Sweeper::new(store, files, homes, started, log, toolbox),
             _guard: guard,
         }
     }
@@ -113,7 +113,7 @@ impl Sweeper {
     pub(super) fn new(
         store: Store,
         files: SessionFiles,
-        sessions: PathBuf,
+        homes: impl Into<Homes>,
         started: SystemTime,
         log: LogLimits,
         toolbox: Toolbox,
@@ -121,7 +121,7 @@ impl Sweeper {
         Self {
             store,
             files,
-            sessions,
+            homes: homes.into(),
             started,
             log,
             toolbox,
@@ -135,11 +135,12 @@ impl Sweeper {
         if let Err(error) = self.delete_ephemeral().await {
             tracing::warn!(%error, "sessions of one answer could not be cleared away");
         }
-        if let Err(error) = self.clear_away_people().await {
-            tracing::warn!(%error, "what people left could not be cleared away");
-        }
         if let Err(error) = self.purge_deleted().await {
             tracing::warn!(%error, "deleted sessions could not be cleared away");
+        }
+        // After their sessions: who has none is gone.
+        if let Err(error) = self.clear_away_people().await {
+            tracing::warn!(%error, "what people left could not be cleared away");
         }
         if let Err(error) = self.store.purge_web_logins(now()).await {
             tracing::warn!(%error, "old logins could not be cleared away");
@@ -226,40 +227,54 @@ impl Sweeper {
         told.unwrap_or_else(|error| tracing::error!(%error, "a tool went down"));
     }
 
-    /// Sessions of people who were removed, and, when the last is gone, those people; invitations
-    /// that expired, and what is too old for the record.
+    /// People who were removed, with their homes, when the last of their sessions is gone;
+    /// invitations that expired, and what is too old for the record.
     async fn clear_away_people(&self) -> Result<(), StoreError> {
-        self.store.delete_sessions_of_removed(now() - UNDO).await?;
-        let gone = self.store.purge_removed().await?;
+        let mut gone = Vec::new();
+        for person in self.store.left_behind().await? {
+            // While there is a home there is its person: who they were is not forgotten before.
+            if self.remove_home(person).await {
+                gone.push(person);
+            }
+        }
+        let forgotten = gone.clone();
         self.tell_tools(move |tools| gone.into_iter().for_each(|id| tools.person_removed(id)))
             .await;
+        self.store.forget_people(&forgotten).await?;
         self.store.purge_invitations(now()).await?;
         self.store.purge_session_links(now()).await?;
         self.store.purge_record(now() - self.log.record).await
     }
 
-    /// Sessions that were deleted and can be had back no longer.
+    /// Sessions that were deleted and can be had back no longer, and those of people who were
+    /// removed.
     async fn purge_deleted(&self) -> Result<(), StoreError> {
-        let gone = self.store.deleted_before(now() - UNDO).await?;
-        for session in gone.into_iter().take(PURGES_PER_SWEEP) {
+        self.store.delete_sessions_of_removed(now() - UNDO).await?;
+        let mut gone = self.store.deleted_before(now() - UNDO).await?;
+        gone.truncate(PURGES_PER_SWEEP);
+        // Nobody says whose they were once they are gone.
+        for (session, owner) in self.store.owners_of(&gone).await? {
             match self.store.purge_session(session).await {
                 // Somebody had it back just now.
                 Err(StoreError::SessionNotFound) => continue,
                 purged => purged?,
             }
-            self.remove_workspace(session).await;
+            remove_workspace(&self.homes.of(owner), session).await;
             remove_dir(&self.files.shelf.of_session(session)).await;
         }
         Ok(())
     }
 
-    /// What a deleted session's workspace was, and what it takes to undo changes in it.
-    async fn remove_workspace(&self, session: SessionId) {
-        let name = session.to_string();
-        remove_dir(&changes_dir(&self.sessions.join(&name))).await;
-        remove_dir(&self.sessions.join(TRASH).join(&name)).await;
-        // One of one answer was never put into the trash.
-        remove_dir(&self.sessions.join(name)).await;
+    /// Removes what is left of somebody's home. Gives back whether nothing is.
+    async fn remove_home(&self, person: UserId) -> bool {
+        let homes = self.homes.clone();
+        let removed = tokio::task::spawn_blocking(move || homes.remove(person)).await;
+        let removed = removed.unwrap_or_else(|error| Err(io::Error::other(error)));
+        removed
+            .inspect_err(|error| {
+                tracing::error!(%error, %person, "the files of a person who was removed cannot be");
+            })
+            .is_ok()
     }
 
     /// Files that nobody used for as long as they are kept.
@@ -276,10 +291,9 @@ impl Sweeper {
                 .retire_file(file.file_id, unused_since, now())
                 .await?
             {
-                let shelf = &self.files.shelf;
-                shelf
-                    .remove(file.session_id, file.file_id, Some(&file.path))
-                    .await;
+                self.files
+                    .remove(file.session_id, file.file_id, &file.path)
+                    .await?;
             }
         }
         Ok(())
@@ -325,16 +339,25 @@ impl Sweeper {
 
     /// Workspaces of sessions that are gone, and that could not be removed with them.
     async fn clear_trash(&self) -> Result<(), StoreError> {
-        let sessions: Vec<SessionId> = entries(&self.sessions.join(TRASH))
-            .await
-            .into_iter()
-            .filter_map(|(path, _)| path.file_name()?.to_str()?.parse().ok())
-            .take(SESSIONS_PER_SWEEP)
-            .collect();
-        let known = self.store.sessions_known(&sessions).await?;
-        for session in sessions {
-            if !known.contains(&session) {
-                self.remove_workspace(session).await;
+        // Where there were people before they had homes, some may lie in the directory itself.
+        let mut places = vec![self.homes.dir().to_owned()];
+        let people = self.store.holders_of_files().await?.into_iter();
+        places.extend(people.map(|person| self.homes.of(person)));
+        for home in places {
+            let sessions: Vec<SessionId> = entries(&home.join(TRASH))
+                .await
+                .into_iter()
+                .filter_map(|(path, _)| path.file_name()?.to_str()?.parse().ok())
+                .take(SESSIONS_PER_SWEEP)
+                .collect();
+            if sessions.is_empty() {
+                continue;
+            }
+            let known = self.store.sessions_known(&sessions).await?;
+            for session in sessions {
+                if !known.contains(&session) {
+                    remove_workspace(&home, session).await;
+                }
             }
         }
         Ok(())
@@ -381,46 +404,19 @@ async fn entries(dir: &Path) -> Vec<(PathBuf, SystemTime)> {
     found
 }
 
+/// What a deleted session's workspace was, and what it takes to undo changes in it.
+async fn remove_workspace(home: &Path, session: SessionId) {
+    let name = session.to_string();
+    remove_dir(&changes_dir(&home.join(&name))).await;
+    remove_dir(&homes::trash_in(home, &name)).await;
+    // One of one answer was never put into the trash.
+    remove_dir(&home.join(name)).await;
+}
+
 async fn remove_dir(dir: &Path) {
     let dir = dir.to_owned();
-    let removed = tokio::task::spawn_blocking(move || removed(&dir)).await;
-    match removed.unwrap_or_else(|error| Err(io::Error::other(error))) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::error!(%error, "a deleted session's files could not be removed");
-        }
-        _ => {}
-    }
-}
-
-fn removed(dir: &Path) -> io::Result<()> {
-    match std::fs::remove_dir_all(dir) {
-        #[cfg(unix)]
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(dir);
-            std::fs::remove_dir_all(dir)
-        }
-        done => done,
-    }
-}
-
-/// Makes directories that a command closed our own again. Links are not followed.
-#[cfg(unix)]
-fn open_up(dir: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let mut closed = vec![dir.to_owned()];
-    while let Some(dir) = closed.pop() {
-        let Ok(metadata) = std::fs::symlink_metadata(&dir) else {
-            continue;
-        };
-        if !metadata.is_dir() {
-            continue;
-        }
-        let mut permissions = metadata.permissions();
-        permissions.set_mode(permissions.mode() | 0o700);
-        // Where that fails, removing says so.
-        let _ = std::fs::set_permissions(&dir, permissions);
-        let inside = std::fs::read_dir(&dir).into_iter().flatten().flatten();
-        closed.extend(inside.map(|entry| entry.path()));
+    let removed = tokio::task::spawn_blocking(move || homes::remove_all(&dir)).await;
+    if let Err(error) = removed.unwrap_or_else(|error| Err(io::Error::other(error))) {
+        tracing::error!(%error, "a deleted session's files could not be removed");
     }
 }

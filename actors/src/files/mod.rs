@@ -15,6 +15,7 @@ mod views;
 #[cfg(test)]
 mod tests;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,12 +31,13 @@ pub use self::incoming::{Upload, Whose};
 use self::shelf::Shelf;
 pub use self::tool_images::KeptImages;
 use crate::domain::files::MAX_FILES;
+use crate::homes::Homes;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::file::SessionFile;
 use crate::protocol::ids::{FileId, SessionId};
 use crate::root::store_error;
 use crate::services::now;
-use crate::store::{FileQuota, Store, StoredFile};
+use crate::store::{FileQuota, Store, StoreError, StoredFile};
 
 /// How many uploads may be on their way at once.
 const UPLOADS_AT_ONCE: usize = 8;
@@ -74,6 +76,7 @@ impl Default for FileLimits {
 pub struct SessionFiles {
     store: Store,
     shelf: Arc<Shelf>,
+    homes: Homes,
     limits: FileLimits,
     uploads: Arc<Semaphore>,
     readers: Arc<Semaphore>,
@@ -110,10 +113,12 @@ impl InlineImage {
 impl SessionFiles {
     /// Files beside the sessions' workspaces.
     #[must_use]
-    pub fn new(store: Store, sessions_dir: PathBuf, limits: FileLimits) -> Self {
+    pub fn new(store: Store, homes: impl Into<Homes>, limits: FileLimits) -> Self {
+        let homes = homes.into();
         Self {
             store,
-            shelf: Arc::new(Shelf::new(sessions_dir)),
+            shelf: Arc::new(Shelf::new(homes.dir())),
+            homes,
             limits,
             uploads: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
             readers: Arc::new(Semaphore::new(READ_AT_ONCE)),
@@ -177,10 +182,31 @@ impl SessionFiles {
         let Some(deleted) = deleted else {
             return Err(not_found());
         };
-        self.shelf
-            .remove(session, file, Some(&deleted.file.path))
-            .await;
+        let removed = self.remove(session, file, &deleted.file.path).await;
+        removed.map_err(|error| store_error(&error))
+    }
+
+    /// Removes what there is of a file on the disk, its copy in the workspace with it.
+    async fn remove(&self, session: SessionId, file: FileId, path: &str) -> Result<(), StoreError> {
+        self.shelf.remove(session, file).await;
+        if let Some(workspace) = self.workspace(session).await? {
+            self.shelf.take_back(workspace, path).await;
+        }
         Ok(())
+    }
+
+    /// Where the session's tools have its files; none where it is gone.
+    async fn workspace(&self, session: SessionId) -> Result<Option<PathBuf>, StoreError> {
+        let owners = self.store.owners_of(&[session]).await?;
+        let owner = owners.first().map(|(_, owner)| *owner);
+        Ok(owner.map(|owner| self.homes.workspace(owner, session)))
+    }
+
+    /// Puts a file where the session's tools find it.
+    async fn lend(&self, session: SessionId, file: FileId, path: &str) -> io::Result<()> {
+        let workspace = self.workspace(session).await.map_err(io::Error::other)?;
+        let workspace = workspace.ok_or(io::ErrorKind::NotFound)?;
+        self.shelf.lend(workspace, session, file, path).await
     }
 
     /// Notes that a call of a tool used the files that its arguments name.

@@ -7,6 +7,7 @@ use cap_std::fs::{Dir, OpenOptions};
 use uuid::Uuid;
 
 use crate::domain::files::{FILES_DIR, text_path};
+use crate::homes::make_workspace;
 use crate::protocol::ids::{FileId, SessionId};
 use crate::tools::workspace;
 
@@ -20,15 +21,13 @@ const VIEW: &str = "view";
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Shelf {
-    sessions_dir: PathBuf,
     root: PathBuf,
 }
 
 impl Shelf {
-    pub(super) fn new(sessions_dir: PathBuf) -> Self {
+    pub(super) fn new(sessions_dir: &Path) -> Self {
         Self {
             root: sessions_dir.join(FILES),
-            sessions_dir,
         }
     }
 
@@ -84,9 +83,8 @@ impl Shelf {
         dir.sync_all().await
     }
 
-    /// Removes all that is kept of a file, and where `path` is given its copy in the workspace.
-    /// What cannot be removed is left to the janitor.
-    pub(super) async fn remove(&self, session: SessionId, file: FileId, path: Option<&str>) {
+    /// Removes all that is kept of a file. What cannot be removed is left to the janitor.
+    pub(super) async fn remove(&self, session: SessionId, file: FileId) {
         for place in [
             self.content(session, file),
             self.text(session, file),
@@ -94,10 +92,11 @@ impl Shelf {
         ] {
             remove_file(&place).await;
         }
-        let Some(path) = path.map(str::to_owned) else {
-            return;
-        };
-        let workspace = self.workspace(session);
+    }
+
+    /// Removes the copy of a file in the workspace.
+    pub(super) async fn take_back(&self, workspace: PathBuf, path: &str) {
+        let path = path.to_owned();
         let removed = tokio::task::spawn_blocking(move || remove_copies(&workspace, &path)).await;
         if let Ok(Err(error)) = removed {
             tracing::warn!(%error, "a file's copy in the workspace could not be removed");
@@ -107,15 +106,15 @@ impl Shelf {
     /// Copies a file, and its text where it has one of its own, into the workspace.
     pub(super) async fn lend(
         &self,
+        workspace: PathBuf,
         session: SessionId,
         file: FileId,
         path: &str,
     ) -> io::Result<()> {
-        let workspace = self.workspace(session);
         let (content, text) = (self.content(session, file), self.text(session, file));
         let path = path.to_owned();
         let lent = tokio::task::spawn_blocking(move || {
-            std::fs::create_dir_all(&workspace)?;
+            make_workspace(&workspace)?;
             let root = workspace::open(&workspace)?;
             match root.create_dir(FILES_DIR) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -128,10 +127,6 @@ impl Shelf {
             Ok(())
         });
         lent.await.map_err(io::Error::other)?
-    }
-
-    fn workspace(&self, session: SessionId) -> PathBuf {
-        self.sessions_dir.join(session.to_string())
     }
 }
 

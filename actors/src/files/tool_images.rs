@@ -119,7 +119,7 @@ impl SessionFiles {
                 .to_owned(),
             Err(error) => problem(&error),
         };
-        self.shelf.remove(session, file_id, None).await;
+        self.shelf.remove(session, file_id).await;
         Err(refused)
     }
 }

@@ -18,6 +18,7 @@ use crate::domain::run_loop::{CallPlan, CallResult, ModelReply, PlannedCall, Rec
 use crate::domain::session::ConsentState;
 use crate::domain::session::command::Command;
 use crate::domain::unseen;
+use crate::homes::ensure_workspace;
 use crate::protocol::approval::{
     ApprovalRequest, ConsentEntry, DecidedBy, Detail, PendingApproval, Permission, PermittedBy,
     RequestPhrases,
@@ -442,7 +443,7 @@ pub(super) async fn propose(
     let (prepared, context) = (prepared.clone(), context.clone());
     let name = prepared.tool.spec().name.clone();
     let task = AbortOnDropHandle::new(tokio::spawn(async move {
-        tokio::fs::create_dir_all(&context.workspace)
+        ensure_workspace(&context.workspace)
             .await
             .map_err(|error| {
                 ToolError(format!("the session's workspace cannot be made: {error}"))

@@ -22,6 +22,7 @@ use crate::domain::session::command::Command;
 use crate::domain::session::transition::Reply;
 use crate::domain::todo::TodoCommand;
 use crate::files::KeptImages;
+use crate::homes::ensure_workspace;
 use crate::memory::{MemoryOf, NobodysMemory, Remembers};
 use crate::people::People;
 use crate::profiles::Profiles;
@@ -33,6 +34,7 @@ use crate::protocol::todo::{Scratchpad, TodoItem};
 use crate::services::now;
 use crate::session::SessionActor;
 use crate::session::messages::{Ask, RunGone};
+use crate::tools::means::Means;
 use crate::tools::registry::{PreparedCall, withheld};
 use crate::tools::{
     Agents, LiveOutput, SessionState, ToolContext, ToolError, ToolResult, spawn_agent,
@@ -148,7 +150,8 @@ impl Driver {
             user_id: self.user_id,
             call_id: call_id.clone(),
             output,
-            workspace: self.services.sessions_dir.join(self.session_id.to_string()),
+            workspace: self.services.homes.workspace(self.user_id, self.session_id),
+            means: Means::default(),
             stop: self.ends.stop.child_token(),
             stopped: self.ends.stopped.clone(),
             session: Arc::new(SessionOf {
@@ -208,6 +211,7 @@ impl Driver {
         let changes = self.changes.clone();
         let mut origins = self.origins(&context);
         let people = self.services.people.clone();
+        let means = self.services.means.clone();
         async move {
             let began = Instant::now();
             let span = ToolSpan::begin(run, &call_id, &tool);
@@ -221,8 +225,16 @@ impl Driver {
                 (None, Some(Ok(prepared))) => {
                     files.used_by_call(session_id, &prepared.args).await;
                     origins.look(&prepared).await;
+                    let (owner, tool) = (context.user_id, &prepared.tool.spec().name);
+                    let may_change = consent::may_change_files(tool, prepared.effect);
+                    if may_change {
+                        context.means = means.of(owner).await;
+                    }
                     let answer =
                         approved_or_free(prepared.clone(), approval, context, &changes).await;
+                    if may_change {
+                        means.changed(owner);
+                    }
                     (answer, origins.is_outside(&prepared).await)
                 }
                 (None, None) => (
@@ -300,7 +312,7 @@ async fn execute(prepared: PreparedCall, context: ToolContext) -> ToolResult {
     let ended = stop.clone();
     let work = async move {
         fail::fail_point!("tool::call");
-        tokio::fs::create_dir_all(&context.workspace)
+        ensure_workspace(&context.workspace)
             .await
             .map_err(|error| {
                 ToolError(format!("the session's workspace cannot be made: {error}"))

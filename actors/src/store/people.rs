@@ -24,7 +24,7 @@ use crate::protocol::people::UserRole;
 
 /// The id of the one user of one's own machine. Fixed, so that two processes which create
 /// the same database at once create the same user.
-const LOCAL_USER: UserId = UserId(Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0001));
+pub const LOCAL_USER: UserId = UserId(Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0001));
 
 /// What a person signs in by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -232,7 +232,7 @@ impl Store {
 
     /// Takes from a person all that lets them in, and what is remembered of them. Their sessions
     /// are the engine's to clear away; when the last is gone, the person is
-    /// ([`Store::purge_removed`]).
+    /// ([`Store::forget_people`]).
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -327,11 +327,11 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets the people who were removed and of whom no session is left, and tells who.
+    /// The people who were removed and of whom no session is left.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`].
-    pub async fn purge_removed(&self) -> Result<Vec<UserId>, StoreError> {
+    /// As the store's other reads.
+    pub async fn left_behind(&self) -> Result<Vec<UserId>, StoreError> {
         let with_sessions = Query::select()
             .column(session::Column::UserId)
             .from(session::Entity)
@@ -344,14 +344,37 @@ impl Store {
             .into_tuple()
             .all(&self.read)
             .await?;
-        // They begin no session any more.
+        Ok(gone.into_iter().map(UserId).collect())
+    }
+
+    /// Forgets these for good: they were [`left_behind`](Self::left_behind), and begin no session
+    /// any more.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn forget_people(&self, gone: &[UserId]) -> Result<(), StoreError> {
         if !gone.is_empty() {
             user::Entity::delete_many()
-                .filter(user::Column::Id.is_in(gone.iter().copied()))
+                .filter(user::Column::Id.is_in(gone.iter().map(|id| id.0)))
+                .filter(user::Column::RemovedAt.is_not_null())
                 .exec(&self.write)
                 .await?;
         }
-        Ok(gone.into_iter().map(UserId).collect())
+        Ok(())
+    }
+
+    /// Everybody of whom there may be files: who was removed, too, until they are forgotten.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn holders_of_files(&self) -> Result<Vec<UserId>, StoreError> {
+        let ids: Vec<Uuid> = user::Entity::find()
+            .select_only()
+            .column(user::Column::Id)
+            .into_tuple()
+            .all(&self.read)
+            .await?;
+        Ok(ids.into_iter().map(UserId).collect())
     }
 
     /// Puts these codes in the place of a person's others.

@@ -184,6 +184,27 @@ impl Store {
             .ok_or(StoreError::SessionNotFound)
     }
 
+    /// Whose these sessions are, as far as there are such, deleted ones with them.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn owners_of(
+        &self,
+        sessions: &[SessionId],
+    ) -> Result<Vec<(SessionId, UserId)>, StoreError> {
+        let owners: Vec<(Uuid, Uuid)> = session::Entity::find()
+            .select_only()
+            .columns([session::Column::Id, session::Column::UserId])
+            .filter(session::Column::Id.is_in(sessions.iter().map(|id| id.0)))
+            .into_tuple()
+            .all(&self.read)
+            .await?;
+        let owners = owners.into_iter();
+        Ok(owners
+            .map(|(id, owner)| (SessionId(id), UserId(owner)))
+            .collect())
+    }
+
     /// The sessions with a run that is marked as running: at start, those that a crash cut
     /// off.
     ///

@@ -10,6 +10,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::means::Means;
 use super::registry::{Registry, ToolConfig};
 use super::{Agents, OutputSink, SessionState, SpawnOrder, ToolContext, ToolError, ToolResult};
 use super::{MemoryAccess, SavedByTool};
@@ -147,6 +148,7 @@ pub(super) fn context(session: &Arc<FakeSession>, workspace: &Path) -> ToolConte
         call_id: CallId::new(),
         output: Arc::new(Recorded::default()),
         workspace: workspace.to_owned(),
+        means: Means::default(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
         session: Arc::clone(session) as Arc<dyn SessionState>,

@@ -39,6 +39,7 @@ pub mod filesystem;
 pub mod home_assistant;
 pub mod lent;
 pub mod mcp;
+pub mod means;
 pub mod memory;
 pub mod net;
 pub mod output;
@@ -73,6 +74,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use self::actions::{ActionFields, effect_of};
+use self::means::Means;
 use crate::domain::memory::FactName;
 use crate::domain::planning::AgentInfo;
 use crate::domain::scratchpad::ScratchpadCommand;
@@ -322,6 +324,7 @@ pub struct ToolContext {
     pub output: LiveOutput,
     /// The session's own directory. It exists.
     pub workspace: PathBuf,
+    pub means: Means,
     pub stop: CancellationToken,
     /// Cancelled when the user stops the run, and not at its own end: what a call leaves behind
     /// ends with it.

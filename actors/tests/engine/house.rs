@@ -32,6 +32,7 @@ use navi_actors::store::{Location, LogLimits, Store, StoreConfig};
 use navi_actors::tools::filesystem::Filesystem;
 use navi_actors::tools::memory::{MemoryForget, MemorySave, MemorySearch};
 use navi_actors::tools::registry::Registry;
+use navi_actors::tools::sandbox::PersonCommands;
 use navi_actors::tools::scratchpad::ScratchpadTool;
 use navi_actors::tools::spawn_agent::SpawnAgent;
 use navi_actors::tools::switch_profile::SwitchProfile;
@@ -478,6 +479,7 @@ impl House {
             },
             default_profile: "plain".into(),
             people: None,
+            person_commands: PersonCommands::default(),
             registry: Arc::new(Registry::new([
                 Arc::new(Filesystem::new(Arc::default())) as Arc<dyn Tool>,
                 Arc::new(TodoTool),

@@ -14,6 +14,7 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder, schema};
 use agent_client_protocol::{Client as Editor, Error};
+use navi_actors::homes::Homes;
 use navi_actors::hub::HubFrame;
 use navi_actors::protocol::ids::{RunId, SessionId};
 use navi_actors::protocol::session::{SessionSnapshot, SessionSummary};
@@ -46,7 +47,7 @@ pub(super) struct Door {
     pub(super) room: Room,
     /// How the client ids of this process's messages begin.
     pub(super) own: String,
-    sessions_dir: PathBuf,
+    homes: Homes,
     shows: Mutex<Shows>,
     lends: Mutex<Lends>,
     /// The sessions that the client has open. Who sends to one holds this.
@@ -64,8 +65,8 @@ impl Door {
         is_unasked
     }
 
-    pub(super) fn workspace(&self, session: SessionId) -> Workspace {
-        Workspace(self.sessions_dir.join(session.to_string()))
+    pub(super) fn workspace(&self, session: &SessionSummary) -> Workspace {
+        Workspace(self.homes.workspace(session.user_id, session.id))
     }
 
     pub(super) fn shows(&self) -> Shows {
@@ -98,7 +99,7 @@ impl Door {
 pub(super) struct Agent {
     client: Client,
     room: Room,
-    sessions_dir: PathBuf,
+    homes: Homes,
     /// `FS_ALLOWED_PATHS`.
     allowed: Vec<PathBuf>,
     door: OnceLock<Arc<Door>>,
@@ -125,7 +126,7 @@ impl Agent {
         Self {
             client,
             room,
-            sessions_dir: settings.session_files_dir.clone(),
+            homes: settings.homes(),
             allowed: settings.file_access.allowed.clone(),
             door: OnceLock::new(),
             work: Mutex::default(),
@@ -224,7 +225,7 @@ impl Agent {
                 cx,
                 room: self.room.clone(),
                 own: format!("acp:{}:", Uuid::now_v7().simple()),
-                sessions_dir: self.sessions_dir.clone(),
+                homes: self.homes.clone(),
                 shows: Mutex::default(),
                 lends: Mutex::default(),
                 open: Mutex::default(),
@@ -379,7 +380,7 @@ async fn list(door: &Door, asked: &ListSessionsRequest) -> Result<ListSessionsRe
     };
     let page = &sessions[begin..sessions.len().min(begin + PAGE)];
     let infos = page.iter().map(|session| {
-        let cwd = asked.cwd.clone().unwrap_or(door.workspace(session.id).0);
+        let cwd = asked.cwd.clone().unwrap_or(door.workspace(session).0);
         SessionInfo::new(session.id.to_string(), cwd)
             .title((!session.title.is_empty()).then(|| session.title.clone()))
             .updated_at(session.last_active.to_rfc3339())

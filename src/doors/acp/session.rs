@@ -373,8 +373,10 @@ impl Session {
 
     /// Has the client ask its user.
     async fn ask(&mut self, id: ApprovalId, call: &CallId, request: &ApprovalRequest) {
-        let workspace = self.door.workspace(self.id);
-        let request = permissions::request(self.id, call, request, &workspace);
+        let Some(open) = &self.open else {
+            return;
+        };
+        let request = permissions::request(self.id, call, request, open.view.workspace());
         self.door.room.take().await;
         self.permissions.ask(&self.door.cx, id, request);
     }

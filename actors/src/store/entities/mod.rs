@@ -26,6 +26,7 @@ pub(super) mod queued_message;
 pub(super) mod record_line;
 pub(super) mod recovery_code;
 pub(super) mod run;
+pub(super) mod sandbox_uid;
 pub(super) mod session;
 pub(super) mod session_file;
 pub(super) mod session_link;

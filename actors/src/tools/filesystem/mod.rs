@@ -189,6 +189,11 @@ impl Tool for Filesystem {
     }
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
+        // What lies outside is its owner's to fill.
+        if matches!(args["action"].as_str(), Some("write" | "edit")) && !self.leads_outside(&args) {
+            context.means.check_room()?;
+        }
+        let is_full = context.means.full.is_some();
         let args: FilesystemArgs = read_action(ACTIONS, args)?;
         let origin = Origin {
             run_id: Some(context.run_id),
@@ -210,6 +215,9 @@ impl Tool for Filesystem {
                 }
                 Action::Move => {
                     write::relocate(&log(ChangeAction::Move)?, reach, &spot()?, &args.to)
+                }
+                Action::Delete if is_full => {
+                    write::delete_for_good(&log(ChangeAction::Delete)?, &spot()?)
                 }
                 Action::Delete => write::delete(&log(ChangeAction::Delete)?, &spot()?),
             }

@@ -196,6 +196,17 @@ pub(super) fn delete(log: &ChangeLog, spot: &Spot) -> ToolResult<String> {
     ))
 }
 
+/// The same where there is no room to keep what goes: room is to be made.
+pub(super) fn delete_for_good(log: &ChangeLog, spot: &Spot) -> ToolResult<String> {
+    let (_, metadata) = spot.root.standing(&spot.path)?;
+    let measured = log.remove(spot)?;
+    Ok(format!(
+        "deleted `{}` ({}) for good, as there is no room to keep it",
+        spot.path,
+        kind(metadata.is_dir(), measured)
+    ))
+}
+
 /// How much goes, in words.
 fn kind(is_directory: bool, measured: Measure) -> String {
     let size = human_size(measured.bytes);

@@ -53,7 +53,7 @@ fn confine(job: &Job) -> Result<(), String> {
     let others = processes::threads_of_user(uid);
     if let Some(user) = user.filter(|_| job.over_socket) {
         for folder in &job.writable() {
-            user::give(folder, user)
+            user::give(folder, user, &job.former)
                 .map_err(|error| failed(&format!("give {} away", folder.display()), error))?;
         }
     }

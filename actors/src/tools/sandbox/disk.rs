@@ -47,7 +47,7 @@ impl Disk {
     pub(super) fn new(folders: Vec<PathBuf>, limits: WorkspaceLimits) -> Self {
         Self {
             free: free(&folders),
-            first: in_folders(&folders, &mut Seen::new()),
+            first: in_folders(&folders, &mut Seen::new(), usize::MAX),
             folders,
             limits,
             next: Instant::now() + PAUSE,
@@ -84,7 +84,7 @@ impl Disk {
         let began = Instant::now();
         self.free = free(&self.folders);
         let mut seen = Seen::new();
-        let mut used = in_folders(&self.folders, &mut seen);
+        let mut used = in_folders(&self.folders, &mut seen, usize::MAX);
         used.bytes += deleted_bytes(&mut seen);
         self.next = Instant::now() + PAUSE.max(began.elapsed() * REST);
         let (first, most) = (self.first, self.limits);
@@ -116,12 +116,17 @@ fn free(folders: &[PathBuf]) -> Used {
 /// Files that were counted, by device and number: one with two names takes its place once.
 type Seen = HashSet<(u64, u64)>;
 
-fn in_folders(folders: &[PathBuf], seen: &mut Seen) -> Used {
+/// What the files in these folders take, as far as they are among the first `most` entries.
+pub fn bytes_within(folders: &[PathBuf], most: usize) -> u64 {
+    in_folders(folders, &mut Seen::new(), most).bytes
+}
+
+fn in_folders(folders: &[PathBuf], seen: &mut Seen, most: usize) -> Used {
     let mut used = Used::default();
     // One that was closed to its owner holds what it held: its files are counted when somebody
     // opens it again.
     let walks = folders.iter().map(|it| WalkDir::new(it).min_depth(1));
-    for entry in walks.flatten().flatten() {
+    for entry in walks.flatten().take(most).flatten() {
         used.entries += 1;
         if let Ok(metadata) = entry.metadata()
             && !metadata.is_dir()

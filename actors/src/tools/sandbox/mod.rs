@@ -9,6 +9,7 @@
 
 pub mod running;
 pub mod supervise;
+pub mod uids;
 pub mod user;
 
 mod confine;
@@ -36,10 +37,12 @@ use std::thread;
 use serde::{Deserialize, Serialize};
 
 pub use self::confine::seal;
+pub use self::disk::bytes_within;
 pub use self::groups::take_over as take_over_groups;
 pub use self::policy::Job;
 use self::running::Running;
 pub use self::sums::{Limits, Sum, SumLimits, Sums, machine_memory};
+use self::uids::{PersonUids, Uids};
 use self::user::SandboxUser;
 use super::trust::make_dir;
 
@@ -54,6 +57,8 @@ pub struct SandboxConfig {
     /// The account that commands run as where the service is root: a name or a number, or
     /// `none` for none. Without it `nobody`, where the machine has it and lets us mount.
     pub user: Option<String>,
+    /// Whom the commands of different people run as there.
+    pub uids: PersonUids,
     /// Further folders that commands may read and run programs of.
     pub read_paths: Vec<PathBuf>,
     /// What no command may read: the data directory, profiles, tools.
@@ -71,6 +76,7 @@ impl Default for SandboxConfig {
         Self {
             program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("navi")),
             user: None,
+            uids: PersonUids::default(),
             read_paths: Vec::new(),
             private: Vec::new(),
             scratch: std::env::temp_dir().join("navi-sandbox"),
@@ -115,6 +121,8 @@ pub struct Order {
     pub scratch: PathBuf,
     /// Further folders that it may read and run programs of.
     pub read: Vec<PathBuf>,
+    /// The user id of whose command it is, where each person has one.
+    pub uid: Option<u32>,
     /// Beside the usual ones, which it may replace.
     pub environment: BTreeMap<String, String>,
     /// What it reads on standard input; nothing without.
@@ -134,7 +142,18 @@ pub struct Sandbox {
     namespaces: Result<(), String>,
     /// Whom commands run as; none where the service is no root and they run as itself.
     pub user: Option<SandboxUser>,
+    /// What the commands of different people run under instead; none where they all run as `user`.
+    pub uids: Option<Uids>,
     available: Result<(), String>,
+}
+
+/// What there is of commands where there are several people.
+#[derive(Clone, Debug, Default)]
+pub struct PersonCommands {
+    /// What they run under, each person's under one of their own; none where all run under one.
+    pub uids: Option<Uids>,
+    /// Where each session has a directory for temporary files; none where none has.
+    pub scratch: Option<PathBuf>,
 }
 
 /// What holds commands.
@@ -161,14 +180,19 @@ impl Sandbox {
 
     pub fn new(config: SandboxConfig) -> Self {
         let user = user::wanted(config.user.as_deref());
+        let uids = match &user {
+            Ok(user) => uids::wanted(config.uids, user.as_ref()),
+            Err(_) => Ok(None),
+        };
         let mut sandbox = Self {
             landlock: confine::landlock_version().filter(|_| !is_absent("FAILPOINT_NO_LANDLOCK")),
             namespaces: separate::namespaces(&config.program),
             user: user.clone().ok().flatten(),
+            uids: uids.clone().ok().flatten(),
             available: Ok(()),
             config,
         };
-        sandbox.available = user.and_then(|_| sandbox.check());
+        sandbox.available = user.and(uids).and_then(|_| sandbox.check());
         sandbox
     }
 
@@ -179,6 +203,14 @@ impl Sandbox {
     /// What is missing, and what would help.
     pub fn available(&self) -> Result<(), &str> {
         self.available.as_ref().copied().map_err(String::as_str)
+    }
+
+    /// What the commands of several people have.
+    pub fn person_commands(&self) -> PersonCommands {
+        PersonCommands {
+            uids: self.uids,
+            scratch: Some(self.config.scratch.clone()),
+        }
     }
 
     fn check(&self) -> Result<(), String> {
@@ -238,7 +270,12 @@ impl Sandbox {
     pub fn job(&self, mut order: Order, over_socket: bool) -> Job {
         let inside = order.fence == Fence::Inside;
         let user = self.user.as_ref().filter(|_| inside);
-        order.environment = policy::environment(&order, &self.config.read_paths, user);
+        let user = user.map(|usual| match order.uid {
+            Some(id) => SandboxUser::of_person(id),
+            None => usual.clone(),
+        });
+        let usual = self.user.iter().map(|usual| Uids::one(usual.uid));
+        order.environment = policy::environment(&order, &self.config.read_paths, user.as_ref());
         order.read.extend(policy::readable(&self.config.read_paths));
         let namespaces = inside && self.namespaces.is_ok();
         let signals_are_scoped = namespaces || self.landlock.is_some_and(|version| version >= 6);
@@ -248,7 +285,8 @@ impl Sandbox {
             group: None,
             landlock: inside && self.landlock.is_some(),
             namespaces,
-            user: user.cloned(),
+            user,
+            former: usual.chain(self.uids).collect(),
             // A process of another user cannot signal ours; one of the same user can, where the
             // kernel does not hold signals inside.
             deny_signals: inside && !signals_are_scoped && self.user.is_none(),

@@ -7,6 +7,7 @@ use itertools::Itertools as _;
 use serde::{Deserialize, Serialize};
 
 use super::groups::Group;
+use super::uids::Uids;
 use super::user::SandboxUser;
 use super::{Fence, Order};
 
@@ -21,6 +22,8 @@ pub struct Job {
     /// In namespaces of its own, and with a file system of its own.
     pub namespaces: bool,
     pub user: Option<SandboxUser>,
+    /// Whom commands may have run as before: what they left in the workspace is its user's now.
+    pub former: Vec<Uids>,
     pub deny_signals: bool,
     /// Where the kernel's rules for writing do not hold it.
     pub deny_truncate: bool,

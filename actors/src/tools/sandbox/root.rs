@@ -33,6 +33,12 @@ pub(super) const PROC: &str = "/proc";
 /// Folders that every machine has.
 const PLACES: [&str; 4] = ["/tmp", "/var", "/home", "/sys"];
 
+/// Who has an account here, and which groups there are.
+const ACCOUNTS: [&str; 2] = ["/etc/passwd", "/etc/group"];
+
+/// As much of either is copied: what a command sees of its own lies in little memory.
+const MAX_ACCOUNTS_BYTES: usize = 256 << 10;
+
 /// The links that every `/dev` has.
 const STREAMS: [(&str, &str); 4] = [
     ("fd", "/proc/self/fd"),
@@ -79,6 +85,7 @@ pub(super) fn enter(job: &Job) -> io::Result<()> {
     }
     fill_dev(root)?;
     fill_proc(root, job)?;
+    fill_accounts(root, job, &view)?;
     let mut seen = view.mounts.keys().chain(view.links.keys());
     let scratch = Some(&job.order.scratch).filter(|it| !it.as_os_str().is_empty());
     if let Some(scratch) = scratch
@@ -111,7 +118,11 @@ impl View {
         let devices = DEVICES.split(' ').map(Path::new);
         let read = job.order.read.iter().map(PathBuf::as_path);
         // Of these, a machine has some and not others.
-        let there = |path: &&Path| !path.starts_with(PROC) && path.exists();
+        let is_made = |path: &Path| {
+            let mut made = ACCOUNTS.iter().map(Path::new);
+            job.order.uid.is_some() && made.any(|made| made == path)
+        };
+        let there = |path: &&Path| !path.starts_with(PROC) && !is_made(path) && path.exists();
         for path in read.chain(devices).filter(there) {
             view.add(path, false)?;
         }
@@ -209,6 +220,30 @@ fn fill_proc(root: &Path, job: &Job) -> io::Result<()> {
     let named = job.order.read.iter().filter(|path| path.starts_with(PROC));
     for path in named.filter(|path| path.exists()) {
         Mounted::open(path, false)?.put(&below(root, path))?;
+    }
+    Ok(())
+}
+
+/// The machine's accounts and groups, and among them the one by whose id one person's commands
+/// run: some programs do not go on without a name for their user.
+fn fill_accounts(root: &Path, job: &Job, view: &View) -> io::Result<()> {
+    let Some(user) = job.user.as_ref().filter(|_| job.order.uid.is_some()) else {
+        return Ok(());
+    };
+    let (name, home) = (&user.name, job.order.workspace.display());
+    let own = [
+        format!("{name}:x:{}:{}::{home}:/bin/sh\n", user.uid, user.gid),
+        format!("{name}:x:{}:\n", user.gid),
+    ];
+    for (path, own) in ACCOUNTS.iter().map(Path::new).zip(own) {
+        if view.shows(path) {
+            continue;
+        }
+        let all = fs::read_to_string(path).unwrap_or_default();
+        let others = Some(all).filter(|all| all.len() <= MAX_ACCOUNTS_BYTES);
+        let path = below(root, path);
+        make_folders(path.parent())?;
+        fs::write(path, own + &others.unwrap_or_default())?;
     }
     Ok(())
 }

@@ -13,6 +13,8 @@ use rustix::process::{Gid, Uid};
 use rustix::thread::CapabilitySet;
 use serde::{Deserialize, Serialize};
 
+use super::uids::Uids;
+
 /// Whom commands of a root run as that names nobody, where the machine has that account.
 const USUAL: &str = "nobody";
 
@@ -29,6 +31,17 @@ pub struct SandboxUser {
     pub name: String,
     pub uid: u32,
     pub gid: u32,
+}
+
+impl SandboxUser {
+    /// Whom the commands of one person run as, where each has an id of their own.
+    pub(super) fn of_person(id: u32) -> Self {
+        Self {
+            name: format!("navi-{id}"),
+            uid: id,
+            gid: id,
+        }
+    }
 }
 
 /// Whether this process is root.
@@ -93,10 +106,11 @@ fn find_in(accounts: &str, wanted: &str) -> Option<SandboxUser> {
     known.or_else(|| unlisted.map(|uid| user(&uid.to_string(), uid, uid)))
 }
 
-/// Gives a folder and what is in it to the user, as far as it belongs to root. No link is
-/// followed: a command that runs already may swap a folder for one. A file with another name
-/// elsewhere is left alone, since it would change its owner there too.
-pub(super) fn give(folder: &Path, user: &SandboxUser) -> io::Result<()> {
+/// Gives a folder and what is in it to the user, as far as it belongs to root, or to a user whom
+/// commands ran as before (`former`). No link is followed: a command that runs already may swap a
+/// folder for one. A file with another name elsewhere is left alone, since it would change its
+/// owner there too.
+pub(super) fn give(folder: &Path, user: &SandboxUser, former: &[Uids]) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = openat(CWD, folder, flags, Mode::empty())?;
     let (uid, gid) = (Some(Uid::from_raw(user.uid)), Some(Gid::from_raw(user.gid)));
@@ -114,7 +128,9 @@ pub(super) fn give(folder: &Path, user: &SandboxUser) -> io::Result<()> {
             let Ok(metadata) = directory.symlink_metadata(&name) else {
                 continue;
             };
-            if metadata.uid() == 0 && (metadata.is_dir() || metadata.nlink() == 1) {
+            let owner = metadata.uid();
+            let is_ours = owner == 0 || former.iter().any(|ids| ids.has(owner));
+            if is_ours && owner != user.uid && (metadata.is_dir() || metadata.nlink() == 1) {
                 let _ = chownat(&directory, &name, uid, gid, AtFlags::SYMLINK_NOFOLLOW);
             }
             if metadata.is_dir()

@@ -182,6 +182,7 @@ impl Ssh {
         path: InnerPath,
         context: &ToolContext,
     ) -> ToolResult<String> {
+        context.means.check_room()?;
         let (_lease, channel) = self.channel(host, context).await?;
         let (workspace, place) = (context.workspace.clone(), path.clone());
         let sink = blocking(NAME, move || files::create(&workspace, &place)).await?;

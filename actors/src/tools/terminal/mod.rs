@@ -179,6 +179,7 @@ impl Tool for Terminal {
         let session = context.session_id;
         let said = match args.action {
             Action::Run => {
+                context.means.check_command()?;
                 let wanted = self.wanted(args, &context).await?;
                 return match wanted.background {
                     true => self.start_in_background(wanted, &context).await,

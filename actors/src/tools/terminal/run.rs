@@ -89,6 +89,7 @@ impl Terminal {
                 directory,
                 workspace,
                 scratch: self.sandbox.scratch_of(&context.session_id.to_string()),
+                uid: context.means.uid,
                 fence: self.fence(),
                 limits: self.sandbox.config.limits,
                 ..Order::default()

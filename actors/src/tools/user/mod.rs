@@ -178,6 +178,7 @@ impl Tool for UserTool {
 
     async fn call(&self, args: Value, context: ToolContext) -> ToolResult {
         self.refuse_untrusted()?;
+        context.means.check_command()?;
         let (copies, folder) = (self.workshop.copies.clone(), self.folder.clone());
         let sha256 = self.sha256.clone();
         let copying = tokio::task::spawn_blocking(move || copies.of(&folder, &sha256));
@@ -207,6 +208,7 @@ impl Tool for UserTool {
             environment: environment.into(),
             input: Some(args.to_string()),
             read: vec![copy],
+            uid: context.means.uid,
             ..runner.order(self.manifest.effect, context.workspace.clone())
         };
         let bounds = Bounds {

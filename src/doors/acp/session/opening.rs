@@ -29,7 +29,11 @@ impl Open {
         snapshot: &SessionSnapshot,
     ) -> Result<Self, ClientError> {
         let id = snapshot.summary.id;
-        let mut view = View::new(door.workspace(id), door.shows(), door.own.clone());
+        let mut view = View::new(
+            door.workspace(&snapshot.summary),
+            door.shows(),
+            door.own.clone(),
+        );
         for call in replay::open_calls(snapshot) {
             view.know(call);
         }

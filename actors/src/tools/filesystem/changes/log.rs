@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::super::write::{Before, Rewrite, put};
 use super::changes_dir;
-use super::entries::{Measure, fingerprint, fingerprint_of_content, measure, move_entry};
+use super::entries::{Measure, fingerprint, fingerprint_of_content, measure, move_entry, remove};
 use super::kept::{Inverse, Kept, Origin, Record};
 use crate::protocol::change::ChangeAction;
 use crate::protocol::ids::ChangeId;
@@ -106,6 +106,19 @@ impl ChangeLog {
             let to = self.kept.place(id).map_err(not_kept)?;
             root.check_stop()?;
             move_entry(&from, &to).or_fault(path)
+        })?;
+        Ok(size)
+    }
+
+    /// Takes away what stands at a path for good: there is no room to keep it.
+    pub(crate) fn remove(&self, Spot { root, path }: &Spot) -> ToolResult<Measure> {
+        let (from, _) = root.standing(path)?;
+        let size = measure(&from).or_fault(path)?;
+        let why = "there was no room left to keep a copy of it".to_owned();
+        let record = self.record(path, Inverse::Nothing { why });
+        self.make(record, |_| {
+            root.check_stop()?;
+            remove(&from).or_fault(path)
         })?;
         Ok(size)
     }
