@@ -24,6 +24,7 @@ mod m0018_sign_on;
 mod m0019_shares;
 mod m0020_powers;
 mod m0021_passkeys;
+mod m0022_person_limits;
 
 use sea_orm_migration::MigrationStatus;
 use sea_orm_migration::prelude::{MigrationTrait, MigratorTrait, SchemaManager};
@@ -61,6 +62,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0019_shares::Shares),
             Box::new(m0020_powers::Powers),
             Box::new(m0021_passkeys::Passkeys),
+            Box::new(m0022_person_limits::PersonLimits),
         ]
     }
 }

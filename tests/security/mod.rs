@@ -12,6 +12,7 @@ mod extensions;
 mod fetch;
 mod limits;
 mod orders;
+mod own_limits;
 mod passkeys;
 mod paths;
 mod people;
