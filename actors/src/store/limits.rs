@@ -34,7 +34,7 @@ impl Store {
     pub async fn own_limits(&self) -> Result<HashMap<UserId, OwnLimits>, StoreError> {
         let rows = person_limit::Entity::find().all(&self.read).await?;
         let all = rows.into_iter();
-        all.map(|row| Ok((UserId(row.user_id), from_row(row)?)))
+        all.map(|row| Ok((UserId(row.user_id), from_row(&row)?)))
             .collect()
     }
 
@@ -55,7 +55,8 @@ impl Store {
         let found = person_limit::Entity::find_by_id(of.0)
             .one(&transaction)
             .await?;
-        let own = found.map(from_row).transpose()?.unwrap_or_default();
+        let own = found.as_ref().map(from_row).transpose()?;
+        let own = own.unwrap_or_default();
         let own = change.of(own);
         if own == OwnLimits::default() {
             person_limit::Entity::delete_by_id(of.0)
@@ -154,7 +155,7 @@ impl Store {
     }
 }
 
-fn from_row(row: person_limit::Model) -> Result<OwnLimits, StoreError> {
+fn from_row(row: &person_limit::Model) -> Result<OwnLimits, StoreError> {
     let small = |number: Option<i64>| number.map(|it| from_db("person_limits", it)).transpose();
     Ok(OwnLimits {
         runs: small(row.runs)?,

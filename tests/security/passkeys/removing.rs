@@ -3,9 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use super::asking::{
-    Asked, PASSKEYS, asks, begin, come_in, finish, made, recorded, refused, with_accounts,
-};
+use super::asking::{Asked, PASSKEYS, asks, come_in, made, recorded, refused, with_accounts};
 use crate::person::{Person, accept, came_in, secret_of};
 
 #[tokio::test]
