@@ -237,7 +237,7 @@ impl Service {
                 settings.people.public.clone(),
             )),
             closing: closing.clone(),
-            tabs: http::Tabs::new(settings.people.accounts.then_some(settings.people.tabs)),
+            tabs: http::Tabs::default(),
             requests: Requests::default(),
         };
         let tls = tls.map(Tls::config).transpose()?;

@@ -6,6 +6,7 @@ mod consent;
 mod conversation;
 mod files;
 mod imports;
+mod limits;
 mod measuring;
 mod powers;
 mod programs;
@@ -18,6 +19,7 @@ mod status;
 mod workspace;
 
 pub use self::consent::MAX_LOG_PAGE;
+pub use self::limits::check_limits;
 pub use self::programs::{LentByProgram, ProgramSession};
 pub use self::sessions::{NewSessionWish, SessionWish, TITLE_CHARS};
 pub use self::start::EngineConfig;

@@ -1,37 +1,23 @@
 //! What one person may use where there are others: the powers that an admin granted, and as much
 //! of what all share as leaves the others theirs. Where there is one user they may all.
 
+mod turns;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+pub use self::turns::Turn;
+use self::turns::Turns;
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::UserId;
+use crate::protocol::limits::{LimitsChange, LimitsInfo, LimitsUse, OwnLimits, PersonLimits};
 use crate::protocol::powers::Powers;
 use crate::root::store_error;
 use crate::services::now;
-use crate::store::{Store, StoreError};
-
-/// As many people have turns noted before those are dropped that nobody uses.
-const NOTED: usize = 1_024;
-
-/// What one person has at the most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PersonLimits {
-    /// Runs that go at once. Further ones wait.
-    pub runs: usize,
-    /// Uploads on their way at once.
-    pub uploads: usize,
-    /// Conversations, those that are put away with them.
-    pub sessions: u64,
-    /// Of files that were sent in or given back, in bytes.
-    pub file_bytes: u64,
-    /// Tokens that runs used in the last 24 hours; none: as many as they like.
-    pub day_tokens: Option<u64>,
-}
+use crate::store::{Held, Store, StoreError};
 
 /// See the module. Cheap to clone; all clones are one.
 #[derive(Clone, Debug)]
@@ -40,53 +26,20 @@ pub struct People(Option<Arc<Several>>);
 #[derive(Debug)]
 struct Several {
     store: Store,
-    limits: PersonLimits,
+    /// What each has who has nothing of their own.
+    usual: PersonLimits,
+    /// As the database has them: nobody else changes them there while this process serves.
+    own: Mutex<HashMap<UserId, OwnLimits>>,
+    /// Changes are made one after the other, there and here.
+    changing: tokio::sync::Mutex<()>,
     runs: Turns,
     uploads: Turns,
 }
 
-/// Something that each person may do so many times at once.
-#[derive(Debug)]
-struct Turns {
-    each: usize,
-    people: Mutex<HashMap<UserId, Arc<Semaphore>>>,
-}
-
-/// A person's turn, until it is dropped.
-#[derive(Debug)]
-pub struct Turn {
-    _permit: Option<OwnedSemaphorePermit>,
-}
-
-impl Turn {
-    /// Where nobody counts.
-    pub(crate) const fn free() -> Self {
-        Self { _permit: None }
-    }
-
-    const fn of(permit: OwnedSemaphorePermit) -> Self {
-        Self {
-            _permit: Some(permit),
-        }
-    }
-}
-
-impl Turns {
-    fn new(each: usize) -> Self {
-        Self {
-            each,
-            people: Mutex::default(),
-        }
-    }
-
-    fn of(&self, user: UserId) -> Arc<Semaphore> {
-        let mut people = self.people.lock();
-        if people.len() >= NOTED {
-            // Whoever waits holds it, too.
-            people.retain(|_, turns| Arc::strong_count(turns) > 1);
-        }
-        let turns = people.entry(user);
-        Arc::clone(turns.or_insert_with(|| Arc::new(Semaphore::new(self.each))))
+impl Several {
+    fn limits(&self, user: UserId) -> PersonLimits {
+        let own = self.own.lock().get(&user).copied();
+        self.usual.but(own.unwrap_or_default())
     }
 }
 
@@ -96,14 +49,20 @@ impl People {
         Self(None)
     }
 
-    /// Several, each with these limits.
-    pub fn several(store: Store, limits: PersonLimits) -> Self {
-        Self(Some(Arc::new(Several {
+    /// Several, each with these limits, but for who has some of their own.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn several(store: Store, usual: PersonLimits) -> Result<Self, StoreError> {
+        let own = store.own_limits().await?;
+        Ok(Self(Some(Arc::new(Several {
             store,
-            limits,
-            runs: Turns::new(limits.runs),
-            uploads: Turns::new(limits.uploads),
-        })))
+            usual,
+            own: Mutex::new(own),
+            changing: tokio::sync::Mutex::default(),
+            runs: Turns::default(),
+            uploads: Turns::default(),
+        }))))
     }
 
     /// Whether people sign in: then messages and answers have authors.
@@ -122,14 +81,86 @@ impl People {
         }
     }
 
+    /// What this person has at the most; none where there is one user.
+    pub fn limits(&self, user: UserId) -> Option<PersonLimits> {
+        self.0.as_ref().map(|several| several.limits(user))
+    }
+
+    /// Gives a person limits of their own, or takes them back. They hold for what begins from now
+    /// on, and what waits for its turn. Tells whether there is such a person.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`].
+    pub async fn change_limits(
+        &self,
+        user: UserId,
+        change: LimitsChange,
+    ) -> Result<bool, StoreError> {
+        let Some(several) = &self.0 else {
+            return Ok(false);
+        };
+        let _turn = several.changing.lock().await;
+        let Some(own) = several.store.change_limits(user, change).await? else {
+            return Ok(false);
+        };
+        let (is_usual, limits) = (own == OwnLimits::default(), several.usual.but(own));
+        {
+            let mut all = several.own.lock();
+            if is_usual {
+                all.remove(&user);
+            } else {
+                all.insert(user, own);
+            }
+        }
+        several.runs.resize(user, limits.runs);
+        several.uploads.resize(user, limits.uploads);
+        Ok(true)
+    }
+
+    /// How these people stand to what is limited, in their order; nothing where there is one user.
+    /// Their tabs are not known here.
+    ///
+    /// # Errors
+    /// As the store's other reads.
+    pub async fn limits_of(&self, users: &[UserId]) -> Result<Vec<LimitsInfo>, StoreError> {
+        let Some(several) = &self.0 else {
+            return Ok(Vec::new());
+        };
+        let one = match users {
+            [one] => Some(*one),
+            _ => None,
+        };
+        let day = now() - TimeDelta::hours(24);
+        let held = several.store.held_by_people(one, day).await?;
+        let infos = users.iter().map(|user| {
+            let own = several.own.lock().get(user).copied().unwrap_or_default();
+            let held = held.get(user).copied().unwrap_or_default();
+            let Held {
+                sessions,
+                file_bytes,
+                tokens,
+            } = held;
+            LimitsInfo {
+                own,
+                in_force: several.usual.but(own),
+                used: LimitsUse {
+                    runs: several.runs.held(*user),
+                    uploads: several.uploads.held(*user),
+                    sessions,
+                    file_bytes,
+                    tokens_a_day: tokens,
+                    tabs: 0,
+                },
+            }
+        });
+        Ok(infos.collect())
+    }
+
     /// A turn for a run, where there is one now.
     pub fn try_run(&self, user: UserId) -> Option<Turn> {
         match &self.0 {
             None => Some(Turn::free()),
-            Some(several) => {
-                let turn = several.runs.of(user).try_acquire_owned().ok()?;
-                Some(Turn::of(turn))
-            }
+            Some(several) => several.runs.take(user, || several.limits(user).runs),
         }
     }
 
@@ -137,18 +168,8 @@ impl People {
     pub async fn run(&self, user: UserId) -> Turn {
         match &self.0 {
             None => Turn::free(),
-            // Closed by nobody.
-            Some(several) => Turn {
-                _permit: several.runs.of(user).acquire_owned().await.ok(),
-            },
+            Some(several) => several.runs.wait(user, || several.limits(user).runs).await,
         }
-    }
-
-    /// How many runs of one person go at once.
-    pub fn runs_at_once(&self) -> usize {
-        self.0
-            .as_ref()
-            .map_or(usize::MAX, |several| several.limits.runs)
     }
 
     /// A turn for an upload.
@@ -159,16 +180,16 @@ impl People {
         let Some(several) = &self.0 else {
             return Ok(Turn::free());
         };
-        match several.uploads.of(user).try_acquire_owned() {
-            Ok(turn) => Ok(Turn::of(turn)),
-            Err(_) => Err(NaviError::new(
+        let most = || several.limits(user).uploads;
+        several.uploads.take(user, most).ok_or_else(|| {
+            NaviError::new(
                 ErrorCode::RateLimited,
                 format!(
                     "{} of your uploads are on their way already; try again when one is done",
-                    several.limits.uploads
+                    most()
                 ),
-            )),
-        }
+            )
+        })
     }
 
     /// As many bytes of files as this person has room for.
@@ -180,7 +201,7 @@ impl People {
             None => Ok(u64::MAX),
             Some(several) => {
                 let held = several.store.file_bytes_of(user).await?;
-                Ok(several.limits.file_bytes.saturating_sub(held))
+                Ok(several.limits(user).file_bytes().saturating_sub(held))
             }
         }
     }
@@ -194,14 +215,15 @@ impl People {
             return Ok(());
         };
         let held = several.store.sessions_held(user).await;
-        let most = several.limits.sessions;
-        if held.map_err(|error| store_error(&error))? < most {
+        let held = held.map_err(|error| store_error(&error))?;
+        let most = several.limits(user).sessions;
+        if held < most.into() {
             return Ok(());
         }
         Err(NaviError::new(
             ErrorCode::RateLimited,
             format!(
-                "you have {most} conversations, and that is the most; delete some, or have an admin raise NAVI_PERSON_SESSIONS"
+                "you have {held} conversations, and {most} is the most; delete some, or have an admin raise your limit"
             ),
         ))
     }
@@ -214,7 +236,7 @@ impl People {
         let Some(several) = &self.0 else {
             return Ok(());
         };
-        let Some(most) = several.limits.day_tokens else {
+        let Some(most) = several.limits(user).day_tokens() else {
             return Ok(());
         };
         let now = now();
@@ -231,31 +253,8 @@ impl People {
         Err(NaviError::new(
             ErrorCode::RateLimited,
             format!(
-                "your runs used {used} tokens in the last 24 hours, of {most}; wait, or have an admin raise NAVI_PERSON_TOKENS_A_DAY"
+                "your runs used {used} tokens in the last 24 hours, of {most}; wait, or have an admin raise your limit"
             ),
         ))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn each_has_turns_of_their_own_and_nobody_is_kept_in_mind() {
-        let turns = Turns::new(2);
-        let (anna, borys) = (UserId::new(), UserId::new());
-        let take = |user| turns.of(user).try_acquire_owned().ok();
-        let held = (take(anna), take(anna));
-        assert!(held.0.is_some() && held.1.is_some());
-        assert!(take(anna).is_none());
-        assert!(take(borys).is_some());
-        for _ in 0..NOTED {
-            turns.of(UserId::new());
-        }
-        assert!(turns.people.lock().len() <= NOTED);
-        assert!(take(anna).is_none(), "who holds turns is not forgotten");
-        drop(held);
-        assert!(take(anna).is_some());
     }
 }

@@ -24,6 +24,7 @@ mod m0018_sign_on;
 mod m0019_shares;
 mod m0020_powers;
 mod m0021_passkeys;
+mod m0022_person_limits;
 mod m0023_sandbox_uids;
 
 use sea_orm_migration::MigrationStatus;
@@ -62,6 +63,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0019_shares::Shares),
             Box::new(m0020_powers::Powers),
             Box::new(m0021_passkeys::Passkeys),
+            Box::new(m0022_person_limits::PersonLimits),
             Box::new(m0023_sandbox_uids::SandboxUids),
         ]
     }

@@ -104,7 +104,7 @@ impl Passkeys {
     }
 
     /// The host that those of today are bound to.
-    fn host(&self) -> &str {
+    pub(super) fn host(&self) -> &str {
         self.site.as_ref().map_or("", |site| &site.host)
     }
 }
@@ -267,8 +267,8 @@ impl Access {
         visitor: Visitor,
     ) -> Result<(), NaviError> {
         self.need_accounts()?;
-        let (store, host) = (self.store.clone(), self.passkeys.host().to_owned());
-        let removed = self.on_runtime(async move { store.remove_passkey(user, id, &host).await });
+        let (store, ways) = (self.store.clone(), self.ways_in());
+        let removed = self.on_runtime(async move { store.remove_passkey(user, id, &ways).await });
         match removed.await? {
             RemovedPasskey::Done(name) => {
                 self.note(Recorded::PasskeyRemoved, Some(user), Some(name), visitor)

@@ -1,8 +1,10 @@
-//! What an admin grants of what is powerful, to a person or to all users.
+//! What an admin grants: of what is powerful, to a person or to all users; of what all share, how
+//! much a person has.
 
 use std::collections::{BTreeSet, HashMap};
 
 use navi_actors::protocol::error::{ErrorCode, NaviError};
+use navi_actors::protocol::limits::LimitsChange;
 use navi_actors::protocol::people::Recorded;
 use navi_actors::protocol::powers::Power;
 use navi_actors::store::{Holder, MAX_POWERS};
@@ -58,5 +60,23 @@ impl Access {
         self.note(Recorded::PowersGranted, Some(by.user), Some(about), visitor)
             .await;
         Ok(())
+    }
+
+    /// Notes that a person's own limits are others now.
+    pub(crate) async fn note_limits(
+        &self,
+        by: &Principal,
+        whose: &str,
+        change: LimitsChange,
+        visitor: Visitor,
+    ) {
+        let changed = change.told().map(|(name, limit)| match limit {
+            Some(limit) => format!("{name} {limit}"),
+            None => format!("{name} as all"),
+        });
+        let changed: Vec<String> = changed.collect();
+        let about = Some(format!("{whose}: {}", changed.join(", ")));
+        self.note(Recorded::LimitsChanged, Some(by.user), about, visitor)
+            .await;
     }
 }

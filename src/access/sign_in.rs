@@ -475,7 +475,7 @@ pub(super) fn name_taken() -> NaviError {
     )
 }
 
-fn no_invitation() -> NaviError {
+pub(super) fn no_invitation() -> NaviError {
     NaviError::new(
         ErrorCode::InvitationNotFound,
         "this invitation is not known: each works once, and for a while; ask for another",

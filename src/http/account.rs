@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use navi_actors::domain::permissions::Action;
 use navi_actors::protocol::error::ErrorCode;
 use navi_actors::protocol::ids::UserId;
+use navi_actors::protocol::limits::LimitsInfo;
 use navi_actors::protocol::people::{Scope, UserRole};
 use navi_actors::store::SecretHash;
 use schemars::JsonSchema;
@@ -17,6 +18,7 @@ use super::body::JsonBody;
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::openapi::Failures;
+use super::people::limits_of;
 use crate::access::{Account, AccountChange, Key, Principal, Visitor, device_id};
 
 /// Who somebody is.
@@ -37,6 +39,9 @@ pub(crate) struct AccountInfo {
     sign_ons: u64,
     /// The name of a provider by which people sign in, where there is one.
     provider: Option<String>,
+    /// How much of what all share is theirs, and what they have of it; null where there is one
+    /// user.
+    limits: Option<LimitsInfo>,
 }
 
 /// What is to be changed; what is left out stays.
@@ -101,7 +106,7 @@ pub(crate) fn device_routes() -> Endpoint {
     responses((status = 200, description = "Who asks.", body = ref("#/components/schemas/AccountInfo")), Failures))]
 pub(crate) async fn read(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
     let account = app.access.account(who.user).await?;
-    Ok(HttpResponse::Ok().json(info(&app, &who, account)))
+    Ok(HttpResponse::Ok().json(info(&app, &who, account).await?))
 }
 
 #[utoipa::path(patch, path = "/api/account", operation_id = "change_account", tag = "access",
@@ -119,7 +124,7 @@ pub(crate) async fn change(
         current_password: wanted.current_password,
     };
     let account = app.access.change_account(&who, change, visitor).await?;
-    Ok(HttpResponse::Ok().json(info(&app, &who, account)))
+    Ok(HttpResponse::Ok().json(info(&app, &who, account).await?))
 }
 
 #[utoipa::path(post, path = "/api/account/recovery-codes", operation_id = "make_recovery_codes", tag = "access",
@@ -182,8 +187,9 @@ pub(crate) async fn sign_out(
     }
 }
 
-fn info(app: &App, who: &Principal, account: Account) -> AccountInfo {
-    AccountInfo {
+async fn info(app: &App, who: &Principal, account: Account) -> Result<AccountInfo, ApiError> {
+    let limits = limits_of(app, vec![who.user]).await?;
+    Ok(AccountInfo {
         id: account.user.id,
         name: account.user.name,
         role: account.user.role,
@@ -194,5 +200,6 @@ fn info(app: &App, who: &Principal, account: Account) -> AccountInfo {
         passkeys: account.passkeys,
         sign_ons: account.sign_ons,
         provider: app.access.provider_name().map(str::to_owned),
-    }
+        limits: limits.into_iter().next(),
+    })
 }

@@ -450,6 +450,7 @@ fn rest(schemas: &mut Schemas) {
     schemas.told::<Vec<account::Device>>("DeviceList");
     schemas.told::<account::SignedOut>("SignedOut");
     schemas.told::<login::LeftHere>("LeftHere");
+    schemas.taken::<sign_on::SignOnRequest>("SignOnRequest");
     schemas.told::<sign_on::SignOnBegun>("SignOnBegun");
     schemas.taken::<sign_on::SignOnAnswer>("SignOnAnswer");
     schemas.taken::<sign_on::LogoutNotice>("LogoutNotice");

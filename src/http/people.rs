@@ -6,8 +6,10 @@ use actix_web::http::{Method, header};
 use actix_web::{HttpResponse, web};
 use chrono::{DateTime, Utc};
 use navi_actors::domain::permissions::Action;
-use navi_actors::protocol::error::ErrorCode;
+use navi_actors::engine::check_limits;
+use navi_actors::protocol::error::{ErrorCode, NaviError};
 use navi_actors::protocol::ids::UserId;
+use navi_actors::protocol::limits::{LimitsChange, LimitsInfo};
 use navi_actors::protocol::people::{Recorded, UserRole};
 use navi_actors::protocol::powers::Power;
 use navi_actors::store::{Holder, Invitation, Person, RecordRow};
@@ -40,6 +42,8 @@ pub(crate) struct PersonInfo {
     passkeys: u64,
     /// What they were granted beside what all users were. An admin may all.
     powers: BTreeSet<Power>,
+    /// How much of what all share is theirs, and what they have of it.
+    limits: LimitsInfo,
     /// It is the one who asks.
     you: bool,
 }
@@ -52,6 +56,8 @@ pub(crate) struct PersonChange {
     /// In the place of what they were granted before.
     #[schemars(length(max = 200))]
     powers: Option<BTreeSet<Power>>,
+    /// For what begins from now on: what goes on is not ended.
+    limits: Option<LimitsChange>,
 }
 
 /// What all users may use.
@@ -169,12 +175,16 @@ pub(crate) fn export_routes() -> Endpoint {
 #[utoipa::path(get, path = "/api/people", operation_id = "list_people", tag = "people",
     responses((status = 200, description = "Everybody, in the order in which they came.", body = ref("#/components/schemas/PersonList")), Failures))]
 pub(crate) async fn list(app: web::Data<App>, who: Principal) -> Result<HttpResponse, ApiError> {
-    let people = app.access.people().await?.into_iter();
+    let people = app.access.people().await?;
     let mut granted = app.access.granted().await?;
+    let ids = people.iter().map(|person| person.user.id).collect();
+    let limits = limits_of(&app, ids).await?;
     let people: Vec<PersonInfo> = people
-        .map(|person| {
+        .into_iter()
+        .zip(limits)
+        .map(|(person, limits)| {
             let powers = granted.remove(&Holder::Person(person.user.id));
-            info(person, powers.unwrap_or_default(), &who)
+            info(person, powers.unwrap_or_default(), limits, &who)
         })
         .collect();
     Ok(HttpResponse::Ok().json(people))
@@ -192,11 +202,20 @@ pub(crate) async fn change(
     JsonBody(wanted): JsonBody<PersonChange>,
 ) -> Result<HttpResponse, ApiError> {
     let person = person_id(&path)?;
+    let limits = wanted.limits.unwrap_or_default();
+    check_limits(limits)?;
     if let Some(powers) = wanted.powers {
         let holder = Holder::Person(person);
         app.access
             .grant(&who, holder, powers, visitor.clone())
             .await?;
+    }
+    if limits != LimitsChange::default() {
+        let name = app.access.account(person).await?.user.name;
+        app.engine.change_limits(person, limits).await?;
+        app.access
+            .note_limits(&who, &name, limits, visitor.clone())
+            .await;
     }
     if let Some(role) = wanted.role {
         app.access.set_role(&who, person, role, visitor).await?;
@@ -369,6 +388,19 @@ pub(crate) async fn export(app: web::Data<App>, _: Principal) -> Result<HttpResp
         .streaming(pages))
 }
 
+/// How these people stand to what is limited, in their order; nothing where there is one user.
+pub(super) async fn limits_of(
+    app: &App,
+    people: Vec<UserId>,
+) -> Result<Vec<LimitsInfo>, NaviError> {
+    let tabs: Vec<usize> = people.iter().map(|user| app.tabs.of(*user)).collect();
+    let mut limits = app.engine.limits_of(people).await?;
+    for (limits, tabs) in limits.iter_mut().zip(tabs) {
+        limits.used.tabs = tabs as u64;
+    }
+    Ok(limits)
+}
+
 fn person_id(text: &str) -> Result<UserId, ApiError> {
     Uuid::parse_str(text)
         .map(UserId)
@@ -386,9 +418,15 @@ fn made(app: &App, (invitation, secret): (Invitation, String)) -> Result<HttpRes
     }))
 }
 
-fn info(person: Person, powers: BTreeSet<Power>, who: &Principal) -> PersonInfo {
+fn info(
+    person: Person,
+    powers: BTreeSet<Power>,
+    limits: LimitsInfo,
+    who: &Principal,
+) -> PersonInfo {
     PersonInfo {
         powers,
+        limits,
         you: person.user.id == who.user,
         id: person.user.id,
         name: person.user.name,

@@ -63,6 +63,8 @@ pub(crate) struct InvitationOffer {
     expires_at: DateTime<Utc>,
     /// Who is to choose another password; null: somebody new.
     name: Option<String>,
+    /// The name of a provider by which somebody new joins, where there is one.
+    provider: Option<String>,
 }
 
 /// What makes an account of an invitation.
@@ -140,6 +142,10 @@ pub(crate) async fn look(
     Ok(HttpResponse::Ok().json(InvitationOffer {
         role: found.role,
         expires_at: found.expires_at,
+        provider: match found.user_id {
+            None => app.access.provider_name().map(str::to_owned),
+            Some(_) => None,
+        },
         name,
     }))
 }

@@ -20,7 +20,7 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use super::App;
-use super::body::JsonBody;
+use super::body::{JsonBody, OptionalJsonBody};
 use super::endpoint::{Endpoint, endpoint};
 use super::error::ApiError;
 use super::gate::{proxy_groups, proxy_word};
@@ -32,6 +32,15 @@ use crate::access::{Answer, Begun, FLOW_LIFETIME, MAX_LOGOUT_TOKEN, Principal, V
 const MAX_ANSWER: usize = 8 * 1024;
 /// What a form may have around its token.
 const FORM_ROOM: usize = 1024;
+
+/// How somebody is to come in. The body may be left out.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignOnRequest {
+    /// The secret of an invitation's link, for somebody new: who is not here yet joins by it, and
+    /// it is used up.
+    invitation: Option<String>,
+}
 
 /// Where a browser goes to sign in.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -122,14 +131,18 @@ pub(crate) fn one_routes() -> Endpoint {
 }
 
 #[utoipa::path(post, path = "/api/sign-on", operation_id = "begin_sign_on", tag = "access", security(()),
+    request_body = ref("#/components/schemas/SignOnRequest"),
     responses((status = 200, description = "Where the browser goes; it comes back to the page.", body = ref("#/components/schemas/SignOnBegun")), Failures))]
 pub(crate) async fn begin(
     app: web::Data<App>,
     request: HttpRequest,
     visitor: Visitor,
+    OptionalJsonBody(wanted): OptionalJsonBody<SignOnRequest>,
 ) -> Result<HttpResponse, ApiError> {
     from_our_page(&app, &request)?;
-    let begun = app.access.begin_sign_on(&visitor).await?;
+    let invitation = wanted.and_then(|wanted| wanted.invitation);
+    let begun = app.access.begin_sign_on(invitation.as_deref(), &visitor);
+    let begun = begun.await?;
     Ok(sent(&app, &begun))
 }
 

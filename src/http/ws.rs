@@ -23,7 +23,7 @@ use navi_actors::protocol::ids::SessionId;
 use serde::Deserialize;
 
 use self::tab::TabActor;
-use self::tabs::Seat;
+use self::tabs::{Seat, Sitter};
 use self::watch::WatchActor;
 use super::App;
 use super::endpoint::{Endpoint, endpoint};
@@ -87,8 +87,13 @@ impl Admission {
         session: Option<SessionId>,
         who: &Principal,
     ) -> Result<Self, NaviError> {
+        let limits = app.engine.limits(who.user);
+        let sitter = Sitter {
+            user: who.user,
+            most: limits.map(|limits| limits.tabs),
+        };
         Ok(Self {
-            _seat: app.tabs.seat(session, Some(who.user))?,
+            _seat: app.tabs.seat(session, Some(sitter))?,
             hold: app.access.hold(who),
         })
     }

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 
 use actix_web::http::uri::Authority;
 use ipnet::IpNet;
-use navi_actors::people::PersonLimits;
+use navi_actors::protocol::limits::{
+    FILES_MB, PersonLimits, RUNS, SESSIONS, TABS, TOKENS_A_DAY, UPLOADS,
+};
 use url::Url;
 
 use super::read::{self, Reader};
@@ -20,8 +22,6 @@ pub(crate) struct PeopleSettings {
     pub(crate) proxies: Vec<IpNet>,
     /// What each person has at the most, where there are several.
     pub(crate) limits: PersonLimits,
-    /// Sockets of one person's, in the same way.
-    pub(crate) tabs: usize,
 }
 
 /// Where Navi is for those who come from outside.
@@ -68,32 +68,29 @@ pub(super) fn people(r: &mut Reader<'_>) -> Option<PeopleSettings> {
     });
     let proxies = r.optional(&keys::TRUSTED_PROXIES, networks);
     let limits = limits(r);
-    let tabs = r.required(&keys::PERSON_TABS, read::number(1..=4_000));
     Some(PeopleSettings {
         accounts: accounts?,
         public,
         proxies: proxies.unwrap_or_default(),
         limits: limits?,
-        tabs: tabs?,
     })
 }
 
 /// `None` only together with problems.
 fn limits(r: &mut Reader<'_>) -> Option<PersonLimits> {
-    let runs = r.required(&keys::PERSON_RUNS, read::number(1..=10_000));
-    let uploads = r.required(&keys::PERSON_UPLOADS, read::number(1..=1_000));
-    let sessions = r.required(&keys::PERSON_SESSIONS, read::number(1_u32..=10_000_000));
-    let megabytes = r.required(&keys::PERSON_FILES, read::number(1_u32..=100_000_000));
-    let tokens = r.required(
-        &keys::PERSON_TOKENS,
-        read::number(0..=1_000_000_000_000_u64),
-    );
+    let runs = r.required(&keys::PERSON_RUNS, read::number(RUNS));
+    let uploads = r.required(&keys::PERSON_UPLOADS, read::number(UPLOADS));
+    let sessions = r.required(&keys::PERSON_SESSIONS, read::number(SESSIONS));
+    let files_mb = r.required(&keys::PERSON_FILES, read::number(FILES_MB));
+    let tokens_a_day = r.required(&keys::PERSON_TOKENS, read::number(TOKENS_A_DAY));
+    let tabs = r.required(&keys::PERSON_TABS, read::number(TABS));
     Some(PersonLimits {
         runs: runs?,
         uploads: uploads?,
-        sessions: sessions?.into(),
-        file_bytes: u64::from(megabytes?) * 1024 * 1024,
-        day_tokens: Some(tokens?).filter(|tokens| *tokens > 0),
+        sessions: sessions?,
+        files_mb: files_mb?,
+        tokens_a_day: tokens_a_day?,
+        tabs: tabs?,
     })
 }
 

@@ -266,6 +266,46 @@ describe('people who sign in', () => {
     await part(tab, 'tab-people').click();
   });
 
+  it('an admin sets limits for one person alone, who sees them', async () => {
+    const { tab } = it_has;
+    const his_limits = person(BOHDAN.name).getByTestId('limits');
+    const limit = (name) => his_limits.getByTestId(`limit-${name}`);
+    await his_limits.getByTestId('limits-told').filter({ hasText: 'Conversations: 1 of 10,000' }).waitFor();
+    assert.equal(await his_limits.getByTestId('limits-own').count(), 0);
+    await his_limits.locator('summary').press('Enter');
+    assert.equal(await limit('runs').getAttribute('placeholder'), '16');
+    await limit('sessions').fill('0');
+    await limit('sessions').press('Enter');
+    await his_limits.getByTestId('fault').filter({ hasText: 'Conversations: from 1 to 10,000,000' }).waitFor();
+    await limit('sessions').fill('1');
+    await limit('tokens_a_day').fill('2000000');
+    await limit('sessions').press('Enter');
+    await his_limits.getByTestId('limits-own').waitFor();
+    await his_limits.getByTestId('limits-told').filter({ hasText: 'Conversations: 1 of 1 ' }).waitFor();
+    await assertLooks(tab, (name) => tab.screenshot(`${name}-people-limits`));
+    // It holds at once.
+    await his.newSession.click();
+    await his.composer.fill('One too many');
+    await his.page.keyboard.press('Enter');
+    await his.errorCard.waitFor();
+    assert.equal(await his.sessions.count(), 1);
+    await open(his, 'account', 'profile');
+    const mine = (name) => his.page.locator(`[data-testid="account-limit"][data-name="${name}"]`);
+    await mine('sessions').filter({ hasText: '1 of 1' }).waitFor();
+    await mine('tokens_a_day').filter({ hasText: 'of 2M' }).waitFor();
+    await assertLooks(his, (name) => his.screenshot(`${name}-account-limits`));
+    await close(his, 'account');
+    await limit('sessions').fill('');
+    await limit('tokens_a_day').fill('');
+    await limit('tokens_a_day').press('Enter');
+    await his_limits.getByTestId('limits-own').waitFor({ state: 'detached' });
+    await his_limits.getByTestId('limits-told').filter({ hasText: 'Conversations: 1 of 10,000' }).waitFor();
+    await his_limits.locator('summary').click();
+    await his.composer.fill('');
+    await his.sessions.first().click();
+    await his.sees('You said: Hello from Bohdan');
+  });
+
   it('an admin gives a link for another password', async () => {
     const { tab } = it_has;
     await person(BOHDAN.name).getByTestId('person-reset').click();
@@ -297,7 +337,7 @@ describe('people who sign in', () => {
     const lines = part(tab, 'record-line');
     await lines.first().waitFor();
     const found = await lines.evaluateAll((all) => all.map(({ dataset }) => dataset.what));
-    for (const what of ['signed_in', 'sign_in_failed', 'signed_out', 'password_changed', 'recovery_codes_made', 'token_made', 'token_removed', 'invited', 'joined', 'role_changed', 'powers_granted']) {
+    for (const what of ['signed_in', 'sign_in_failed', 'signed_out', 'password_changed', 'recovery_codes_made', 'token_made', 'token_removed', 'invited', 'joined', 'role_changed', 'powers_granted', 'limits_changed']) {
       assert.ok(found.includes(what), `${what} is not among ${found}`);
     }
     await assertLooks(tab, (name) => tab.screenshot(`${name}-people-record`));

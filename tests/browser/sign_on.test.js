@@ -33,15 +33,19 @@ async function newBrowser(browser) {
   return context;
 }
 
-/** Somebody by name and password, whom the machine's user invited. */
+async function post(page, path, body, headers = {}) {
+  const response = await fetch(new URL(path, page), { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) });
+  assert.ok(response.ok, `${path}: ${response.status}`);
+  return response.json();
+}
+
+/** The link of an invitation by the machine's user. */
+const invitation = async (page) => (await post(page, 'api/invitations', { role: 'user' }, { authorization: `Bearer ${TOKEN}` })).link;
+
+/** Somebody by name and password, who was invited. */
 async function invite(page, { name, password }) {
-  const call = async (path, body, headers = {}) => {
-    const response = await fetch(new URL(path, page), { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) });
-    assert.ok(response.ok, `${path}: ${response.status}`);
-    return response.json();
-  };
-  const { link } = await call('api/invitations', { role: 'user' }, { authorization: `Bearer ${TOKEN}` });
-  await call('api/invitation/accept', { invitation: link.split('#invitation=')[1], name, password });
+  const link = await invitation(page);
+  await post(page, 'api/invitation/accept', { invitation: link.split('#invitation=')[1], name, password });
 }
 
 describe('sign-on by a provider', () => {
@@ -206,6 +210,28 @@ describe('sign-on by a provider', () => {
     await part(other, 'sign-in').waitFor();
     await other.page.context().close();
     await tab.page.context().close();
+  });
+
+  it('who is invited joins by the provider, and the invitation is used up', async () => {
+    provider.groups.set('vira', ['family']);
+    const link = await invitation(provider.page);
+    const context = await newBrowser(browser);
+    const tab = new Tab(await context.newPage());
+    await tab.page.goto(link);
+    const button = part(tab, 'invitation-provider');
+    await button.waitFor();
+    assert.equal(await button.innerText(), 'Join with House');
+    await assertLooks(tab, (name) => tab.screenshot(`${name}-invitation-provider`));
+    await button.press('Enter');
+    await signInThere(tab.page, 'vira');
+    await tab.ready();
+    assert.equal(new URL(tab.page.url()).href, provider.page);
+    await openAccount(tab, 'profile');
+    assert.equal(await part(tab, 'account-name').innerText(), 'vira');
+    await close(tab, 'account');
+    await tab.page.goto(link);
+    await part(tab, 'invitation').getByText('not good any more').waitFor();
+    await context.close();
   });
 
   it('an answer that was begun in another browser signs nobody in', async () => {

@@ -14,6 +14,7 @@ mod homes;
 mod limits;
 mod matrix;
 mod orders;
+mod own_limits;
 mod passkeys;
 mod paths;
 mod people;

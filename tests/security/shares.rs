@@ -8,7 +8,7 @@ use crate::fake_model::{FakeModel, Reply, Step};
 use crate::person::{Person, answered};
 use crate::server::{Server, Socket, Told, client};
 
-fn several(limits: &[(&str, &str)]) -> (FakeModel, Server) {
+pub(super) fn several(limits: &[(&str, &str)]) -> (FakeModel, Server) {
     let all: Vec<_> = [("NAVI_ACCOUNTS", "on")]
         .into_iter()
         .chain(limits.iter().copied())
@@ -16,13 +16,13 @@ fn several(limits: &[(&str, &str)]) -> (FakeModel, Server) {
     talking(&all)
 }
 
-async fn session(server: &Server, person: &Person) -> String {
+pub(super) async fn session(server: &Server, person: &Person) -> String {
     let made = person.call(server, Method::POST, "/sessions", Some(json!({})));
     made.await.1["session_id"].as_str().unwrap().to_owned()
 }
 
 /// A session of somebody's, with a message sent that the model does not answer before it is told.
-async fn busy(server: &Server, person: &Person) -> (String, Socket) {
+pub(super) async fn busy(server: &Server, person: &Person) -> (String, Socket) {
     let session = session(server, person).await;
     let by = [("authorization", format!("Bearer {}", person.token))];
     let socket = format!("/ws/sessions/{session}");
@@ -33,7 +33,7 @@ async fn busy(server: &Server, person: &Person) -> (String, Socket) {
 }
 
 /// The first frame of one of these types.
-async fn first_of(tab: &mut Socket, kinds: &[&str]) -> Value {
+pub(super) async fn first_of(tab: &mut Socket, kinds: &[&str]) -> Value {
     loop {
         match tab.next().await {
             Told::Frame(frame) if kinds.iter().any(|kind| frame["type"] == *kind) => return frame,

@@ -3,6 +3,7 @@
 
 mod answers;
 mod going;
+mod invitations;
 mod logout;
 mod people;
 mod proxy;

@@ -11,9 +11,13 @@ const PLACE = 'navi.sign_on';
 /** Who signed out is not signed in again by a proxy that still knows them. */
 const LEFT = 'navi.left';
 
-/** Leaves this page for the provider. @param {'sign-in' | 'link'} purpose whether to come in as whoever one is there, or to be that person here, too */
-export async function goToProvider(purpose) {
-  const { location: there, key } = await (purpose === 'link' ? people.beginLink() : people.beginSignOn());
+/**
+ * Leaves this page for the provider.
+ * @param {'sign-in' | 'link'} purpose whether to come in as whoever one is there, or to be that person here, too
+ * @param {string} [invitation] by which somebody new joins
+ */
+export async function goToProvider(purpose, invitation) {
+  const { location: there, key } = await (purpose === 'link' ? people.beginLink() : people.beginSignOn(invitation));
   storage.set(PLACE, JSON.stringify({ key, purpose }));
   location.assign(there);
 }

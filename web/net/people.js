@@ -1,6 +1,6 @@
 // REST calls about accounts: one's own, those of all people, and the record.
 
-/** @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, LeftHere, LinkedSignOn, MadeInvitation, PersonInfo, PowersInfo, RecordLine, UserRole, Scope, SignOnBegun, TokenInfo, WaysIn } from '../state/wire.js' */
+/** @import { AccountInfo, CreatedToken, Device, InvitationInfo, InvitationOffer, LeftHere, LinkedSignOn, MadeInvitation, OwnLimits, PersonInfo, PowersInfo, RecordLine, UserRole, Scope, SignOnBegun, TokenInfo, WaysIn } from '../state/wire.js' */
 /** @import { SignOnReturned } from '../app/signals.js' */
 
 import { ask, call, read } from './api.js';
@@ -24,8 +24,8 @@ export const people = {
   signIn: (proof) => call('POST', 'api/sign-in', proof),
   /** Where one signs out of the provider, too, where one came in by it. @returns {Promise<LeftHere | null>} */
   signOut: () => call('POST', 'logout'),
-  /** @returns {Promise<SignOnBegun>} */
-  beginSignOn: () => call('POST', 'api/sign-on'),
+  /** @param {string} [invitation] the secret of the one by which somebody new joins @returns {Promise<SignOnBegun>} */
+  beginSignOn: (invitation) => (invitation === undefined ? call('POST', 'api/sign-on') : call('POST', 'api/sign-on', { invitation })),
   /** @param {SignOnReturned} answer @returns {Promise<{ key: string }>} */
   finishSignOn: (answer) => call('POST', 'api/sign-on/finish', answer),
   /** @returns {Promise<{ key: string }>} */
@@ -70,6 +70,8 @@ export const people = {
   powers: () => call('GET', 'api/powers'),
   /** In the place of what they had. @param {string} id @param {string[]} powers */
   grant: (id, powers) => call('PATCH', one('people', id), { powers }),
+  /** What is left out stays; null: what everybody has. @param {string} id @param {Partial<OwnLimits>} limits */
+  setLimits: (id, limits) => call('PATCH', one('people', id), { limits }),
   /** In the place of what they had. @param {string[]} users */
   grantToUsers: (users) => call('PUT', 'api/powers', { users }),
   /** @param {string} id */

@@ -78,6 +78,7 @@ export type Wire =
   | DeviceList
   | SignedOut
   | LeftHere
+  | SignOnRequest
   | SignOnBegun
   | SignOnAnswer
   | LogoutNotice
@@ -123,6 +124,7 @@ export type Wire =
   | MessageId
   | UserRole
   | Power
+  | LimitsChange
   | Scope
   | UserInput
   | ApprovalId
@@ -205,6 +207,10 @@ export type Wire =
   | ShownValue
   | Level
   | Check
+  | LimitsInfo
+  | OwnLimits
+  | PersonLimits
+  | LimitsUse
   | Device
   | LinkInfo
   | LinkId
@@ -680,6 +686,7 @@ export type Recorded =
   | 'identity_linked'
   | 'joined'
   | 'powers_granted'
+  | 'limits_changed'
   | 'role_kept'
   | 'tool_allowed'
   | 'shared';
@@ -2893,6 +2900,10 @@ export interface InvitationOffer {
    * Who is to choose another password; null: somebody new.
    */
   name: string | null;
+  /**
+   * The name of a provider by which somebody new joins, where there is one.
+   */
+  provider: string | null;
 }
 /**
  * What makes an account of an invitation.
@@ -3021,6 +3032,76 @@ export interface AccountInfo {
    * The name of a provider by which people sign in, where there is one.
    */
   provider: string | null;
+  /**
+   * How much of what all share is theirs, and what they have of it; null where there is one
+   * user.
+   */
+  limits: LimitsInfo | null;
+}
+/**
+ * How a person stands to what is limited.
+ */
+export interface LimitsInfo {
+  own: OwnLimits;
+  in_force: PersonLimits;
+  used: LimitsUse;
+}
+/**
+ * What of it an admin set for one person alone; null: as the settings have it for all.
+ */
+export interface OwnLimits {
+  runs: number | null;
+  uploads: number | null;
+  sessions: number | null;
+  files_mb: number | null;
+  /**
+   * 0: as many as they like.
+   */
+  tokens_a_day: number | null;
+  tabs: number | null;
+}
+/**
+ * What one person has at the most.
+ */
+export interface PersonLimits {
+  /**
+   * Runs that go at once. Further ones wait.
+   */
+  runs: number;
+  /**
+   * Uploads on their way at once.
+   */
+  uploads: number;
+  /**
+   * Conversations, those that are put away with them.
+   */
+  sessions: number;
+  /**
+   * Of files that were sent in or given back, in megabytes.
+   */
+  files_mb: number;
+  /**
+   * Tokens that runs used in the last 24 hours; 0: as many as they like.
+   */
+  tokens_a_day: number;
+  /**
+   * Tabs, and programs that listen as tabs do.
+   */
+  tabs: number;
+}
+/**
+ * What a person has now of what is limited.
+ */
+export interface LimitsUse {
+  runs: number;
+  uploads: number;
+  sessions: number;
+  file_bytes: number;
+  /**
+   * In the last 24 hours.
+   */
+  tokens_a_day: number;
+  tabs: number;
 }
 /**
  * What is to be changed; what is left out stays.
@@ -3079,6 +3160,16 @@ export interface SignedOut {
  */
 export interface LeftHere {
   location: string;
+}
+/**
+ * How somebody is to come in. The body may be left out.
+ */
+export interface SignOnRequest {
+  /**
+   * The secret of an invitation's link, for somebody new: who is not here yet joins by it, and
+   * it is used up.
+   */
+  invitation?: string;
 }
 /**
  * Where a browser goes to sign in.
@@ -3194,6 +3285,10 @@ export interface PersonInfo {
    */
   powers: Power[];
   /**
+   * How much of what all share is theirs, and what they have of it.
+   */
+  limits: LimitsInfo;
+  /**
    * It is the one who asks.
    */
   you: boolean;
@@ -3209,6 +3304,40 @@ export interface PersonChange {
    * @maxItems 200
    */
   powers?: Power[];
+  /**
+   * For what begins from now on: what goes on is not ended.
+   */
+  limits?: LimitsChange;
+}
+/**
+ * What of a person's own limits becomes something else. What is left out stays; null: as the
+ * settings have it for all.
+ */
+export interface LimitsChange {
+  /**
+   * Runs that go at once.
+   */
+  runs?: number;
+  /**
+   * Uploads on their way at once.
+   */
+  uploads?: number;
+  /**
+   * Conversations.
+   */
+  sessions?: number;
+  /**
+   * Of all files, in megabytes.
+   */
+  files_mb?: number;
+  /**
+   * Tokens that runs use in 24 hours; 0: as many as they like.
+   */
+  tokens_a_day?: number;
+  /**
+   * Tabs, and programs that listen as tabs do.
+   */
+  tabs?: number;
 }
 /**
  * What is granted, and what could be.

@@ -10,6 +10,7 @@ import { fault, faultText } from './fields.js';
 import { NaviPanel } from './panel.js';
 import './account_archive.js';
 import './account_devices.js';
+import './account_limits.js';
 import './account_passkeys.js';
 import './account_profile.js';
 import './account_sign_ons.js';
@@ -17,7 +18,7 @@ import './account_tokens.js';
 
 const TABS = /** @type {const} */ (['profile', 'passkeys', 'sign_ons', 'devices', 'tokens']);
 const CONTENTS = {
-  profile: () => html`<navi-account-profile></navi-account-profile><navi-account-archive></navi-account-archive>`,
+  profile: () => html`<navi-account-profile></navi-account-profile><navi-account-limits></navi-account-limits><navi-account-archive></navi-account-archive>`,
   passkeys: () => html`<navi-account-passkeys></navi-account-passkeys>`,
   sign_ons: () => html`<navi-account-sign-ons></navi-account-sign-ons>`,
   devices: () => html`<navi-account-devices></navi-account-devices>`,

@@ -10,7 +10,8 @@ import { icons } from './icons.js';
 
 /**
  * @typedef {object} Field
- * @property {string} id of its own in the page; the test id, too
+ * @property {string} id of its own in the page
+ * @property {string} [testid] where it is not the id
  * @property {string} label
  * @property {string} value
  * @property {(value: string) => void} oninput
@@ -18,15 +19,17 @@ import { icons } from './icons.js';
  * @property {string} [autocomplete] what a browser may fill it with
  * @property {string} [hint]
  * @property {number} [max] characters, or the greatest number
+ * @property {number} [min] the least number
+ * @property {string} [placeholder] what holds where nothing stands in it
  * @property {boolean} [fixed] whether it only shows what stands in it
  */
 
 /** @param {Field} field */
-export function field({ id, label, value, oninput, type = 'text', autocomplete = 'off', hint, max, fixed = false }) {
+export function field({ id, testid = id, label, value, oninput, type = 'text', autocomplete = 'off', hint, max, min = 1, placeholder, fixed = false }) {
   const is_number = type === 'number';
   return html`<div class="field"><label for=${id}>${label}</label>
-    <input id=${id} data-testid=${id} type=${type} autocomplete=${autocomplete} autocapitalize="off" spellcheck="false" dir=${is_number ? nothing : 'auto'} ?readonly=${fixed}
-      min=${is_number ? 1 : nothing} max=${is_number ? max ?? nothing : nothing} maxlength=${is_number ? nothing : max ?? nothing} aria-describedby=${hint === undefined ? nothing : `${id}-hint`}
+    <input id=${id} data-testid=${testid} placeholder=${placeholder ?? nothing} type=${type} autocomplete=${autocomplete} autocapitalize="off" spellcheck="false" dir=${is_number ? nothing : 'auto'} ?readonly=${fixed}
+      min=${is_number ? min : nothing} max=${is_number ? max ?? nothing : nothing} maxlength=${is_number ? nothing : max ?? nothing} aria-describedby=${hint === undefined ? nothing : `${id}-hint`}
       .value=${live(value)} @input=${(/** @type {InputEvent} */ event) => oninput(/** @type {HTMLInputElement} */ (event.target).value)}>
     ${hint === undefined ? nothing : html`<p class="quiet" id="${id}-hint">${hint}</p>`}</div>`;
 }

@@ -29,6 +29,11 @@ export function formatBytes(bytes) {
   }).format(bytes / 1000 ** step);
 }
 
+/** @param {number} count */
+export function formatCount(count) {
+  return formatter(Intl.NumberFormat, {}).format(count);
+}
+
 /** @param {number} tokens */
 export function formatTokens(tokens) {
   return formatter(Intl.NumberFormat, { notation: 'compact', maximumFractionDigits: 1 }).format(tokens);

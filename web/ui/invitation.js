@@ -1,10 +1,12 @@
-// An invitation that was opened: somebody new chooses a name and a password, somebody known another password.
+// An invitation that was opened: somebody new chooses a name and a password, or joins by a provider; somebody
+// known chooses another password.
 
 /** @import { InvitationOffer } from '../state/wire.js' */
 
 import { comeIn } from '../app/account.js';
 import { lookAround } from '../app/actions.js';
 import { invitation } from '../app/signals.js';
+import { goToProvider } from '../app/sign_on.js';
 import { t } from '../i18n/index.js';
 import { html, nothing } from '../lit.js';
 import { people } from '../net/people.js';
@@ -30,6 +32,8 @@ export class NaviInvitation extends NaviElement {
     /** What is wrong with what was chosen. @type {'name' | 'password' | null} */
     this._fault = null;
     this._asking = new Asking(this);
+    /** What comes of going to the provider. */
+    this._elsewhere = new Asking(this);
   }
 
   updated() {
@@ -51,12 +55,16 @@ export class NaviInvitation extends NaviElement {
       <h1>${offer === null ? t('error.invitation.title') : t(reset ? 'invitation.reset_title' : 'invitation.title')}</h1>
       ${offer === null ? html`<p role="alert" data-testid="fault">${problem?.code === 'invitation_not_found' ? t('error.invitation.hint') : faultText(problem, this.#words())}</p>`
         : html`<p>${reset ? t('invitation.reset_text') : t('invitation.text', { role: t(`role.${offer.role}`) })} ${reset ? nothing : t(`role.${offer.role}.text`)}</p>
+      ${offer.provider === null ? nothing : html`<div class="person-form">
+        ${fault(faultText(this._elsewhere.problem, this.#words()))}
+        <button type="button" class="button" data-testid="invitation-provider" ?disabled=${busy || this._elsewhere.busy} @click=${() => this.#byProvider()}>${t('invitation.provider', { name: offer.provider })}</button>
+        <p class="quiet">${t('signin.or')}</p></div>`}
       <form class="person-form" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); void this.#accept(); }}>
         ${field({ id: 'invitation-name', label: t('signin.name'), value: this._name, autocomplete: 'username', max: NAME_CHARS, fixed: reset, hint: reset ? undefined : t('account.name_hint'), oninput: (value) => { this._name = value; } })}
         ${field({ id: 'invitation-password', label: t('signin.password'), type: this._shown ? 'text' : 'password', value: this._password, autocomplete: 'new-password', hint: t('account.password_hint'), oninput: (value) => { this._password = value; } })}
         ${showSwitch(this._shown, (shown) => { this._shown = shown; })}
         ${fault(this._fault === null ? faultText(problem, this.#words()) : t(`account.fault.${this._fault}`))}
-        <button class="button" data-testid="invitation-accept" ?disabled=${busy}>${t('invitation.accept')}</button>
+        <button class="button" data-testid="invitation-accept" ?disabled=${busy || this._elsewhere.busy}>${t('invitation.accept')}</button>
       </form>
       <p class="quiet">${t('invitation.until', { at: formatTime(offer.expires_at) })}</p>`}
       <button type="button" class="link-button" data-testid="invitation-leave" @click=${() => invitation.set(null)}>${t('invitation.leave')}</button>
@@ -70,6 +78,7 @@ export class NaviInvitation extends NaviElement {
   /** @param {string} secret */
   async #look(secret) {
     this._offer = null;
+    this._elsewhere.problem = null;
     await this._asking.ask(async () => {
       const offer = await people.offer(secret);
       this._name = offer.name ?? '';
@@ -77,6 +86,12 @@ export class NaviInvitation extends NaviElement {
     });
     await this.updateComplete;
     if (matchMedia('(hover: hover)').matches) /** @type {HTMLElement | null} */ (this.querySelector('input:not([readonly])'))?.focus();
+  }
+
+  /** It is used up when they are back. */
+  #byProvider() {
+    const secret = this._secret;
+    if (secret !== null) void this._elsewhere.ask(() => goToProvider('sign-in', secret));
   }
 
   async #accept() {

@@ -11,6 +11,7 @@ import { fault, faultText, shownOnce } from './fields.js';
 import { formatTime } from './format.js';
 import { icons } from './icons.js';
 import { visible } from './visible.js';
+import './people_limits.js';
 
 /** Everybody who has an account: what they are, another password, and their end. */
 export class NaviPeopleAccounts extends NaviElement {
@@ -40,7 +41,8 @@ export class NaviPeopleAccounts extends NaviElement {
   }
 
   /** @param {PersonInfo} person */
-  #row({ id, name, role, created_at, last_seen_at, has_password, passkeys, you }) {
+  #row(person) {
+    const { id, name, role, created_at, last_seen_at, has_password, passkeys, you } = person;
     const { busy, problem } = this._asking;
     const link = this._link?.person === id ? this._link.made : null;
     return html`<li class="row" data-testid="person" data-name=${name} data-role=${role}><span class="row-icon">${icons.person}</span>
@@ -50,7 +52,8 @@ export class NaviPeopleAccounts extends NaviElement {
         ${link === null ? nothing : shownOnce(t('people.link_reset', { name, at: formatTime(link.expires_at) }), t('people.link'), wholeLink(location.href, link.link), 'person-link')}
         ${this._removing === id ? this.#question(id, name) : html`<p class="row-actions">
           <button type="button" class="button small plain" data-testid="person-reset" aria-label="${t('people.reset')}: ${name}" ?disabled=${busy} @click=${() => this.#reset(id)}>${t('people.reset')}</button>
-          <button type="button" class="button small plain danger" data-testid="person-remove" aria-label="${t('people.remove')}: ${name}" ?disabled=${busy} @click=${() => void this.#doubt(id)}>${t('people.remove')}</button></p>`}</div>
+          <button type="button" class="button small plain danger" data-testid="person-remove" aria-label="${t('people.remove')}: ${name}" ?disabled=${busy} @click=${() => void this.#doubt(id)}>${t('people.remove')}</button></p>`}
+        <navi-person-limits .person=${person} @saved=${() => this.#ask(id, async () => {})}></navi-person-limits></div>
       <label class="select"><span class="off-screen">${t('people.role')}: ${name}</span><select data-testid="person-role" ?disabled=${busy} .value=${live(role)}
         @change=${(/** @type {Event} */ event) => this.#change(id, /** @type {UserRole} */ (/** @type {HTMLSelectElement} */ (event.target).value))}>
         ${ROLES.map((other) => html`<option value=${other} ?selected=${other === role} title=${t(`role.${other}.text`)}>${t(`role.${other}`)}</option>`)}</select></label></li>`;

@@ -27,11 +27,12 @@ use crate::memory::{MemoryHandle, MemoryTimes, Reader};
 use crate::metrics;
 use crate::models::Models;
 use crate::onlookers::Onlookers;
-use crate::people::{People, PersonLimits};
+use crate::people::People;
 use crate::prices::Prices;
 use crate::profiles::{ProfileSet, Profiles};
 use crate::protocol::error::{ErrorCode, NaviError};
 use crate::protocol::ids::OwnerId;
+use crate::protocol::limits::PersonLimits;
 use crate::protocol::status::Fence;
 use crate::pulls::Pulls;
 use crate::root::{OpenSession, SystemRoot, store_error};
@@ -194,9 +195,12 @@ impl Engine {
         );
         // The first run shall have the tools that are there.
         extensions.rescan().await;
-        let people = config.people.map_or_else(People::one, |limits| {
-            People::several(config.store.clone(), limits)
-        });
+        let people = match config.people {
+            Some(limits) => People::several(config.store.clone(), limits)
+                .await
+                .map_err(|error| store_error(&error))?,
+            None => People::one(),
+        };
         let means = PersonMeans::new(
             config.store.clone(),
             homes.clone(),

@@ -15,6 +15,7 @@ pub mod file;
 pub mod ids;
 pub mod import;
 pub mod inspect;
+pub mod limits;
 pub mod memory;
 pub mod message;
 pub mod offered;

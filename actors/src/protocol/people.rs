@@ -177,6 +177,8 @@ pub enum Recorded {
     RoleChanged,
     /// What is powerful, to a person or to all users.
     PowersGranted,
+    /// How much of what all share one person has.
+    LimitsChanged,
     /// What a provider said would have left no admin.
     RoleKept,
     PersonRemoved,

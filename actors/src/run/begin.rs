@@ -90,7 +90,7 @@ async fn turn(setup: &RunSetup) -> Option<Turn> {
         reason: WaitReason::Lane,
         detail: format!(
             "{} of your runs go already; this one begins when one of them ends",
-            people.runs_at_once()
+            people.limits(setup.user_id).map_or(0, |limits| limits.runs)
         ),
         is_subagent: false,
     };

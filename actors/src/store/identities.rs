@@ -10,11 +10,13 @@ use sea_orm::{
 use uuid::Uuid;
 
 use super::entities::{identity, user, web_login};
-use super::people::{name_is_taken, new_user, user_to_row};
+use super::invitations::use_up;
+use super::people::{is_held, name_is_taken, new_user, user_to_row};
 use super::rows::user_from_row;
 use super::types::{Identity, IdentityKey, SecretHash, User};
 use super::values::{DbText, db_time};
-use super::{Store, StoreError};
+use super::ways_in::has_another_way_in;
+use super::{Store, StoreError, WaysIn};
 use crate::domain::names;
 use crate::protocol::ids::UserId;
 use crate::protocol::people::UserRole;
@@ -40,6 +42,39 @@ pub enum Linked {
     Taken,
     /// This person has [`MAX_IDENTITIES`].
     TooMany,
+}
+
+/// By what somebody joins who is not here yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joins {
+    /// Everybody whom the provider knows does, as this.
+    As(UserRole),
+    /// By an invitation for somebody new, which is used up by it: as what it says, where their
+    /// groups do not make them something else.
+    Invited {
+        hash: SecretHash,
+        role: Option<UserRole>,
+    },
+}
+
+/// Who somebody is whom an identity lets in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JoinedBy {
+    /// Somebody new.
+    Joined(User),
+    /// In the same moment the identity became somebody's.
+    Known(User),
+    /// There is no such invitation, or it was used, or has expired.
+    NoInvitation,
+}
+
+/// What became of an identity that was to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unlinked {
+    Done(Identity),
+    Unknown,
+    /// Nothing else would let its person in.
+    LastWayIn,
 }
 
 impl Store {
@@ -124,23 +159,39 @@ impl Store {
     }
 
     /// An account for somebody who is not here yet, whom this identity lets in. Where somebody has
-    /// the name, or one that looks like it, it is followed by a number. Tells whose the identity
-    /// is: in the same moment it may have become another's.
+    /// the name, or one that looks like it, it is followed by a number.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
     pub async fn join_by_identity(
         &self,
         name: &str,
-        role: UserRole,
+        joins: Joins,
         new: NewIdentity,
         now: DateTime<Utc>,
-    ) -> Result<User, StoreError> {
+    ) -> Result<JoinedBy, StoreError> {
         let transaction = self.begin_write().await?;
         let key = new.key.clone();
         if let Some(found) = by_key(&key).one(&transaction).await? {
-            return owner(&transaction, found.user_id).await;
+            let known = owner(&transaction, found.user_id).await?;
+            return Ok(JoinedBy::Known(known));
         }
+        let role = match joins {
+            Joins::As(role) => role,
+            Joins::Invited { hash, role } => match use_up(&transaction, hash, now).await? {
+                Some(invitation) if invitation.user_id.is_none() => role.unwrap_or(invitation.role),
+                // Their other browser may have been faster.
+                _ => {
+                    return match by_key(&key).one(&transaction).await? {
+                        Some(found) => {
+                            let known = owner(&transaction, found.user_id).await?;
+                            Ok(JoinedBy::Known(known))
+                        }
+                        None => Ok(JoinedBy::NoInvitation),
+                    };
+                }
+            },
+        };
         let name = free_name(&transaction, name).await?;
         let joined = new_user(&name, role);
         let mut row = user_to_row(joined.clone(), None)?;
@@ -151,10 +202,11 @@ impl Store {
         let linked = insert(&transaction, joined.id, new, now).await?;
         if linked.user_id != joined.id {
             // What was begun goes with the transaction.
-            return owner(&transaction, linked.user_id.0).await;
+            let known = owner(&transaction, linked.user_id.0).await?;
+            return Ok(JoinedBy::Known(known));
         }
         transaction.commit().await?;
-        Ok(joined)
+        Ok(JoinedBy::Joined(joined))
     }
 
     /// Notes that an identity let somebody in, and the address as it is now.
@@ -179,8 +231,8 @@ impl Store {
         Ok(())
     }
 
-    /// Takes an identity from a person, and ends the logins that it made, but for one where one is
-    /// named.
+    /// Takes an identity from a person, where something else lets them in, and ends the logins that
+    /// it made, but for one where one is named. One of whom none of `ways` asks lets nobody in.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -189,12 +241,17 @@ impl Store {
         user: UserId,
         id: Uuid,
         but: Option<SecretHash>,
-    ) -> Result<Option<Identity>, StoreError> {
+        ways: &WaysIn,
+    ) -> Result<Unlinked, StoreError> {
         let transaction = self.begin_write().await?;
+        let is_there = is_held(&transaction, user).await?;
         let found = identity::Entity::find_by_id(id).filter(identity::Column::UserId.eq(user.0));
-        let Some(found) = found.one(&transaction).await? else {
-            return Ok(None);
+        let Some(found) = found.one(&transaction).await?.filter(|_| is_there) else {
+            return Ok(Unlinked::Unknown);
         };
+        if ways.are_by(&found.iss.0) && !has_another_way_in(&transaction, user, ways, id).await? {
+            return Ok(Unlinked::LastWayIn);
+        }
         identity::Entity::delete_by_id(id)
             .exec(&transaction)
             .await?;
@@ -205,7 +262,7 @@ impl Store {
         }
         logins.exec(&transaction).await?;
         transaction.commit().await?;
-        Ok(Some(found))
+        Ok(Unlinked::Done(found))
     }
 
     /// Ends the logins that a provider made: of one of its sessions, where one is named, else all

@@ -1,16 +1,17 @@
 //! Who people are elsewhere.
 
-use super::identities::{Linked, MAX_IDENTITIES, NewIdentity};
+use super::identities::{JoinedBy, Joins, Linked, MAX_IDENTITIES, NewIdentity, Unlinked};
 use super::people::Changed;
 use super::testing::{TestDb, at, on_both};
-use super::types::{IdentityKey, SecretHash, SignOn, WebLogin};
-use super::{Store, StoreError};
+use super::types::{IdentityKey, Invitation, SecretHash, SignOn, WebLogin};
+use super::{Store, StoreError, WaysIn};
 use crate::protocol::ids::UserId;
 use crate::protocol::people::UserRole;
 
 on_both!(
     an_identity_is_one_persons,
     who_is_new_has_a_name_of_their_own,
+    who_is_invited_joins_once,
     an_address_is_one_persons_and_of_another_provider,
     logins_end_with_what_made_them,
 );
@@ -55,9 +56,16 @@ async fn an_identity_is_one_persons(db: TestDb) {
     }
     assert_eq!(link(ann.id, "more").await, Linked::TooMany);
 
-    let unlink = async |user| store.unlink_identity(user, first.id, None).await.unwrap();
-    assert_eq!(unlink(local.id).await, None);
-    assert_eq!(unlink(ann.id).await, Some(first.clone()));
+    let ways = WaysIn {
+        issuers: vec!["https://a".to_owned()],
+        ..WaysIn::default()
+    };
+    let unlink = async |user| {
+        let unlinked = store.unlink_identity(user, first.id, None, &ways);
+        unlinked.await.unwrap()
+    };
+    assert_eq!(unlink(local.id).await, Unlinked::Unknown);
+    assert_eq!(unlink(ann.id).await, Unlinked::Done(first.clone()));
     assert_eq!(store.identity(&first.key).await.unwrap(), None);
     // Whoever is removed is nobody there, either.
     let removed = store.remove_person(ann.id, at(2)).await.unwrap();
@@ -70,8 +78,11 @@ async fn who_is_new_has_a_name_of_their_own(db: TestDb) {
     let store = db.open().await;
     let join = async |name: &str, sub: &str| {
         let new = new("https://a", sub, None);
-        let joined = store.join_by_identity(name, UserRole::Guest, new, at(1));
-        joined.await.unwrap()
+        let joined = store.join_by_identity(name, Joins::As(UserRole::Guest), new, at(1));
+        match joined.await.unwrap() {
+            JoinedBy::Joined(user) | JoinedBy::Known(user) => user,
+            JoinedBy::NoInvitation => panic!("none was asked for"),
+        }
     };
     let anna = join("Anna", "1").await;
     assert_eq!((anna.name.as_str(), anna.role), ("Anna", UserRole::Guest));
@@ -82,6 +93,57 @@ async fn who_is_new_has_a_name_of_their_own(db: TestDb) {
     assert_eq!(join(&long, "3").await.name, long);
     assert_eq!(join(&long, "4").await.name, format!("{} 2", &long[2..]));
     assert_eq!(store.people().await.unwrap().len(), 5);
+}
+
+async fn who_is_invited_joins_once(db: TestDb) {
+    let store = db.open().await;
+    let local = store.local_user().await.unwrap().id;
+    let invite = async |n: u8, user_id| {
+        let invitation = Invitation {
+            id: uuid::Uuid::from_u128(n.into()),
+            role: UserRole::User,
+            user_id,
+            created_at: at(0),
+            expires_at: at(100),
+        };
+        let hash = SecretHash([n; 32]);
+        store.add_invitation(hash, invitation).await.unwrap();
+        hash
+    };
+    let join = async |hash, role, sub: &str, now| {
+        let (new, joins) = (new("https://a", sub, None), Joins::Invited { hash, role });
+        let joined = store.join_by_identity(sub, joins, new, at(now)).await;
+        joined.unwrap()
+    };
+    let none = JoinedBy::NoInvitation;
+    let first = invite(1, None).await;
+    assert_eq!(join(first, None, "late", 100).await, none);
+    // Several at once, of whom one is first; she herself from two browsers, too.
+    let (anna, again, other) = tokio::join!(
+        join(first, None, "anna", 1),
+        join(first, None, "anna", 1),
+        join(first, None, "borys", 1),
+    );
+    let all = [&anna, &again, &other];
+    let joined = all.iter().filter(|it| matches!(it, JoinedBy::Joined(_)));
+    assert_eq!(joined.count(), 1, "{all:?}");
+    let people = store.people().await.unwrap();
+    assert_eq!(people.len(), 2);
+    assert_eq!(people[1].user.role, UserRole::User);
+    assert_eq!(store.invitations(at(1)).await.unwrap(), []);
+    // Who is here uses none up.
+    let second = invite(2, None).await;
+    let who = people[1].user.name.clone();
+    let known = join(second, None, &who, 1).await;
+    assert!(matches!(known, JoinedBy::Known(_)), "{known:?}");
+    assert_eq!(store.invitations(at(1)).await.unwrap().len(), 1);
+    // Groups say more of a role than the invitation does.
+    let vira = join(second, Some(UserRole::Guest), "vira", 1).await;
+    assert!(matches!(vira, JoinedBy::Joined(user) if user.role == UserRole::Guest));
+    // By a link for another password nobody joins, and it is as good as before.
+    let reset = invite(3, Some(local)).await;
+    assert_eq!(join(reset, None, "olha", 1).await, none);
+    assert_eq!(store.invitations(at(1)).await.unwrap().len(), 1);
 }
 
 async fn an_address_is_one_persons_and_of_another_provider(db: TestDb) {
@@ -164,6 +226,8 @@ async fn logins_end_with_what_made_them(db: TestDb) {
     };
     login(7, Some(("proxy", "1", None))).await;
     let but = Some(SecretHash([7; 32]));
-    store.unlink_identity(ann.id, linked.id, but).await.unwrap();
+    let none = WaysIn::default();
+    let unlinked = store.unlink_identity(ann.id, linked.id, but, &none);
+    assert!(matches!(unlinked.await.unwrap(), Unlinked::Done(_)));
     assert_eq!(left(&store).await, [1, 7]);
 }

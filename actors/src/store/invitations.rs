@@ -1,12 +1,14 @@
 //! Who was invited, and what becomes of an invitation.
 
 use chrono::{DateTime, Utc};
-use sea_orm::{ActiveValue::Set, ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
+use sea_orm::{
+    ActiveValue::Set, ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder,
+};
 use uuid::Uuid;
 
 use super::entities::{invitation, passkey, user, web_login};
-use super::people::{Credentials, name_is_taken, new_user, user_to_row};
-use super::rows::{invitation_from_row, user_from_row};
+use super::people::{Credentials, name_is_taken, new_user, user_to_row, write_credentials};
+use super::rows::invitation_from_row;
 use super::types::{Invitation, SecretHash, User};
 use super::values::{db_time, name_of};
 use super::{Store, StoreError};
@@ -98,20 +100,12 @@ impl Store {
         now: DateTime<Utc>,
     ) -> Result<Accepted, StoreError> {
         let transaction = self.begin_write().await?;
-        let found = invitation::Entity::find_by_id(hash.0.to_vec())
-            .filter(invitation::Column::ExpiresAt.gt(db_time(now)));
-        let Some(row) = found.one(&transaction).await? else {
+        // What was begun goes with the transaction, where it does not end well.
+        let Some(invitation) = use_up(&transaction, hash, now).await? else {
             return Ok(Accepted::Unknown);
         };
-        let invitation = invitation_from_row(row)?;
         if name_is_taken(&transaction, &new.name_key, invitation.user_id).await? {
             return Ok(Accepted::NameTaken);
-        }
-        let used = invitation::Entity::delete_by_id(hash.0.to_vec())
-            .exec(&transaction)
-            .await?;
-        if used.rows_affected == 0 {
-            return Ok(Accepted::Unknown);
         }
         let accepted = match invitation.user_id {
             None => {
@@ -122,14 +116,7 @@ impl Store {
                 Accepted::Joined(user)
             }
             Some(id) => {
-                let row = user::ActiveModel {
-                    id: Set(id.0),
-                    name: Set(new.name.into()),
-                    name_key: Set(Some(new.name_key)),
-                    password: Set(Some(new.password)),
-                    ..Default::default()
-                };
-                let row = user::Entity::update(row).exec(&transaction).await?;
+                let user = write_credentials(&transaction, id, new).await?;
                 // Whoever had the old password, or a passkey that was lost, has nothing of it.
                 web_login::Entity::delete_many()
                     .filter(web_login::Column::UserId.eq(id.0))
@@ -139,7 +126,7 @@ impl Store {
                     .filter(passkey::Column::UserId.eq(id.0))
                     .exec(&transaction)
                     .await?;
-                Accepted::Renewed(user_from_row(row)?)
+                Accepted::Renewed(user)
             }
         };
         transaction.commit().await?;
@@ -157,4 +144,25 @@ impl Store {
             .await?;
         Ok(())
     }
+}
+
+/// Takes an invitation away that can be used, for whoever is fastest: the others wait for that
+/// transaction, and find none.
+pub(super) async fn use_up(
+    db: &impl ConnectionTrait,
+    hash: SecretHash,
+    now: DateTime<Utc>,
+) -> Result<Option<Invitation>, StoreError> {
+    let found = invitation::Entity::find_by_id(hash.0.to_vec())
+        .filter(invitation::Column::ExpiresAt.gt(db_time(now)));
+    let Some(row) = found.one(db).await? else {
+        return Ok(None);
+    };
+    let used = invitation::Entity::delete_by_id(hash.0.to_vec())
+        .exec(db)
+        .await?;
+    if used.rows_affected == 0 {
+        return Ok(None);
+    }
+    invitation_from_row(row).map(Some)
 }

@@ -16,6 +16,7 @@ mod held_text;
 mod identities;
 mod imports;
 mod invitations;
+mod limits;
 mod load;
 mod log;
 mod log_upkeep;
@@ -43,12 +44,14 @@ mod types;
 mod upkeep;
 mod usage;
 mod values;
+mod ways_in;
 
 pub use conversation::{KnownMessage, RunOutcome};
 pub use error::{OpenError, StoreError};
 pub use files::{ExpiredFile, FileQuota, NewFile, StoredFile, StoredText};
-pub use identities::{Linked, MAX_IDENTITIES, NewIdentity};
+pub use identities::{JoinedBy, Joins, Linked, MAX_IDENTITIES, NewIdentity, Unlinked};
 pub use invitations::Accepted;
+pub use limits::Held;
 pub use log_upkeep::LogLimits;
 pub use memory::{Memory, NamedFormerFact, SavedFact, StoredSummary};
 pub use memory_reading::{Finished, Reading, UnreadMessages, UnreadSession};
@@ -66,6 +69,7 @@ pub use types::{
     RecordRow, SecretHash, SignOn, StoredCall, User, WebLogin,
 };
 pub use upkeep::AppliedMigration;
+pub use ways_in::WaysIn;
 
 use std::sync::Arc;
 
@@ -212,6 +216,9 @@ mod identity_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod import_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod limit_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod log_tests;

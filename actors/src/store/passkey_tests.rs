@@ -4,17 +4,29 @@ use uuid::Uuid;
 
 use super::testing::{TestDb, at, on_both};
 use super::types::{Invitation, SecretHash};
-use super::{Accepted, AddedPasskey, Changed, Credentials, Passkey, RemovedPasskey, Store};
+use super::{
+    Accepted, AddedPasskey, Changed, Credentials, IdentityKey, NewIdentity, Passkey,
+    RemovedPasskey, Store, Unlinked, WaysIn,
+};
 use crate::protocol::ids::UserId;
 use crate::protocol::people::UserRole;
 
 on_both!(
     passkeys_are_of_one_person_each,
     the_last_way_in_stays,
+    a_passkey_and_an_account_elsewhere_stand_in_for_each_other,
     passkeys_go_with_who_is_removed_or_chooses_another_password,
 );
 
 const HOST: &str = "home.example";
+const ISSUER: &str = "https://login.example";
+
+fn ways(issuers: &[&str]) -> WaysIn {
+    WaysIn {
+        host: HOST.to_owned(),
+        issuers: issuers.iter().map(|it| (*it).to_owned()).collect(),
+    }
+}
 
 fn new(user: UserId, n: u128) -> Passkey {
     Passkey {
@@ -72,9 +84,10 @@ async fn passkeys_are_of_one_person_each(db: TestDb) {
     let rename = |who, id| store.rename_passkey(who, Uuid::from_u128(id), "phone".to_owned());
     assert!(!rename(local, 1).await.unwrap());
     assert!(rename(ann, 1).await.unwrap());
-    let gone = store.remove_passkey(local, Uuid::from_u128(1), HOST);
+    let here = ways(&[]);
+    let gone = store.remove_passkey(local, Uuid::from_u128(1), &here);
     assert_eq!(gone.await.unwrap(), RemovedPasskey::Unknown);
-    let gone = store.remove_passkey(ann, Uuid::from_u128(1), HOST);
+    let gone = store.remove_passkey(ann, Uuid::from_u128(1), &here);
     let done = RemovedPasskey::Done("phone".to_owned());
     assert_eq!(gone.await.unwrap(), done);
 }
@@ -83,8 +96,9 @@ async fn the_last_way_in_stays(db: TestDb) {
     let store = db.open().await;
     let ann = ann(&store).await;
     add(&store, ann, 1).await;
-    let remove = |n, host| store.remove_passkey(ann, Uuid::from_u128(n), host);
-    assert_eq!(remove(1, HOST).await.unwrap(), RemovedPasskey::LastWayIn);
+    let here = ways(&[]);
+    let remove = |n| store.remove_passkey(ann, Uuid::from_u128(n), &here);
+    assert_eq!(remove(1).await.unwrap(), RemovedPasskey::LastWayIn);
     // One of another host is no way in, and none that is missed.
     let elsewhere = Passkey {
         host: "old.example".to_owned(),
@@ -92,24 +106,54 @@ async fn the_last_way_in_stays(db: TestDb) {
     };
     let added = store.add_passkey(SecretHash([2; 32]), elsewhere, 2).await;
     assert_eq!(added.unwrap(), AddedPasskey::Done);
-    assert_eq!(remove(1, HOST).await.unwrap(), RemovedPasskey::LastWayIn);
-    assert!(matches!(
-        remove(2, HOST).await.unwrap(),
-        RemovedPasskey::Done(_)
-    ));
+    assert_eq!(remove(1).await.unwrap(), RemovedPasskey::LastWayIn);
+    assert!(matches!(remove(2).await.unwrap(), RemovedPasskey::Done(_)));
     add(&store, ann, 3).await;
-    assert!(matches!(
-        remove(3, HOST).await.unwrap(),
-        RemovedPasskey::Done(_)
-    ));
+    assert!(matches!(remove(3).await.unwrap(), RemovedPasskey::Done(_)));
     store
         .set_recovery_codes(ann, &[SecretHash([7; 32])])
         .await
         .unwrap();
-    assert!(matches!(
-        remove(1, HOST).await.unwrap(),
-        RemovedPasskey::Done(_)
-    ));
+    assert!(matches!(remove(1).await.unwrap(), RemovedPasskey::Done(_)));
+}
+
+async fn a_passkey_and_an_account_elsewhere_stand_in_for_each_other(db: TestDb) {
+    let store = db.open().await;
+    let ann = ann(&store).await;
+    add(&store, ann, 1).await;
+    let passkey = Uuid::from_u128(1);
+    let new = NewIdentity {
+        key: IdentityKey {
+            iss: ISSUER.to_owned(),
+            sub: "ann".to_owned(),
+        },
+        address: None,
+    };
+    store.link_identity(ann, new, at(1)).await.unwrap();
+    let linked = store.identities(ann).await.unwrap()[0].clone();
+    // A provider that is none any more lets nobody in.
+    for issuers in [&[][..], &["https://another.example"], &["proxy"]] {
+        let removed = store.remove_passkey(ann, passkey, &ways(issuers)).await;
+        assert_eq!(removed.unwrap(), RemovedPasskey::LastWayIn, "{issuers:?}");
+    }
+    let here = ways(&[ISSUER]);
+    let unlink = |ways| store.unlink_identity(ann, linked.id, None, ways);
+    let elsewhere = WaysIn {
+        host: "new.example".to_owned(),
+        ..here.clone()
+    };
+    assert_eq!(unlink(&elsewhere).await.unwrap(), Unlinked::LastWayIn);
+    // Of the two that do, one may go.
+    let both = (
+        store.remove_passkey(ann, passkey, &here).await.unwrap(),
+        unlink(&here).await.unwrap(),
+    );
+    let done = RemovedPasskey::Done("key 1".to_owned());
+    assert_eq!(both, (done, Unlinked::LastWayIn));
+    add(&store, ann, 2).await;
+    assert!(matches!(unlink(&here).await.unwrap(), Unlinked::Done(_)));
+    let last = store.remove_passkey(ann, Uuid::from_u128(2), &here).await;
+    assert_eq!(last.unwrap(), RemovedPasskey::LastWayIn);
 }
 
 async fn passkeys_go_with_who_is_removed_or_chooses_another_password(db: TestDb) {

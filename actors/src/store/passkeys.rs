@@ -4,15 +4,17 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use sea_orm::{
-    ActiveValue::Set, ColumnTrait, ConnectionTrait, EntityTrait, PaginatorTrait as _, QueryFilter,
-    QueryOrder, QuerySelect,
+    ActiveValue::Set, ColumnTrait, EntityTrait, PaginatorTrait as _, QueryFilter, QueryOrder,
+    QuerySelect,
 };
 use uuid::Uuid;
 
-use super::entities::{passkey, recovery_code, user};
+use super::entities::passkey;
+use super::people::is_held;
 use super::types::{SecretHash, User};
 use super::values::{DbText, db_time};
-use super::{Store, StoreError};
+use super::ways_in::has_another_way_in;
+use super::{Store, StoreError, WaysIn};
 use crate::protocol::ids::UserId;
 
 /// A passkey of somebody's.
@@ -196,8 +198,8 @@ impl Store {
         Ok(renamed.rows_affected > 0)
     }
 
-    /// Takes one from a person, where something else lets them in: a password, a recovery code, or
-    /// another passkey of this `host`. One that is bound to another host lets nobody in.
+    /// Takes one from a person, where something else lets them in. One that is bound to another host
+    /// than that of `ways` lets nobody in.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -205,7 +207,7 @@ impl Store {
         &self,
         user: UserId,
         id: Uuid,
-        host: &str,
+        ways: &WaysIn,
     ) -> Result<RemovedPasskey, StoreError> {
         let transaction = self.begin_write().await?;
         let found = is_held(&transaction, user).await?;
@@ -216,7 +218,7 @@ impl Store {
         let Some(row) = row.filter(|_| found) else {
             return Ok(RemovedPasskey::Unknown);
         };
-        if row.host == host && !has_another_way_in(&transaction, &row).await? {
+        if row.host == ways.host && !has_another_way_in(&transaction, user, ways, id).await? {
             return Ok(RemovedPasskey::LastWayIn);
         }
         passkey::Entity::delete_by_id(id).exec(&transaction).await?;
@@ -227,38 +229,6 @@ impl Store {
 
 fn theirs(user: UserId) -> sea_orm::Select<passkey::Entity> {
     passkey::Entity::find().filter(passkey::Column::UserId.eq(user.0))
-}
-
-/// Whether the person is there; nobody else changes what lets them in until the transaction ends.
-async fn is_held(db: &impl ConnectionTrait, user: UserId) -> Result<bool, StoreError> {
-    let row = user::Entity::find_by_id(user.0)
-        .filter(user::Column::RemovedAt.is_null())
-        .lock_exclusive()
-        .one(db)
-        .await?;
-    Ok(row.is_some())
-}
-
-/// Whether something lets a person in when this one is gone.
-async fn has_another_way_in(
-    db: &impl ConnectionTrait,
-    gone: &passkey::Model,
-) -> Result<bool, StoreError> {
-    let user = UserId(gone.user_id);
-    let password = user::Entity::find_by_id(user.0)
-        .filter(user::Column::Password.is_not_null())
-        .count(db)
-        .await?;
-    let codes = recovery_code::Entity::find()
-        .filter(recovery_code::Column::UserId.eq(user.0))
-        .count(db)
-        .await?;
-    let others = theirs(user)
-        .filter(passkey::Column::Id.ne(gone.id))
-        .filter(passkey::Column::Host.eq(gone.host.as_str()))
-        .count(db)
-        .await?;
-    Ok(password + codes + others > 0)
 }
 
 fn passkey_from_row(row: passkey::Model) -> Passkey {

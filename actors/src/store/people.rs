@@ -12,8 +12,8 @@ use uuid::Uuid;
 
 use super::entities::{
     api_token, consent_entry, consent_rule, identity, invitation, memory_fact, memory_forgotten,
-    memory_former, memory_summary, passkey, power, recovery_code, session, session_link,
-    session_person, user, web_login,
+    memory_former, memory_summary, passkey, person_limit, power, recovery_code, session,
+    session_link, session_person, user, web_login,
 };
 use super::rows::user_from_row;
 use super::types::{Person, SecretHash, User};
@@ -138,16 +138,9 @@ impl Store {
         if name_is_taken(&transaction, &new.name_key, Some(id)).await? {
             return Ok(None);
         }
-        let row = user::ActiveModel {
-            id: Set(id.0),
-            name: Set(new.name.into()),
-            name_key: Set(Some(new.name_key)),
-            password: Set(Some(new.password)),
-            ..Default::default()
-        };
-        let row = user::Entity::update(row).exec(&transaction).await?;
+        let user = write_credentials(&transaction, id, new).await?;
         transaction.commit().await?;
-        user_from_row(row).map(Some)
+        Ok(Some(user))
     }
 
     /// Puts another form of the same password, or another password, in the place of one.
@@ -265,6 +258,7 @@ impl Store {
             recovery_code,
             passkey,
             power,
+            person_limit,
             identity,
             invitation,
             consent_rule,
@@ -443,6 +437,32 @@ impl Store {
 /// Those who were not removed.
 pub(super) fn present() -> sea_orm::Select<user::Entity> {
     user::Entity::find().filter(user::Column::RemovedAt.is_null())
+}
+
+/// Whether the person is there; nobody else changes what is theirs until the transaction ends.
+pub(super) async fn is_held(db: &impl ConnectionTrait, user: UserId) -> Result<bool, StoreError> {
+    let row = user::Entity::find_by_id(user.0)
+        .filter(user::Column::RemovedAt.is_null())
+        .lock_exclusive()
+        .one(db)
+        .await?;
+    Ok(row.is_some())
+}
+
+/// Gives a person who is there a name and a password to sign in by.
+pub(super) async fn write_credentials(
+    db: &impl ConnectionTrait,
+    id: UserId,
+    new: Credentials,
+) -> Result<User, StoreError> {
+    let row = user::ActiveModel {
+        id: Set(id.0),
+        name: Set(new.name.into()),
+        name_key: Set(Some(new.name_key)),
+        password: Set(Some(new.password)),
+        ..Default::default()
+    };
+    user_from_row(user::Entity::update(row).exec(db).await?)
 }
 
 pub(super) async fn name_is_taken(

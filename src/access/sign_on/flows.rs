@@ -23,8 +23,20 @@ const MOST: usize = 4_096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     SignIn,
+    /// Whoever it is joins by the invitation with this hash, where they are not here yet.
+    Join(Digest),
     /// Somebody who is signed in is this to the provider, too.
     Link(UserId),
+}
+
+impl Purpose {
+    /// Whether it is to be let in.
+    pub(super) fn lets_in(self) -> bool {
+        match self {
+            Self::SignIn | Self::Join(_) => true,
+            Self::Link(_) => false,
+        }
+    }
 }
 
 /// What the provider's answer is held against.
@@ -79,14 +91,14 @@ impl Flows {
         Ok(())
     }
 
-    /// Takes the one of this state, where it is this browser's and for this purpose. What another
+    /// Takes the one of this state, where it is this browser's and for such a purpose. What another
     /// browser says of it leaves it as it is.
     pub(super) fn take(
         &self,
         state: &str,
         (cookie, key): (&str, &str),
-        purpose: Purpose,
-    ) -> Option<Secrets> {
+        is_for: impl FnOnce(Purpose) -> bool,
+    ) -> Option<(Purpose, Secrets)> {
         let mut flows = self.0.lock();
         let state = digest(state);
         let flow = flows.get(&state)?;
@@ -96,10 +108,11 @@ impl Flows {
         }
         let halves: bool = cookie_of(key).as_bytes().ct_eq(cookie.as_bytes()).into();
         let is_its: bool = digest(cookie).ct_eq(&flow.browser).into();
-        if !halves || !is_its || flow.purpose != purpose {
+        if !halves || !is_its || !is_for(flow.purpose) {
             return None;
         }
-        flows.remove(&state).map(|flow| flow.secrets)
+        let flow = flows.remove(&state)?;
+        Some((flow.purpose, flow.secrets))
     }
 }
 
@@ -128,7 +141,7 @@ mod tests {
         };
         let take = |state, login: &Login, purpose| {
             let halves = (login.cookie.as_str(), login.key.as_str());
-            flows.take(state, halves, purpose).is_some()
+            flows.take(state, halves, |it| it == purpose).is_some()
         };
         begin("a");
         assert!(!take("b", &browser, Purpose::SignIn));

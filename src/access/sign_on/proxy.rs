@@ -6,6 +6,7 @@ use navi_actors::protocol::people::Scopes;
 use navi_actors::store::{IdentityKey, KeyOwner, SecretHash};
 
 use super::claims::Said;
+use super::joining::Comer;
 use crate::access::random::digest;
 use crate::access::sign_in::{Login, Way};
 use crate::access::{Access, AuthMethod, Key, Principal, Visitor};
@@ -101,7 +102,14 @@ impl Access {
         };
         let key = identity(person);
         let way = Way::by(PROXY, key.clone());
-        let user = self.person_of(key, &said, role, PROXY, &visitor).await?;
+        let comer = Comer {
+            key,
+            said: &said,
+            role,
+            way: PROXY,
+            invitation: None,
+        };
+        let user = self.person_of(comer, &visitor).await?;
         self.let_in(&user, way, visitor).await
     }
 }

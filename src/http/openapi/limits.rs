@@ -5,6 +5,8 @@
 //! Lengths count characters, as JSON Schema does. Where the limit is one of bytes, a text of ASCII
 //! alone may be as long as it says.
 
+use std::ops::RangeInclusive;
+
 use navi_actors::domain::consent::MAX_NOTE_CHARS;
 use navi_actors::domain::files::MAX_FILES;
 use navi_actors::domain::import::{MAX_MESSAGES, MAX_NAME_CHARS, MAX_TEXT_BYTES};
@@ -17,6 +19,7 @@ use navi_actors::domain::sharing::MAX_LINK_DAYS;
 use navi_actors::domain::tags::{MAX_TAGS, TAG_CHARS};
 use navi_actors::domain::todo::MAX_TEXT_CHARS;
 use navi_actors::engine::{MAX_LOG_PAGE, TITLE_CHARS};
+use navi_actors::protocol::limits::{FILES_MB, RUNS, SESSIONS, TABS, TOKENS_A_DAY, UPLOADS};
 use serde_json::{Value, json};
 
 use super::characters::{CONTROL, HIDDEN, MOVING, SPACE, UNSEEN};
@@ -133,6 +136,12 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
             "NewLink/days",
             json!({"minimum": 1, "maximum": MAX_LINK_DAYS}),
         ),
+        ("LimitsChange/runs", within(&RUNS)),
+        ("LimitsChange/uploads", within(&UPLOADS)),
+        ("LimitsChange/sessions", within(&SESSIONS)),
+        ("LimitsChange/files_mb", within(&FILES_MB)),
+        ("LimitsChange/tokens_a_day", within(&TOKENS_A_DAY)),
+        ("LimitsChange/tabs", within(&TABS)),
         ("SignInRequest", one_of_two("password", "recovery_code")),
         (
             "NewPasskeyRequest/name",
@@ -190,6 +199,10 @@ pub(super) fn of_fields() -> Vec<(&'static str, Value)> {
         ),
         ("OllamaCalled/name", call_name),
     ]
+}
+
+fn within<T: serde::Serialize>(range: &RangeInclusive<T>) -> Value {
+    json!({"minimum": range.start(), "maximum": range.end()})
 }
 
 /// A text in one of two fields, and nothing in the other.

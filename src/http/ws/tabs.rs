@@ -11,11 +11,16 @@ const MAX_TABS: usize = 4000;
 const MAX_TABS_OF_A_SESSION: usize = 1000;
 
 /// The sockets of this process.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tabs {
     counts: Arc<Mutex<Counts>>,
-    /// How many each person has at the most.
-    of_one: usize,
+}
+
+/// Whose a socket is, and how many they have at the most; none where there is one person.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sitter {
+    pub(crate) user: UserId,
+    pub(crate) most: Option<u32>,
 }
 
 #[derive(Debug, Default)]
@@ -40,12 +45,10 @@ impl Tabs {
         counts.unwrap_or_else(PoisonError::into_inner).all
     }
 
-    /// None yet. `of_one`: what each of several people has at the most; none where there is one.
-    pub(crate) fn new(of_one: Option<usize>) -> Self {
-        Self {
-            counts: Arc::default(),
-            of_one: of_one.unwrap_or(MAX_TABS),
-        }
+    /// How many are this person's.
+    pub(crate) fn of(&self, user: UserId) -> usize {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.people.get(&user).copied().unwrap_or(0)
     }
 
     /// Takes a seat, of a session or of the list.
@@ -55,13 +58,16 @@ impl Tabs {
     pub(crate) fn seat(
         &self,
         session: Option<SessionId>,
-        user: Option<UserId>,
+        sitter: Option<Sitter>,
     ) -> Result<Seat, NaviError> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let of_session = session.map_or(0, |id| counts.sessions.get(&id).copied().unwrap_or(0));
         // Whoever looks by a link is nobody here.
+        let user = sitter.map(|sitter| sitter.user);
+        let most = sitter.and_then(|sitter| sitter.most);
         let of_user = user.map_or(0, |user| counts.people.get(&user).copied().unwrap_or(0));
-        if counts.all >= MAX_TABS || of_session >= MAX_TABS_OF_A_SESSION || of_user >= self.of_one {
+        let too_many = most.is_some_and(|most| of_user >= most as usize);
+        if counts.all >= MAX_TABS || of_session >= MAX_TABS_OF_A_SESSION || too_many {
             return Err(NaviError::new(
                 ErrorCode::RateLimited,
                 "too many tabs are open; close some",
@@ -115,10 +121,15 @@ mod tests {
 
     use super::*;
 
+    fn somebody(most: Option<u32>) -> Option<Sitter> {
+        let user = UserId::new();
+        Some(Sitter { user, most })
+    }
+
     #[test]
     fn seats_are_bounded_and_come_back() {
-        let tabs = Tabs::new(None);
-        let (session, user) = (Some(SessionId::new()), Some(UserId::new()));
+        let tabs = Tabs::default();
+        let (session, user) = (Some(SessionId::new()), somebody(None));
         let seats: Vec<Seat> = (0..MAX_TABS_OF_A_SESSION)
             .map(|_| tabs.seat(session, user).unwrap())
             .collect();
@@ -133,11 +144,17 @@ mod tests {
 
     #[test]
     fn the_tabs_of_one_person_leave_room_for_others() {
-        let tabs = Tabs::new(Some(2));
-        let (anna, borys) = (Some(UserId::new()), Some(UserId::new()));
+        let tabs = Tabs::default();
+        let (anna, borys) = (somebody(Some(2)), somebody(Some(2)));
         let seats = [anna, anna].map(|user| tabs.seat(None, user).unwrap());
         assert!(tabs.seat(Some(SessionId::new()), anna).is_err());
         tabs.seat(None, borys).unwrap();
+        assert_eq!(tabs.of(anna.unwrap().user), 2);
+        // She is given one more, and then fewer: what is open stays.
+        let with = |most| anna.map(|anna| Sitter { most, ..anna });
+        let third = tabs.seat(None, with(Some(3))).unwrap();
+        assert!(tabs.seat(None, with(Some(1))).is_err());
+        drop(third);
         drop(seats);
         tabs.seat(None, anna).unwrap();
         assert!(tabs.counts.lock().unwrap().people.is_empty());

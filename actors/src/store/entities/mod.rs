@@ -20,6 +20,7 @@ pub(super) mod memory_summary;
 pub(super) mod message;
 pub(super) mod model_call;
 pub(super) mod passkey;
+pub(super) mod person_limit;
 pub(super) mod power;
 pub(super) mod prompt_part;
 pub(super) mod queued_message;
