@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
+import { authenticator } from './harness/authenticator.js';
 import { newContext, Tab } from './harness/browser.js';
 import { assertFits, assertLooks } from './harness/looks.js';
 import { world } from './harness/world.js';
@@ -31,20 +32,6 @@ async function signIn(tab) {
   await part(tab, 'signin-password').fill(OLENA.password);
   await part(tab, 'signin-submit').click();
   await tab.ready();
-}
-
-/** An authenticator in the tab's browser, which its person answers at once. */
-async function authenticator(tab, options = {}) {
-  const cdp = await tab.page.context().newCDPSession(tab.page);
-  await cdp.send('WebAuthn.enable');
-  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true, ...options },
-  });
-  return {
-    /** Whether its person is who they say. */
-    verifies: (isUserVerified) => cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified }),
-    credentials: async () => (await cdp.send('WebAuthn.getCredentials', { authenticatorId })).credentials,
-  };
 }
 
 describe('passkeys', () => {

@@ -35,7 +35,7 @@ export const switches = (...certificates) => [
 
 /**
  * A `fetch` that finds the name and trusts the certificate; from another address of this machine where `from` is one.
- * A body is text, bytes, or anything that comes in pieces.
+ * A body is text, a form's fields, bytes, or anything that comes in pieces.
  */
 export function outsider(ca, { from } = {}) {
   const lookup = (host, { all }, found) => {
@@ -43,8 +43,11 @@ export function outsider(ca, { from } = {}) {
     else if (all) found(null, [{ address: '127.0.0.1', family: 4 }]);
     else found(null, '127.0.0.1', 4);
   };
-  return async function ask(url, { method = 'GET', headers, body, signal } = {}) {
+  return async function ask(url, { method = 'GET', headers, body: given, signal } = {}) {
+    const isForm = given instanceof URLSearchParams;
+    const body = isForm ? `${given}` : given;
     const named = Object.fromEntries(headers instanceof Headers ? headers : Object.entries(headers ?? {}));
+    if (isForm) named['content-type'] = 'application/x-www-form-urlencoded;charset=UTF-8';
     if (typeof body === 'string' && !Object.keys(named).some((name) => /^content-length$/i.test(name))) named['content-length'] = String(Buffer.byteLength(body));
     const answer = await new Promise((resolve, reject) => {
       const asked = request(url, { method, headers: named, ca, lookup, servername: NAME, localAddress: from, signal, agent: false }, resolve);

@@ -1,6 +1,6 @@
 // The proxies that people put before Navi, as `docs/people.md` sets them up.
 
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -33,10 +33,18 @@ async function listening(port, program) {
   }
 }
 
+/** What a proxy says with each request, where it signs people in itself. */
+export const USER_HEADER = 'Remote-User';
+
 const nginx = {
   program: '/usr/sbin/nginx',
-  set_up({ folder, port, upstream, cert }) {
+  set_up({ folder, port, upstream, cert, keeps_prefix = false, people = null }) {
+    // Whoever has no name and password here gets no further, and nobody's own header does.
+    const users = join(folder, 'users');
+    if (people !== null) writeFileSync(users, Object.entries(people).map(([name, password]) => `${name}:{PLAIN}${password}\n`).join(''));
     const site = configured('nginx', {
+      ...(keeps_prefix && { 'http://127.0.0.1:8000/;': 'http://127.0.0.1:8000;' }),
+      ...(people !== null && { 'proxy_http_version 1.1;': `proxy_http_version 1.1; auth_basic Household; auth_basic_user_file ${users}; proxy_set_header ${USER_HEADER} $remote_user; proxy_set_header Authorization "";` }),
       'listen 443 ': `listen 127.0.0.1:${port} `,
       '/etc/ssl/home.example.org.pem': cert.file,
       '/etc/ssl/home.example.org.key': cert.key,
@@ -54,8 +62,12 @@ const nginx = {
 
 const caddy = {
   program: '/usr/bin/caddy',
-  set_up({ folder, port, upstream, cert }) {
+  set_up({ folder, port, upstream, cert, keeps_prefix = false, people = null }) {
+    const hashed = (password) => execFileSync(this.program, ['hash-password', '--plaintext', password], { encoding: 'utf8' }).trim();
+    const users = Object.entries(people ?? {}).map(([name, password]) => `${name} ${hashed(password)}`);
     const site = configured('caddyfile', {
+      ...(keeps_prefix && { 'handle_path /navi/*': 'handle /navi/*' }),
+      ...(people !== null && { 'reverse_proxy 127.0.0.1:8000 {': `basicauth {\n${users.join('\n')}\n}\nreverse_proxy 127.0.0.1:8000 {\nheader_up ${USER_HEADER} {http.auth.user.id}\nheader_up -Authorization` }),
       'home.example.org {': `${NAME}:${port} {\n    bind 127.0.0.1\n    tls ${cert.file} ${cert.key}`,
       '127.0.0.1:8000': `127.0.0.1:${upstream}`,
     });
@@ -72,10 +84,14 @@ export const PROXIES = { nginx, caddy };
 /** Whether it can be started here. */
 export const isThere = ({ program }) => spawnSync(program, ['version']).error === undefined;
 
-/** Starts one of them, in a folder of its own. */
-export async function startProxy({ program, set_up }, places) {
+/**
+ * Starts one of them, in a folder of its own. With `keeps_prefix` it leaves the prefix on, and with `people`, names and
+ * passwords, it signs them in itself and says who somebody is.
+ */
+export async function startProxy(proxy, places) {
+  const { program } = proxy;
   mkdirSync(places.folder, { recursive: true });
-  const { args, env } = set_up(places);
+  const { args, env } = proxy.set_up(places);
   let running;
   async function start() {
     running = startProgram(program, { args, env, cwd: places.folder });

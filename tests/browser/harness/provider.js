@@ -19,8 +19,11 @@ export const providerSettings = ({ issuer, page }) => ({
   NAVI_OIDC_SCOPES: 'profile email groups',
 });
 
-/** A provider on this port, for a Navi whose page this is. Whoever signs in there is in `groups`, by their name. */
-export async function startProvider({ port, page }) {
+/**
+ * A provider on this port, for a Navi whose page this is, which it reaches by `reach`. Whoever signs in there is in
+ * `groups`, by their name.
+ */
+export async function startProvider({ port, page, reach = fetch }) {
   const issuer = `http://127.0.0.1:${port}`;
   /** @type {Map<string, string[]>} */
   const groups = new Map();
@@ -39,7 +42,7 @@ export async function startProvider({ port, page }) {
     pkce: { required: () => true },
     cookies: { keys: ['a key of the tests'] },
     // Its own way refuses to ask what stands on this machine.
-    fetch: (url, { dispatcher: _, ...options }) => fetch(url, options),
+    fetch: (url, { dispatcher: _, ...options }) => reach(url, options),
     findAccount: (_, id) => ({
       accountId: id,
       claims: () => ({ sub: id, preferred_username: id, email: `${id}@example.org`, email_verified: true, groups: groups.get(id) ?? [] }),
