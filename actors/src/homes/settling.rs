@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Homes, make, places_in};
 use crate::protocol::ids::SessionId;
-use crate::store::{LOCAL_USER, Store, StoreError};
+use crate::store::{Store, StoreError};
 
 /// So many sessions are looked up at once.
 const AT_ONCE: usize = 500;
@@ -41,27 +41,30 @@ impl Homes {
     /// Where something cannot be moved: nothing may be begun that would not find its files.
     pub(crate) async fn settle(&self, store: &Store) -> Result<(), SettleError> {
         let mut moved = 0;
-        // The second is there where people signed in before.
-        for home in [self.dir.clone(), self.dir.join(LOCAL_USER.to_string())] {
-            let at = home.clone();
-            let named = tokio::task::spawn_blocking(move || sessions_in(&at)).await;
-            for sessions in named.unwrap_or_default().chunks(AT_ONCE) {
-                let owners = store.owners_of(sessions).await?;
-                let moves = owners.into_iter().flat_map(|(session, owner)| {
-                    let name = session.to_string();
-                    let places = places_in(&home, &name).into_iter();
-                    places.zip(places_in(&self.of(owner), &name))
-                });
-                let moves: Vec<Move> = moves
-                    .filter(|(from, to)| from != to)
-                    .map(|(from, to)| Move { from, to })
-                    .collect();
-                let done = tokio::task::spawn_blocking(move || carry_out(moves)).await;
-                moved += done.unwrap_or_else(|panicked| {
-                    tracing::error!(%panicked, "workspaces could not be moved");
-                    Ok(0)
-                })?;
-            }
+        // Where they lie that belong elsewhere: of people who sign in, where one user had them; of
+        // one user, where people signed in.
+        let home = match self.whole {
+            None => self.dir.clone(),
+            Some(user) => self.dir.join(user.to_string()),
+        };
+        let at = home.clone();
+        let named = tokio::task::spawn_blocking(move || sessions_in(&at)).await;
+        for sessions in named.unwrap_or_default().chunks(AT_ONCE) {
+            let owners = store.owners_of(sessions).await?;
+            let moves = owners.into_iter().flat_map(|(session, owner)| {
+                let name = session.to_string();
+                let places = places_in(&home, &name).into_iter();
+                places.zip(places_in(&self.of(owner), &name))
+            });
+            let moves: Vec<Move> = moves
+                .filter(|(from, to)| from != to)
+                .map(|(from, to)| Move { from, to })
+                .collect();
+            let done = tokio::task::spawn_blocking(move || carry_out(moves)).await;
+            moved += done.unwrap_or_else(|panicked| {
+                tracing::error!(%panicked, "workspaces could not be moved");
+                Ok(0)
+            })?;
         }
         if moved > 0 {
             tracing::info!(moved, "workspaces were moved to the homes of their people");
