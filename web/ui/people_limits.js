@@ -40,7 +40,7 @@ export class NaviPersonLimits extends NaviElement {
     const own = NAMES.filter((limit) => limits.own[limit] !== null);
     const brief = /** @type {const} */ (['sessions', 'files_mb', 'tokens_a_day']).map((limit) => `${t(`limits.${limit}`)}: ${told(limits, limit)}`);
     return html`<details data-testid="limits" data-name=${name}><summary class="row-note"><b>${t('limits.title')}</b>${own.length === 0 ? nothing : html` <span class="tag" data-testid="limits-own">${t('limits.own')}</span>`} <span data-testid="limits-told">${brief.join(' · ')}</span></summary>
-      <form class="limits-form" aria-label="${t('limits.title')}: ${name}" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#save(); }}>
+      <form class="limits-form" novalidate aria-label="${t('limits.title')}: ${name}" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#save(); }}>
         <p class="quiet">${t('limits.hint')}</p>
         <div class="limits-fields">${NAMES.map((limit) => this.#field(id, limits, limit))}</div>
         ${fault(this.#refusal())}
@@ -69,7 +69,9 @@ export class NaviPersonLimits extends NaviElement {
   #save() {
     if (this.person === null || this._fields === null) return;
     const { id, limits } = this.person;
-    const { changes, fault: wrong } = changed(this._fields, limits.own);
+    // What is no number at all a browser gives as nothing, which would take the limit back.
+    const unread = NAMES.find((limit) => /** @type {HTMLInputElement | null} */ (this.querySelector(`[data-testid="limit-${limit}"]`))?.validity.badInput);
+    const { changes, fault: wrong } = unread === undefined ? changed(this._fields, limits.own) : { changes: {}, fault: unread };
     this._asking.problem = null;
     this._fault = wrong;
     if (wrong !== null) return;
