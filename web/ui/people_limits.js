@@ -8,14 +8,12 @@ import { changed, LIMITS, NAMES, standing, written } from '../state/limits.js';
 import { Asking } from './asking.js';
 import { NaviElement } from './element.js';
 import { fault, faultText, field } from './fields.js';
-import { formatBytes, formatCount, formatTokens } from './format.js';
-
-const FORMATS = { files_mb: formatBytes, tokens_a_day: formatTokens };
+import { formatCount, formatTokens } from './format.js';
 
 /** @param {LimitsInfo} limits @param {Limit} name */
 export function told(limits, name) {
   const { used, most } = standing(limits, name);
-  const format = FORMATS[/** @type {keyof typeof FORMATS} */ (name)] ?? formatCount;
+  const format = name === 'tokens_a_day' ? formatTokens : formatCount;
   return most === null ? t('limits.free', { used: format(used) }) : t('limits.used', { used: format(used), most: format(most) });
 }
 
@@ -55,7 +53,7 @@ export class NaviPersonLimits extends NaviElement {
     return field({
       id: `limit-${limit}-${id}`, testid: `limit-${limit}`, label: t(`limits.${limit}`), type: 'number', min, max, value: fields[limit],
       placeholder: limits.own[limit] === null ? String(limits.in_force[limit]) : '',
-      hint: limit === 'tokens_a_day' ? `${told(limits, limit)} ${t('limits.zero')}` : told(limits, limit),
+      hint: limit === 'tokens_a_day' ? `${told(limits, limit)} · ${t('limits.zero')}` : told(limits, limit),
       oninput: (value) => { this._fields = { ...fields, [limit]: value }; },
     });
   }
