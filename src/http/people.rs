@@ -14,7 +14,9 @@ use navi_actors::protocol::people::{Recorded, UserRole};
 use navi_actors::protocol::powers::Power;
 use navi_actors::store::{Holder, Invitation, Person, RecordRow};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::App;
@@ -57,7 +59,15 @@ pub(crate) struct PersonChange {
     #[schemars(length(max = 200))]
     powers: Option<BTreeSet<Power>>,
     /// For what begins from now on: what goes on is not ended.
+    #[serde(default, deserialize_with = "an_object")]
     limits: Option<LimitsChange>,
+}
+
+/// Serde would take a list for them, too, in the order of their fields.
+fn an_object<'de, D: Deserializer<'de>>(value: D) -> Result<Option<LimitsChange>, D::Error> {
+    let fields: Option<Map<String, Value>> = Option::deserialize(value)?;
+    let limits = fields.map(|fields| serde_json::from_value(Value::Object(fields)));
+    limits.transpose().map_err(D::Error::custom)
 }
 
 /// What all users may use.

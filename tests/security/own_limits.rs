@@ -131,8 +131,8 @@ async fn conversations_files_tabs_and_tokens_of_one_person_alone() {
     has(&server, &anna, json!({"files_mb": 1})).await;
     assert_eq!(upload(1).await.0, StatusCode::PAYLOAD_TOO_LARGE);
 
-    let by = |person: &Person| [("authorization", format!("Bearer {}", person.token))];
-    let tab = || server.socket_with("/ws/sessions", &by(&anna));
+    let by = [("authorization", format!("Bearer {}", anna.token))];
+    let tab = || server.socket_with("/ws/sessions", &by);
     let (first, second) = (tab().await.unwrap(), tab().await.unwrap());
     has(&server, &anna, json!({"tabs": 1})).await;
     assert!(tab().await.is_err(), "the upgrade is refused");

@@ -40,7 +40,8 @@ export function changed(fields, own) {
 
 /** How much of it somebody has, and how much at the most; null: as much as they like. @param {LimitsInfo} limits @param {Limit} name */
 export function standing({ in_force, used }, name) {
-  if (name === 'files_mb') return { used: used.file_bytes, most: in_force.files_mb * 1024 * 1024 };
+  // As the service counts them; a little of one is some.
+  if (name === 'files_mb') return { used: Math.ceil(used.file_bytes / 1024 / 1024 * 10) / 10, most: in_force.files_mb };
   const most = in_force[name];
   return { used: used[name], most: name === 'tokens_a_day' && most === 0 ? null : most };
 }

@@ -19,13 +19,13 @@ test('what is written in the fields of limits becomes the changes that it means'
   }
 });
 
-test('files are counted in bytes, and tokens without a limit have none', () => {
+test('files are counted in megabytes, and tokens without a limit have none', () => {
   const limits = {
     own: none,
     in_force: { runs: 16, uploads: 4, sessions: 100, files_mb: 2, tokens_a_day: 0, tabs: 200 },
     used: { runs: 1, uploads: 0, sessions: 3, file_bytes: 1024, tokens_a_day: 5, tabs: 2 },
   };
-  assert.deepEqual(standing(limits, 'files_mb'), { used: 1024, most: 2 * 1024 * 1024 });
+  assert.deepEqual(standing(limits, 'files_mb'), { used: 0.1, most: 2 });
   assert.deepEqual(standing(limits, 'tokens_a_day'), { used: 5, most: null });
   assert.deepEqual(standing(limits, 'sessions'), { used: 3, most: 100 });
 });

@@ -8,14 +8,12 @@ import { changed, LIMITS, NAMES, standing, written } from '../state/limits.js';
 import { Asking } from './asking.js';
 import { NaviElement } from './element.js';
 import { fault, faultText, field } from './fields.js';
-import { formatBytes, formatCount, formatTokens } from './format.js';
-
-const FORMATS = { files_mb: formatBytes, tokens_a_day: formatTokens };
+import { formatCount, formatTokens } from './format.js';
 
 /** @param {LimitsInfo} limits @param {Limit} name */
 export function told(limits, name) {
   const { used, most } = standing(limits, name);
-  const format = FORMATS[/** @type {keyof typeof FORMATS} */ (name)] ?? formatCount;
+  const format = name === 'tokens_a_day' ? formatTokens : formatCount;
   return most === null ? t('limits.free', { used: format(used) }) : t('limits.used', { used: format(used), most: format(most) });
 }
 
@@ -40,7 +38,7 @@ export class NaviPersonLimits extends NaviElement {
     const own = NAMES.filter((limit) => limits.own[limit] !== null);
     const brief = /** @type {const} */ (['sessions', 'files_mb', 'tokens_a_day']).map((limit) => `${t(`limits.${limit}`)}: ${told(limits, limit)}`);
     return html`<details data-testid="limits" data-name=${name}><summary class="row-note"><b>${t('limits.title')}</b>${own.length === 0 ? nothing : html` <span class="tag" data-testid="limits-own">${t('limits.own')}</span>`} <span data-testid="limits-told">${brief.join(' · ')}</span></summary>
-      <form class="limits-form" aria-label="${t('limits.title')}: ${name}" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#save(); }}>
+      <form class="limits-form" novalidate aria-label="${t('limits.title')}: ${name}" @submit=${(/** @type {Event} */ event) => { event.preventDefault(); this.#save(); }}>
         <p class="quiet">${t('limits.hint')}</p>
         <div class="limits-fields">${NAMES.map((limit) => this.#field(id, limits, limit))}</div>
         ${fault(this.#refusal())}
@@ -55,7 +53,7 @@ export class NaviPersonLimits extends NaviElement {
     return field({
       id: `limit-${limit}-${id}`, testid: `limit-${limit}`, label: t(`limits.${limit}`), type: 'number', min, max, value: fields[limit],
       placeholder: limits.own[limit] === null ? String(limits.in_force[limit]) : '',
-      hint: limit === 'tokens_a_day' ? `${told(limits, limit)} ${t('limits.zero')}` : told(limits, limit),
+      hint: limit === 'tokens_a_day' ? `${told(limits, limit)} · ${t('limits.zero')}` : told(limits, limit),
       oninput: (value) => { this._fields = { ...fields, [limit]: value }; },
     });
   }
@@ -69,7 +67,9 @@ export class NaviPersonLimits extends NaviElement {
   #save() {
     if (this.person === null || this._fields === null) return;
     const { id, limits } = this.person;
-    const { changes, fault: wrong } = changed(this._fields, limits.own);
+    // What is no number at all a browser gives as nothing, which would take the limit back.
+    const unread = NAMES.find((limit) => /** @type {HTMLInputElement | null} */ (this.querySelector(`[data-testid="limit-${limit}"]`))?.validity.badInput);
+    const { changes, fault: wrong } = unread === undefined ? changed(this._fields, limits.own) : { changes: {}, fault: unread };
     this._asking.problem = null;
     this._fault = wrong;
     if (wrong !== null) return;
