@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Homes, make, places_in};
-use crate::protocol::ids::SessionId;
+use crate::protocol::ids::{SessionId, UserId};
 use crate::store::{LOCAL_USER, Store, StoreError};
 
 /// So many sessions are looked up at once.
@@ -40,9 +40,16 @@ impl Homes {
     /// # Errors
     /// Where something cannot be moved: nothing may be begun that would not find its files.
     pub(crate) async fn settle(&self, store: &Store) -> Result<(), SettleError> {
+        // There where people signed in before.
+        let of_local = self.dir.join(LOCAL_USER.to_string());
+        let people = store.holders_of_files().await?;
+        let is_whole = |person: &UserId| self.whole == Some(*person);
+        if people.iter().all(is_whole) && !of_local.exists() {
+            // One's own machine, as it always was.
+            return Ok(());
+        }
         let mut moved = 0;
-        // The second is there where people signed in before.
-        for home in [self.dir.clone(), self.dir.join(LOCAL_USER.to_string())] {
+        for home in [self.dir.clone(), of_local] {
             let at = home.clone();
             let named = tokio::task::spawn_blocking(move || sessions_in(&at)).await;
             for sessions in named.unwrap_or_default().chunks(AT_ONCE) {
