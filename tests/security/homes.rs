@@ -469,7 +469,8 @@ async fn files_that_commands_leave_in_many_conversations() {
     let said = place.call(&anna.token, &first, "filesystem", read).await;
     assert!(said.contains("big"), "{said}");
     let delete = json!({"action": "delete", "path": "big"});
-    place.call(&anna.token, &first, "filesystem", delete).await;
+    let said = place.call(&anna.token, &first, "filesystem", delete).await;
+    assert!(said.contains("for good"), "{said}");
     let said = place.run(&anna.token, &first, "echo x").await;
     assert!(said.contains("exit code 0"), "{said}");
 }

@@ -362,7 +362,7 @@ impl Upload {
             return NaviError::new(
                 ErrorCode::FileTooLarge,
                 format!(
-                    "the files of all conversations of whose this one is have room for {} MB more (NAVI_PERSON_FILES_MB); delete files or conversations, whose files go ten minutes later, or ask an admin for more",
+                    "there is room for {} MB more in all conversations of this one's owner (NAVI_PERSON_FILES_MB); delete files or conversations, whose files go ten minutes later, or ask an admin for more",
                     self.owner_room / (1024 * 1024)
                 ),
             );

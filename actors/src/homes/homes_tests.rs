@@ -25,18 +25,8 @@ impl Place {
         let store = Store::open(&StoreConfig { location }).await.unwrap();
         let ann = store.create_user("Ann", UserRole::User).await.unwrap().id;
         let sessions = [LOCAL_USER, ann].map(|owner| (owner, SessionId::new()));
-        for (user_id, id) in sessions {
-            let new = NewSession {
-                id,
-                user_id,
-                title: String::new(),
-                model: None,
-                profile_id: "secretary".to_owned(),
-                mode: ConsentMode::default(),
-                ephemeral: false,
-                created_at: now(),
-            };
-            store.create_session(new, &OwnerId::new()).await.unwrap();
+        for (owner, id) in sessions {
+            add_session(&store, owner, id).await;
         }
         fs::create_dir(dir.path().join("sessions")).unwrap();
         Self {
@@ -69,6 +59,37 @@ impl Place {
         let notes = places_in(home, &name).map(|place| fs::read_to_string(place.join("note")));
         notes.iter().all(|note| note.as_ref().ok() == Some(&name))
     }
+}
+
+async fn add_session(store: &Store, user_id: UserId, id: SessionId) {
+    let new = NewSession {
+        id,
+        user_id,
+        title: String::new(),
+        model: None,
+        profile_id: "secretary".to_owned(),
+        mode: ConsentMode::default(),
+        ephemeral: false,
+        created_at: now(),
+    };
+    store.create_session(new, &OwnerId::new()).await.unwrap();
+}
+
+#[tokio::test]
+async fn who_was_alone_with_accounts_has_their_workspaces_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let location = Location::Sqlite(dir.path().join("navi.db"));
+    let store = Store::open(&StoreConfig { location }).await.unwrap();
+    let (sessions, session) = (dir.path().join("sessions"), SessionId::new());
+    add_session(&store, LOCAL_USER, session).await;
+    let place = sessions.join(session.to_string());
+    fs::create_dir_all(&place).unwrap();
+    let each = Homes::of_each(sessions.clone());
+    each.settle(&store).await.unwrap();
+    assert!(!place.exists() && each.workspace(LOCAL_USER, session).exists());
+    let one = Homes::from(sessions);
+    one.settle(&store).await.unwrap();
+    assert!(place.exists());
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sea_orm::sea_query::{Expr, OnConflict, Query};
 use sea_orm::{
-    ActiveValue::Set, ColumnTrait, ConnectionTrait, DbErr, EntityTrait, PaginatorTrait as _,
-    QueryFilter, QueryOrder, QuerySelect,
+    ActiveValue::Set, ColumnTrait, Condition, ConnectionTrait, DbErr, EntityTrait,
+    PaginatorTrait as _, QueryFilter, QueryOrder, QuerySelect,
 };
 use uuid::Uuid;
 
@@ -297,7 +297,8 @@ impl Store {
         Ok(Changed::Done(user))
     }
 
-    /// Deletes the sessions of people who were removed, as of `at`.
+    /// Deletes the sessions of people who were removed, as of `at`: nobody has them back, not even
+    /// those that they had deleted later than that.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`].
@@ -315,7 +316,11 @@ impl Store {
         session::Entity::update_many()
             .col_expr(session::Column::DeletedAt, Expr::value(db_time(at)))
             .filter(session::Column::UserId.is_in(removed))
-            .filter(session::Column::DeletedAt.is_null())
+            .filter(
+                Condition::any()
+                    .add(session::Column::DeletedAt.is_null())
+                    .add(session::Column::DeletedAt.gt(db_time(at))),
+            )
             .exec(&self.write)
             .await?;
         Ok(())
