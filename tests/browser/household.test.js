@@ -32,7 +32,7 @@ describe('a household', () => {
   /** An admin knows whom they manage, where they do. */
   const known = (person, where) => (person === solomiya && MANAGED.test(where) ? [bohdan.name, bohdan.account] : []);
   const assertNothing = (person, text, where) => assert.deepEqual(tracesOf(otherThan(person), text, known(person, where)), [], `${where}: of another, for ${person.name}`);
-  const folder = ({ things }) => join(navi.dataDir, 'session_files', things.session_id);
+  const folder = ({ account, things }) => join(navi.dataDir, 'session_files', account, things.session_id);
   const atOnce = (does) => Promise.all(both.map(does));
 
   before(async () => {
