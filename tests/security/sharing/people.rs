@@ -147,10 +147,9 @@ async fn a_participant_who_tries_what_is_its_owners() {
     // Nothing of it was done, and nothing of the rest is kept from her.
     let after = together.ask(&together.anna, Method::GET, "", None).await.1;
     assert_eq!(after["messages"], before["messages"]);
-    assert_eq!(
-        (&after["title"], &after["mode"]),
-        (&before["title"], &before["mode"])
-    );
+    assert_eq!(after["mode"], before["mode"]);
+    // The model may give it a title at any moment.
+    assert!(after["title"] != "mine", "{after}");
     for rest in [
         "/people",
         "/context",
