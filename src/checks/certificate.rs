@@ -99,16 +99,7 @@ mod tests {
     use crate::checks::Level;
 
     /// For `home.example` and names under it, good for the year from 2026-11-27 on.
-    const PEM: &str = "-----BEGIN CERTIFICATE-----\n\
-        MIIBeTCCAR6gAwIBAgIUb//Mtu2S099KDQHElno5cPP66rkwCgYIKoZIzj0EAwIw\n\
-        DzENMAsGA1UEAwwEaG9tZTAeFw0yNjExMjcwNzIxMzNaFw0yNzExMjcwNzIxMzNa\n\
-        MA8xDTALBgNVBAMMBGhvbWUwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQmGeum\n\
-        Y1BbTmgKSe8BP4HBw4ng1P61G4WqHF7gTF6Algw+R4KQBzDYOKTJn+0NVmdWUVYi\n\
-        66EE1Wy2qlhvblyeo1gwVjAMBgNVHRMBAf8EAjAAMCcGA1UdEQQgMB6CDGhvbWUu\n\
-        ZXhhbXBsZYIOKi5ob21lLmV4YW1wbGUwHQYDVR0OBBYEFA5sL7l8BSVJEIchKa6O\n\
-        3DYCXx3PMAoGCCqGSM49BAMCA0kAMEYCIQDNXI5H/eUMGYZAgnIV5sjoguGiiTI4\n\
-        mVhrRvwbrTYpaAIhALKK2AwURpCIJB/7hsazRDaAViqGfrdg6Uts8hAWP8au\n\
-        -----END CERTIFICATE-----";
+    const PEM: &str = include_str!("fixtures/home.example.pem");
 
     #[test]
     fn a_certificate_is_told_with_its_end_and_its_name() {
