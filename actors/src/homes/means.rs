@@ -12,9 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::usage::{Places, Usage};
 use super::{Homes, make};
+use crate::domain::consent::may_change_files;
 use crate::people::People;
 use crate::protocol::error::NaviError;
 use crate::protocol::ids::UserId;
+use crate::protocol::tool::Effect;
 use crate::root::store_error;
 use crate::store::Store;
 use crate::tools::means::Means;
@@ -57,8 +59,17 @@ impl PersonMeans {
         }))
     }
 
+    /// What this person has for a call of this tool, when it is asked about as when it is made: an
+    /// approval is bound to it.
+    pub async fn of_call(&self, person: UserId, tool: &str, effect: Effect) -> Means {
+        if !may_change_files(tool, effect) {
+            return Means::default();
+        }
+        self.of(person).await
+    }
+
     /// What this person's next call has.
-    pub async fn of(&self, person: UserId) -> Means {
+    async fn of(&self, person: UserId) -> Means {
         if !self.0.people.are_several() {
             return Means::default();
         }

@@ -220,13 +220,15 @@ impl Driver {
         if consent::is_free(&call.name, effect) {
             return Ruling::Run(None, None);
         }
-        let context = self.tool_context(
+        let mut context = self.tool_context(
             config,
             &call.id,
             consent.tainted_at.is_some(),
             agents,
             live_output::unseen(),
         );
+        let means = &self.services.means;
+        context.means = means.of_call(self.user_id, &call.name, effect).await;
         let proposal = propose(prepared, &context).await;
         let key = proposal.as_ref().ok();
         let key = key.and_then(|proposal| rule_key(prepared, proposal));

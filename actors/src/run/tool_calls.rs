@@ -226,13 +226,10 @@ impl Driver {
                     files.used_by_call(session_id, &prepared.args).await;
                     origins.look(&prepared).await;
                     let (owner, tool) = (context.user_id, &prepared.tool.spec().name);
-                    let may_change = consent::may_change_files(tool, prepared.effect);
-                    if may_change {
-                        context.means = means.of(owner).await;
-                    }
+                    context.means = means.of_call(owner, tool, prepared.effect).await;
                     let answer =
                         approved_or_free(prepared.clone(), approval, context, &changes).await;
-                    if may_change {
+                    if consent::may_change_files(tool, prepared.effect) {
                         means.changed(owner);
                     }
                     (answer, origins.is_outside(&prepared).await)

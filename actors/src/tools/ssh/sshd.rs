@@ -10,7 +10,7 @@
 
 use std::fmt::Display;
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -94,8 +94,15 @@ impl Sshd {
     }
 
     pub(crate) fn start_again(&mut self) {
-        self.server = serve(self.dir.path(), self.port)
-            .unwrap_or_else(|| panic!("sshd did not start again: {}", self.log()));
+        // Another test's program may have the port for a moment.
+        wait_until("sshd starts again", || {
+            let started = serve(self.dir.path(), self.port);
+            let is_there = started.is_some();
+            if let Some(server) = started {
+                self.server = server;
+            }
+            is_there
+        });
     }
 
     /// The host key's fingerprint, as ssh-keygen tells it.
@@ -191,6 +198,9 @@ fn serve(dir: &Path, port: u16) -> Option<Child> {
         .into_iter()
         .find(|path| Path::new(path).exists())
         .unwrap_or_else(|| panic!("there is no sshd: install openssh-server"));
+    // By its own word: at the port another program may listen.
+    let listens = || log(dir).matches("Server listening on 127.0.0.1").count();
+    let listened = listens();
     let mut server = Command::new(sshd)
         .args(["-D", "-f"])
         .arg(&config)
@@ -204,7 +214,7 @@ fn serve(dir: &Path, port: u16) -> Option<Child> {
     let mut ended = false;
     wait_until("sshd listens, or cannot", || {
         ended = server.try_wait().unwrap().is_some();
-        ended || TcpStream::connect(("127.0.0.1", port)).is_ok()
+        ended || listens() > listened
     });
     (!ended).then_some(server)
 }
