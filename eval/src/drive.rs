@@ -86,7 +86,7 @@ pub(crate) async fn drive(
     let mut outcome = Outcome {
         events: driver.events,
         turns,
-        workspace: house.workspace(snapshot.summary.id),
+        workspace: house.workspace(user, snapshot.summary.id),
         session: snapshot,
         remembered: None,
         spent: meter.read().since(before),
@@ -134,7 +134,7 @@ impl Driver<'_> {
         };
         let created = engine.create_session(self.user, wish);
         let session = created.await?.id;
-        let workspace = self.house.workspace(session);
+        let workspace = self.house.workspace(self.user, session);
         for (path, text) in &self.task.files {
             let place = path.in_dir(&workspace);
             put(&place, text)

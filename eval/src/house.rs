@@ -12,6 +12,7 @@ use navi::profiles::ProfileFiles;
 use navi::settings::Settings;
 use navi_actors::domain::session::write::{RunRow, Write};
 use navi_actors::engine::Engine;
+use navi_actors::homes::Homes;
 use navi_actors::llm::Backend;
 use navi_actors::protocol::ids::{MessageId, OwnerId, RunId, SessionId, UserId};
 use navi_actors::protocol::message::Message;
@@ -39,7 +40,7 @@ const CLOSING: Duration = Duration::from_secs(5);
 pub(crate) struct House {
     pub(crate) engine: Engine,
     store: Store,
-    sessions_dir: PathBuf,
+    homes: Homes,
     default_profile: String,
     dir: TempDir,
 }
@@ -91,7 +92,7 @@ impl House {
         Ok(Self {
             engine,
             store,
-            sessions_dir,
+            homes: Homes::from(sessions_dir),
             default_profile: settings.default_profile.clone(),
             dir,
         })
@@ -137,9 +138,9 @@ impl House {
         Ok(user)
     }
 
-    /// Where a session's files are.
-    pub(crate) fn workspace(&self, session: SessionId) -> PathBuf {
-        self.sessions_dir.join(session.to_string())
+    /// Where the files of a session of this user are.
+    pub(crate) fn workspace(&self, user: UserId, session: SessionId) -> PathBuf {
+        self.homes.workspace(user, session)
     }
 
     /// Writes a conversation as it would stand in the store some hours after it was had.
