@@ -20,6 +20,8 @@ const OPEN_FILES: u64 = 32;
 pub(crate) fn run(media_type: &str) -> ExitCode {
     // A machine that is out of memory ends this before the service; one without this file cannot.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    // Who asks the service something else is answered first.
+    let _ = navi_actors::background::stand_behind();
     if navi_actors::tools::sandbox::seal().is_err() {
         // A document is read confined or not at all, as a command runs.
         return ExitCode::FAILURE;

@@ -9,6 +9,7 @@ use super::images::MAX_IMAGE_BYTES;
 use super::sniff::{self, Class, Kind};
 use super::{DocumentError, ImageError, MAX_DOCUMENT_BYTES, MAX_TEXT_BYTES, PreparedImage};
 use super::{permit, text, text_of};
+use crate::background::on_files;
 use crate::domain::files::MAX_INLINE_BYTES;
 
 /// See the module.
@@ -35,7 +36,7 @@ pub struct Examined {
 pub async fn examine(path: &Path, name: &str) -> io::Result<Examined> {
     let kind = {
         let (path, name) = (path.to_owned(), name.to_owned());
-        blocking(move || sniff::file(&path, &name)).await?
+        on_files(move || sniff::file(&path, &name)).await?
     };
     let mut examined = match kind.class {
         Class::Text => of_text(path.to_owned()).await?,
@@ -63,7 +64,7 @@ async fn of_image(path: PathBuf) -> io::Result<Examined> {
 }
 
 async fn of_text(path: PathBuf) -> io::Result<Examined> {
-    blocking(move || {
+    on_files(move || {
         let total = std::fs::metadata(&path)?.len();
         let mut head = Vec::new();
         let file = std::fs::File::open(&path)?;
@@ -116,19 +117,11 @@ fn problem(problem: String) -> Examined {
 
 /// A file's bytes; none where it has more than `limit`.
 async fn read(path: PathBuf, limit: usize) -> io::Result<Option<Vec<u8>>> {
-    blocking(move || {
+    on_files(move || {
         let mut bytes = Vec::new();
         let file = std::fs::File::open(&path)?;
         file.take(limit as u64 + 1).read_to_end(&mut bytes)?;
         Ok((bytes.len() <= limit).then_some(bytes))
     })
     .await
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(io::Error::other)?
 }

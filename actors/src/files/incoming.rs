@@ -1,13 +1,16 @@
 //! Files on their way in: streamed to disk, bounded, and nothing of them left unless all of
 //! the upload came.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::io::AsyncWriteExt as _;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{SessionFiles, not_stored};
+use crate::background::on_files;
 use crate::documents::{self, Examined};
 use crate::domain::files::{MAX_INLINE_BYTES, label, path_of};
 use crate::people::Turn;
@@ -34,8 +37,21 @@ impl Drop for Draft {
 struct Part {
     name: String,
     draft: Draft,
-    file: tokio::fs::File,
+    file: Arc<File>,
     bytes: u64,
+}
+
+/// What comes in small pieces is written in large ones, and the disk has each before more is taken:
+/// behind much that is written at a stroke wait everybody else's writes.
+const PIECE_BYTES: usize = 1024 * 1024;
+
+/// A new file on its way in, for none but us.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// What is written of a file beside itself.
@@ -55,7 +71,9 @@ pub struct Upload {
     /// What all sessions of its owner have room for.
     owner_room: u64,
     parts: Vec<Part>,
-    _turn: Turn,
+    /// What came of the last of them and is not written yet.
+    gathered: Vec<u8>,
+    turn: Turn,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -109,7 +127,8 @@ impl SessionFiles {
             room,
             owner_room,
             parts: Vec::new(),
-            _turn: whose.turn,
+            gathered: Vec::new(),
+            turn: whose.turn,
             _permit: permit,
         };
         // What stands around the files is small; without room for the rest there is no use.
@@ -147,14 +166,12 @@ impl Upload {
         if self.parts.len() as u64 >= self.room.files {
             return Err(self.session_full(self.parts.len() + 1));
         }
+        self.write_gathered().await?;
         let opened = async {
             let path = self.files.shelf.incoming().await?;
-            let mut options = tokio::fs::OpenOptions::new();
-            options.write(true).create_new(true);
-            #[cfg(unix)]
-            options.mode(0o600);
-            let file = options.open(&path).await?;
-            Ok((Draft(path), file))
+            let draft = Draft(path.clone());
+            let file = on_files(move || create(&path)).await?;
+            Ok((draft, Arc::new(file)))
         };
         let (draft, file) = opened.await.map_err(|error| not_stored(&error))?;
         self.parts.push(Part {
@@ -193,10 +210,27 @@ impl Upload {
                 ),
             ));
         }
-        part.file
-            .write_all(bytes)
-            .await
-            .map_err(|error| not_stored(&error))
+        if self.gathered.len() + bytes.len() > PIECE_BYTES {
+            self.write_gathered().await?;
+        }
+        self.gathered.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    async fn write_gathered(&mut self) -> Result<(), NaviError> {
+        let Some(part) = self.parts.last().filter(|_| !self.gathered.is_empty()) else {
+            return Ok(());
+        };
+        let (file, mut gathered) = (Arc::clone(&part.file), std::mem::take(&mut self.gathered));
+        let written = on_files(move || {
+            (&*file).write_all(&gathered)?;
+            file.sync_all()?;
+            gathered.clear();
+            Ok(gathered)
+        });
+        let written = self.turn.heavy(written).await;
+        self.gathered = written.map_err(|error| not_stored(&error))?;
+        Ok(())
     }
 
     /// Everything came: the files are looked at, moved to their places and entered, all or none,
@@ -221,6 +255,7 @@ impl Upload {
                 ),
             ));
         }
+        self.write_gathered().await?;
         let mut made = Vec::new();
         for part in std::mem::take(&mut self.parts) {
             made.push(self.examined(part).await?);
@@ -230,17 +265,8 @@ impl Upload {
 
     async fn examined(&self, part: Part) -> Result<Made, NaviError> {
         let Part {
-            name,
-            draft,
-            mut file,
-            bytes,
+            name, draft, bytes, ..
         } = part;
-        let synced = async {
-            file.flush().await?;
-            file.sync_all().await
-        };
-        synced.await.map_err(|error| not_stored(&error))?;
-        drop(file);
         // Closed only with the service.
         let _turn = self.files.readers.acquire().await;
         let examined = documents::examine(&draft.0, &name).await;
@@ -273,9 +299,13 @@ impl Upload {
             let Some(bytes) = bytes else { continue };
             let written = async {
                 let draft = Draft(shelf.incoming().await?);
-                let mut file = tokio::fs::File::create_new(&draft.0).await?;
-                file.write_all(&bytes).await?;
-                file.sync_all().await?;
+                let path = draft.0.clone();
+                on_files(move || {
+                    let mut file = create(&path)?;
+                    file.write_all(&bytes)?;
+                    file.sync_all()
+                })
+                .await?;
                 Ok(draft)
             };
             let draft = written.await.map_err(|error| not_stored(&error))?;
@@ -315,8 +345,8 @@ impl Upload {
                 match added.await {
                     Ok(true) => {
                         for file in made.iter().map(|made| &made.new.file) {
-                            let lent = files.lend(session, file.file_id, &file.path).await;
-                            if let Err(error) = lent {
+                            let lent = files.lend(session, file.file_id, &file.path);
+                            if let Err(error) = self.turn.heavy(lent).await {
                                 // Attaching it to a message tries again.
                                 tracing::warn!(%error, "an upload is not in the workspace");
                             }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use cap_std::fs::{Dir, OpenOptions};
 use uuid::Uuid;
 
+use crate::background::on_files;
 use crate::domain::files::{FILES_DIR, text_path};
 use crate::homes::make_workspace;
 use crate::protocol::ids::{FileId, SessionId};
@@ -113,7 +114,7 @@ impl Shelf {
     ) -> io::Result<()> {
         let (content, text) = (self.content(session, file), self.text(session, file));
         let path = path.to_owned();
-        let lent = tokio::task::spawn_blocking(move || {
+        let lent = on_files(move || {
             make_workspace(&workspace)?;
             let root = workspace::open(&workspace)?;
             match root.create_dir(FILES_DIR) {
@@ -126,7 +127,7 @@ impl Shelf {
             }
             Ok(())
         });
-        lent.await.map_err(io::Error::other)?
+        lent.await
     }
 }
 

@@ -3,14 +3,19 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use crate::protocol::ids::UserId;
 
 /// As many people have turns noted before those are dropped that nobody uses.
 const NOTED: usize = 1_024;
+
+/// How long is rested at most after heavy work.
+const LONGEST_REST: Duration = Duration::from_secs(1);
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -21,6 +26,8 @@ pub(super) struct Turns(Mutex<HashMap<UserId, Arc<Places>>>);
 struct Places {
     free: Arc<Semaphore>,
     size: Mutex<Size>,
+    /// For what only one of those who have a place does at a time.
+    lane: AsyncMutex<()>,
 }
 
 #[derive(Debug)]
@@ -35,7 +42,7 @@ struct Size {
 /// A person's turn, until it is dropped.
 #[derive(Debug)]
 pub struct Turn {
-    _taken: Option<Taken>,
+    taken: Option<Taken>,
 }
 
 #[derive(Debug)]
@@ -47,13 +54,26 @@ struct Taken {
 impl Turn {
     /// Where nobody counts.
     pub(crate) const fn free() -> Self {
-        Self { _taken: None }
+        Self { taken: None }
+    }
+
+    /// Does heavy work for this person, one at a time however many turns they have, and lets the
+    /// disk and the processor be others' for as long as it took.
+    pub(crate) async fn heavy<T>(&self, work: impl Future<Output = T>) -> T {
+        let Some(taken) = &self.taken else {
+            return work.await;
+        };
+        let _alone = taken.of.lane.lock().await;
+        let began = Instant::now();
+        let done = work.await;
+        tokio::time::sleep(began.elapsed().min(LONGEST_REST)).await;
+        done
     }
 
     fn of(of: Arc<Places>, permit: OwnedSemaphorePermit) -> Self {
         let permit = Some(permit);
         Self {
-            _taken: Some(Taken { permit, of }),
+            taken: Some(Taken { permit, of }),
         }
     }
 }
@@ -80,6 +100,7 @@ impl Places {
         Self {
             free: Arc::new(Semaphore::new(most)),
             size: Mutex::new(Size { most, beyond: 0 }),
+            lane: AsyncMutex::default(),
         }
     }
 
@@ -173,8 +194,26 @@ mod tests {
         assert!(take(anna).is_some());
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn heavy_work_is_one_at_a_time_and_rests_as_long_as_it_took() {
+        let turns = Turns::default();
+        let (anna, borys) = (UserId::new(), UserId::new());
+        let take = |user| turns.take(user, || 2).unwrap();
+        let (first, second, other) = (take(anna), take(anna), take(borys));
+        let began = Instant::now();
+        let work = |turn: Turn, ms| async move {
+            turn.heavy(tokio::time::sleep(Duration::from_millis(ms)))
+                .await;
+            began.elapsed().as_millis()
+        };
+        let ended = tokio::join!(work(first, 100), work(second, 50), work(other, 20));
+        assert_eq!(ended, (200, 300, 40));
+        let free = work(Turn::free(), 10).await;
+        assert_eq!(free, 310);
+    }
+
     #[test]
-    fn how_many_there_are_changes_while_some_are_taken() {
+    fn how_many_there_are_changes_while_some_aretaken() {
         let turns = Turns::default();
         let anna = UserId::new();
         let take = || turns.take(anna, || 3);

@@ -11,7 +11,7 @@ pub(crate) enum Layer {
     Llm,
     /// HTTP clients as all of them are made.
     Https,
-    /// Other programs, started and ended.
+    /// Other programs and threads, for work beside the actors.
     Programs,
     /// Documents and images as others send them, read.
     Documents,
@@ -51,7 +51,7 @@ impl Layer {
             "store" => Self::Store,
             "llm" => Self::Llm,
             "https" => Self::Https,
-            "programs" => Self::Programs,
+            "programs" | "background" => Self::Programs,
             "documents" => Self::Documents,
             "tools" => Self::Tools,
             _ => Self::Actors,

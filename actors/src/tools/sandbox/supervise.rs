@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rustix::process::{getpid, setsid};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -19,6 +20,7 @@ use super::disk::Disk;
 use super::policy::JOB;
 use super::running::Report;
 use super::{FAILED, Job, Limits, init, ourselves, processes};
+use crate::background::{let_session_stand_behind, stand_behind};
 use crate::programs::SPARING_ALLOCATOR;
 
 /// How often the tree is measured.
@@ -34,7 +36,9 @@ static CUT: OnceLock<String> = OnceLock::new();
 /// a report there, and ends with the exit code of the command. The socket's end ends the tree.
 pub(super) fn for_service() -> u8 {
     // Away from the terminal of the service: its keys are not for us.
-    let _ = rustix::process::setsid();
+    let _ = setsid();
+    // Measuring costs, too. Where it may not, it is done all the same.
+    let _ = stand_behind();
     let Ok((job, mut asked, mut reports)) = asked_for() else {
         return FAILED;
     };
@@ -169,9 +173,14 @@ fn heed_signals() -> io::Result<()> {
 
 /// Ends a tree that takes more than it may: the kernel's own limits are each process's.
 fn keep_within(limits: Limits, disk: &Mutex<Disk>) {
+    let own = getpid().as_raw_nonzero().get();
     loop {
         thread::sleep(LOOK);
-        let used = processes::sum(&processes::descendants());
+        let all = processes::descendants();
+        // Again each time: who begins a session of their own begins with a full share.
+        let pids = all.iter().map(|process| process.pid);
+        pids.chain([own]).for_each(let_session_stand_behind);
+        let used = processes::sum(&all);
         if used.memory_bytes > limits.memory_bytes {
             let most = limits.memory_bytes >> 20;
             end_early(&format!("it used more than its {most} MB of memory"));
