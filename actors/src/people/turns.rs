@@ -202,7 +202,7 @@ mod tests {
         let (first, second, other) = (take(anna), take(anna), take(borys));
         let began = Instant::now();
         let work = |turn: Turn, ms| async move {
-            turn.heavy(tokio::time::sleep(Duration::from_millis(ms)))
+            turn.heavy(async { tokio::time::sleep(Duration::from_millis(ms)).await })
                 .await;
             began.elapsed().as_millis()
         };
