@@ -215,19 +215,55 @@ impl Answer {
 /// # Errors
 /// Nobody is there, or the answer's status is an error's.
 pub(crate) async fn call(address: SocketAddr, call: Call<'_>) -> Result<Answer> {
-    let mut stream = TcpStream::connect(address).await?;
     let body = call.body.map(Value::to_string).unwrap_or_default();
-    let Call { method, path, .. } = call;
-    let identity = call.identity.headers().into_iter();
+    let Call {
+        method,
+        path,
+        identity,
+        ..
+    } = call;
+    let content = ("application/json", body.as_bytes());
+    send(address, method, path, identity, content).await
+}
+
+/// Sends a file of so many bytes, and gives back what is said of it.
+///
+/// # Errors
+/// As [`call`].
+pub(crate) async fn upload(
+    address: SocketAddr,
+    path: &str,
+    identity: &Identity,
+    bytes: usize,
+) -> Result<Answer> {
+    let mut body = b"--part\r\ncontent-disposition: form-data; name=\"file\"; \
+        filename=\"bench.txt\"\r\n\r\n"
+        .to_vec();
+    body.resize(body.len() + bytes, b'x');
+    body.extend_from_slice(b"\r\n--part--\r\n");
+    let content = ("multipart/form-data; boundary=part", &body[..]);
+    send(address, "POST", path, identity, content).await
+}
+
+async fn send(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    identity: &Identity,
+    (content_type, body): (&str, &[u8]),
+) -> Result<Answer> {
+    let mut stream = TcpStream::connect(address).await?;
+    let identity = identity.headers().into_iter();
     let identity: String = identity
         .map(|(name, value)| format!("{name}: {value}\r\n"))
         .collect();
-    let request = format!(
+    let head = format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\n{identity}\
-         content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+         content-type: {content_type}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );
-    stream.write_all(request.as_bytes()).await?;
+    let request = [head.as_bytes(), body].concat();
+    stream.write_all(&request).await?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await?;
     let end = memmem::find(&answer, b"\r\n\r\n").context("an answer without a head")?;

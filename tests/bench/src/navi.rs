@@ -71,10 +71,18 @@ impl Navi {
     /// # Errors
     /// It is refused.
     pub(crate) async fn new_session(&self) -> Result<String> {
+        self.new_session_of(&self.script).await
+    }
+
+    /// The same, of somebody.
+    ///
+    /// # Errors
+    /// It is refused.
+    pub(crate) async fn new_session_of(&self, who: &Identity) -> Result<String> {
         let created = self
-            .ask("POST", "/sessions", Some(&json!({})))
-            .await?
-            .json();
+            .ask_as(who, "POST", "/sessions", Some(&json!({})))
+            .await?;
+        let created = created.json();
         let id = created["session_id"].as_str();
         Ok(id.context("a session without an id")?.to_owned())
     }
@@ -177,11 +185,54 @@ impl Navi {
         })
     }
 
+    /// A person who joined by an invitation, as a script of theirs; their name is theirs alone.
+    ///
+    /// # Errors
+    /// People do not sign in there, or one of that name does already.
+    pub(crate) async fn person(&self, program: &Path, name: &str) -> Result<Identity> {
+        let role = json!({"role": "user"});
+        let invited = self.ask("POST", "/api/invitations", Some(&role)).await?;
+        let link = invited.json();
+        let secret = link["link"]
+            .as_str()
+            .and_then(|it| it.split_once("#invitation="));
+        let (_, secret) = secret.context("an invitation without its secret")?;
+        let joins = json!({"invitation": secret, "name": name, "password": "of the benchmark"});
+        let path = "/api/invitation/accept";
+        self.ask_as(&Identity::Nobody, "POST", path, Some(&joins))
+            .await?;
+        let mut command = self.house.program(program);
+        command
+            .args(["token", "add", "bench", "--user", name, "--consent"])
+            .stdin(Stdio::null());
+        let printed = tokio::process::Command::from(command).output().await?;
+        let printed = String::from_utf8(printed.stdout)?;
+        let token = printed
+            .split_whitespace()
+            .find(|word| word.starts_with("navi_"));
+        let token = token.with_context(|| format!("no token: {printed}"))?;
+        Ok(Identity::Token(format!("Bearer {token}")))
+    }
+
     async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Answer> {
+        self.ask_as(&self.script, method, path, body).await
+    }
+
+    /// Asks on somebody's behalf.
+    ///
+    /// # Errors
+    /// As [`http::call`].
+    pub(crate) async fn ask_as(
+        &self,
+        identity: &Identity,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer> {
         let call = Call {
             method,
             path,
-            identity: &self.script,
+            identity,
             body,
         };
         http::call(self.address, call).await

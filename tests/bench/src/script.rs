@@ -1,5 +1,5 @@
 //! What the model server is to answer, as a line of the user's message:
-//! `bench: id=7 tokens=50 rate=50 calls=0;`
+//! `bench: id=7 tokens=50 rate=50 calls=0 tool=todo;`
 
 use std::fmt;
 use std::ops::Range;
@@ -22,6 +22,15 @@ pub(crate) enum Rate {
     Single,
 }
 
+/// What a reply before the last calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tool {
+    /// It reads, costs next to nothing, and asks nobody.
+    Todo,
+    /// A command that takes all of a processor that it gets, for half a minute.
+    Terminal,
+}
+
 /// One answer: perhaps some calls of a tool, each in a reply of its own, then tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Script {
@@ -31,6 +40,7 @@ pub(crate) struct Script {
     pub(crate) rate: Rate,
     /// How many replies before the last call a tool.
     pub(crate) calls: u32,
+    pub(crate) tool: Tool,
 }
 
 impl Script {
@@ -41,12 +51,22 @@ impl Script {
             tokens,
             rate,
             calls: 0,
+            tool: Tool::Todo,
         }
     }
 
     /// The same, with so many calls of a tool first.
     pub(crate) fn after_calls(self, calls: u32) -> Self {
         Self { calls, ..self }
+    }
+
+    /// The same, with a command first.
+    pub(crate) fn after_command(self) -> Self {
+        Self {
+            calls: 1,
+            tool: Tool::Terminal,
+            ..self
+        }
     }
 
     /// How long its answer takes at its own pace.
@@ -75,6 +95,7 @@ impl Script {
             tokens: 1,
             rate: Rate::Joined,
             calls: 0,
+            tool: Tool::Todo,
         };
         for field in line.split(' ') {
             let (name, value) = field.split_once('=')?;
@@ -82,11 +103,27 @@ impl Script {
                 "id" => script.id = value.parse().ok()?,
                 "tokens" => script.tokens = value.parse().ok()?,
                 "calls" => script.calls = value.parse().ok()?,
+                "tool" => script.tool = Tool::read(value)?,
                 "rate" => script.rate = Rate::read(value)?,
                 _ => return None,
             }
         }
         Some(script)
+    }
+}
+
+impl Tool {
+    fn read(text: &str) -> Option<Self> {
+        [Self::Todo, Self::Terminal]
+            .into_iter()
+            .find(|tool| tool.name() == text)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Todo => "todo",
+            Self::Terminal => "terminal",
+        }
     }
 }
 
@@ -120,10 +157,12 @@ impl fmt::Display for Script {
             tokens,
             rate,
             calls,
+            tool,
         } = self;
+        let tool = tool.name();
         write!(
             f,
-            "bench: id={id} tokens={tokens} rate={rate} calls={calls};"
+            "bench: id={id} tokens={tokens} rate={rate} calls={calls} tool={tool};"
         )
     }
 }
@@ -138,7 +177,7 @@ mod tests {
     fn the_last_line_of_a_request_counts_and_its_place_is_known() {
         let scripts = [
             Script::new(5, Rate::Joined),
-            Script::new(50, Rate::PerSecond(20)).after_calls(2),
+            Script::new(50, Rate::PerSecond(20)).after_command(),
         ];
         let [first, last] = scripts;
         let body = format!("[\"{first}\",\"{last}\\n\\n[navi-note-x] 49 left\"]");

@@ -20,7 +20,7 @@ use super::disk::Disk;
 use super::policy::JOB;
 use super::running::Report;
 use super::{FAILED, Job, Limits, init, ourselves, processes};
-use crate::background::{let_session_stand_behind, stand_behind};
+use crate::background::{COMMANDS, WORK, let_session_stand_behind, stand_behind};
 use crate::programs::SPARING_ALLOCATOR;
 
 /// How often the tree is measured.
@@ -38,7 +38,7 @@ pub(super) fn for_service() -> u8 {
     // Away from the terminal of the service: its keys are not for us.
     let _ = setsid();
     // Measuring costs, too. Where it may not, it is done all the same.
-    let _ = stand_behind();
+    let _ = stand_behind(WORK);
     let Ok((job, mut asked, mut reports)) = asked_for() else {
         return FAILED;
     };
@@ -179,7 +179,8 @@ fn keep_within(limits: Limits, disk: &Mutex<Disk>) {
         let all = processes::descendants();
         // Again each time: who begins a session of their own begins with a full share.
         let pids = all.iter().map(|process| process.pid);
-        pids.chain([own]).for_each(let_session_stand_behind);
+        let_session_stand_behind(own, WORK);
+        pids.for_each(|pid| let_session_stand_behind(pid, COMMANDS));
         let used = processes::sum(&all);
         if used.memory_bytes > limits.memory_bytes {
             let most = limits.memory_bytes >> 20;

@@ -10,6 +10,7 @@ mod flat_out;
 mod live;
 mod memory;
 mod model_server;
+mod neighbour;
 mod observed;
 mod per_token;
 mod processor;
@@ -66,6 +67,8 @@ pub(crate) enum Figure {
     Doors,
     /// The first token by each of the other ways in, beside the page's socket.
     Programs,
+    /// A person's first token and page while another has 200 runs, uploads and commands.
+    Neighbour,
     /// Memory: idle, with sessions, after many.
     Memory,
     /// Ten thousand sessions in memory, two thousand tabs.
@@ -170,6 +173,7 @@ impl Figure {
                 Self::Search => search::measure(bench).await,
                 Self::Doors => doors::measure(bench).await,
                 Self::Programs => programs::measure(bench).await,
+                Self::Neighbour => neighbour::measure(bench).await,
                 Self::Memory => memory::measure(bench).await,
                 Self::Live => live::measure(bench).await,
                 Self::Start => start::measure(bench).await,

@@ -38,7 +38,7 @@ impl Answer<'_> {
         let calls_tool = self.number < self.script.calls as usize;
         if calls_tool {
             let id = format!("bench-{}-{}", self.script.id, self.number);
-            let call = wire::tool_call(self.protocol, &id);
+            let call = wire::tool_call(self.protocol, &id, self.script.tool);
             self.begin();
             stream.write_all((head + &call).as_bytes()).await?;
         } else {

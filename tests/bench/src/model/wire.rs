@@ -3,13 +3,11 @@
 use serde_json::{Value, json};
 
 use super::{MODEL, Protocol};
+use crate::script::Tool;
 use crate::stamp::{Stamp, TOKEN_BYTES};
 
 /// What stands for the token where its event is made.
 const PLACE: &str = "~000000 ";
-
-/// The tool that scripts call. It reads, costs next to nothing, and asks nobody.
-const TOOL: &str = "todo";
 
 const CREATED: &str = "2026-01-01T00:00:00Z";
 
@@ -58,19 +56,23 @@ impl Tokens {
 }
 
 /// The event of a tool's call.
-pub(super) fn tool_call(protocol: Protocol, id: &str) -> String {
-    let arguments = json!({"action": "list"});
+pub(super) fn tool_call(protocol: Protocol, id: &str, tool: Tool) -> String {
+    let arguments = match tool {
+        Tool::Todo => json!({"action": "list"}),
+        Tool::Terminal => json!({"command": "timeout 30 yes > /dev/null"}),
+    };
+    let name = tool.name();
     chunk(&match protocol {
         Protocol::Openai => delta(&json!({"tool_calls": [{
             "index": 0,
             "id": id,
             "type": "function",
-            "function": {"name": TOOL, "arguments": arguments.to_string()},
+            "function": {"name": name, "arguments": arguments.to_string()},
         }]})),
         Protocol::Ollama => line(&json!({
             "role": "assistant",
             "content": "",
-            "tool_calls": [{"function": {"name": TOOL, "arguments": arguments}}],
+            "tool_calls": [{"function": {"name": name, "arguments": arguments}}],
         })),
     })
 }
@@ -186,7 +188,7 @@ mod tests {
         for protocol in [Protocol::Openai, Protocol::Ollama] {
             let mut tokens = Tokens::new(protocol, 3);
             let mut raw = BytesMut::from(tokens.stamped());
-            raw.extend_from_slice(tool_call(protocol, "call-1").as_bytes());
+            raw.extend_from_slice(tool_call(protocol, "call-1", Tool::Todo).as_bytes());
             let last = End {
                 calls_tool: true,
                 prompt_tokens: 10,
