@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn how_many_there_are_changes_while_some_aretaken() {
+    fn how_many_there_are_changes_while_some_are_taken() {
         let turns = Turns::default();
         let anna = UserId::new();
         let take = || turns.take(anna, || 3);
