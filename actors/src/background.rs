@@ -1,5 +1,6 @@
-//! Long work on files and documents, on threads that stand behind those that answer people: where
-//! the processor is short, who has sent in much waits for it, and nobody else does.
+//! Work on files that come in, on threads that stand behind those that answer people: where the
+//! processor is short, who has sent in much waits for it, and nobody else does. What may take a
+//! time and no longer, as a document's reading, is not done here: on a busy machine it would fail.
 
 use std::io;
 use std::sync::LazyLock;
@@ -9,9 +10,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
 /// How far Navi's own work stands behind: it has a tenth of its share.
-pub const WORK: i32 = 10;
+pub(crate) const WORK: i32 = 10;
 /// How far commands do, of which there are many at once: a seventieth each.
-pub const COMMANDS: i32 = 19;
+pub(crate) const COMMANDS: i32 = 19;
 
 /// So much is done at once; what is beyond that waits.
 const AT_ONCE: usize = 8;
@@ -33,7 +34,7 @@ static THREADS: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
 });
 
 /// Begins a piece of work that may block. It is done whether anybody waits for it or not.
-pub(crate) fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     match &*THREADS {
         Ok(threads) => threads.spawn_blocking(work),
         Err(_) => tokio::task::spawn_blocking(work),
@@ -52,7 +53,7 @@ pub(crate) async fn on_files<T: Send + 'static>(
 ///
 /// # Errors
 /// What the system says.
-pub fn stand_behind(nice: i32) -> io::Result<()> {
+pub(crate) fn stand_behind(nice: i32) -> io::Result<()> {
     // Elsewhere it would be the whole process that does.
     #[cfg(target_os = "linux")]
     if rustix::process::getpriority_process(None)? < nice {

@@ -1,7 +1,7 @@
 //! Navi's engine. Imports point one way:
 //! `protocol ← domain ← {store, llm, tools} ← the actors`.
 
-pub mod background;
+mod background;
 pub mod completion;
 pub mod compression;
 pub mod documents;

@@ -7,7 +7,7 @@
 
 use std::process::ExitCode;
 
-use navi_actors::{background, documents};
+use navi_actors::documents;
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 /// Of memory that is written to, and of all that is mapped.
@@ -20,8 +20,6 @@ const OPEN_FILES: u64 = 32;
 pub(crate) fn run(media_type: &str) -> ExitCode {
     // A machine that is out of memory ends this before the service; one without this file cannot.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    // Who asks the service something else is answered first.
-    let _ = background::stand_behind(background::WORK);
     if navi_actors::tools::sandbox::seal().is_err() {
         // A document is read confined or not at all, as a command runs.
         return ExitCode::FAILURE;

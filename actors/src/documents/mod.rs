@@ -25,8 +25,6 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::background;
-
 pub use self::child::{isolate, serve};
 pub use self::examine::{Examined, examine};
 pub use self::images::{ImageError, PreparedImage};
@@ -118,7 +116,7 @@ impl ParsePermit {
     /// # Errors
     /// As [`image()`].
     pub async fn image(self, bytes: Vec<u8>) -> Result<PreparedImage, ImageError> {
-        let prepared = background::spawn(move || {
+        let prepared = tokio::task::spawn_blocking(move || {
             // Held until the work is done, even if nobody waits for it any more.
             let _place = self;
             images::prepare(&bytes)
@@ -185,7 +183,7 @@ async fn blocking(
         let _permit = permit;
         work()
     };
-    match tokio::time::timeout(TIME_LIMIT, background::spawn(work)).await {
+    match tokio::time::timeout(TIME_LIMIT, tokio::task::spawn_blocking(work)).await {
         Ok(Ok(text)) => text,
         Ok(Err(error)) => {
             tracing::warn!(%error, "a document brought its reader down");
