@@ -9,10 +9,9 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
-/// How far Navi's own work stands behind: it has a tenth of its share.
-pub(crate) const WORK: i32 = 10;
-/// How far commands do, of which there are many at once: a seventieth each.
-pub(crate) const COMMANDS: i32 = 19;
+/// How far something stands behind: it has a tenth of its share. With less a command does not begin
+/// within seconds where the processor is short.
+const NICE: i32 = 10;
 
 /// So much is done at once; what is beyond that waits.
 const AT_ONCE: usize = 8;
@@ -28,7 +27,7 @@ static THREADS: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
         .thread_keep_alive(KEEP)
         .on_thread_start(|| {
             // One that cannot works all the same.
-            let _ = stand_behind(WORK);
+            let _ = stand_behind();
         })
         .build()
 });
@@ -48,16 +47,15 @@ pub(crate) async fn on_files<T: Send + 'static>(
     spawn(work).await.map_err(io::Error::other)?
 }
 
-/// From here on this thread stands so far behind the others of its session, and so does what it
-/// starts.
+/// From here on this thread stands behind the others of its session, and so does what it starts.
 ///
 /// # Errors
 /// What the system says.
-pub(crate) fn stand_behind(nice: i32) -> io::Result<()> {
+pub(crate) fn stand_behind() -> io::Result<()> {
     // Elsewhere it would be the whole process that does.
     #[cfg(target_os = "linux")]
-    if rustix::process::getpriority_process(None)? < nice {
-        rustix::process::setpriority_process(None, nice)?;
+    if rustix::process::getpriority_process(None)? < NICE {
+        rustix::process::setpriority_process(None, NICE)?;
     }
     Ok(())
 }
@@ -65,16 +63,14 @@ pub(crate) fn stand_behind(nice: i32) -> io::Result<()> {
 /// The same for the session of a process, as a group beside the service's. Where the kernel shares
 /// the processor between sessions (`autogroup`), how nice a process is counts only among those of
 /// its own, and whoever begins one begins with a full share.
-pub(crate) fn let_session_stand_behind(pid: i32, nice: i32) {
-    let place = |pid: i32| format!("/proc/{pid}/autogroup");
-    let group = |pid: i32| std::fs::read_to_string(place(pid)).unwrap_or_default();
-    let own = rustix::process::getpid();
-    let (group, ours) = (group(pid), group(own.as_raw_nonzero().get()));
-    // A session that is shared with whoever began it is not ours to change.
-    let is_ours = rustix::process::getsid(None) == Ok(own);
-    if group.ends_with(" nice 0\n") && (is_ours || group != ours) {
+pub(crate) fn let_session_stand_behind(pid: i32) {
+    let group = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/autogroup"));
+    let pid = pid.to_string();
+    // A session that is shared with us is nobody's to change.
+    let own = group("self").unwrap_or_default();
+    if group(&pid).is_ok_and(|group| group.ends_with(" nice 0\n") && group != own) {
         // Of who is not root the kernel takes one in a while.
-        let _ = std::fs::write(place(pid), nice.to_string());
+        let _ = std::fs::write(format!("/proc/{pid}/autogroup"), NICE.to_string());
     }
 }
 
@@ -88,7 +84,7 @@ mod tests {
     async fn it_stands_behind_and_what_goes_on_beside_it_does_not() {
         let nice = || rustix::process::getpriority_process(None).unwrap();
         let before = nice();
-        assert_eq!(spawn(nice).await.unwrap(), before.max(WORK));
+        assert_eq!(spawn(nice).await.unwrap(), before.max(NICE));
         assert_eq!(nice(), before);
         let failed = on_files(|| std::fs::read("/nowhere/at/all")).await;
         assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::NotFound);

@@ -19,7 +19,7 @@ use seccompiler::BpfProgram;
 use super::policy::{DEVICES, JOB};
 use super::user::{self, SandboxUser};
 use super::{HOLDS, Job, Limits, init, processes, root, syscalls};
-use crate::background::{COMMANDS, stand_behind};
+use crate::background::stand_behind;
 
 /// The newest rules that were tried out with this program. An older kernel has fewer.
 const RULES: ABI = ABI::V6;
@@ -199,7 +199,7 @@ fn limit(limits: &Limits, others: u64) -> Result<(), String> {
         setrlimit(resource, limit).map_err(|error| failed("set its limits", error))?;
     }
     // Where the processor is short, the service goes first, and with it everybody's page.
-    stand_behind(COMMANDS).map_err(|error| failed("stand behind the service", error))?;
+    stand_behind().map_err(|error| failed("stand behind the service", error))?;
     Ok(())
 }
 

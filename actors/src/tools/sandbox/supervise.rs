@@ -12,7 +12,6 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rustix::process::{getpid, setsid};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -20,7 +19,7 @@ use super::disk::Disk;
 use super::policy::JOB;
 use super::running::Report;
 use super::{FAILED, Job, Limits, init, ourselves, processes};
-use crate::background::{COMMANDS, WORK, let_session_stand_behind, stand_behind};
+use crate::background::let_session_stand_behind;
 use crate::programs::SPARING_ALLOCATOR;
 
 /// How often the tree is measured.
@@ -36,9 +35,7 @@ static CUT: OnceLock<String> = OnceLock::new();
 /// a report there, and ends with the exit code of the command. The socket's end ends the tree.
 pub(super) fn for_service() -> u8 {
     // Away from the terminal of the service: its keys are not for us.
-    let _ = setsid();
-    // Measuring costs, too. Where it may not, it is done all the same.
-    let _ = stand_behind(WORK);
+    let _ = rustix::process::setsid();
     let Ok((job, mut asked, mut reports)) = asked_for() else {
         return FAILED;
     };
@@ -173,14 +170,12 @@ fn heed_signals() -> io::Result<()> {
 
 /// Ends a tree that takes more than it may: the kernel's own limits are each process's.
 fn keep_within(limits: Limits, disk: &Mutex<Disk>) {
-    let own = getpid().as_raw_nonzero().get();
     loop {
         thread::sleep(LOOK);
         let all = processes::descendants();
         // Again each time: who begins a session of their own begins with a full share.
         let pids = all.iter().map(|process| process.pid);
-        let_session_stand_behind(own, WORK);
-        pids.for_each(|pid| let_session_stand_behind(pid, COMMANDS));
+        pids.for_each(let_session_stand_behind);
         let used = processes::sum(&all);
         if used.memory_bytes > limits.memory_bytes {
             let most = limits.memory_bytes >> 20;
