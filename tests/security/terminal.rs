@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use navi_actors::tools::Tool as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::ward::Ward;
 use crate::fake_model::{FakeModel, Recorded, Step};
@@ -147,12 +147,17 @@ async fn background_commands_end_when_their_time_is_up() {
     ward.call(args).await.unwrap();
     gone(&mark).await;
     let look = json!({"action": "look", "id": 1});
+    let said = asked_until(&ward, look, |said| !said.contains("running for")).await;
+    assert!(said.contains("its 1 s were up"), "{said}");
+}
+
+/// Calls the terminal until what it says holds, and gives that back.
+async fn asked_until(ward: &Ward, args: Value, holds: impl Fn(&str) -> bool) -> String {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
-        let said = ward.call(look.clone()).await.unwrap();
-        if !said.contains("running for") {
-            assert!(said.contains("its 1 s were up"), "{said}");
-            break;
+        let said = ward.call(args.clone()).await.unwrap();
+        if holds(&said) {
+            return said;
         }
         assert!(Instant::now() < until, "{said}");
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -210,14 +215,16 @@ async fn streams_keep_their_order() {
 async fn background_commands_can_be_looked_at_and_ended() {
     let (mark, many) = (marker(), marker());
     let ward = Ward::inside();
-    let args = json!({"action": "run", "background": true, "command": format!("for i in 1 2 3; do echo line $i; done; sleep {mark}")});
+    let args = json!({"action": "run", "background": true, "command": format!("until test -f go; do sleep 0.05; done; for i in 1 2 3; do echo line $i; done; sleep {mark}")});
     let said = ward.call(args).await.unwrap();
     assert!(said.starts_with("started in the background as 1"), "{said}");
-    assert!(said.contains("line 3"), "{said}");
-    let said = ward.call(json!({"action": "look", "id": 1})).await.unwrap();
+    std::fs::write(ward.workspace().join("go"), "").unwrap();
+    let look = json!({"action": "look", "id": 1});
+    asked_until(&ward, look.clone(), |said| said.contains("line 3")).await;
+    let said = ward.call(look).await.unwrap();
     assert!(said.starts_with("[no new output]\n[running for"), "{said}");
     let said = ward.call(json!({"action": "list"})).await.unwrap();
-    assert!(said.contains("1: for i in"), "{said}");
+    assert!(said.contains("1: until test"), "{said}");
     let end = json!({"action": "end", "id": 1});
     let proposal = ward.terminal.proposal(&end, &ward.context()).await.unwrap();
     assert_eq!(proposal.summary.to_string(), "end background command 1");
@@ -244,8 +251,14 @@ async fn background_commands_can_be_looked_at_and_ended() {
 #[tokio::test]
 async fn long_output_of_a_background_command_is_kept_too() {
     let ward = Ward::inside();
-    let args = json!({"action": "run", "background": true, "command": "seq 20000"});
-    let said = ward.call(args).await.unwrap();
+    let command = "until test -f go; do sleep 0.05; done; seq 20000";
+    let args = json!({"action": "run", "background": true, "command": command});
+    ward.call(args).await.unwrap();
+    std::fs::write(ward.workspace().join("go"), "").unwrap();
+    let list = json!({"action": "list"});
+    asked_until(&ward, list, |said| !said.contains("running for")).await;
+    let look = json!({"action": "look", "id": 1});
+    let said = ward.call(look).await.unwrap();
     let (_, file) = said.split_once("whole output is in the file ").unwrap();
     let file = file.trim_end_matches(']');
     let whole = std::fs::read_to_string(ward.workspace().join(file)).unwrap();
